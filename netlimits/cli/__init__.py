@@ -1,0 +1,88 @@
+"""The command line: the only place that prints or exits. One file for each family of commands.
+
+A command's module is imported when the command is called, so that `netlimits --help` costs
+little more than click itself; its one-line help therefore stands here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from netlimits import __version__
+from netlimits.errors import NetlimitsError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "plan": ("netlimits.cli.plan", "Show what an experiment would run, in which order, for how long."),
+    "run": ("netlimits.cli.campaign", "Run an experiment on hosts, or in the lab."),
+    "resume": ("netlimits.cli.campaign", "Go on with a campaign that was interrupted."),
+    "status": ("netlimits.cli.campaign", "Say how far a campaign is and what it changed on hosts."),
+    "restore": ("netlimits.cli.campaign", "Put hosts back as a campaign found them."),
+    "parse": ("netlimits.cli.campaign", "Read the raw output of a campaign again."),
+    "table": ("netlimits.cli.results", "Print a campaign's tables."),
+    "figures": ("netlimits.cli.results", "Draw a campaign's charts."),
+    "schema": ("netlimits.cli.plan", "Print the JSON Schema of experiment files, for editors."),
+    "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces, links, sshd."),
+}
+"""Command -> its module and its line in `netlimits --help`, in the order they are shown."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of COMMANDS."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 done, 1 a run failed, 2 wrong input, 3 a host could not be put back.",
+)
+@click.version_option(__version__, prog_name="netlimits")
+def group() -> None:
+    """What limits the data rate between these machines, and what does each Mbit/s cost?
+
+    \b
+    Examples:
+      netlimits lab up
+      netlimits plan experiments/stateless-offloads.yaml
+      netlimits run experiments/stateless-offloads.yaml --hosts hosts.yaml
+      netlimits table results/stateless-offloads-20260101-120000
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> Any:
+    """Run the command line; our own errors become one line and an exit status."""
+    try:
+        return group.main(args=argv, prog_name="netlimits", standalone_mode=True)
+    except NetlimitsError as error:
+        lines = str(error) if error.exit_status == 3 else " ".join(str(error).split())
+        click.echo(f"netlimits: {printable(lines)}", err=True)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+
+
+def printable(text: str) -> str:
+    """The text without control codes: what a host or a file says must not drive a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)

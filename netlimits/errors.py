@@ -1,0 +1,123 @@
+"""Everything that netlimits raises on purpose, as one tree.
+
+    NetlimitsError                exit 1   something went wrong; the message says what to do
+    ├── InputError                exit 2   what the user wrote is wrong: nothing was touched
+    │   ├── DocumentError         exit 2   a YAML file, with its line and key
+    │   ├── ArchiveError          exit 2   a results folder that is missing, foreign or of another version
+    │   └── DataError             exit 2   numbers that cannot answer the question asked of them
+    ├── HostError                 exit 2   a host that cannot be used; raised before a campaign starts
+    │   ├── ConnectError          exit 2   unreachable, key refused, host key unknown
+    │   ├── ConnectionLost        exit 1   the connection went away under a command
+    │   └── CommandFailed         exit 2   a command that had to succeed did not; carries it
+    ├── SettingError              exit 2   a setting that the host refuses or does not have
+    ├── ToolFailure               exit 1   a measurement that is none; becomes a failed run with its reason
+    ├── LabError                  exit 1   the lab cannot be built, found or removed
+    └── RestoreError              exit 3   a host could not be put back; says what is left and how
+
+Each class carries the object that failed. The command line prints `str(error)` on one line
+and exits with `exit_status`; nothing else prints or exits.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from netlimits.model import Completed
+
+
+class NetlimitsError(Exception):
+    """The root: whatever netlimits raises on purpose."""
+
+    exit_status = 1
+
+
+class InputError(NetlimitsError):
+    """What the user asked for cannot be done as written; no host was touched."""
+
+    exit_status = 2
+
+
+class DocumentError(InputError):
+    """A fault in a YAML file: reads as `FILE:LINE: KEY: what is wrong; what to do`."""
+
+    def __init__(
+        self, problem: str, *, path: Path | str, line: int | None = None, key: str = ""
+    ) -> None:
+        self.problem = problem
+        self.path = Path(path)
+        self.line = line
+        self.key = key
+        place = str(path) if line is None else f"{path}:{line}"
+        super().__init__(": ".join(part for part in (place, key, problem) if part))
+
+
+class ArchiveError(InputError):
+    """A results folder that cannot be created, read or continued."""
+
+
+class DataError(InputError):
+    """A frame or table that cannot answer the question asked of it."""
+
+
+class HostError(NetlimitsError):
+    """A host that cannot be used; `host` is its role."""
+
+    exit_status = 2
+
+    def __init__(self, problem: str, *, host: str = "") -> None:
+        self.host = host
+        super().__init__(f"{host}: {problem}" if host else problem)
+
+
+class ConnectError(HostError):
+    """No login on the host: unreachable, host key unknown or changed, our key refused."""
+
+
+class ConnectionLost(HostError):
+    """The connection went away while a command ran; the command's fate is unknown."""
+
+    exit_status = 1
+
+
+class CommandFailed(HostError):
+    """A command that had to succeed did not; `completed` holds what it printed."""
+
+    def __init__(self, problem: str, *, completed: Completed) -> None:
+        self.completed = completed
+        super().__init__(problem, host=completed.host)
+
+
+class SettingError(NetlimitsError):
+    """A setting that the host refuses, does not have, or that did not take."""
+
+    exit_status = 2
+
+    def __init__(self, problem: str, *, setting: str = "", host: str = "") -> None:
+        self.problem = problem
+        self.setting = setting
+        self.host = host
+        super().__init__(": ".join(part for part in (host, setting, problem) if part))
+
+
+class ToolFailure(NetlimitsError):
+    """A tool ran and measured nothing that may be believed; the message is the run's reason.
+
+    `status` is the run's: `failed`, or `timeout`, or `invalid` for a figure that exists
+    and must not be used.
+    """
+
+    def __init__(self, reason: str, *, status: str = "failed") -> None:
+        self.status = status
+        super().__init__(reason)
+
+
+class LabError(NetlimitsError):
+    """The lab cannot be built, found or taken down."""
+
+
+class RestoreError(NetlimitsError):
+    """A host is not as it was found; the message lists what is left and how to mend it by hand."""
+
+    exit_status = 3

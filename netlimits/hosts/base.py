@@ -1,0 +1,64 @@
+"""The one seam: a Host runs commands. Everything else in netlimits is pure.
+
+`Host.run` waits for a command and keeps both of its streams; `Host.serve` starts a process that
+lives until it is stopped or until our connection to the host goes away, whichever comes first,
+so that a killed controller leaves no server behind. Implementations: ssh, local, scripted.
+Deadlines are kept on the host (`timeout`), so a hung command dies even when we are gone.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from netlimits.errors import CommandFailed
+from netlimits.model import Command, Completed
+
+OUTPUT_LIMIT = 16 * 2**20
+"""Bytes kept of each stream of one command; the rest is drained and dropped (`truncated`)."""
+
+KILL_GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL for a command that outlived its deadline."""
+
+
+class Server(Protocol):
+    """A process started with `Host.serve`."""
+
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+
+    def stop(self) -> Completed:
+        """End the process group and hand over what it printed. Stopping twice is harmless."""
+
+
+class Host(Protocol):
+    """A machine that commands run on. `name` is its role."""
+
+    name: str
+
+    def run(self, command: Command) -> Completed:
+        """Run `command` to its end or its deadline.
+
+        An exit status other than 0 is an answer, not an error. Raises ConnectionLost when the
+        host goes away meanwhile. Any exception that interrupts the wait (a KeyboardInterrupt)
+        ends the command on the host before it is passed on.
+        """
+
+    def serve(self, command: Command) -> Server:
+        """Start `command` in the background, tied to our connection; its deadline is not used."""
+
+    def close(self) -> None:
+        """End the connection and every server. Closing twice is harmless."""
+
+
+def must(completed: Completed) -> Completed:
+    """The same, if it exited 0 within its deadline; else CommandFailed with what it printed."""
+    if completed.status == 0 and not completed.timed_out:
+        return completed
+    said = (completed.stderr.strip() or completed.stdout.strip() or "it printed nothing")[:300]
+    what = (
+        f"did not end within {completed.command.deadline:g} s"
+        if completed.timed_out
+        else f"exited {completed.status}"
+    )
+    command = " ".join(completed.command.argv)
+    raise CommandFailed(f"`{command}` {what}: {' '.join(said.split())}", completed=completed)

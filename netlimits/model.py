@@ -1,0 +1,156 @@
+"""The nouns: small frozen values that every other module speaks in.
+
+An `Experiment` is what a YAML file says. A `Machine` is what a hosts file binds a role to.
+A `Run` is one row of the plan. A `Command` is what a host is asked to do, a `Completed` what
+came of it. A `Measurement` is what a tool's output says, a `Record` what the archive keeps
+of one attempt at a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Scalar = bool | int | float | str | None
+Values = Mapping[str, Scalar]
+"""Factor and derived values of one configuration, by name."""
+
+Status = Literal["ok", "failed", "timeout", "invalid", "interrupted"]
+STATUSES: tuple[Status, ...] = ("ok", "failed", "timeout", "invalid", "interrupted")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What one role is bound to.
+
+    `ssh` is a name that OpenSSH's configuration resolves; None means this machine (`local: true`).
+    `interface` is the data interface, `address` the data address others send to.
+    `ssh_config` is the configuration file to resolve `ssh` with, None for the user's own.
+    """
+
+    role: str
+    ssh: str | None = None
+    interface: str | None = None
+    address: str | None = None
+    ssh_config: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An argument vector for a host: never a shell string, so that no value can be executed.
+
+    `sudo` asks for root where the login is not root. `deadline` is in seconds: after it the
+    command's process group is killed on the host itself. `stdin` is fed and then closed.
+    """
+
+    argv: tuple[str, ...]
+    sudo: bool = False
+    deadline: float = 30.0
+    stdin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What came of a command. `status` is its exit status (128 + n when signal n ended it).
+
+    `timed_out` says that our deadline ended it. `truncated` says that more was printed than
+    a host may keep (hosts.base.OUTPUT_LIMIT); the rest was read and thrown away.
+    """
+
+    host: str
+    command: Command
+    status: int
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row of the plan: the `number`-th run (from 1), in `block` (from 1).
+
+    `config` is the identity of its configuration: a hash of `values`, whatever their order.
+    """
+
+    number: int
+    block: int
+    config: str
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class SettingUse:
+    """One entry of `settings:`: the setting `name`, on `roles`, with options still unresolved."""
+
+    name: str
+    roles: tuple[str, ...]
+    options: Any
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How often, in which order. `runs` only for `coin-flips`, `replicates` for the others."""
+
+    replicates: int = 1
+    order: Literal["blocked", "shuffled", "listed", "coin-flips"] = "blocked"
+    seed: int | None = None
+    runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What an experiment file says, checked, with `${…}` still unresolved in settings and measure.
+
+    `factors` and each group of `zips` map a name to its values, in the file's order. `derive`
+    maps a name to an expression, in an order that can be evaluated. `measure` maps a tool's name
+    to its options. `text` is the file to the letter and `overrides` what `--set` changed, as
+    (key, value as written): the two together make the experiment again.
+    """
+
+    name: str
+    path: Path
+    text: str
+    overrides: tuple[tuple[str, str], ...] = ()
+    question: str = ""
+    source: str = ""
+    roles: tuple[str, ...] = ("sender", "receiver")
+    factors: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    zips: tuple[Mapping[str, tuple[Scalar, ...]], ...] = ()
+    derive: Mapping[str, str] = field(default_factory=dict)
+    exclude: tuple[str, ...] = ()
+    include: tuple[Values, ...] = ()
+    settings: tuple[SettingUse, ...] = ()
+    measure: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    repeat: Repeat = Repeat()
+    report: tuple[Mapping[str, Any], ...] = ()
+    lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a tool's output says: figures under METRICS' columns, and interim results if asked for.
+
+    `interim` rows hold `ending_s` (epoch), `interval_s` and the rate under the metric's column.
+    """
+
+    figures: Mapping[str, Scalar]
+    interim: tuple[Mapping[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One attempt at a run, as the journal keeps it; `started` is epoch seconds."""
+
+    run: Run
+    attempt: int
+    status: Status
+    reason: str
+    started: float
+    duration_s: float
+    figures: Mapping[str, Scalar]
+    interim: tuple[Mapping[str, float], ...] = ()

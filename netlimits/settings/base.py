@@ -1,0 +1,47 @@
+"""What a setting is: how to read it, reach what is wanted, check that it took, and undo it.
+
+A setting is pure: it makes commands and reads their output; `settings.applied` acts. A state is
+what `read` found, as JSON-able data, complete enough to put the interface back from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from netlimits.model import Command, Completed
+
+State = Mapping[str, Any]
+"""A setting's state on one interface, as it goes into the journal."""
+
+
+class Setting(Protocol):
+    """One kind of thing that can be changed on a host. One file, one line in SETTINGS."""
+
+    name: str
+    """The key in an experiment's `settings:`."""
+
+    schema: Mapping[str, Any]
+    """JSON Schema of the options under that key; `${…}` is allowed at every leaf."""
+
+    def read(self, interface: str) -> Command:
+        """The command that shows the state."""
+
+    def state(self, completed: Completed) -> State:
+        """The state in that command's output. Raises SettingError when it shows none."""
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """The commands from `state` to `wanted`; none when it is there already.
+
+        `wanted` are the options with every `${…}` resolved. Raises SettingError when it cannot
+        be had, saying what the experiment could ask for instead.
+        """
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """What of `wanted` is not so in `state`, in words; none when it took."""
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """The commands from `state` back to `found`; none when it is there already."""
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """What in `state` is not as it was `found`, in words, leaf by leaf."""
