@@ -9,8 +9,9 @@ other schemas, merge keys, aliases of themselves, numbers that are not finite, N
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,15 @@ class Document:
 def dotted(key: Sequence[str | int]) -> str:
     """A key as errors show it and `--set` takes it: `settings.0.offload.tso`."""
     return ".".join(str(part) for part in key)
+
+
+def did_you_mean(written: str, known: Iterable[str]) -> str:
+    """What to say after an unknown name: the nearest known one, or else all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(written[:80], known, n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; known: {', '.join(known)}" if known else ""
 
 
 def load(path: Path | str) -> Document:
@@ -163,7 +173,8 @@ class _Builder:
             for node in self.open
         ]
         known = [part for part in (*key, *more) if part is not None]
-        return DocumentError(problem, path=self.path, line=line, key=dotted(known))
+        key_text = dotted(known if len(known) <= 8 else [*known[:8], "…"])
+        return DocumentError(problem, path=self.path, line=line, key=key_text)
 
     def take(self, event: Any, loader: Any) -> None:
         """Add one event to the tree."""
