@@ -1,0 +1,113 @@
+"""CPU utilization and service demand from /proc/stat, by netperf's formula, for every tool.
+
+The two counters are read right before and right after the client runs. Utilization is
+100 − idle of all CPUs, so that iowait, steal and everybody else's load count as busy, as in
+netperf's own figure. Service demand follows netlib.c's calc_service_demand:
+
+    sd [µs/KiB] = cpu_util [%] × 10⁴ × CPUs / (KiB per second)
+
+With the rate taken over the window between the two readings this is the busy CPU time in the
+window over the KiB (1024 bytes) in it, which does not depend on how much longer than the
+transfer the window is. Both ends' figures divide by what the *sender* sent, as netperf's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from netlimits.errors import ToolFailure
+from netlimits.model import Command, Completed, Scalar
+
+USER_HZ = 100
+"""Ticks a second in /proc/stat; the kernel's ABI on every Linux architecture in use."""
+
+READ = Command(("cat", "/proc/stat"), deadline=10)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTimes:
+    """Ticks since boot of each CPU: busy and total, in the order of /proc/stat."""
+
+    cpus: tuple[int, ...]
+    busy: tuple[int, ...]
+    total: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuUse:
+    """What a machine's CPUs did between two readings.
+
+    `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds.
+    """
+
+    util_pct: float
+    peak_pct: float
+    peak_cpu: int
+    busy_s: float
+    count: int
+
+
+def times(completed: Completed) -> CpuTimes:
+    """The counters in `cat /proc/stat`. Raises ToolFailure when it shows none."""
+    cpus, busy, total = [], [], []
+    for line in completed.stdout.splitlines():
+        name, _, rest = line.partition(" ")
+        if not (name.startswith("cpu") and name[3:].isdigit()):
+            continue
+        ticks = [int(field) for field in rest.split()[:8]]  # guest times are in user's already
+        cpus.append(int(name[3:]))
+        total.append(sum(ticks))
+        busy.append(sum(ticks) - ticks[3])
+    if not cpus:
+        raise ToolFailure(f"{completed.host}: /proc/stat shows no CPU")
+    return CpuTimes(tuple(cpus), tuple(busy), tuple(total))
+
+
+def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
+    """What was done between two readings. Raises ToolFailure when no time passed or CPUs changed.
+
+    A counter that went back (the kernel corrects idle time now and then) counts as no change.
+    """
+    if before.cpus != after.cpus:
+        raise ToolFailure("CPUs went on- or offline during the run", status="invalid")
+    pairs = zip(before.busy, after.busy, strict=True), zip(before.total, after.total, strict=True)
+    busy, total = ([max(0, b - a) for a, b in pair] for pair in pairs)
+    if not sum(total):
+        raise ToolFailure("no CPU time passed between two readings of /proc/stat")
+    loads = [min(100.0, 100 * b / t) if t else 0.0 for b, t in zip(busy, total, strict=True)]
+    peak = max(range(len(loads)), key=loads.__getitem__)
+    return CpuUse(
+        util_pct=100 * sum(busy) / sum(total),
+        peak_pct=loads[peak],
+        peak_cpu=before.cpus[peak],
+        busy_s=sum(busy) / USER_HZ,
+        count=len(loads),
+    )
+
+
+def service_demand(busy_s: float, units: float) -> float:
+    """µs of CPU for each unit (KiB or transaction): netlib.c's formula over one window."""
+    return busy_s * 1e6 / units
+
+
+def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The columns of one end (`local` or `remote`), from its CPU use and a tool's figures.
+
+    `measured` holds `throughput_mbps` (10⁶ bit/s) or `transaction_rate_tps`, and `elapsed_s`.
+    """
+    columns: dict[str, Scalar] = {
+        f"{end}_cpu_pct": used.util_pct,
+        f"{end}_cpu_peak_pct": used.peak_pct,
+    }
+    elapsed = float(measured["elapsed_s"] or 0)
+    # a request/response test reports a bit rate too, but its unit of work is the transaction
+    if transactions := float(measured.get("transaction_rate_tps") or 0):
+        if "throughput_mbps" not in measured:
+            units = transactions * elapsed
+            columns[f"{end}_sd_us_per_tran"] = service_demand(used.busy_s, units)
+            return columns
+    sent = measured.get("local_send_throughput_mbps") or measured.get("throughput_mbps")
+    kib = float(sent or 0) * 1e6 / 8 / 1024 * elapsed
+    columns[f"{end}_sd_us_per_kib"] = service_demand(used.busy_s, kib)
+    return columns

@@ -1,0 +1,134 @@
+"""What a host is: read once a campaign, kept with it, compared before it is resumed.
+
+A fact is one command and one pure parser. All of it is kept as it was printed too. Facts that
+`identify` a host must be the same when a campaign goes on: another kernel, CPU or NIC would mix
+two machines' figures in one table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netlimits.hosts.base import Host
+from netlimits.model import Command, Completed
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One command about a host. `argv` may say INTERFACE; `parse` takes its stdout."""
+
+    name: str
+    argv: tuple[str, ...]
+    parse: Callable[[str], Any]
+    identifies: bool = False
+
+
+def _text(stdout: str) -> str:
+    return stdout.strip()
+
+
+def _json(stdout: str) -> Any:
+    return json.loads(stdout)
+
+
+def _cpu(stdout: str) -> dict[str, Any]:
+    models = re.findall(r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", stdout, re.MULTILINE)
+    count = len(re.findall(r"^processor\s*:", stdout, re.MULTILINE))
+    return {"model": models[0].strip() if models else "", "count": count}
+
+
+def _pairs(stdout: str) -> dict[str, str]:
+    """`name: value` and `name = value` lines."""
+    rows = (re.split(r"\s*[:=]\s*", line.strip(), maxsplit=1) for line in stdout.splitlines())
+    return {row[0]: row[1] for row in rows if len(row) == 2}
+
+
+def _link(stdout: str) -> dict[str, Any]:
+    (link,) = json.loads(stdout)
+    keys = ("ifname", "mtu", "operstate", "address", "qdisc", "txqlen", "num_tx_queues")
+    return {k: link[k] for k in keys if k in link} | {
+        "addresses": [a["local"] for a in link.get("addr_info", ())]
+    }
+
+
+FACTS: tuple[Fact, ...] = (
+    Fact("kernel", ("uname", "-srm"), _text, identifies=True),
+    Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), _text, identifies=True),
+    Fact("hostname", ("uname", "-n"), _text),
+    Fact("uid", ("id", "-u"), _text),
+    Fact("distribution", ("cat", "/etc/os-release"), _pairs),
+    Fact("cpu", ("cat", "/proc/cpuinfo"), _cpu, identifies=True),
+    Fact(
+        "governor",
+        ("cat", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        _text,
+    ),
+    Fact("link", ("ip", "-d", "-j", "addr", "show", "dev", "INTERFACE"), _link),
+    Fact("driver", ("ethtool", "-i", "INTERFACE"), _pairs, identifies=True),
+    Fact("link_settings", ("ethtool", "INTERFACE"), _pairs),
+    Fact("offloads", ("ethtool", "-k", "INTERFACE"), _pairs),
+    Fact("rings", ("ethtool", "-g", "INTERFACE"), _text),
+    Fact("coalescing", ("ethtool", "-c", "INTERFACE"), _text),
+    Fact("channels", ("ethtool", "-l", "INTERFACE"), _text),
+    Fact("qdiscs", ("tc", "-j", "qdisc", "show", "dev", "INTERFACE"), _json),
+    Fact("routes", ("ip", "-j", "route", "show", "dev", "INTERFACE"), _json),
+    Fact("sysctls", ("sysctl", "net.core", "net.ipv4.tcp_congestion_control",
+                     "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_mem",
+                     "net.ipv4.udp_mem", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_sack",
+                     "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_tso_win_divisor",
+                     "net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_mtu_probing"), _pairs),
+    Fact("ethtool", ("ethtool", "--version"), _text),
+    Fact("iproute2", ("ip", "-V"), _text),
+)  # fmt: skip
+"""In the order in which they are kept. Not every host has all of them: see `read`."""
+
+
+def read(host: Host, interface: str) -> dict[str, dict[str, Any]]:
+    """Every fact of a host: {"value": parsed} or {"absent": why}, and what it printed.
+
+    A fact that a host does not have (a veth's rings, a guest's governor) is absent, not an error.
+    """
+    return {fact.name: _read(host, fact, interface) for fact in FACTS}
+
+
+def _read(host: Host, fact: Fact, interface: str) -> dict[str, Any]:
+    argv = tuple(interface if word == "INTERFACE" else word for word in fact.argv)
+    completed = host.run(Command(argv, deadline=10))
+    return _fact(fact, completed)
+
+
+def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:
+    raw = {"command": " ".join(completed.command.argv), "printed": completed.stdout}
+    try:
+        value = fact.parse(completed.stdout)
+    except (ValueError, KeyError, TypeError) as error:
+        return {"absent": f"not understood: {error}", **raw}
+    # `sysctl` exits 255 for one name of many that the kernel lacks: what it printed counts
+    if completed.status != 0 and not value:
+        return {"absent": completed.stderr.strip() or f"exit status {completed.status}", **raw}
+    return {"value": value, **raw}
+
+
+def value(facts: Mapping[str, Mapping[str, Any]], name: str) -> Any:
+    """The parsed value of a fact, None where the host does not have it."""
+    return facts.get(name, {}).get("value")
+
+
+def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
+    """The facts by which `now` is not the host that it was, in words."""
+    return tuple(
+        f"{fact.name} was {value(before, fact.name)!r} and is {value(now, fact.name)!r}"
+        for fact in FACTS
+        if fact.identifies and value(before, fact.name) != value(now, fact.name)
+    )
+
+
+def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether two of the hosts are one machine: the same boot id, so the same CPUs, twice."""
+    ids = [value(facts, "boot_id") for facts in hosts.values()]
+    known = [i for i in ids if i]
+    return len(set(known)) < len(known)

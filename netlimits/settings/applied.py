@@ -1,0 +1,150 @@
+"""Settings on real hosts: what was found is written down before anything is changed.
+
+`Applied` is the only place that changes a host. It reads a setting before it writes it, hands
+what it found to `found` (the journal) before the first write, reads back after every write, and
+puts everything back in reverse order. A state that is known from the journal of a killed
+campaign is put back by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netlimits.errors import NetlimitsError, RestoreError, SettingError
+from netlimits.hosts.base import Host
+from netlimits.settings import setting as setting_of
+from netlimits.settings.base import Setting, State
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A setting's state on one interface of one host before we changed it."""
+
+    role: str
+    interface: str
+    setting: str
+    state: State
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What identifies it: role, interface, setting."""
+        return (self.role, self.interface, self.setting)
+
+
+class Applied:
+    """What we changed on hosts, and the way back.
+
+    `host` gives the host of a role (reconnecting if need be); `on_found` must have made its
+    argument durable when it returns; `on_put_back` is told what is as it was found again.
+    """
+
+    def __init__(
+        self,
+        host: Callable[[str], Host],
+        on_found: Callable[[Found], None],
+        on_put_back: Callable[[Found], None],
+        found: tuple[Found, ...] = (),
+    ) -> None:
+        self._host = host
+        self._on_found = on_found
+        self._on_put_back = on_put_back
+        self._found: dict[tuple[str, str, str], Found] = {f.place: f for f in found}
+
+    @property
+    def changed(self) -> tuple[Found, ...]:
+        """What is to be put back, in the order of the first changes."""
+        return tuple(self._found.values())
+
+    def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
+        """Bring a setting to `wanted` and return the state that was read back.
+
+        Nothing is written when it is there already. Raises SettingError when the host refuses.
+        """
+        setting, host = setting_of(name), self._host(role)
+        state = _read(host, setting, interface)
+        commands = _named(role, lambda: setting.change(interface, state, wanted))
+        if not commands:
+            return state
+        found = Found(role, interface, name, state)
+        if found.place not in self._found:
+            self._on_found(found)
+            self._found[found.place] = found
+        said = [host.run(command) for command in commands]
+        state = _read(host, setting, interface)
+        if unmet := setting.unmet(state, wanted):
+            printed = " ".join(" ".join((c.stderr or c.stdout).split()) for c in said)
+            raise SettingError(
+                f"did not take: {'; '.join(unmet)}" + (f" ({printed[:200]})" if printed else ""),
+                setting=name,
+                host=role,
+            )
+        return state
+
+    def put_back(self) -> None:
+        """Put back all that was changed, last change first, and verify it leaf by leaf.
+
+        One that fails does not stop the others. Raises RestoreError with what is left and the
+        commands that mend it by hand.
+        """
+        left = []
+        for found in reversed(self.changed):
+            try:
+                problem = self._put_one_back(found)
+            except NetlimitsError as error:
+                problem = str(error)
+            if problem:
+                left.append(f"{found.role}: {found.interface}: {found.setting}: {problem}")
+            else:
+                self._on_put_back(found)
+                del self._found[found.place]
+        if left:
+            raise RestoreError(
+                "not put back:\n  "
+                + "\n  ".join(left)
+                + "\nmend it and run `netlimits restore` again, which verifies it"
+            )
+
+    def _put_one_back(self, found: Found) -> str:
+        """What is still not as it was found, with the commands to mend it; "" when all is."""
+        setting, host = setting_of(found.setting), self._host(found.role)
+        commands: tuple[Any, ...] = ()
+        for _ in range(2):  # a feature that another one blocked takes at the second attempt
+            state = _read(host, setting, found.interface)
+            if not (commands := setting.undo(found.interface, found.state, state)):
+                break
+            for command in commands:
+                host.run(command)
+        state = _read(host, setting, found.interface)
+        differences = setting.differences(found.state, state)
+        if not differences:
+            return ""
+        by_hand = setting.undo(found.interface, found.state, state) or commands
+        return f"{'; '.join(differences)}; by hand: " + "; ".join(
+            f"`{' '.join(c.argv)}`" for c in by_hand
+        )
+
+
+def current(host: Host, name: str, interface: str) -> State:
+    """A setting's state as the host shows it now."""
+    return _read(host, setting_of(name), interface)
+
+
+def _read(host: Host, setting: Setting, interface: str) -> State:
+    return setting.state(host.run(setting.read(interface)))
+
+
+def _named(role: str, act: Callable[[], Any]) -> Any:
+    """The result of `act`; a SettingError that names no host gets this one."""
+    try:
+        return act()
+    except SettingError as error:
+        if error.host:
+            raise
+        raise SettingError(error.problem, setting=error.setting, host=role) from None
+
+
+def from_event(event: Mapping[str, Any]) -> Found:
+    """The Found that a journal's event holds."""
+    return Found(event["role"], event["interface"], event["setting"], event["state"])

@@ -1,0 +1,219 @@
+"""Offloads of an interface, through `ethtool -k` and `ethtool -K`.
+
+`ethtool` shows features as a tree: a group (`tcp-segmentation-offload`) and its leaves
+(`tx-tcp-segmentation`, …). An experiment names groups or leaves, by long or short name. What is
+put back are the leaves, each to the value that was *requested* when it was found, since a
+feature can be `off [requested on]` while another one blocks it and come back by itself.
+
+`ethtool -K` exits 0 when only a part took, and features move each other (`sg off` drops tso):
+so the exit status is never trusted, the state is read again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings.base import State
+
+SHORT_NAMES = {
+    "rx": "rx-checksumming",
+    "tx": "tx-checksumming",
+    "sg": "scatter-gather",
+    "tso": "tcp-segmentation-offload",
+    "ufo": "udp-fragmentation-offload",
+    "gso": "generic-segmentation-offload",
+    "gro": "generic-receive-offload",
+    "lro": "large-receive-offload",
+    "rxvlan": "rx-vlan-offload",
+    "txvlan": "tx-vlan-offload",
+    "ntuple": "ntuple-filters",
+    "rxhash": "receive-hashing",
+}
+"""ethtool's legacy names, as in ethtool(8), to the names that `ethtool -k` prints."""
+
+_FEATURE = re.compile(
+    r"^(?P<indent>\t?)(?P<name>[A-Za-z0-9_.-]+): (?P<value>on|off)"
+    r"(?P<fixed> \[fixed\])?(?: \[requested (?P<requested>on|off)\])?\s*$"
+)
+
+_SWITCH = {"enum": ["on", "off"]}
+
+
+class Offload:
+    """`offload: {tso: on, lro: {want: off, if_fixed: accept}}`."""
+
+    name = "offload"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Offloads of the data interface",
+        "description": "Feature (short or long name, as in ethtool -k) to on or off; "
+        "{want: on|off, if_fixed: accept} where a host that cannot switch it may stay as it is.",
+        "minProperties": 1,
+        "propertyNames": {"pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]*$"},
+        "additionalProperties": {
+            "anyOf": [
+                _SWITCH,
+                {
+                    "type": "object",
+                    "properties": {
+                        "want": _SWITCH,
+                        "if_fixed": {
+                            "enum": ["error", "accept"],
+                            "default": "error",
+                            "description": "What to do on a host that has it [fixed] otherwise.",
+                        },
+                    },
+                    "required": ["want"],
+                    "additionalProperties": False,
+                },
+            ]
+        },
+    }
+
+    def read(self, interface: str) -> Command:
+        """`ethtool -k INTERFACE`."""
+        return Command(("ethtool", "-k", interface))
+
+    def state(self, completed: Completed) -> State:
+        """Each feature's text (`on`, `off [fixed]`, `off [requested on]`), and each group's leaves.
+
+        Shape: {"features": {name: text}, "groups": {group: [leaf, …]}}, in ethtool's order.
+        """
+        features: dict[str, str] = {}
+        groups: dict[str, list[str]] = {}
+        parent = ""
+        for line in completed.stdout.splitlines():
+            match = _FEATURE.match(line)
+            if not match:
+                continue
+            name, text = match["name"], line.split(": ", 1)[1].strip()
+            features[name] = text
+            if not match["indent"]:
+                parent = name
+            else:
+                groups.setdefault(parent, []).append(name)
+        if completed.status != 0 or not features:
+            raise SettingError(
+                f"`{' '.join(completed.command.argv)}` shows no features: "
+                f"{_first_line(completed)}",
+                setting=self.name,
+                host=completed.host,
+            )
+        return {"features": features, "groups": groups}
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """One `ethtool -K` with every feature that is not as wanted; none when all are.
+
+        An empty `state` stands for an interface that nobody has looked at: all are then set.
+        """
+        pairs: list[str] = []
+        for feature, (want, accept_fixed) in _wishes(wanted).items():
+            if not state:
+                pairs += [feature, want]
+            elif _value(state, self._known(state, feature)) == want:
+                continue
+            elif _is_fixed(state, self._known(state, feature)):
+                if not accept_fixed:
+                    raise SettingError(_fixed_problem(interface, feature, want), setting=self.name)
+            else:
+                pairs += [feature, want]
+        return _switch(interface, pairs)
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """What is not as wanted, features that may stay [fixed] aside."""
+        problems = []
+        for feature, (want, accept_fixed) in _wishes(wanted).items():
+            name = self._known(state, feature)
+            if _value(state, name) == want or (accept_fixed and _is_fixed(state, name)):
+                continue
+            text = state["features"][name]
+            why = "another feature blocks it (sg and tx carry tso)" if "requested" in text else ""
+            problems.append(f"{feature} is {text}, not {want}" + (f": {why}" if why else ""))
+        return tuple(problems)
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """One `ethtool -K` that requests, leaf by leaf, what was requested when it was found."""
+        now = _requested(state)
+        pairs = [
+            word
+            for leaf, value in _requested(found).items()
+            if leaf in now and now[leaf] != value
+            for word in (leaf, value)
+        ]
+        return _switch(interface, pairs)
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """Every leaf that is not as it was found, by requested and by effective value."""
+        now = state["features"]
+        return tuple(
+            f"{leaf} is {now.get(leaf, 'gone')}, was {found['features'][leaf]}"
+            for leaf in _leaves(found)
+            if now.get(leaf) != found["features"][leaf]
+        )
+
+    def _known(self, state: State, feature: str) -> str:
+        name = SHORT_NAMES.get(feature, feature)
+        if name in state["features"]:
+            return name
+        near = difflib.get_close_matches(feature, [*SHORT_NAMES, *state["features"]], n=1)
+        hint = f"; did you mean {near[0]}?" if near else "; `ethtool -k` lists them"
+        raise SettingError(f"there is no feature {feature!r}{hint}", setting=self.name)
+
+
+def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
+    """Feature -> (on or off, whether [fixed] is accepted)."""
+    return {
+        feature: (
+            (wish["want"], wish.get("if_fixed") == "accept")
+            if isinstance(wish, Mapping)
+            else (wish, False)
+        )
+        for feature, wish in wanted.items()
+    }
+
+
+def _value(state: State, name: str) -> str:
+    """On or off: a group is on when any of its leaves is, as ethtool's heading says."""
+    return str(state["features"][name]).split()[0]
+
+
+def _is_fixed(state: State, name: str) -> bool:
+    leaves = state["groups"].get(name, [name])
+    return all("[fixed]" in state["features"][leaf] for leaf in leaves)
+
+
+def _leaves(state: State) -> Iterable[str]:
+    return (f for f in state["features"] if f not in state["groups"])
+
+
+def _requested(state: State) -> dict[str, str]:
+    """Leaf -> the value asked for, of the leaves that can change."""
+    values = {}
+    for leaf in _leaves(state):
+        text = state["features"][leaf]
+        if "[fixed]" not in text:
+            asked = re.search(r"\[requested (on|off)\]", text)
+            values[leaf] = asked[1] if asked else text.split()[0]
+    return values
+
+
+def _switch(interface: str, pairs: list[str]) -> tuple[Command, ...]:
+    return (Command(("ethtool", "-K", interface, *pairs), sudo=True),) if pairs else ()
+
+
+def _fixed_problem(interface: str, feature: str, want: str) -> str:
+    other = "off" if want == "on" else "on"
+    return (
+        f"{feature} is [fixed] {other} on {interface} and cannot be turned {want}; write "
+        f"`{feature}: {{want: {want}, if_fixed: accept}}` to run with it as it is, or leave it out"
+    )
+
+
+def _first_line(completed: Completed) -> str:
+    said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+    return said[-1] if said else f"exit status {completed.status}"

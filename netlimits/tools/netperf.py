@@ -1,0 +1,450 @@
+"""netperf, through its omni output: `-k` (KEY=value), every key asked for checked to be there.
+
+netperf keeps silent about much that goes wrong: an unknown selector is dropped with exit 0, a
+black-holed data connection measures 0.00 with exit 0, an impossible CPU binding or congestion
+control is ignored. So the command asks for the keys that tell (`GUARDS`), and `read` turns each
+of these into a failed run with its reason.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from netlimits.errors import InputError, ToolFailure
+from netlimits.model import Command, Completed, Measurement, Scalar
+from netlimits.tools.base import Ends, Features
+from netlimits.tools.netperf_selectors import column, value
+
+DEFAULT_SELECT = (
+    "throughput",
+    "local_send_throughput",
+    "remote_recv_throughput",
+    "local_send_calls",
+    "remote_recv_calls",
+    "local_cpu_util",
+    "local_cpu_peak_util",
+    "local_sd",
+    "remote_cpu_util",
+    "remote_cpu_peak_util",
+    "remote_sd",
+    "transport_mss",
+)
+RR_SELECT = (
+    "throughput",
+    "min_latency",
+    "mean_latency",
+    "p50_latency",
+    "p90_latency",
+    "p99_latency",
+    "max_latency",
+    "stddev_latency",
+    "local_cpu_util",
+    "local_cpu_peak_util",
+    "local_sd",
+    "remote_cpu_util",
+    "remote_cpu_peak_util",
+    "remote_sd",
+    "transport_mss",
+)
+GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCOL")
+"""Keys that every run asks for, since without them a run cannot be believed."""
+
+START_UP = 15.0
+"""Seconds that a run may take beyond its own before it counts as hung."""
+
+_SIZE: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "pattern": r"^[0-9]+[KMGkmg]?$",
+    "description": "Bytes; netperf's suffixes K M G are 1024^n, k m g 1000^n.",
+}
+_PAIR: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "pattern": r"^[0-9]+[KMGkmg]?(,[0-9]+[KMGkmg]?)?$",
+    "description": "Bytes, one size or two with a comma between; K M G are 1024^n, k m g 1000^n.",
+}
+_TESTS = (
+    "omni",
+    "TCP_STREAM",
+    "TCP_MAERTS",
+    "TCP_RR",
+    "TCP_CRR",
+    "UDP_STREAM",
+    "UDP_RR",
+)
+
+
+class Netperf:
+    """`measure: netperf:`."""
+
+    name = "netperf"
+    server_program = "netserver"
+    port = 12865
+    server_lasts: Literal["campaign", "run"] = "campaign"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "netperf",
+        "description": "One netperf test between the first role (netperf) and the last (netserver).",
+        "additionalProperties": False,
+        "properties": {
+            "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
+            "seconds": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": 86400,
+                "default": 10,
+                "description": "Length of a run (netperf -l).",
+            },
+            "protocol": {
+                "enum": ["tcp", "udp", "sctp", "dccp", "udplite"],
+                "default": "tcp",
+                "description": "Transport protocol (test-specific -T).",
+            },
+            "direction": {
+                "enum": ["send", "recv", "rr"],
+                "default": "send",
+                "description": "Which way data flows, seen from netperf (test-specific -d).",
+            },
+            "send_size": {**_PAIR, "title": "Bytes per send (-m)"},
+            "recv_size": {**_PAIR, "title": "Bytes per receive (-M)"},
+            "request_size": {**_SIZE, "title": "Bytes per request (-r)"},
+            "response_size": {**_SIZE, "title": "Bytes per response (-r)"},
+            "local_buffer": {**_PAIR, "title": "netperf's socket buffers (-s)"},
+            "remote_buffer": {**_PAIR, "title": "netserver's socket buffers (-S)"},
+            "mss": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 65535,
+                "description": "TCP maximum segment size to set (-G), timestamps included.",
+            },
+            "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
+            "route": {
+                "type": "boolean",
+                "default": True,
+                "description": "Let UDP leave the link it is on (-R 1).",
+            },
+            "congestion_control": {
+                "type": "string",
+                "pattern": "^[A-Za-z0-9_-]{1,15}$",
+                "description": "On both ends (-K); read back.",
+            },
+            "cpu_bind": {
+                "type": ["integer", "string"],
+                "minimum": 0,
+                "pattern": "^[0-9]*(,[0-9]*)?$",
+                "description": "CPUs for netperf and netserver, `0` or `0,1` (global -T).",
+            },
+            "burst": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "Transactions in flight beyond the first (-b); needs a build with it.",
+            },
+            "pacing": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 2147483647,
+                "description": "SO_MAX_PACING_RATE in bytes/s (-q); needs a build after 2.7.0.",
+            },
+            "cpu": {
+                "type": "boolean",
+                "default": True,
+                "description": "Measure CPU and service demand on both ends (-c -C).",
+            },
+            "interim_seconds": {
+                "type": "number",
+                "not": {"const": 0},
+                "description": "Keep interim results at this interval (-D); negative: steadier, "
+                "at more CPU.",
+            },
+            "confidence": {
+                "type": "string",
+                "pattern": "^(90|95|99),[0-9]+(\\.[0-9]+)?$",
+                "description": "Level and width in percent, such as 99,5 (-I); "
+                "a run that misses it is invalid.",
+            },
+            "iterations": {
+                "type": "string",
+                "pattern": "^[0-9]{1,2},[0-9]{1,2}$",
+                "description": "Most and fewest iterations for `confidence` (-i), such as 10,3.",
+            },
+            "select": {
+                "type": "array",
+                "items": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"},
+                "minItems": 1,
+                "uniqueItems": True,
+                "description": "Output selectors, as `netperf -t omni -- -k '?'` lists them.",
+            },
+        },
+    }
+
+    def probes(self) -> tuple[Command, ...]:
+        """The version, the selectors, and (by asking for them) the features built in."""
+        return (
+            Command(("netperf", "-V")),
+            Command(("netperf", "-t", "omni", "--", "-k", "?")),
+            Command(
+                ("netperf", "-b", "1", "-w", "1", "-D", "1", "-t", "omni")
+                + ("--", "-q", "1", "-f", "-k", "?")
+            ),
+        )
+
+    def features(self, completed: tuple[Completed, ...]) -> Features:
+        """Version, selectors and features. Raises ToolFailure when netperf is not there."""
+        version, selectors, features = completed
+        found = re.search(r"Netperf version (\S+)", version.stdout)
+        listed = frozenset(re.findall(r"[A-Z][A-Z0-9_]+", selectors.stdout))
+        if not found or "THROUGHPUT" not in listed:
+            said = (version.stderr or version.stdout or selectors.stderr).strip()[:200]
+            raise ToolFailure(
+                f"netperf does not answer ({' '.join(said.split()) or 'it printed nothing'}); "
+                "install it (Debian: netperf in non-free; Ubuntu: in multiverse)"
+            )
+        said = features.stdout + features.stderr
+        missing = {
+            "burst": "Packet burst size is not compiled in",
+            "intervals": "Packet rate control is not compiled in",
+            "demo": "Demo Mode not configured",
+            "pacing": "invalid option -- 'q'",
+        }
+        return Features(
+            version=found[1],
+            names=frozenset(name for name, complaint in missing.items() if complaint not in said),
+            vocabulary=listed - {"OUTPUT_NONE", "OUTPUT_END"},
+        )
+
+    def check(self, options: Mapping[str, Any], features: Features) -> None:
+        """Raise InputError for a selector or feature that this build does not have."""
+        for selector in options.get("select", ()):
+            if selector.upper() not in features.vocabulary:
+                near = difflib.get_close_matches(selector.upper(), features.vocabulary, n=1)
+                hint = f"; did you mean {near[0].lower()}?" if near else ""
+                raise InputError(
+                    f"measure.netperf.select: netperf {features.version} has no selector "
+                    f"{selector!r}{hint}"
+                )
+        needs = {"interim_seconds": "demo", "burst": "burst", "pacing": "pacing"}
+        for option, feature in needs.items():
+            if option in options and feature not in features.names:
+                raise InputError(
+                    f"measure.netperf.{option}: netperf {features.version} on this host was built "
+                    f"without it ({feature}); leave it out or install a build that has it"
+                )
+
+    def server(self, ends: Ends) -> Command:
+        """`netserver` in the foreground, on the data address only."""
+        return Command(
+            ("netserver", "-D", "-L", f"{ends.address},{_family(ends.address)}")
+            + ("-p", str(ends.port))
+        )
+
+    def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
+        """`netperf … -- … -k SELECTORS`, with a deadline beyond its length."""
+        argv = [
+            *("netperf", "-P", "0", "-H", f"{ends.address},{_family(ends.address)}"),
+            *("-p", str(ends.port), "-t", options.get("test", "omni")),
+            *("-l", f"{self._length(options):g}"),
+            *_flags(options, _GLOBAL),
+            *(("-c", "-C") if options.get("cpu", True) else ()),
+            "--",
+            *_specific(options),
+            *("-k", ",".join(self._keys(options))),
+        ]
+        return Command(tuple(argv), deadline=self.seconds(options) + START_UP)
+
+    def seconds(self, options: Mapping[str, Any]) -> float:
+        """The length of a run, times the most iterations that `confidence` may take."""
+        most = int(str(options.get("iterations", "10,3")).split(",")[0])
+        return self._length(options) * (most if "confidence" in options else 1)
+
+    def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
+        """The figures under their columns. Raises ToolFailure for a run that must not count."""
+        _refuse_failure(completed, self.seconds(options))
+        keys = _keys_of(completed.stdout)
+        asked = self._keys(options)
+        if missing := [key for key in asked if key not in keys]:
+            raise ToolFailure(f"netperf printed no {', '.join(missing)}")
+        figures: dict[str, Scalar] = {}
+        for key in asked:
+            if key.endswith("_UNITS"):
+                continue
+            name = column(key, keys["THROUGHPUT_UNITS"], keys["SD_UNITS"])
+            figures[name] = value(key, keys[key])
+        _refuse_nonsense(options, keys, figures, self._length(options))
+        return Measurement(figures, tuple(_interim(keys)))
+
+    def _length(self, options: Mapping[str, Any]) -> float:
+        return float(options.get("seconds", 10))
+
+    def _keys(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """The keys to ask for, each once: what was selected, and what tells whether it is true."""
+        usual = RR_SELECT if _is_rr(options) else DEFAULT_SELECT
+        selected = [s.upper() for s in options.get("select", usual)]
+        if not options.get("cpu", True) and "select" not in options:
+            selected = [s for s in selected if "CPU" not in s and not s.endswith("_SD")]
+        guards = [*GUARDS]
+        if not _is_rr(options):
+            guards += ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS", "LOCAL_SEND_THROUGHPUT"]
+        if "mss" in options:
+            guards.append("TRANSPORT_MSS")
+        if "cpu_bind" in options:
+            guards += ["LOCAL_CPU_BIND", "REMOTE_CPU_BIND", "LOCAL_CPU_COUNT", "REMOTE_CPU_COUNT"]
+        if "congestion_control" in options:
+            guards += ["LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL"]
+        if "confidence" in options:
+            guards += ["THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL"]
+        return tuple(dict.fromkeys([*selected, *guards]))
+
+
+_GLOBAL = {
+    "interim_seconds": "-D",
+    "cpu_bind": "-T",
+    "confidence": "-I",
+    "iterations": "-i",
+}
+_SPECIFIC = {
+    "send_size": "-m",
+    "recv_size": "-M",
+    "local_buffer": "-s",
+    "remote_buffer": "-S",
+    "mss": "-G",
+    "congestion_control": "-K",
+    "burst": "-b",
+    "pacing": "-q",
+}
+
+
+def _flags(options: Mapping[str, Any], table: Mapping[str, str]) -> Iterator[str]:
+    for option, flag in table.items():
+        if option in options:
+            yield flag
+            yield str(options[option])
+
+
+def _specific(options: Mapping[str, Any]) -> Iterator[str]:
+    """The test-specific options, behind `--`."""
+    if options.get("test", "omni") == "omni":
+        yield from ("-T", options.get("protocol", "tcp"), "-d", options.get("direction", "send"))
+    yield from _flags(options, _SPECIFIC)
+    if "request_size" in options or "response_size" in options:
+        yield from ("-r", f"{options.get('request_size', 1)},{options.get('response_size', 1)}")
+    if options.get("nodelay"):
+        yield "-D"
+    if options.get("route", True):
+        yield from ("-R", "1")
+
+
+def _is_rr(options: Mapping[str, Any]) -> bool:
+    test = options.get("test", "omni")
+    return str(test).endswith("RR") or (test == "omni" and options.get("direction") == "rr")
+
+
+def _family(address: str) -> str:
+    return "6" if ":" in address else "4"
+
+
+def _keys_of(stdout: str) -> dict[str, str]:
+    """KEY=value lines; the last one wins, other lines are banners."""
+    pairs = (line.partition("=") for line in stdout.splitlines())
+    return {key: text for key, sep, text in pairs if sep and re.fullmatch(r"[A-Z0-9_\[\]]+", key)}
+
+
+def _interim(keys: Mapping[str, str]) -> Iterator[Mapping[str, float]]:
+    """Interim results in the order of their numbers: each a rate over [ending − interval, ending]."""
+    columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
+    for number in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
+        try:
+            yield {
+                "ending_s": float(keys[f"NETPERF_ENDING[{number}]"]),
+                "interval_s": float(keys[f"NETPERF_INTERVAL[{number}]"]),
+                columns[keys[f"NETPERF_UNITS[{number}]"]]: float(
+                    keys[f"NETPERF_INTERIM_RESULT[{number}]"]
+                ),
+            }
+        except (KeyError, ValueError) as error:
+            raise ToolFailure(f"interim result {number} is not whole: {error}") from None
+
+
+def _refuse_failure(completed: Completed, seconds: float) -> None:
+    """Raise when netperf did not end by itself with exit status 0."""
+    said = " ".join((completed.stderr.strip() or completed.stdout.strip()).split())[:300]
+    if completed.timed_out:
+        raise ToolFailure(
+            f"netperf of {seconds:g} s had not ended after {completed.command.deadline:g} s and "
+            "was killed: is the data link down?",
+            status="timeout",
+        )
+    if completed.truncated:
+        raise ToolFailure("netperf printed more than may be kept")
+    if completed.status != 0:
+        raise ToolFailure(f"netperf exited {completed.status}: {said or 'it printed nothing'}")
+
+
+def _refuse_nonsense(
+    options: Mapping[str, Any],
+    keys: Mapping[str, str],
+    figures: Mapping[str, Scalar],
+    seconds: float,
+) -> None:
+    """Raise for what netperf reports with exit status 0 although it is no measurement."""
+    if float(keys["THROUGHPUT"]) <= 0:
+        sent = float(keys.get("LOCAL_SEND_THROUGHPUT", 0))
+        what = f"nothing of {sent:g} Mbit/s sent arrived" if sent > 0 else "no data was sent"
+        raise ToolFailure(f"THROUGHPUT is {keys['THROUGHPUT']}: {what}; is the data path open?")
+    sending = options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
+    if sending:
+        for key in ("LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"):
+            if key in keys and float(keys[key]) == 0:
+                raise ToolFailure(f"{key} is 0: no data went through")
+    _refuse_short_run(options, float(keys["ELAPSED_TIME"]), seconds)
+    _refuse_ignored(options, keys)
+
+
+def _refuse_short_run(options: Mapping[str, Any], elapsed: float, seconds: float) -> None:
+    if elapsed < 0.9 * seconds:
+        raise ToolFailure(
+            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
+        )
+
+
+def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+    """Raise for options that netperf took and did not act on."""
+    if "mss" in options and keys["PROTOCOL"].upper() == "TCP":
+        asked, got = int(options["mss"]), int(keys["TRANSPORT_MSS"])
+        if got not in (asked, asked - 12):  # TCP timestamps take 12 bytes of each segment
+            raise ToolFailure(
+                f"an MSS of {asked} was asked for and {got} was used: is the MTU large enough?",
+                status="invalid",
+            )
+    if "cpu_bind" in options:
+        wanted = str(options["cpu_bind"]).split(",")
+        ends = zip(("LOCAL", "REMOTE"), wanted * (2 if len(wanted) == 1 else 1), strict=False)
+        for end, cpu in ends:
+            # netperf 2.7.0 echoes a CPU that does not exist, so the count has to say it
+            count = keys[f"{end}_CPU_COUNT"]
+            if cpu and (keys[f"{end}_CPU_BIND"] != cpu or int(cpu) >= int(count)):
+                raise ToolFailure(
+                    f"binding to CPU {cpu} did not take: {end.lower()} has {count} CPUs "
+                    f"({end}_CPU_BIND is {keys[f'{end}_CPU_BIND']})",
+                    status="invalid",
+                )
+    if "congestion_control" in options:
+        for end in ("LOCAL", "REMOTE"):
+            got_name = keys[f"{end}_CONG_CONTROL"]
+            if got_name != options["congestion_control"]:
+                raise ToolFailure(
+                    f"congestion control {options['congestion_control']} did not take "
+                    f"({end}_CONG_CONTROL is {got_name})",
+                    status="invalid",
+                )
+    if "confidence" in options:
+        width = float(str(options["confidence"]).split(",")[1])
+        reached = float(keys["THROUGHPUT_CONFID"])
+        if reached > width:
+            raise ToolFailure(
+                f"the confidence interval came out {reached:g} % wide, not {width:g} %",
+                status="invalid",
+            )
