@@ -248,7 +248,8 @@ class Netperf:
             *("-p", str(ends.port), "-t", options.get("test", "omni")),
             *("-l", f"{self._length(options):g}"),
             *_flags(options, _GLOBAL),
-            *(("-c", "-C") if options.get("cpu", True) else ()),
+            # the count of CPUs, by which a binding is checked, comes only with -c -C
+            *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
             "--",
             *_specific(options),
             *("-k", ",".join(self._keys(options))),

@@ -1,0 +1,300 @@
+"""A campaign's folder: everything needed to believe it, repeat it, resume it and undo it.
+
+    campaign.json      what this folder is: version, experiment's name, overrides, seed, machines
+    experiment.yaml    the experiment, to the letter
+    plan.csv           the plan, one row a run
+    hosts/ROLE.json    each host's facts, parsed and as printed
+    journal.jsonl      what happened, one event a line; the only file that grows, never rewritten
+    raw/RUN-ATTEMPT.jsonl   every command of an attempt with all that it printed
+    results.csv, results.parquet   one row an attempt; made from the journal, may be deleted
+
+The journal is appended to with one write an event, then fsynced. A process killed in the middle
+leaves at most a torn last line, which is cut off when the journal is opened again; a run that
+started and has no end was interrupted. Raw output is on disk before anything parses it.
+
+Version 1: the first.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from netlimits.errors import ArchiveError
+from netlimits.model import Completed, Machine, Record, Run
+
+VERSION = 1
+
+EVENTS = ("opened", "found", "put_back", "start", "end", "parsed", "closed")
+"""What the journal may hold:
+
+opened    a process starts or goes on with the campaign
+found     a setting's state before the first change; undone until `put_back` says so
+put_back  it is as it was found again
+start     an attempt at a run
+end       its outcome: status, reason, figures
+parsed    the same attempt, read again from raw output; the last one counts
+closed    the process left in good order
+"""
+
+
+class Archive:
+    """One campaign's folder, open for reading, and for appending while `lock` is held."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._journal: IO[bytes] | None = None
+
+    @classmethod
+    def create(
+        cls, path: Path, meta: Mapping[str, Any], text: str, hosts: Mapping[str, Any]
+    ) -> Archive:
+        """A new folder with everything but the plan and runs; `campaign.json` is written last.
+
+        Raises ArchiveError when the folder exists and is not empty, or cannot be written.
+        """
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise ArchiveError(f"{path}: is not empty; name another folder with --out")
+            (path / "raw").mkdir()
+            (path / "hosts").mkdir()
+            write_whole(path / "experiment.yaml", text)
+            for role, facts in hosts.items():
+                write_whole(path / "hosts" / f"{role}.json", _pretty(facts))
+            (path / "journal.jsonl").touch()
+            write_whole(path / "campaign.json", _pretty({"version": VERSION, **meta}))
+        except OSError as error:
+            raise ArchiveError(f"{path}: {error.strerror}; choose a folder with --out") from None
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Archive:
+        """The campaign in a folder. Raises ArchiveError when it holds none or another version's."""
+        try:
+            meta = json.loads((path / "campaign.json").read_text(encoding="utf-8"))
+            version = meta["version"]
+        except FileNotFoundError:
+            raise ArchiveError(f"{path}: holds no campaign (no campaign.json)") from None
+        except NotADirectoryError:
+            raise ArchiveError(f"{path}: is a file, not a campaign's folder") from None
+        except OSError as error:
+            raise ArchiveError(f"{path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            raise ArchiveError(f"{path / 'campaign.json'}: is no campaign's description") from None
+        if version != VERSION:
+            raise ArchiveError(
+                f"{path}: was written in version {version} of the archive, this netlimits reads "
+                f"version {VERSION}; use the netlimits that made it ({meta.get('netlimits', '?')})"
+            )
+        return cls(path)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What `campaign.json` says."""
+        meta: dict[str, Any] = json.loads((self.path / "campaign.json").read_text("utf-8"))
+        return meta
+
+    @property
+    def machines(self) -> dict[str, Machine]:
+        """Role -> Machine, as the campaign was bound."""
+        return {
+            role: Machine(
+                role=role,
+                ssh=m["ssh"],
+                interface=m["interface"],
+                address=m["address"],
+                ssh_config=Path(m["ssh_config"]) if m["ssh_config"] else None,
+            )
+            for role, m in self.meta["machines"].items()
+        }
+
+    def facts(self, role: str) -> dict[str, Any]:
+        """A host's facts as they were read when the campaign began."""
+        facts: dict[str, Any] = json.loads((self.path / "hosts" / f"{role}.json").read_text())
+        return facts
+
+    # -- the journal ------------------------------------------------------------------------
+
+    def lock(self) -> None:
+        """Open the journal for appending, for this process alone; cut off a torn last line.
+
+        Raises ArchiveError when another process holds it, or it cannot be written.
+        """
+        path = self.path / "journal.jsonl"
+        try:
+            journal = path.open("r+b", buffering=0)
+        except OSError as error:
+            raise ArchiveError(f"{path}: {error.strerror}") from None
+        try:
+            fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            journal.close()
+            raise ArchiveError(
+                f"{self.path}: another netlimits is running this campaign; wait for it or end it"
+            ) from None
+        journal.truncate(_whole_lines(journal))
+        journal.seek(0, os.SEEK_END)
+        self._journal = journal
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self._journal:
+            self._journal.close()
+            self._journal = None
+
+    def append(self, event: str, **fields: Any) -> None:
+        """Add one event, in one write, and have it on disk when this returns."""
+        assert self._journal, "lock() comes first"
+        line = json.dumps({"event": event, "at": time.time(), **fields}, ensure_ascii=False)
+        data = line.encode("utf-8", "backslashreplace") + b"\n"
+        end = self._journal.seek(0, os.SEEK_END)
+        try:
+            if self._journal.write(data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._journal.fileno())
+        except OSError as error:
+            self._journal.truncate(end)  # half a line must not stand before the next one
+            raise ArchiveError(f"{self.path / 'journal.jsonl'}: {error.strerror}") from None
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The journal's events in order, a torn last line left out.
+
+        Raises ArchiveError naming the line when one in the middle is damaged.
+        """
+        path = self.path / "journal.jsonl"
+        try:
+            with path.open("rb") as journal:
+                for number, line in enumerate(journal, 1):
+                    if not line.endswith(b"\n"):
+                        return
+                    try:
+                        event = json.loads(line)
+                        event["event"]
+                    except (ValueError, KeyError, TypeError):
+                        raise ArchiveError(f"{path}:{number}: is damaged") from None
+                    yield event
+        except OSError as error:
+            raise ArchiveError(f"{path}: {error.strerror}") from None
+
+    # -- raw output -------------------------------------------------------------------------
+
+    def raw_path(self, run: int, attempt: int) -> Path:
+        """Where an attempt's commands and their output are kept."""
+        return self.path / "raw" / f"{run:06d}-{attempt}.jsonl"
+
+    def write_raw(self, run: int, attempt: int, commands: list[dict[str, Any]]) -> None:
+        """Keep what an attempt's commands printed, on disk when this returns."""
+        lines = (json.dumps(c, ensure_ascii=False) + "\n" for c in commands)
+        data = "".join(lines).encode("utf-8", "backslashreplace")
+        try:
+            with self.raw_path(run, attempt).open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise ArchiveError(f"{self.raw_path(run, attempt)}: {error.strerror}") from None
+
+    def read_raw(self, run: int, attempt: int) -> list[dict[str, Any]]:
+        """What an attempt's commands printed, in order. Raises ArchiveError when it is not kept."""
+        path = self.raw_path(run, attempt)
+        try:
+            return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {error}") from None
+
+
+# -- records: what the events say about runs ------------------------------------------------
+
+
+def records(archive: Archive, runs: Mapping[int, Run]) -> list[Record]:
+    """One Record for each attempt, in the order in which they started.
+
+    An attempt without an end was interrupted. The last `parsed` of an attempt replaces its end.
+    """
+    attempts: dict[tuple[int, int], dict[str, Any]] = {}
+    for event in archive.events():
+        if event["event"] in ("start", "end", "parsed"):
+            key = (event["run"], event["attempt"])
+            attempts[key] = {**attempts.get(key, {}), **event}
+    return [_record(runs[run], attempt, event) for (run, attempt), event in attempts.items()]
+
+
+def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
+    """The `found` events that no `put_back` answers: what a killed process left changed."""
+    open_: dict[tuple[str, ...], dict[str, Any]] = {}
+    for event in archive.events():
+        if event["event"] in ("found", "put_back"):
+            place = (event["role"], event["interface"], event["setting"])
+            if event["event"] == "found":
+                open_.setdefault(place, event)
+            else:
+                open_.pop(place, None)
+    return tuple(open_.values())
+
+
+def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
+    ended = "status" in event
+    return Record(
+        run=run,
+        attempt=attempt,
+        status=event["status"] if ended else "interrupted",
+        reason=event["reason"] if ended else "the process ended before the run did",
+        started=event["started"],
+        duration_s=event["duration_s"] if ended else 0.0,
+        figures=event["figures"] if ended else {},
+        interim=tuple(event.get("interim", ())),
+    )
+
+
+def raw_entry(completed: Completed, step: str) -> dict[str, Any]:
+    """A Completed as raw output keeps it; `step` says what the command was for."""
+    return {
+        "step": step,
+        "host": completed.host,
+        "argv": list(completed.command.argv),
+        "sudo": completed.command.sudo,
+        "deadline": completed.command.deadline,
+        "status": completed.status,
+        "seconds": round(completed.seconds, 6),
+        "timed_out": completed.timed_out,
+        "truncated": completed.truncated,
+        "stdout": completed.stdout,
+        "stderr": completed.stderr,
+    }
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _whole_lines(journal: IO[bytes]) -> int:
+    """The length of the journal up to and with its last newline."""
+    end = journal.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - 65536)
+        journal.seek(start)
+        newline = journal.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0

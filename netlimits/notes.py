@@ -1,0 +1,67 @@
+"""What we found on a host before we changed it, written down on the host itself.
+
+The journal undoes what a killed campaign left, but it lies with the controller. A note on the
+host lets `netlimits restore --hosts FILE` do it from any machine. A note is one JSON file for each
+setting of an interface, made before the first change and removed once it is put back. It lies
+under /run/netlimits for root, since offloads do not outlive a boot either, and in the login's
+own state folder otherwise. The scripts are constants; what varies goes in as arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from netlimits.model import Command, Completed
+from netlimits.settings.applied import Found
+
+_FOLDER = (
+    'umask 077; if [ "$(id -u)" = 0 ]; then d=/run/netlimits; '
+    'else d="$HOME/.local/state/netlimits"; fi; '
+)
+_WRITE = _FOLDER + 'mkdir -p "$d" && cat >"$d/.$1" && mv "$d/.$1" "$d/$1"'
+_READ = _FOLDER + '[ ! -d "$d" ] || for f in "$d"/*.json; do [ ! -f "$f" ] || cat "$f"; done'
+_REMOVE = _FOLDER + 'rm -f "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
+
+
+def write(found: Found, link_address: str, campaign: str, since: float) -> Command:
+    """The command that leaves a note about `found`; `link_address` is the interface's MAC."""
+    note = {
+        "role": found.role,
+        "interface": found.interface,
+        "link_address": link_address,
+        "setting": found.setting,
+        "state": found.state,
+        "campaign": campaign,
+        "since": since,
+    }
+    name = _file_name(found, link_address)
+    return Command(("sh", "-c", _WRITE, "sh", name), stdin=json.dumps(note) + "\n", deadline=10)
+
+
+def read() -> Command:
+    """The command that prints every note on a host, one a line."""
+    return Command(("sh", "-c", _READ), deadline=10)
+
+
+def remove(found: Found, link_address: str) -> Command:
+    """The command that takes the note about `found` away."""
+    return Command(("sh", "-c", _REMOVE, "sh", _file_name(found, link_address)), deadline=10)
+
+
+def notes(completed: Completed) -> Iterator[dict[str, Any]]:
+    """The notes in what `read` printed; a line that is none is passed over."""
+    for line in completed.stdout.splitlines():
+        try:
+            note = json.loads(line)
+            note["role"], note["interface"], note["setting"], note["state"], note["link_address"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        yield note
+
+
+def _file_name(found: Found, link_address: str) -> str:
+    place = "\0".join((link_address, found.interface, found.setting))
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}.json"
