@@ -184,7 +184,7 @@ class _Builder:
             if self.documents > 1:
                 raise self.error("a second document starts here (`---`); keep one a file", line)
         elif isinstance(event, yaml.AliasEvent):
-            node = self.anchors.get(event.anchor)
+            node = self.anchors.get(event.anchor or "")
             if node is None:
                 raise self.error(f"*{event.anchor} is used before any &{event.anchor}", line)
             if not node.closed:
