@@ -84,12 +84,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SettingUse:
-    """One entry of `settings:`: the setting `name`, on `roles`, with options still unresolved."""
+    """One setting of `settings:`: `name`, on `roles`, with options still unresolved.
+
+    `entry` is the item of the list that it stands in, from 0.
+    """
 
     name: str
     roles: tuple[str, ...]
     options: Any
     line: int
+    entry: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,258 @@
+"""The JSON Schema of an experiment file.
+
+The parts under `settings:` and `measure:` come from the registries, so that a new tool or setting
+brings its own. `document_schema` is what editors get: there each scalar of those parts may also
+be a text with `${name}`. Checks (violations.py) use the same parts as they stand and skip such
+texts, so that a violation is never hidden behind "or a template".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits import templates
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
+ROLES = ("sender", "receiver")
+ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
+TABLES = ("summary",)
+CHARTS = ("percentiles",)
+"""Kinds of tables and charts that `report:` may ask for; analysis and charts make them."""
+
+_SCALAR: Mapping[str, Any] = {"type": ["string", "number", "boolean", "null"]}
+_TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
+_NAMES: Mapping[str, Any] = {
+    "anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _TEXT}],
+}
+_LISTS: Mapping[str, Any] = {
+    "type": "object",
+    "propertyNames": {"pattern": NAME},
+    "additionalProperties": {"type": "array", "minItems": 1, "items": _SCALAR},
+}
+_EXPRESSION = {"type": ["string", "number", "boolean"]}
+
+
+def structure() -> dict[str, Any]:
+    """The schema of the file but for the parts that tools and settings bring."""
+    from netlimits.settings import SETTINGS
+    from netlimits.tools import TOOLS
+
+    return {
+        "title": "netlimits experiment",
+        "description": "What to vary, what to set, what to measure, how often, what to report.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["experiment", "measure"],
+        "properties": {
+            "experiment": {
+                "title": "Name",
+                "description": "Names the results' folder: letters, digits, dots, - and _.",
+                "type": "string",
+                "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+            },
+            "question": {
+                "title": "Question",
+                "description": "What the experiment is to answer, in a sentence.",
+                "type": "string",
+            },
+            "source": {
+                "title": "Source",
+                "description": "The report that the experiment is from.",
+                "type": "string",
+            },
+            "roles": {
+                "title": "Roles",
+                "description": "What the hosts file binds to machines: the first role runs the "
+                "tool's client, the last its server.",
+                "type": "array",
+                "minItems": 2,
+                "items": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,31}$"},
+                "default": [*ROLES],
+            },
+            "factors": {
+                "title": "Factors",
+                "description": "Name to list of values; every combination is a configuration.",
+                **_LISTS,
+            },
+            "zip": {
+                "title": "Lists that move together",
+                "description": "Equally long lists of which one row is taken at a time; or a "
+                "list of such groups.",
+                "anyOf": [_LISTS, {"type": "array", "minItems": 1, "items": _LISTS}],
+            },
+            "derive": {
+                "title": "Derived values",
+                "description": "Name to an expression over factors and other derived values.",
+                "type": "object",
+                "propertyNames": {"pattern": NAME},
+                "additionalProperties": _EXPRESSION,
+            },
+            "exclude": {
+                "title": "Configurations to leave out",
+                "description": "Conditions; a configuration for which one is true is left out.",
+                "type": "array",
+                "items": _EXPRESSION,
+            },
+            "include": {
+                "title": "Configurations to add",
+                "description": "Each gives every factor a value; added after `exclude`.",
+                "type": "array",
+                "items": {"type": "object", "additionalProperties": _SCALAR},
+            },
+            "settings": {
+                "title": "Settings of the hosts",
+                "description": "Applied in this order before each run, read back, and put back "
+                "at the end.",
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["roles"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "roles": {
+                            "description": "The roles whose data interface is set.",
+                            "type": "array",
+                            "minItems": 1,
+                            "items": {"type": "string"},
+                        },
+                        **{setting.name: {} for setting in SETTINGS},
+                    },
+                },
+            },
+            "measure": {
+                "title": "What measures",
+                "description": "Tool to its options; of several tools a factor named `tool` "
+                "chooses one.",
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": False,
+                "properties": {tool.name: {} for tool in TOOLS},
+            },
+            "repeat": _repeat(),
+            "report": {
+                "title": "Tables and charts",
+                "description": "What `netlimits table` and `netlimits figures` make by default.",
+                "type": "array",
+                "items": {"type": "object"},
+            },
+        },
+    }
+
+
+def _repeat() -> dict[str, Any]:
+    return {
+        "title": "How often, in which order",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "replicates": {
+                "description": "Runs of each configuration (all orders but coin-flips).",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10_000_000,
+                "default": 1,
+            },
+            "order": {
+                "description": "blocked: each block holds every configuration once, shuffled; "
+                "shuffled: all runs; listed: as written; coin-flips: each run draws each factor.",
+                "enum": list(ORDERS),
+                "default": "blocked",
+            },
+            "seed": {
+                "description": "Of the order; left out, one is drawn and recorded.",
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "maximum": 2**63 - 1,
+            },
+            "runs": {
+                "description": "How many runs (coin-flips only).",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10_000_000,
+            },
+        },
+    }
+
+
+def _table() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": ["table", "of", "rows"],
+        "additionalProperties": False,
+        "properties": {
+            "table": {"description": "Kind of table.", "enum": list(TABLES)},
+            "of": {"description": "Metrics.", **_NAMES},
+            "rows": {"description": "The factor whose values are rows.", **_TEXT},
+            "columns": {"description": "The factors whose values are columns.", **_NAMES},
+            "improvement": {
+                "description": "Two values of `rows`, such as 8192 over 1024.",
+                "type": "string",
+                "pattern": "^.+ over .+$",
+            },
+            "title": {"description": "Above the table.", **_TEXT},
+        },
+    }
+
+
+def _chart() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": ["chart", "of"],
+        "additionalProperties": False,
+        "properties": {
+            "chart": {"description": "Kind of chart.", "enum": list(CHARTS)},
+            "of": {"description": "Metric.", **_TEXT},
+            "series": {"description": "The factors that make a curve each.", **_NAMES},
+            "title": {"description": "Above the chart.", **_TEXT},
+        },
+    }
+
+
+def report_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of one `report:` entry, by whether it is a table or a chart."""
+    return _chart() if "chart" in entry and "table" not in entry else _table()
+
+
+def document_schema() -> dict[str, Any]:
+    """The whole schema, for editors (draft 2020-12)."""
+    from netlimits.settings import SETTINGS
+    from netlimits.tools import TOOLS
+
+    whole = structure()
+    keys = whole["properties"]
+    keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
+    keys["report"]["items"] = {"anyOf": [_table(), _chart()]}
+    settings = keys["settings"]["items"]["properties"]
+    settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
+    keys["measure"]["properties"] = {tool.name: templated(tool.schema) for tool in TOOLS}
+    return {"$schema": DRAFT, **whole}
+
+
+def templated(schema: Any) -> Any:
+    """The schema, with a text that holds `${name}` allowed wherever a scalar is."""
+    if not isinstance(schema, Mapping):
+        return schema
+    deeper = dict(schema)
+    for keyword in ("properties", "patternProperties", "$defs"):
+        if keyword in schema:
+            deeper[keyword] = {key: templated(part) for key, part in schema[keyword].items()}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            deeper[keyword] = templated(schema[keyword])
+    for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if keyword in schema:
+            deeper[keyword] = [templated(part) for part in schema[keyword]]
+    if not _takes_scalar(schema):
+        return deeper
+    about = {key: deeper.pop(key) for key in ("title", "description", "default") if key in deeper}
+    return {**about, "anyOf": [deeper, {"type": "string", "pattern": templates.PATTERN}]}
+
+
+def _takes_scalar(schema: Mapping[str, Any]) -> bool:
+    if "enum" in schema or "const" in schema:
+        return True
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    return bool({"string", "number", "integer", "boolean", "null"} & set(kinds))
