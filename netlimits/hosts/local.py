@@ -1,0 +1,114 @@
+"""This machine as a host: the same shell and tether as over SSH, through pipes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+
+from netlimits.hosts.login import LoginHost
+from netlimits.hosts.streams import CHUNK, Exchange
+
+_END = 1.0
+"""Seconds that a program may take to end once its standard input is closed."""
+
+
+class LocalStream:
+    """A child's pipes; as `streams.Stream`. In a session of its own: Ctrl-C is ours to handle."""
+
+    def __init__(self, program: str) -> None:
+        self._process = subprocess.Popen(
+            ["sh", "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self._process.stdin
+        assert self._process.stdout
+        assert self._process.stderr
+        self._stdin = self._process.stdin
+        self._outputs = {
+            stream.fileno(): stream for stream in (self._process.stdout, self._process.stderr)
+        }
+        self._stdout = self._process.stdout.fileno()
+        for fd in (self._stdin.fileno(), *self._outputs):
+            os.set_blocking(fd, False)
+        self._open = set(self._outputs)
+        self._closed = False
+
+    def exchange(self, data: memoryview, wait: float) -> Exchange:
+        """As `Stream.exchange`, with poll(2)."""
+        if self._closed:
+            return Exchange(0, b"", b"", True, True)
+        poll = select.poll()
+        for fd in self._open:
+            poll.register(fd, select.POLLIN)
+        writing = len(data) > 0 and not self._stdin.closed
+        if writing:
+            poll.register(self._stdin, select.POLLOUT)
+        ready = {fd for fd, _ in poll.poll(wait * 1000)}
+        got = {fd: self._read(fd) for fd in self._open & ready}
+        sent = 0
+        if writing and self._stdin.fileno() in ready:
+            with contextlib.suppress(BrokenPipeError, BlockingIOError):
+                sent = os.write(self._stdin.fileno(), data[:CHUNK])
+        out = got.pop(self._stdout, b"")
+        err = b"".join(got.values())
+        exited = self._process.poll() is not None
+        return Exchange(sent, out, err, exited or not self._open, not self._open)
+
+    def _read(self, fd: int) -> bytes:
+        try:
+            data = os.read(fd, CHUNK)
+        except BlockingIOError:
+            return b""
+        if not data:
+            self._open.discard(fd)
+        return data
+
+    def finish(self) -> None:
+        """Close the child's standard input."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.close()
+
+    def close(self) -> None:
+        """Close the pipes and see the child off."""
+        if self._closed:
+            return
+        self._closed = True
+        self.finish()
+        try:
+            self._process.wait(_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        finally:
+            for stream in self._outputs.values():
+                stream.close()
+
+
+class LocalLogin:
+    """This machine, as whoever runs us; as `streams.Login`."""
+
+    def __init__(self) -> None:
+        self._closed = ""
+
+    def open(self, program: str) -> LocalStream:
+        """Start a program."""
+        return LocalStream(program)
+
+    def lost(self) -> str:
+        """Nothing, until it is closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Refuse from now on."""
+        self._closed = "the host was closed"
+
+
+def local_host(name: str = "local") -> LoginHost:
+    """This machine as a host. Raises HostError when it lacks the programs that we need."""
+    return LoginHost(name, LocalLogin())

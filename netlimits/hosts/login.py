@@ -1,0 +1,88 @@
+"""A Host made of a Login: shells kept open for commands, tethers for servers.
+
+Commands take an idle shell, so that a second thread may look at a host while a measurement runs
+there; mostly there is just one. Commands that ask for root, where the login is not root, run in
+a shell of their own that `sudo -n` opened once.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from netlimits.errors import ConnectionLost
+from netlimits.hosts.shell import Shell, brief
+from netlimits.hosts.streams import Login
+from netlimits.hosts.tether import Tethered
+from netlimits.model import Command, Completed
+
+
+class LoginHost:
+    """As `hosts.base.Host`. Owns its Login from the start, also when opening it fails."""
+
+    def __init__(self, name: str, login: Login) -> None:
+        """Open the first shell. Raises HostError when the login is good for nothing."""
+        self.name = name
+        self.login = login
+        self._lock = threading.Lock()
+        self._idle: dict[bool, list[Shell]] = {False: [], True: []}
+        self._all: list[Shell] = []
+        self._servers: list[Tethered] = []
+        self._root = False
+        try:
+            shell = self._shell(False, "")
+        except BaseException:
+            login.close()
+            raise
+        self._root = shell.uid == 0
+        self._idle[False].append(shell)
+
+    def run(self, command: Command) -> Completed:
+        """Run `command` to its end or its deadline; as `Host.run`."""
+        sudo = command.sudo and not self._root
+        shell = self._shell(sudo, brief(command.argv))
+        try:
+            return shell.run(command)
+        finally:
+            with self._lock:
+                if shell.usable and shell in self._all:
+                    self._idle[sudo].append(shell)
+                elif shell in self._all:
+                    self._all.remove(shell)
+            if not shell.usable:
+                shell.close()
+
+    def serve(self, command: Command) -> Tethered:
+        """Start `command` in the background, tied to our connection; as `Host.serve`."""
+        self._check()
+        server = Tethered(self.login, self.name, command, sudo=command.sudo and not self._root)
+        with self._lock:
+            self._servers = [s for s in self._servers if s.alive()] + [server]
+        return server
+
+    def close(self) -> None:
+        """End every server, every shell and the connection. Closing twice is harmless."""
+        with self._lock:
+            servers, self._servers = self._servers, []
+            shells, self._all = self._all, []
+            self._idle = {False: [], True: []}
+        try:
+            for server in servers:
+                server.stop()
+            for shell in shells:
+                shell.close()
+        finally:
+            self.login.close()
+
+    def _check(self) -> None:
+        if lost := self.login.lost():
+            raise ConnectionLost(lost, host=self.name)
+
+    def _shell(self, sudo: bool, why: str) -> Shell:
+        self._check()
+        with self._lock:
+            if self._idle[sudo]:
+                return self._idle[sudo].pop()
+        shell = Shell(self.login, self.name, sudo=sudo, why=why)
+        with self._lock:
+            self._all.append(shell)
+        return shell

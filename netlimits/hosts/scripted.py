@@ -1,0 +1,97 @@
+"""A host for tests: it answers from a script, remembers what it was asked, and knows nothing else.
+
+A command that the script does not answer is an AssertionError, not an empty answer, so that a
+test says everything that its subject may ask for.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+
+from netlimits.errors import ConnectionLost
+from netlimits.model import Command, Completed
+
+Answer = Completed | str | BaseException
+"""A whole Completed, or what a successful command prints, or what is raised."""
+
+Script = Callable[[Command], Answer | None] | Mapping[str, Answer | Sequence[Answer]]
+"""A function (None: no answer), which may keep a state, or a table by command line.
+
+A table's key is the argument vector quoted for a shell: `ethtool -k eth0`. A list answers the
+first time, the second time and so on; there is nothing after its last.
+"""
+
+
+def answer(
+    command: Command, stdout: str = "", stderr: str = "", status: int = 0, host: str = "scripted"
+) -> Completed:
+    """A Completed for `command`."""
+    return Completed(host, command, status, stdout, stderr, seconds=0.001)
+
+
+class ScriptedServer:
+    """As `hosts.base.Server`; lives until it is stopped."""
+
+    def __init__(self, completed: Completed) -> None:
+        self._completed = completed
+        self.stopped = False
+
+    def alive(self) -> bool:
+        """Whether it was not stopped yet."""
+        return not self.stopped
+
+    def stop(self) -> Completed:
+        """Hand over the scripted answer."""
+        self.stopped = True
+        return self._completed
+
+
+class ScriptedHost:
+    """As `hosts.base.Host`. `ran` and `served` are what was asked of it, in order."""
+
+    def __init__(self, script: Script, name: str = "scripted") -> None:
+        self.name = name
+        self.ran: list[Command] = []
+        self.served: list[Command] = []
+        self.servers: list[ScriptedServer] = []
+        self.closed = False
+        self._script = script
+        self._times: dict[str, int] = {}
+
+    def run(self, command: Command) -> Completed:
+        """The script's answer. Raises AssertionError when it has none."""
+        self.ran.append(command)
+        return self._answer(command)
+
+    def serve(self, command: Command) -> ScriptedServer:
+        """A server whose `stop` gives the script's answer."""
+        self.served.append(command)
+        server = ScriptedServer(self._answer(command))
+        self.servers.append(server)
+        return server
+
+    def close(self) -> None:
+        """Stop the servers and refuse everything from now on."""
+        self.closed = True
+        for server in self.servers:
+            server.stop()
+
+    @property
+    def lines(self) -> list[str]:
+        """What was run, as command lines."""
+        return [shlex.join(command.argv) for command in self.ran]
+
+    def _answer(self, command: Command) -> Completed:
+        if self.closed:
+            raise ConnectionLost("the host was closed", host=self.name)
+        line = shlex.join(command.argv)
+        found = self._script(command) if callable(self._script) else self._script.get(line)
+        if isinstance(found, Sequence) and not isinstance(found, str):
+            time = self._times[line] = self._times.get(line, 0) + 1
+            found = found[time - 1] if time <= len(found) else None
+        if found is None:
+            raise AssertionError(f"{self.name}: the script has no answer to `{line}`")
+        if isinstance(found, BaseException):
+            raise found
+        return answer(command, found, host=self.name) if isinstance(found, str) else found

@@ -1,0 +1,199 @@
+"""A `sh` kept open, and commands run in it: a round trip each, where a login costs 90 ms.
+
+Each command is one compound line for the shell, every word quoted, run under coreutils'
+`timeout` in a process group of its own. `timeout` keeps the deadline on the host, so a hung
+command dies even when we are gone. The shell marks both outputs at the start and at the end with
+a random word of that command's own; what stands between is the command's. Whatever the command
+leaves behind in its process group is killed when it ends, so that nothing of ours runs on and no
+late output reaches the next command.
+
+The shell's own complaints ("Killed") go to /dev/null; commands get the streams as 3 and 4.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import shlex
+import time
+
+from netlimits.errors import ConnectionLost, HostError, InputError
+from netlimits.hosts.base import KILL_GRACE
+from netlimits.hosts.streams import STALL, Ended, Login, Overdue, Stream, Talk
+from netlimits.model import Command, Completed
+
+OPEN_DEADLINE = 20.0
+"""Seconds that a login shell may take to become our `sh`."""
+
+SUDO = "sudo -n -- "
+
+_NEEDED = ("timeout", "setsid", "base64")
+
+_MARK = "printf '%s%s\\n' {nonce} {word} >&{fd}\n"
+
+
+def mark(nonce: str, word: str, *fds: int) -> str:
+    """Shell lines that mark outputs 3 and 4 (or just one of them)."""
+    return "".join(_MARK.format(nonce=nonce, word=word, fd=fd) for fd in fds or (3, 4))
+
+
+def preamble(nonce: str) -> str:
+    """What every `sh` of ours reads first: plain messages, full PATH, our streams, who we are."""
+    missing = "; ".join(
+        f"command -v {name} >/dev/null || missing=$missing/{name}" for name in _NEEDED
+    )
+    return (
+        "exec 3>&1 4>&2 >/dev/null 2>&1\n"
+        "LC_ALL=C PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin\nexport LC_ALL PATH\n"
+        f"missing=; {missing}\n" + mark(nonce, '"$(id -u) $missing"')
+    )
+
+
+def words(argv: tuple[str, ...]) -> bytes:
+    """An argument vector quoted for `sh`. Raises InputError for what no program can be given."""
+    if not argv or not argv[0]:
+        raise InputError("a command without a program")
+    line = " ".join(map(shlex.quote, argv))
+    if "\0" in line:
+        raise InputError(f"`{brief(argv)}`: an argument holds a NUL character; no program takes it")
+    return encoded(line)
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8, and bytes that Python read as surrogates unchanged. Raises InputError."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{text[:80]!r} holds half of a surrogate pair, which is no text"
+        ) from None
+
+
+def brief(argv: tuple[str, ...]) -> str:
+    """The command as a message shows it: on one line, not too long."""
+    line = " ".join(shlex.join(argv).split())
+    return line if len(line) <= 120 else line[:119] + "…"
+
+
+def script(command: Command, nonce: str) -> bytes:
+    """The compound line for one command. Raises InputError for one that cannot be run."""
+    if not 0 < command.deadline < 1e9:
+        raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
+    feed = b"</dev/null "
+    text = b""
+    source = b""
+    if command.stdin:
+        # Encoded, so that every byte arrives: NULs, and no newline that was not there.
+        text = base64.encodebytes(encoded(command.stdin)) + nonce.encode() + b"\n"
+        source = b"base64 -d <<'%s' | " % nonce.encode()
+        feed = b""
+    run = b"timeout -k %g %.3f " % (KILL_GRACE, max(command.deadline, 0.001))
+    job = source + run + words(command.argv) + b" " + feed + b">&3 2>&4 3>&- 4>&- &\n" + text
+    return b"".join(
+        (
+            b"{\n",
+            mark(nonce, "begin").encode(),
+            job,
+            mark(nonce, "$!").encode(),
+            b"wait $!\nstatus=$?\nkill -s KILL -- -$!\n",
+            mark(nonce, "$status").encode(),
+            b"}\n",
+        )
+    )
+
+
+class Shell:
+    """A `sh` on a host. One command at a time; `usable` until something went wrong under it."""
+
+    def __init__(self, login: Login, name: str, *, sudo: bool = False, why: str = "") -> None:
+        """Open it; `sudo` for root, wanted for the command `why`. Raises HostError."""
+        self.name = name
+        self.usable = False
+        self._login = login
+        self._sudo = SUDO if sudo else ""
+        nonce = secrets.token_hex(16)
+        self._stream = login.open(f"exec {self._sudo}sh")
+        try:
+            self.uid = greeting(self._stream, nonce, name, f"{self._sudo}sh", why)
+            self.usable = True
+        finally:
+            if not self.usable:
+                self._stream.close()
+
+    def run(self, command: Command) -> Completed:
+        """Run a command; as `Host.run`."""
+        nonce = secrets.token_hex(16)
+        talk = Talk(self._stream, nonce, script(command, nonce))
+        self.usable = False
+        try:
+            talk.until(3, command.deadline + KILL_GRACE + STALL)
+        except Overdue:
+            raise self._lost(command, talk, "is not answered, long past its deadline") from None
+        except Ended:
+            why = self._login.lost() or "the shell on the host ended"
+            raise self._lost(command, talk, f"was cut off: {why}") from None
+        except BaseException:
+            self._interrupt(talk)
+            raise
+        self.usable = True
+        status = int(talk.out.marks[2])
+        seconds = time.monotonic() - talk.sent_at
+        return Completed(
+            host=self.name,
+            command=command,
+            status=status,
+            stdout=talk.out.text,
+            stderr=talk.err.text,
+            seconds=seconds,
+            timed_out=status in (124, 137) and seconds >= command.deadline,
+            truncated=talk.out.truncated or talk.err.truncated,
+        )
+
+    def close(self) -> None:
+        """End the shell."""
+        self.usable = False
+        self._stream.close()
+
+    def _lost(self, command: Command, talk: Talk, what: str) -> ConnectionLost:
+        said = " ".join((talk.err.text.strip() or talk.out.text.strip())[-200:].split())
+        tail = f"; it had printed: {said}" if said else ""
+        return ConnectionLost(f"`{brief(command.argv)}` {what}{tail}", host=self.name)
+
+    def _interrupt(self, talk: Talk) -> None:
+        """End the running command from a second program, since the shell itself is waiting.
+
+        `timeout`, told to end, ends its whole group, and with SIGKILL after KILL_GRACE. When that
+        cannot be, the shell is given up, and the command ends at its deadline.
+        """
+        try:
+            talk.until(2, 1.0)
+            killer = self._login.open(f"exec {self._sudo}kill -TERM {int(talk.out.marks[1])}")
+            try:
+                talk.until(3, KILL_GRACE + STALL)
+            finally:
+                killer.close()
+            self.usable = True
+        except (Ended, Overdue, HostError, ValueError):
+            pass
+
+
+def greeting(stream: Stream, nonce: str, name: str, program: str, why: str) -> int:
+    """Make the `sh` at the other end ours; return its uid. Raises HostError with what it said."""
+    talk = Talk(stream, nonce, preamble(nonce).encode())
+    try:
+        talk.until(1, OPEN_DEADLINE)
+    except (Ended, Overdue) as error:
+        said = (talk.err.preamble or talk.out.preamble or "it printed nothing")[:200]
+        if program.startswith(SUDO):
+            raise HostError(
+                f"sudo -n is refused for `{why}`: {said}; "
+                "allow it in sudoers (NOPASSWD) or log in as root",
+                host=name,
+            ) from None
+        what = "ended at once" if isinstance(error, Ended) else "did not answer"
+        raise HostError(f"the login shell cannot run sh: it {what}: {said}", host=name) from None
+    uid, _, missing = talk.out.marks[0].partition(" ")
+    if missing:
+        programs = ", ".join(missing.strip("/").split("/"))
+        raise HostError(f"no {programs} there; install coreutils and util-linux", host=name)
+    return int(uid)

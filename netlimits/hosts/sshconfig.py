@@ -1,0 +1,176 @@
+"""What OpenSSH's configuration says about a name: paramiko's reader, and what it leaves out.
+
+paramiko knows Host, Match and the percent tokens; `Include` it does not, so included files are
+put in place before it reads. The user's file comes before the system's, as in ssh(1), unless one
+file was chosen (`ssh -F`).
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+
+from netlimits.errors import ConnectError
+
+CONNECT_DEADLINE = 10.0
+"""Seconds for each step to a login, where the configuration has no ConnectTimeout."""
+
+_INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
+_BLOCK = re.compile(r"\s*(?:host|match)(?:\s*=\s*|\s+)", re.IGNORECASE)
+_INCLUDE_DEPTH = 16
+_DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a name leads and how to log in there.
+
+    `jump` is what `ProxyJump` says, `proxy` what `ProxyCommand` says; at most one is set.
+    `key_name` is what known_hosts calls the host, `add_key` the command that adds its key.
+    """
+
+    name: str
+    hostname: str
+    port: int
+    user: str
+    identities: tuple[Path, ...]
+    identities_only: bool
+    agent: bool
+    jump: str
+    proxy: str
+    known_hosts: tuple[Path, ...]
+    key_alias: str
+    timeout: float
+    add_key: str
+
+    @property
+    def key_name(self) -> str:
+        """The name in known_hosts."""
+        if self.key_alias:
+            return self.key_alias
+        return self.hostname if self.port == 22 else f"[{self.hostname}]:{self.port}"
+
+    @property
+    def where(self) -> str:
+        """The address as a message shows it."""
+        via = f" (through {self.jump})" if self.jump else ""
+        return f"{self.hostname} port {self.port}{via}"
+
+
+class SshConfig:
+    """The configuration; `file` is the chosen one, None for the user's and the system's."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        """Read it. Raises ConnectError for a file that cannot be read."""
+        self.file = file
+        files = [file] if file else [Path("~/.ssh/config"), Path("/etc/ssh/ssh_config")]
+        lines: list[str] = []
+        try:
+            for path in (path.expanduser() for path in files):
+                if path == file or path.is_file():
+                    lines += ["Host *", *_lines(path, "Host *", 0)]
+            self._config = paramiko.SSHConfig.from_text("\n".join(lines) + "\n")
+        except OSError as error:
+            raise ConnectError(f"{error.filename}: {error.strerror}") from None
+        except paramiko.SSHException as error:
+            raise ConnectError(f"{file or '~/.ssh/config'}: {error}") from None
+
+    def endpoint(self, name: str) -> Endpoint:
+        """Where `[user@]name[:port]` leads. Raises ConnectError for what cannot be understood."""
+        user, name, port = split(name)
+        try:
+            options = self._config.lookup(name)
+            jump, proxy = _way(options)
+            return Endpoint(
+                name=name,
+                hostname=options["hostname"],
+                port=port or int(options.get("port", 22)),
+                user=user or options.get("user") or getpass.getuser(),
+                identities=tuple(_identities(options)),
+                identities_only=options.get("identitiesonly", "no").lower() == "yes",
+                agent=options.get("identityagent", "").lower() != "none",
+                jump=jump,
+                proxy=proxy,
+                known_hosts=tuple(_known_hosts(options)),
+                key_alias=options.get("hostkeyalias", ""),
+                timeout=_seconds(options.get("connecttimeout", "")),
+                add_key=self._command(user, name, port),
+            )
+        except (ValueError, KeyError, ImportError, paramiko.SSHException) as error:
+            source = self.file or "~/.ssh/config"
+            raise ConnectError(
+                f"{source}: what it says about {name} is not clear: {error}"
+            ) from None
+
+    def _command(self, user: str, name: str, port: int) -> str:
+        """The `ssh` that asks whether to add the host's key."""
+        words = ["ssh", *(["-F", str(self.file)] if self.file else [])]
+        words += ["-o", "StrictHostKeyChecking=ask", *(["-p", str(port)] if port else [])]
+        return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
+
+
+def split(name: str) -> tuple[str, str, int]:
+    """`[user@]host[:port]`, as in ProxyJump, in its parts ("" and 0 where left out)."""
+    name = name.removeprefix("ssh://").rstrip("/")
+    user, _, rest = name.rpartition("@")
+    if match := re.fullmatch(r"\[(.+)\](?::(\d+))?|([^:]+):(\d+)", rest):
+        return user, match[1] or match[3], int(match[2] or match[4] or 0)
+    return user, rest, 0
+
+
+def _lines(path: Path, block: str, depth: int) -> Iterator[str]:
+    """The file's lines, with what it includes in place; `block` is the one it starts in."""
+    if depth > _INCLUDE_DEPTH:
+        raise ConnectError(f"{path}: files include each other more than {_INCLUDE_DEPTH} deep")
+    base = path.parent if path.is_relative_to("/etc/ssh") else Path("~/.ssh").expanduser()
+    for line in path.read_text("utf-8", "replace").splitlines():
+        if match := _INCLUDE.fullmatch(line):
+            for pattern in shlex.split(match[1]):
+                wanted = (base / Path(pattern).expanduser()).relative_to("/")
+                for found in sorted(Path("/").glob(str(wanted))):
+                    yield from _lines(found, block, depth + 1)
+            yield block  # the lines after an Include belong where those before it did
+        else:
+            if _BLOCK.match(line):
+                block = line
+            yield line
+
+
+def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
+    """(ProxyJump, ProxyCommand): of the two, whichever the configuration has first."""
+    for key in options:
+        value = options[key] or "none"
+        if key == "proxyjump":
+            return ("" if value.lower() == "none" else value.replace(" ", "")), ""
+        if key == "proxycommand":
+            return "", ("" if value.lower() == "none" else value)
+    return "", ""
+
+
+def _identities(options: paramiko.SSHConfigDict) -> Iterator[Path]:
+    """The key files to try; OpenSSH's usual ones where none is named."""
+    named: list[str] = list(options.get("identityfile", []))
+    for name in named or [f"~/.ssh/{key}" for key in _DEFAULT_KEYS]:
+        if name.lower() != "none":
+            yield Path(name).expanduser()
+
+
+def _known_hosts(options: paramiko.SSHConfigDict) -> Iterator[Path]:
+    """The files of known host keys, the user's before the system's."""
+    own = options.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
+    every = options.get(
+        "globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
+    )
+    for name in shlex.split(own) + shlex.split(every):
+        if name.lower() != "none":
+            yield Path(name.replace("%d", str(Path.home())).replace("%%", "%")).expanduser()
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text and text != "none" and float(text) > 0 else CONNECT_DEADLINE

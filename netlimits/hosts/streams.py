@@ -1,0 +1,184 @@
+"""The inner seam: a program whose three standard streams we hold, wherever it runs.
+
+A `Login` opens programs, a `Stream` is one of them. SSH channels and local pipes differ in how
+one waits for them and in nothing else, so the whole protocol above sees a single method,
+`Stream.exchange`: send what goes, take what came, wait no longer than told. Both directions and
+both outputs move in the same step, so that no full pipe can hold up another.
+
+`Marked` reads an output: text cut by marks, lines that start with a random word which a command
+cannot know and therefore not print.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple, Protocol
+
+from netlimits.hosts.base import OUTPUT_LIMIT
+
+CHUNK = 2**18
+"""Bytes taken from a stream in one step."""
+
+LINGER = 1.0
+"""Seconds that a program's last output may take to arrive after the program's end."""
+
+TICK = 0.25
+"""Seconds after which a wait looks whether the program still lives: not every end makes a sound."""
+
+STALL = 5.0
+"""Seconds without a byte after which a program that should be done counts as hung."""
+
+_BEFORE_LIMIT = 4096
+
+
+class Exchange(NamedTuple):
+    """One step: bytes sent, bytes that came, and whether the program ended.
+
+    `exited`: the program is gone, its last output may still be on the way. `ended`: nothing
+    more can come.
+    """
+
+    sent: int
+    stdout: bytes
+    stderr: bytes
+    exited: bool
+    ended: bool
+
+
+class Stream(Protocol):
+    """A program's standard streams."""
+
+    def exchange(self, data: memoryview, wait: float) -> Exchange:
+        """Send the start of `data`, take what came; wait up to `wait` seconds for anything."""
+
+    def finish(self) -> None:
+        """Close the program's standard input. Harmless when it is gone."""
+
+    def close(self) -> None:
+        """Let go of the program. Harmless when it is gone."""
+
+
+class Login(Protocol):
+    """A place where programs can be started."""
+
+    def open(self, program: str) -> Stream:
+        """Start `program`, plain words that every login shell reads alike.
+
+        Raises ConnectionLost when there is no connection any more.
+        """
+
+    def lost(self) -> str:
+        """Why nothing can be started any more; empty while it can."""
+
+    def close(self) -> None:
+        """Log out."""
+
+
+class Ended(Exception):  # noqa: N818  # not an error by itself: who asked knows what it means
+    """The program at the other end is gone."""
+
+
+class Overdue(Exception):  # noqa: N818
+    """Nothing came within the time allowed."""
+
+
+class Marked:
+    """An output that is cut by marks; keeps OUTPUT_LIMIT bytes of what follows the first mark.
+
+    `marks` holds what stood on each mark's line. Text before the first mark belongs to nobody
+    (a login shell's greeting, a late word of an earlier command): only its start is kept, in
+    `before`, to explain a shell that never answers.
+    """
+
+    def __init__(self, nonce: str, limit: int = OUTPUT_LIMIT) -> None:
+        self.marks: list[str] = []
+        self.before = b""
+        self.truncated = False
+        self._nonce = nonce.encode()
+        self._limit = limit
+        self._kept = bytearray()
+        self._pending = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        if not data:
+            return
+        rest = self._pending + data
+        while (at := rest.find(self._nonce)) >= 0:
+            end = rest.find(b"\n", at)
+            if end < 0:
+                break
+            self._keep(rest[:at])
+            self.marks.append(rest[at + len(self._nonce) : end].decode("ascii", "replace"))
+            rest = rest[end + 1 :]
+        safe = at if at >= 0 else max(0, len(rest) - len(self._nonce) + 1)
+        self._keep(rest[:safe])
+        self._pending = rest[safe:]
+
+    def _keep(self, data: bytes) -> None:
+        if not self.marks:
+            self.before = (self.before + data[:_BEFORE_LIMIT])[:_BEFORE_LIMIT]
+            return
+        room = self._limit - len(self._kept)
+        self._kept += data[:room]
+        self.truncated = self.truncated or len(data) > room
+
+    @property
+    def text(self) -> str:
+        r"""What was kept; bytes that are not UTF-8 show as `\xff`."""
+        return self._kept.decode("utf-8", "backslashreplace")
+
+    @property
+    def preamble(self) -> str:
+        """What came before the first mark (or all, without one), on one line."""
+        data = self.before if self.marks else self.before + self._pending
+        return " ".join(data.decode("utf-8", "backslashreplace").split())
+
+
+class Talk:
+    """A conversation with one program: what is still to be sent, and two outputs read together."""
+
+    def __init__(self, stream: Stream, nonce: str, data: bytes = b"") -> None:
+        self.out = Marked(nonce)
+        self.err = Marked(nonce)
+        self.unsent = memoryview(data)
+        self.moved_at = time.monotonic()
+        self.sent_at = self.moved_at
+        self._stream = stream
+        self._exited = False
+
+    def until(self, marks: int, seconds: float) -> None:
+        """Go on until both outputs have that many marks (an end is marked on both).
+
+        `seconds` counts from the last byte sent; while bytes still arrive it is stretched, a
+        little at a time. Raises Overdue after it, Ended when the program is gone.
+        """
+        limit = max(self.sent_at, time.monotonic()) + seconds
+        while min(len(self.out.marks), len(self.err.marks)) < marks:
+            sent, moved = self.step(limit - time.monotonic())
+            if sent:
+                limit = self.sent_at + seconds
+            elif moved:
+                limit = max(limit, self.moved_at + STALL)
+            elif time.monotonic() >= limit:
+                raise Overdue
+
+    def step(self, wait: float) -> tuple[bool, bool]:
+        """One exchange of up to `wait` and TICK seconds: whether bytes went, whether any moved.
+
+        Raises Ended when the program is gone and nothing more comes.
+        """
+        wait = max(0.0, min(wait, LINGER / 10 if self._exited else TICK))
+        now = self._stream.exchange(self.unsent, wait)
+        sent, moved = now.sent > 0, bool(now.sent or now.stdout or now.stderr)
+        if moved or (now.exited and not self._exited):
+            self.moved_at = time.monotonic()
+        if sent:
+            self.unsent = self.unsent[now.sent :]
+            self.sent_at = self.moved_at
+        self.out.feed(now.stdout)
+        self.err.feed(now.stderr)
+        self._exited = now.exited
+        if not moved and (now.ended or (now.exited and time.monotonic() - self.moved_at >= LINGER)):
+            raise Ended
+        return sent, moved

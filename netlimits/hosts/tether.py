@@ -1,0 +1,102 @@
+"""A server tied to our connection: it ends when we say so, and when we are gone.
+
+The `sh` that starts the server then waits for it, while a second one reads our end of the
+connection. That end closes when the server is to stop, when the connection breaks, and when this
+process dies, however it dies; the reader then ends the server's process group. A thread here
+reads what the server prints, so that a talkative one never waits for us.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+
+from netlimits.errors import ConnectionLost
+from netlimits.hosts.base import KILL_GRACE
+from netlimits.hosts.shell import OPEN_DEADLINE, SUDO, brief, greeting, mark, words
+from netlimits.hosts.streams import STALL, TICK, Ended, Login, Overdue, Talk
+from netlimits.model import Command, Completed
+
+GONE = 255
+"""A server's status when the connection broke before it ended: what `ssh` says in that case."""
+
+
+def script(command: Command, nonce: str) -> bytes:
+    """The compound line that starts a server and waits for it, or for our end to close."""
+    start = b"setsid " + words(command.argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&- &\n"
+    watch = (
+        "server=$!\n" + mark(nonce, "$server") + "( while read -r _; do :; done <&5\n"
+        "kill -s TERM -- -$server || kill -s TERM $server\n"
+        f"sleep {KILL_GRACE:g}; kill -s KILL -- -$server ) 3>&- 4>&- &\n"
+        "watch=$!\nwait $server\nstatus=$?\nkill -s KILL -- -$server\nkill -s KILL $watch\n"
+        + mark(nonce, "$status")
+        + "exit\n}\n"
+    )
+    begin = "{\nexec 5<&0\n" + mark(nonce, "begin")
+    return begin.encode() + start + watch.encode()
+
+
+class Tethered:
+    """A running server; as `hosts.base.Server`."""
+
+    def __init__(self, login: Login, name: str, command: Command, *, sudo: bool = False) -> None:
+        """Start it. Raises HostError when the host does not let us, InputError for bad words."""
+        self._name = name
+        self._command = command
+        self._login = login
+        self._completed: Completed | None = None
+        self._started = time.monotonic()
+        nonce = secrets.token_hex(16)
+        asked = script(command, nonce)
+        prefix = SUDO if sudo else ""
+        self._stream = login.open(f"exec {prefix}sh")
+        try:
+            greeting(self._stream, nonce, name, f"{prefix}sh", brief(command.argv))
+            self._talk = Talk(self._stream, nonce, asked)
+            self._talk.until(2, OPEN_DEADLINE)
+        except BaseException as error:
+            self._stream.close()
+            if isinstance(error, Ended | Overdue):
+                raise ConnectionLost(
+                    f"`{brief(command.argv)}` could not be started: {login.lost() or 'no answer'}",
+                    host=name,
+                ) from None
+            raise
+        self._gone = threading.Event()
+        self._reader = threading.Thread(target=self._read, name=f"{name} server", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        try:
+            while min(len(self._talk.out.marks), len(self._talk.err.marks)) < 3:
+                self._talk.step(TICK)
+        except (Ended, OSError):
+            pass
+        finally:
+            self._gone.set()
+
+    def alive(self) -> bool:
+        """Whether the process still runs, as far as the connection tells."""
+        return not self._gone.is_set()
+
+    def stop(self) -> Completed:
+        """End the process group and hand over what it printed; status 255 if it cannot be known."""
+        if self._completed is None:
+            self._stream.finish()
+            self._gone.wait(2 * KILL_GRACE + STALL)
+            self._stream.close()
+            self._reader.join(STALL)
+            talk = self._talk
+            ended = len(talk.out.marks) > 2
+            note = "" if ended else f"\n{self._login.lost() or 'the host did not say how it ended'}"
+            self._completed = Completed(
+                host=self._name,
+                command=self._command,
+                status=int(talk.out.marks[2]) if ended else GONE,
+                stdout=talk.out.text,
+                stderr=talk.err.text + note,
+                seconds=time.monotonic() - self._started,
+                truncated=talk.out.truncated or talk.err.truncated,
+            )
+        return self._completed

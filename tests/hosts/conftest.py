@@ -1,0 +1,188 @@
+"""Our own sshd on 127.0.0.1, with its own keys, in a private /run, gone after the tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from netlimits.model import Machine
+
+_SSHD = """\
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {folder}/{host_key}
+PidFile none
+AuthorizedKeysFile {folder}/authorized_keys
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+AllowTcpForwarding yes
+MaxStartups 100
+"""
+# In a mount namespace of its own: /run/sshd must exist, and the machine's /run is not ours.
+_START = "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {conf}"
+
+
+def processes(*words: str) -> list[int]:
+    """The ids of processes whose command line is exactly these words."""
+    wanted = "\0".join(words).encode() + b"\0"
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cmdline").read_bytes() == wanted:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def gone(*words: str, within: float = 5.0) -> bool:
+    """Whether no process has that command line any more, soon."""
+    limit = time.monotonic() + within
+    while processes(*words):
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def appears(*words: str, within: float = 10.0) -> int:
+    """The id of the process with that command line, once there is one."""
+    limit = time.monotonic() + within
+    while not (found := processes(*words)):
+        assert time.monotonic() < limit, f"{words} never ran"
+        time.sleep(0.01)
+    return found[0]
+
+
+def children(pid: int) -> list[int]:
+    """The ids of a process's children."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def keygen(file: Path, passphrase: str = "") -> Path:
+    """A new key pair."""
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-C", file.name, "-f", file]
+    subprocess.run(command, check=True)
+    return file
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@dataclass
+class Sshd:
+    """A running sshd."""
+
+    folder: Path
+    host_key: str
+    port: int = field(default_factory=free_port)
+    pid: int = 0
+
+    @property
+    def known(self) -> str:
+        """Its line for known_hosts."""
+        key = (self.folder / f"{self.host_key}.pub").read_text().split()
+        return f"[127.0.0.1]:{self.port} {key[0]} {key[1]}\n"
+
+    @contextmanager
+    def running(self) -> Iterator[Sshd]:
+        conf = self.folder / f"sshd_{self.port}"
+        conf.write_text(
+            _SSHD.format(port=self.port, folder=self.folder, host_key=self.host_key)
+        )
+        log = (self.folder / f"log_{self.port}").open("wb")
+        command = ["unshare", "-m", "sh", "-c", _START.format(conf=conf)]
+        with log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as p:
+            try:
+                self._answers(p)
+                self.pid = p.pid
+                yield self
+            finally:
+                for child in children(p.pid):
+                    os.kill(child, signal.SIGTERM)
+                p.terminate()
+
+    def _answers(self, process: subprocess.Popen[bytes]) -> None:
+        limit = time.monotonic() + 10
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                said = (self.folder / f"log_{self.port}").read_text()
+                assert process.poll() is None, said
+                assert time.monotonic() < limit, said
+                time.sleep(0.02)
+
+
+@dataclass
+class Lab:
+    """Two sshds and a configuration that names them."""
+
+    folder: Path
+    far: Sshd
+    near: Sshd
+
+    def config(self, text: str = "", known: str | None = None) -> Path:
+        """A configuration file: `text`, then hosts `far` and `near` and what all have in common."""
+        folder = Path(os.environ["HOME"])
+        file = folder / "ssh_config"
+        known_hosts = folder / "known_hosts"
+        known_hosts.write_text(self.far.known + self.near.known if known is None else known)
+        file.write_text(
+            f"{text}\n"
+            f"Host far\n HostName 127.0.0.1\n Port {self.far.port}\n"
+            f"Host near\n HostName 127.0.0.1\n Port {self.near.port}\n"
+            f"Host *\n User root\n IdentityFile {self.folder}/key\n IdentitiesOnly yes\n"
+            f" UserKnownHostsFile {known_hosts}\n GlobalKnownHostsFile none\n"
+        )
+        return file
+
+    def machine(self, name: str = "far", text: str = "", known: str | None = None) -> Machine:
+        return Machine("sender", ssh=name, ssh_config=self.config(text, known))
+
+
+@pytest.fixture(scope="session")
+def sshds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    if os.geteuid() != 0 or not Path("/usr/sbin/sshd").exists() or not shutil.which("unshare"):
+        pytest.skip("needs root, sshd and unshare")
+    folder = tmp_path_factory.mktemp("sshd")
+    for name in ("host_far", "host_near", "key", "stranger"):
+        keygen(folder / name)
+    keygen(folder / "locked", "secret")
+    keys = [(folder / f"{name}.pub").read_text() for name in ("key", "locked")]
+    (folder / "authorized_keys").write_text("".join(keys))
+    with Sshd(folder, "host_far").running() as far, Sshd(folder, "host_near").running() as near:
+        yield Lab(folder, far, near)
+
+
+@pytest.fixture
+def lab(sshds: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """The two sshds, with a home folder of our own and no agent."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    return sshds
