@@ -239,6 +239,20 @@ def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
     return tuple(open_.values())
 
 
+def end_fields(record: Record) -> dict[str, Any]:
+    """A record as the fields of an `end` or `parsed` event."""
+    return {
+        "run": record.run.number,
+        "attempt": record.attempt,
+        "status": record.status,
+        "reason": record.reason,
+        "started": record.started,
+        "duration_s": record.duration_s,
+        "figures": dict(record.figures),
+        **({"interim": [dict(row) for row in record.interim]} if record.interim else {}),
+    }
+
+
 def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
     ended = "status" in event
     return Record(

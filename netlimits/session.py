@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from netlimits import experiment as experiments
-from netlimits import notes, outcome, plan
-from netlimits.archive import Archive, raw_entry, records, unfinished
-from netlimits.errors import HostError, NetlimitsError, SettingError, ToolFailure
-from netlimits.evidence import cpu, facts, sockets
+from netlimits import outcome, plan
+from netlimits.archive import Archive, end_fields, raw_entry, records
+from netlimits.errors import ConnectionLost, HostError, SettingError, ToolFailure
+from netlimits.evidence import cpu, sockets
 from netlimits.hosts.base import Host, Server
-from netlimits.model import Command, Completed, Experiment, Machine, Record, Run
+from netlimits.model import Command, Completed, Experiment, Machine, Record, Run, SettingUse
 from netlimits.settings import setting
-from netlimits.settings.applied import Applied, Found, from_event
+from netlimits.restore import applied
 from netlimits.stop import Interrupted, Stop
 from netlimits.survey import Survey, ends
 from netlimits.tools import tool
@@ -49,12 +48,22 @@ class Witness:
     def __init__(self, host: Host, entries: list[dict[str, Any]]) -> None:
         self.name = host.name
         self.step = ""
+        self.lost = False
         self._host = host
         self._entries = entries
 
+    def replace(self, host: Host) -> None:
+        """Go on with another connection to the same machine."""
+        self._host.close()
+        self._host, self.lost = host, False
+
     def run(self, command: Command) -> Completed:
         """The same as the host's, kept."""
-        completed = self._host.run(command)
+        try:
+            completed = self._host.run(command)
+        except ConnectionLost:
+            self.lost = True
+            raise
         self._entries.append(raw_entry(completed, self.step))
         return completed
 
@@ -77,15 +86,18 @@ class Campaign:
         found: Survey,
         hosts: Mapping[str, Host],
         stop: Stop,
+        reconnect: Callable[[Machine], Host],
     ) -> None:
         self.archive = archive
         self.experiment = experiment
         self.found = found
         self.stop = stop
         self._entries: list[dict[str, Any]] = []
+        self._reconnect = reconnect
         self._hosts = {role: Witness(host, self._entries) for role, host in hosts.items()}
+        self._configurations: dict[str, Any] = {}
         self._servers: dict[str, Server] = {}
-        self._applied = applied(archive, self._hosts.__getitem__, found.facts)
+        self._applied = applied(archive, self._host, found.facts)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
         """Every run of the plan that has no outcome yet; then put the hosts back.
@@ -98,6 +110,15 @@ class Campaign:
         finally:
             self._stop_servers()
             self._applied.put_back()
+            for host in self._hosts.values():
+                host.close()
+
+    def _host(self, role: str) -> Witness:
+        """The host of a role, connected anew when its connection was lost."""
+        host = self._hosts[role]
+        if host.lost:
+            host.replace(self._reconnect(self.found.machines[role]))
+        return host
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
         runs = list(plan.runs(self.experiment))
@@ -124,7 +145,7 @@ class Campaign:
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
         self.archive.append("start", run=run.number, attempt=attempt, started=started)
-        settings, (name, options) = experiments.resolved(self.experiment, run.values)
+        settings, (name, options) = self._resolved(run)
         interrupted: Interrupted | None = None
         status, reason = "ok", ""
         measurement = None
@@ -156,7 +177,7 @@ class Campaign:
             raise interrupted
         return record
 
-    def _apply(self, settings: tuple[Any, ...]) -> None:
+    def _apply(self, settings: tuple[SettingUse, ...]) -> None:
         self._step("settings")
         for use in settings:
             for role in use.roles:
@@ -165,7 +186,7 @@ class Campaign:
 
     def _measure(self, name: str, options: Mapping[str, Any]) -> None:
         """The client between two readings of /proc/stat, on each end."""
-        local, remote = (self._hosts[role] for role in ends(self.experiment).values())
+        local, remote = (self._host(role) for role in ends(self.experiment).values())
         destination = self._destination(name)
         self._step("server")
         self._serve(name, destination)
@@ -186,7 +207,7 @@ class Campaign:
 
     def _serve(self, name: str, destination: Ends) -> None:
         """See that the tool's server listens: ours, or one that ran before and is left alone."""
-        host = self._hosts[ends(self.experiment)["remote"]]
+        host = self._host(ends(self.experiment)["remote"])
         if name in self._servers and self._servers[name].alive():
             return
         if name not in self._servers and _listens(host, destination):
@@ -210,8 +231,14 @@ class Campaign:
             server.stop()
         self._servers.clear()
 
+    def _resolved(self, run: Run) -> tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]:
+        """The settings and the measurement of a run, looked up once a configuration."""
+        if run.config not in self._configurations:
+            self._configurations[run.config] = experiments.resolved(self.experiment, run.values)
+        return self._configurations[run.config]
+
     def _seconds(self, run: Run) -> float:
-        _, (name, options) = experiments.resolved(self.experiment, run.values)
+        _, (name, options) = self._resolved(run)
         return tool(name).seconds(options)
 
     def _step(self, step: str) -> None:
@@ -239,82 +266,6 @@ class Clock:
         return self._planned * (self._took / self._meant if self._meant else 1.0)
 
 
-def applied(
-    archive: Archive,
-    host: Callable[[str], Host],
-    known_facts: Mapping[str, Mapping[str, Any]],
-    found: tuple[Found, ...] = (),
-) -> Applied:
-    """An Applied that writes what it finds to the journal first and to the host second."""
-
-    def address(of: Found) -> str:
-        return str((facts.value(known_facts[of.role], "link") or {}).get("address", ""))
-
-    def on_found(of: Found) -> None:
-        fields = {"role": of.role, "interface": of.interface, "setting": of.setting}
-        archive.append("found", **fields, state=of.state)
-        host(of.role).run(notes.write(of, address(of), archive.path.name, time.time()))
-
-    def on_put_back(of: Found) -> None:
-        host(of.role).run(notes.remove(of, address(of)))
-        archive.append("put_back", role=of.role, interface=of.interface, setting=of.setting)
-
-    return Applied(host, on_found, on_put_back, found)
-
-
-def restore(archive: Archive, hosts: Mapping[str, Host]) -> tuple[Found, ...]:
-    """Put back what a killed process left changed, as its journal tells; returns what that was."""
-    found = tuple(from_event(event) for event in unfinished(archive))
-    known = {role: archive.facts(role) for role in archive.machines}
-    applied(archive, hosts.__getitem__, known, found).put_back()
-    return found
-
-
-def restore_from_notes(hosts: Mapping[str, Host]) -> tuple[Found, ...]:
-    """Put back what the notes on the hosts themselves tell; returns what that was."""
-    done: list[Found] = []
-    for role, host in hosts.items():
-        for note in list(notes.notes(host.run(notes.read()))):
-            found = Found(role, note["interface"], note["setting"], note["state"])
-            mac = _link_address(host, found.interface)
-            if mac != note["link_address"]:
-                continue  # another host's, whose login shares this home folder
-
-            def forget(of: Found, host: Host = host, mac: str = mac) -> None:
-                host.run(notes.remove(of, mac))
-
-            Applied(hosts.__getitem__, lambda _: None, forget, (found,)).put_back()
-            done.append(found)
-    return tuple(done)
-
-
-def changed_hosts(archive: Archive, found: Survey) -> tuple[str, ...]:
-    """By what the hosts are no longer those that the campaign began on, in words."""
-    return tuple(
-        f"{role}: {mismatch}"
-        for role in archive.machines
-        for mismatch in facts.mismatches(archive.facts(role), found.facts[role])
-    )
-
-
-def reparse(archive: Archive, experiment: Experiment) -> tuple[int, int]:
-    """Read every attempt's raw output again; returns how many were read and how many changed."""
-    by_number = {run.number: run for run in plan.runs(experiment)}
-    read = changed = 0
-    for record in records(archive, by_number):
-        if record.status == "interrupted":
-            continue
-        entries = archive.read_raw(record.run.number, record.attempt)
-        if not outcome.has_client(entries):
-            continue
-        read += 1
-        again = _read_again(record, experiment, entries)
-        if again != record:
-            changed += 1
-            archive.append("parsed", **end_fields(again))
-    return read, changed
-
-
 def commands(
     experiment: Experiment, run: Run, machines: Mapping[str, Machine], features: Features
 ) -> Iterator[tuple[str, Command]]:
@@ -335,43 +286,7 @@ def commands(
     yield from ((role, cpu.READ) for role in dict.fromkeys((local, remote)))
 
 
-def end_fields(record: Record) -> dict[str, Any]:
-    """A record as the fields of an `end` or `parsed` event."""
-    return {
-        "run": record.run.number,
-        "attempt": record.attempt,
-        "status": record.status,
-        "reason": record.reason,
-        "started": record.started,
-        "duration_s": record.duration_s,
-        "figures": dict(record.figures),
-        **({"interim": [dict(row) for row in record.interim]} if record.interim else {}),
-    }
-
-
-def _read_again(
-    record: Record, experiment: Experiment, entries: list[dict[str, Any]]
-) -> Record:
-    from dataclasses import replace
-
-    _, (name, options) = experiments.resolved(experiment, record.run.values)
-    try:
-        again = outcome.measured(name, options, entries, ends(experiment))
-    except ToolFailure as error:
-        return replace(
-            record, status=error.status, reason=str(error), figures={}, interim=()  # type: ignore[arg-type]
-        )
-    return replace(
-        record, status="ok", reason="", figures=dict(again.figures), interim=again.interim
-    )
-
-
 def _listens(host: Host, destination: Ends) -> bool:
     return sockets.listens(
         host.run(sockets.LISTENING), destination.address, destination.port
     )
-
-
-def _link_address(host: Host, interface: str) -> str:
-    completed = host.run(Command(("cat", f"/sys/class/net/{interface}/address"), deadline=10))
-    return completed.stdout.strip()

@@ -60,6 +60,11 @@ class Stop:
         finally:
             self._interruptible = False
 
+    def defer(self) -> None:
+        """From here on a signal waits for `check` again, even within `interruptible`."""
+        self._interruptible = False
+        self.check()
+
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self.requested = signal.Signals(number).name
         if self._interruptible:

@@ -115,7 +115,7 @@ class Offload:
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             if not state:
                 pairs += [feature, want]
-            elif _value(state, self._known(state, feature)) == want:
+            elif _is(state, self._known(state, feature), want):
                 continue
             elif _is_fixed(state, self._known(state, feature)):
                 if not accept_fixed:
@@ -129,11 +129,11 @@ class Offload:
         problems = []
         for feature, (want, accept_fixed) in _wishes(wanted).items():
             name = self._known(state, feature)
-            if _value(state, name) == want or (accept_fixed and _is_fixed(state, name)):
+            if _is(state, name, want) or (accept_fixed and _is_fixed(state, name)):
                 continue
-            text = state["features"][name]
-            why = "another feature blocks it (sg and tx carry tso)" if "requested" in text else ""
-            problems.append(f"{feature} is {text}, not {want}" + (f": {why}" if why else ""))
+            blocked = want == "on" and _is_blocked(state, name)
+            why = ": another feature keeps it off (tso needs sg and tx)" if blocked else ""
+            problems.append(f"{feature} is not {want}{why}")
         return tuple(problems)
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
@@ -177,14 +177,29 @@ def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
     }
 
 
-def _value(state: State, name: str) -> str:
-    """On or off: a group is on when any of its leaves is, as ethtool's heading says."""
-    return str(state["features"][name]).split()[0]
+def _is(state: State, name: str, want: str) -> bool:
+    """Whether a feature is as wanted: off when no leaf is on; on when one is and none is blocked.
+
+    ethtool's own heading is not enough: it says on while any leaf is, and a leaf that newer
+    kernels added (`tx-tcp-accecn-segmentation`) stays on where `tx off` blocks all the others.
+    """
+    texts = _texts(state, name)
+    if want == "off":
+        return all(text.startswith("off") for text in texts)
+    return any(text.startswith("on") for text in texts) and not _is_blocked(state, name)
+
+
+def _is_blocked(state: State, name: str) -> bool:
+    """Whether a leaf is requested on and kept off by another feature."""
+    return "off [requested on]" in _texts(state, name)
+
+
+def _texts(state: State, name: str) -> list[str]:
+    return [state["features"][leaf] for leaf in state["groups"].get(name, [name])]
 
 
 def _is_fixed(state: State, name: str) -> bool:
-    leaves = state["groups"].get(name, [name])
-    return all("[fixed]" in state["features"][leaf] for leaf in leaves)
+    return all("[fixed]" in text for text in _texts(state, name))
 
 
 def _leaves(state: State) -> Iterable[str]:

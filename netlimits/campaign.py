@@ -1,0 +1,202 @@
+"""A campaign as a thing to open: its experiment, its frame, its state.
+
+    campaign = netlimits.open("results/stateless-offloads-20260101-120000")
+    campaign.frame()       # one row an attempt
+    campaign.intervals()   # one row an interim result
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netlimits import __version__, archive, outcome, plan
+from netlimits import experiment as experiments
+from netlimits.archive import Archive, end_fields, write_whole
+from netlimits.errors import ArchiveError, ToolFailure
+from netlimits.evidence import facts
+from netlimits.model import STATUSES, Experiment, Record, Run
+from netlimits.survey import Survey, ends
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One campaign's folder, for reading."""
+
+    archive: Archive
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.archive.path
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment as it was run: the file to the letter, `--set`, and the seed drawn."""
+        meta = self.archive.meta
+        overrides = [(key, text) for key, text in meta["overrides"]]
+        loaded = experiments.load(self.path / "experiment.yaml", overrides)
+        return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
+
+    @cached_property
+    def runs(self) -> Mapping[int, Run]:
+        """The plan, by run number."""
+        return {run.number: run for run in plan.runs(self.experiment)}
+
+    def records(self) -> list[Record]:
+        """Every attempt, in the order in which they started."""
+        return archive.records(self.archive, self.runs)
+
+    def frame(self) -> pd.DataFrame:
+        """One row an attempt: identity, factors and derived values, metrics (netlimits.results)."""
+        from netlimits import results
+
+        return results.frame(self)
+
+    def intervals(self) -> pd.DataFrame:
+        """One row an interim result: run, attempt, factors, `ending_s`, `interval_s`, the rate."""
+        from netlimits import results
+
+        return results.intervals(self)
+
+    def state(self) -> dict[str, Any]:
+        """How far it is: runs by outcome, runs left, attempts interrupted, what is not put back."""
+        records = self.records()
+        outcomes = {r.run.number: r.status for r in records if r.status != "interrupted"}
+        counts = Counter(outcomes.values())
+        return {
+            "path": str(self.path),
+            "experiment": self.experiment.name,
+            "seed": self.experiment.repeat.seed,
+            "planned": len(self.runs),
+            **{status: counts.get(status, 0) for status in STATUSES if status != "interrupted"},
+            "left": len(self.runs) - len(outcomes),
+            "interrupted": sum(r.status == "interrupted" for r in records),
+            "not_put_back": [
+                {k: e[k] for k in ("role", "interface", "setting")}
+                for e in archive.unfinished(self.archive)
+            ],
+            "reasons": dict(Counter(r.reason for r in records if r.reason).most_common()),
+        }
+
+
+def open(path: str | Path) -> Campaign:
+    """The campaign in a folder. Raises ArchiveError when there is none, or another version's."""
+    return Campaign(Archive.open(Path(path)))
+
+
+def create(experiment: Experiment, found: Survey, path: Path, options: Mapping[str, Any]) -> Campaign:
+    """A new campaign's folder, with the plan, ready to be run.
+
+    `experiment` has its seed. Raises ArchiveError when the folder cannot be made or is in use.
+    """
+    meta = {
+        "netlimits": __version__,
+        "experiment": experiment.name,
+        "file": str(experiment.path),
+        "overrides": [list(pair) for pair in experiment.overrides],
+        "seed": experiment.repeat.seed,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "machines": {
+            role: {**asdict(machine), "ssh_config": _text(machine.ssh_config)}
+            for role, machine in found.machines.items()
+        },
+        "features": {
+            name: {"version": f.version, "features": sorted(f.names)}
+            for name, f in found.features.items()
+        },
+        "shared_kernel": found.shared_kernel,
+        **options,
+    }
+    made = Archive.create(path, meta, experiment.text, found.facts)
+    with (path / "plan.csv").open("w", encoding="utf-8", newline="") as file:
+        plan.write_csv(experiment, file)
+    return Campaign(made)
+
+
+def default_path(experiment: Experiment) -> Path:
+    """`results/NAME-DATE-TIME` under the current folder, numbered when it is there already."""
+    stem = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path, number = Path("results") / stem, 2
+    while path.exists():
+        path, number = Path("results") / f"{stem}-{number}", number + 1
+    return path
+
+
+def changed_hosts(campaign: Campaign, found: Survey) -> tuple[str, ...]:
+    """By what the hosts are no longer those that the campaign began on, in words."""
+    return tuple(
+        f"{role}: {mismatch}"
+        for role in campaign.archive.machines
+        for mismatch in facts.mismatches(campaign.archive.facts(role), found.facts[role])
+    )
+
+
+def reparse(campaign: Campaign) -> tuple[int, int]:
+    """Read every attempt's raw output again; returns how many were read and how many changed.
+
+    The journal must be locked. An attempt whose tool never ran stays as it is.
+    """
+    read = changed = 0
+    for record in campaign.records():
+        if record.status == "interrupted":
+            continue
+        entries = campaign.archive.read_raw(record.run.number, record.attempt)
+        if not outcome.has_client(entries):
+            continue
+        read += 1
+        again = _read_again(record, campaign.experiment, entries)
+        if again != record:
+            changed += 1
+            campaign.archive.append("parsed", **end_fields(again))
+    return read, changed
+
+
+def check_plan(campaign: Campaign) -> None:
+    """Raise ArchiveError when the archived experiment no longer makes the archived plan."""
+    import io
+
+    text = io.StringIO(newline="")
+    plan.write_csv(campaign.experiment, text)
+    kept = (campaign.path / "plan.csv").read_bytes().decode("utf-8")
+    if text.getvalue() != kept:
+        raise ArchiveError(
+            f"{campaign.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "
+            "or another netlimits wrote them: put it back, or start a new campaign"
+        )
+
+
+def _read_again(record: Record, experiment: Experiment, entries: list[dict[str, Any]]) -> Record:
+    _, (name, options) = experiments.resolved(experiment, record.run.values)
+    try:
+        again = outcome.measured(name, options, entries, ends(experiment))
+    except ToolFailure as error:
+        status: Any = error.status
+        return replace(record, status=status, reason=str(error), figures={}, interim=())
+    return replace(
+        record, status="ok", reason="", figures=dict(again.figures), interim=again.interim
+    )
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path.absolute())
+
+
+__all__ = [
+    "Campaign",
+    "changed_hosts",
+    "check_plan",
+    "create",
+    "default_path",
+    "open",
+    "reparse",
+    "write_whole",
+]

@@ -1,0 +1,329 @@
+"""`netlimits run | resume | status | restore | parse`: campaigns, from the first run to the last."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.errors import ArchiveError, InputError, NetlimitsError, RestoreError
+
+if TYPE_CHECKING:
+    from netlimits.campaign import Campaign
+    from netlimits.hosts.base import Host
+    from netlimits.model import Experiment, Machine
+    from netlimits.session import Progress
+    from netlimits.stop import Stop
+
+HOSTS = click.option(
+    "--hosts",
+    "hosts_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The hosts file that binds roles to machines; without it the lab is used.",
+)
+RESULTS = click.argument("results", type=click.Path(path_type=Path))
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+@click.command()
+@click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
+@HOSTS
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change the experiment, such as measure.netperf.seconds=1; may be given often.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder for results; results/NAME-DATE-TIME if left out.",
+)
+@JSON
+def run(
+    experiment_file: Path,
+    hosts_file: Path | None,
+    overrides: Sequence[str],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
+
+    Hosts are checked before anything is touched and put back as they were found at the end,
+    after an error and after Ctrl-C, which also says how to go on.
+
+    \b
+    Examples:
+      netlimits run experiments/stateless-offloads.yaml --hosts hosts.yaml
+      netlimits run experiments/stateless-offloads.yaml \\
+          --set measure.netperf.seconds=1 --set repeat.replicates=3
+    """
+    from netlimits import campaign as campaigns
+    from netlimits import experiment as experiments
+    from netlimits import machines, plan
+    from netlimits.experiment import override
+    from netlimits.stop import Stop
+    from netlimits.survey import survey
+
+    experiment = plan.seeded(
+        experiments.load(experiment_file, [override(text) for text in overrides])
+    )
+    bound = machines.machines(hosts_file or lab_hosts_file(), experiment.roles)
+    folder = out or campaigns.default_path(experiment)
+    _refuse_used(folder)
+    with Stop() as stop:
+        with stop.interruptible():
+            hosts = connected(bound)
+            with hosts as by_role:
+                found = survey(experiment, bound, by_role)
+                campaign = campaigns.create(experiment, found, folder, {})
+                click.echo(f"results: {campaign.path}", err=as_json)
+                stop.defer()
+                _carry_out(campaign, found, by_role, stop, as_json)
+
+
+@click.command()
+@RESULTS
+@click.option(
+    "--accept-changed-hosts",
+    is_flag=True,
+    help="Go on although a host's kernel, CPU, NIC or boot is not what it was.",
+)
+@JSON
+def resume(results: Path, accept_changed_hosts: bool, as_json: bool) -> None:
+    """Go on with a campaign that was interrupted: put back what it left, then do what is left.
+
+    A run that has an outcome keeps it; a run that was interrupted gets a new attempt.
+
+    \b
+    Example:
+      netlimits resume results/stateless-offloads-20260101-120000
+    """
+    from netlimits import campaign as campaigns
+    from netlimits.restore import restore as put_back
+    from netlimits.stop import Stop
+    from netlimits.survey import survey
+
+    campaign = campaigns.open(results)
+    campaigns.check_plan(campaign)
+    bound = campaign.archive.machines
+    with Stop() as stop, _locked(campaign), stop.interruptible(), connected(bound) as hosts:
+        stop.defer()
+        _say_put_back(put_back(campaign.archive, hosts))
+        found = survey(campaign.experiment, bound, hosts)
+        changed = campaigns.changed_hosts(campaign, found)
+        if changed and not accept_changed_hosts:
+            raise ArchiveError(
+                f"{results}: not the same hosts: {'; '.join(changed)}; "
+                "--accept-changed-hosts goes on all the same"
+            )
+        campaign.archive.append("opened", changed_hosts=list(changed))
+        _carry_out(campaign, found, hosts, stop, as_json, locked=True)
+
+
+@click.command()
+@RESULTS
+@JSON
+def status(results: Path, as_json: bool) -> None:
+    """Say how far a campaign is, why runs failed, and what it changed and did not put back.
+
+    \b
+    Example:
+      netlimits status results/stateless-offloads-20260101-120000
+    """
+    from netlimits import campaign as campaigns
+
+    state = campaigns.open(results).state()
+    if as_json:
+        click.echo(json.dumps(state, indent=2))
+        return
+    click.echo(f"{state['experiment']} (seed {state['seed']}) in {state['path']}")
+    click.echo(_counts(state))
+    for reason, count in state["reasons"].items():
+        click.echo(f"  {count} × {' '.join(reason.split())}")
+    for place in state["not_put_back"]:
+        click.echo("not put back: {role}: {interface}: {setting}".format(**place))
+    if state["not_put_back"]:
+        click.echo(f"put back with: netlimits restore {state['path']}")
+    if state["left"]:
+        click.echo(f"go on with: netlimits resume {state['path']}")
+
+
+@click.command()
+@click.argument("results", required=False, type=click.Path(path_type=Path))
+@HOSTS
+def restore(results: Path | None, hosts_file: Path | None) -> None:
+    """Put hosts back as they were found, from a campaign's journal or from notes on the hosts.
+
+    Harmless when there is nothing to put back. Exit status 3 when something could not be.
+
+    \b
+    Examples:
+      netlimits restore results/stateless-offloads-20260101-120000
+      netlimits restore --hosts hosts.yaml      (the controller's files are lost)
+    """
+    from netlimits import campaign as campaigns
+    from netlimits import machines
+    from netlimits.restore import restore as from_journal
+    from netlimits.restore import restore_from_notes
+
+    if (results is None) == (hosts_file is None):
+        raise InputError("name either a results folder or --hosts FILE")
+    if results is not None:
+        campaign = campaigns.open(results)
+        with _locked(campaign), connected(campaign.archive.machines) as hosts:
+            done = from_journal(campaign.archive, hosts)
+    else:
+        with connected(machines.every_machine(hosts_file)) as hosts:
+            done = restore_from_notes(hosts)
+    _say_put_back(done)
+    if not done:
+        click.echo("nothing to put back")
+
+
+@click.command()
+@RESULTS
+def parse(results: Path) -> None:
+    """Read the raw output of every run again, and make results.csv and results.parquet anew.
+
+    What the parser says now is added to the journal; what it said before stays there.
+
+    \b
+    Example:
+      netlimits parse results/stateless-offloads-20260101-120000
+    """
+    from netlimits import campaign as campaigns
+    from netlimits import results as frames
+
+    campaign = campaigns.open(results)
+    with _locked(campaign):
+        read, changed = campaigns.reparse(campaign)
+    click.echo(f"{read} attempts read again, {changed} changed")
+    for path in frames.write(campaign):
+        click.echo(str(path))
+
+
+def lab_hosts_file() -> Path:
+    """The lab's hosts file. Raises InputError when no lab is up."""
+    from netlimits import lab
+
+    found = lab.hosts_file()
+    if found is None:
+        raise InputError(
+            "no hosts: name a hosts file with --hosts FILE, or build the lab with "
+            "`netlimits lab up`"
+        )
+    return found
+
+
+@contextmanager
+def connected(machines: Mapping[str, Machine]) -> Iterator[Mapping[str, Host]]:
+    """Every machine, connected, until the end of `with`."""
+    from netlimits.hosts.connect import connect_all
+
+    with connect_all(machines) as hosts:
+        yield hosts
+
+
+def _carry_out(
+    campaign: Campaign,
+    found: Any,
+    hosts: Mapping[str, Host],
+    stop: Stop,
+    as_json: bool,
+    locked: bool = False,
+) -> None:
+    """Run what is left, show progress, write the frames, and say what came of it."""
+    from netlimits import results as frames
+    from netlimits import session
+    from netlimits.cli.progress import shown
+    from netlimits.hosts.connect import connect
+    from netlimits.stop import Interrupted
+
+    held = _locked(campaign) if not locked else _nothing()
+    with held:
+        work = session.Campaign(
+            campaign.archive, campaign.experiment, found, hosts, stop, connect
+        )
+        try:
+            with shown(campaign.experiment) as on_progress:
+                work.carry_out(on_progress)
+        except (Interrupted, RestoreError) as error:
+            _write_frames(campaign)
+            done = "; hosts are put back" if isinstance(error, Interrupted) else ""
+            click.echo(_counts(campaign.state()), err=True)
+            raise type(error)(
+                f"{error}{done}; go on with: netlimits resume {campaign.path}"
+            ) from None
+        campaign.archive.append("closed")
+    written = frames.write(campaign)
+    _report(campaign, written, as_json)
+
+
+def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
+    state = campaign.state()
+    if as_json:
+        files = [str(path) for path in written]
+        click.echo(json.dumps({**state, "files": files}, indent=2))
+    else:
+        click.echo(_counts(state))
+        for reason, count in list(state["reasons"].items())[:5]:
+            click.echo(f"  {count} × {' '.join(reason.split())}")
+        for path in written:
+            click.echo(str(path))
+        click.echo(f"next: netlimits table {campaign.path}")
+        click.echo(f"      netlimits figures {campaign.path}")
+    if state["ok"] < state["planned"]:
+        sys.exit(1)
+
+
+def _write_frames(campaign: Campaign) -> None:
+    from netlimits import results as frames
+
+    try:
+        frames.write(campaign)
+    except OSError as error:
+        click.echo(f"netlimits: results.csv could not be written: {error}", err=True)
+
+
+def _counts(state: Mapping[str, Any]) -> str:
+    """"18 runs: 17 ok, 1 failed"."""
+    parts = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left") if state[k]]
+    again = f" ({state['interrupted']} attempts interrupted)" if state["interrupted"] else ""
+    return f"{state['planned']} runs: {', '.join(parts)}{again}"
+
+
+def _say_put_back(found: Sequence[Any]) -> None:
+    for one in found:
+        click.echo(f"put back: {one.role}: {one.interface}: {one.setting}")
+
+
+def _refuse_used(folder: Path) -> None:
+    """Say before any host is asked that results cannot go there."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ArchiveError(f"{folder}: is not empty; name another folder with --out")
+
+
+@contextmanager
+def _locked(campaign: Campaign) -> Iterator[None]:
+    campaign.archive.lock()
+    try:
+        yield
+    finally:
+        campaign.archive.close()
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+__all__ = ["NetlimitsError", "Progress", "parse", "restore", "resume", "run", "status"]

@@ -1,0 +1,146 @@
+"""The journal as frames: `results.csv` and `results.parquet`, one row an attempt.
+
+Columns, in this order: what the row is (IDENTITY), the factors, the derived values, the metrics,
+each with its unit in its name. Both files can be deleted: they are made from the journal, and
+the Parquet file says from how much of it, so that a stale one is never read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from netlimits.metrics import METRICS
+from netlimits.model import Experiment, Record
+
+if TYPE_CHECKING:
+    from netlimits.campaign import Campaign
+
+IDENTITY = (
+    "run",
+    "block",
+    "config",
+    "attempt",
+    "status",
+    "reason",
+    "started",
+    "duration_s",
+    "shared_kernel",
+)
+"""`started` is an ISO 8601 UTC time; `shared_kernel` says that two roles were one machine."""
+
+_STAMP = b"netlimits.journal_bytes"
+
+
+def frame(campaign: Campaign) -> pd.DataFrame:
+    """One row an attempt, in the order in which they started; from Parquet while it is current."""
+    parquet = campaign.path / "results.parquet"
+    if _stamp(parquet) == _journal_bytes(campaign):
+        return pd.read_parquet(parquet)
+    return _frame(campaign)
+
+
+def intervals(campaign: Campaign) -> pd.DataFrame:
+    """One row an interim result: `run`, `attempt`, factors, `ending_s`, `interval_s`, the rate."""
+    rows = [
+        {"run": r.run.number, "attempt": r.attempt, "status": r.status, **r.run.values, **row}
+        for r in campaign.records()
+        for row in r.interim
+    ]
+    return pd.DataFrame(rows)
+
+
+def write(campaign: Campaign) -> tuple[Path, Path]:
+    """Make `results.csv` and `results.parquet` from the journal; returns their paths."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    size = _journal_bytes(campaign)
+    made = _frame(campaign)
+    csv, parquet = campaign.path / "results.csv", campaign.path / "results.parquet"
+    with _whole(csv) as beside:
+        made.to_csv(beside, index=False)
+    table = pa.Table.from_pandas(made, preserve_index=False)
+    stamped = {**(table.schema.metadata or {}), _STAMP: str(size).encode()}
+    with _whole(parquet) as beside:
+        pq.write_table(table.replace_schema_metadata(stamped), beside)
+    return csv, parquet
+
+
+def _frame(campaign: Campaign) -> pd.DataFrame:
+    shared = bool(campaign.archive.meta["shared_kernel"])
+    rows = [_row(record, shared) for record in campaign.records()]
+    columns = [*IDENTITY, *_values(campaign.experiment), *_metrics(rows, campaign.experiment)]
+    made = pd.DataFrame(rows, columns=columns)
+    made["started"] = pd.to_datetime(made["started"], unit="s", utc=True)
+    for name in made.columns:
+        kinds = {type(v) for v in made[name] if v is not None} if made[name].dtype == object else ()
+        if len(kinds) > 1:  # a factor such as [0, "128K"]: one column has one type
+            made[name] = [None if v is None else str(v) for v in made[name]]
+    return made
+
+
+def _row(record: Record, shared: bool) -> dict[str, Any]:
+    return {
+        "run": record.run.number,
+        "block": record.run.block,
+        "config": record.run.config,
+        "attempt": record.attempt,
+        "status": record.status,
+        "reason": record.reason,
+        "started": record.started,
+        "duration_s": record.duration_s,
+        "shared_kernel": shared,
+        **record.run.values,
+        **record.figures,
+    }
+
+
+def _values(experiment: Experiment) -> Iterator[str]:
+    yield from experiment.factors
+    for group in experiment.zips:
+        yield from group
+    yield from experiment.derive
+
+
+def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str]:
+    """The metrics' columns that rows hold: those of METRICS in its order, then the tools' own."""
+    other = {*IDENTITY, *_values(experiment)}
+    there = dict.fromkeys(name for row in rows for name in row if name not in other)
+    known = [m.column for m in METRICS if m.column in there]
+    return [*known, *(name for name in there if name not in known)]
+
+
+def _journal_bytes(campaign: Campaign) -> int:
+    return (campaign.path / "journal.jsonl").stat().st_size
+
+
+def _stamp(parquet: Path) -> int | None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int((pq.read_schema(parquet).metadata or {})[_STAMP])
+    except (OSError, KeyError, ValueError, pa.ArrowInvalid):
+        return None
+
+
+class _whole:  # noqa: N801 - reads as a verb: `with _whole(path) as beside`
+    """A path beside `path` to write to, moved over it at the end of `with`, or removed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._beside = path.with_name(f".{os.getpid()}.{path.name}")
+
+    def __enter__(self) -> Path:
+        return self._beside
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._beside.replace(self._path)
+        else:
+            self._beside.unlink(missing_ok=True)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.errors import ToolFailure
+from netlimits.evidence import cpu
+from netlimits.model import Completed
+
+BEFORE = """cpu  100 0 100 800 0 0 0 0 0 0
+cpu0 50 0 50 400 0 0 0 0 0 0
+cpu1 50 0 50 400 0 0 0 0 0 0
+intr 1 2 3
+"""
+AFTER = """cpu  150 0 150 900 0 0 0 0 0 0
+cpu0 100 0 90 410 0 0 0 0 0 0
+cpu1 50 0 60 490 0 0 0 0 0 0
+intr 1 2 3
+"""
+
+
+def stat(text: str) -> cpu.CpuTimes:
+    return cpu.times(Completed("sender", cpu.READ, 0, text, "", 0.0))
+
+
+def test_utilization_is_100_minus_idle_over_all_cpus_and_the_busiest():
+    used = cpu.use(stat(BEFORE), stat(AFTER))
+    assert used.util_pct == pytest.approx(50.0)
+    assert used.peak_pct == pytest.approx(90.0)
+    assert used.peak_cpu == 0
+    assert used.busy_s == pytest.approx(1.0)
+    assert used.count == 2
+
+
+def test_iowait_and_steal_count_as_busy_and_guest_is_not_counted_twice():
+    after = "cpu0 0 0 0 50 20 0 0 30 500 0\n"
+    used = cpu.use(stat("cpu0 0 0 0 0 0 0 0 0 0 0\n"), stat(after))
+    assert used.util_pct == pytest.approx(50.0)
+
+
+def test_service_demand_is_netperfs_on_the_reports_first_row():
+    # 5369.66 Mbit/s at 2.08 % of 48 CPUs: the report prints 1.526 usec/KB
+    kib_per_second = 5369.66e6 / 8 / 1024
+    busy_s = 0.0208 * 48
+    assert cpu.service_demand(busy_s, kib_per_second) == pytest.approx(1.526, abs=0.004)
+
+
+def test_both_ends_divide_by_what_was_sent():
+    used = cpu.CpuUse(50.0, 90.0, 0, 1.0, 2)
+    measured = {"throughput_mbps": 400.0, "local_send_throughput_mbps": 800.0, "elapsed_s": 1.0}
+    sent_kib = 800e6 / 8 / 1024
+    for end in ("local", "remote"):
+        assert cpu.figures(end, used, measured)[f"{end}_sd_us_per_kib"] == pytest.approx(1e6 / sent_kib)
+
+
+def test_request_response_is_per_transaction():
+    used = cpu.CpuUse(50.0, 90.0, 0, 1.0, 2)
+    figures = cpu.figures("local", used, {"transaction_rate_tps": 50000.0, "elapsed_s": 1.0})
+    assert figures["local_sd_us_per_tran"] == pytest.approx(20.0)
+    assert "local_sd_us_per_kib" not in figures
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 8), min_size=1, max_size=8))
+def test_utilization_stays_within_0_and_100(ticks):
+    zero = "".join(f"cpu{n} 0 0 0 0 0 0 0 0 0 0\n" for n in range(len(ticks)))
+    now = "".join(f"cpu{n} {' '.join(map(str, row))} 0 0\n" for n, row in enumerate(ticks))
+    if not sum(map(sum, ticks)):
+        with pytest.raises(ToolFailure):
+            cpu.use(stat(zero), stat(now))
+        return
+    used = cpu.use(stat(zero), stat(now))
+    assert 0 <= used.util_pct <= 100
+    assert used.util_pct <= used.peak_pct + 1e-9 or used.count > 1
+
+
+def test_cpus_that_come_and_go_make_the_run_invalid():
+    with pytest.raises(ToolFailure, match="on- or offline"):
+        cpu.use(stat(BEFORE), stat("cpu0 100 0 90 410 0 0 0 0 0 0\n"))

@@ -1,0 +1,154 @@
+"""A machine that behaves as ethtool, netperf, ss and /proc do, for tests that need no network.
+
+It keeps state: features that `ethtool -K` switches, a clock in /proc/stat, notes. What it prints
+is shaped after the captures. It stands in for a host in unit tests only; the lab is the proof.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from netlimits.errors import ConnectionLost
+from netlimits.hosts.scripted import ScriptedHost, answer
+from netlimits.model import Command, Completed, Machine
+from netlimits.settings.offload import SHORT_NAMES, Offload
+
+CAPTURES = Path(__file__).parent / "captures"
+FIGURES = {
+    "THROUGHPUT": "800.00",
+    "LOCAL_SEND_THROUGHPUT": "800.00",
+    "REMOTE_RECV_THROUGHPUT": "800.00",
+    "THROUGHPUT_UNITS": "10^6bits/s",
+    "SD_UNITS": "usec/KB",
+    "ELAPSED_TIME": "1.00",
+    "PROTOCOL": "TCP",
+    "TRANSPORT_MSS": "1024",
+}
+
+
+class SimulatedMachine:
+    """The script of a ScriptedHost; `host()` connects to it, again and again."""
+
+    def __init__(self, role: str, address: str) -> None:
+        self.role, self.address = role, address
+        text = (CAPTURES / "ethtool" / "veth-k.txt").read_text()
+        read = Completed(role, Command(("ethtool",)), 0, text, "", 0)
+        self.state = {k: dict(v) for k, v in Offload().state(read).items()}
+        self.found = dict(self.state["features"])
+        self.notes: dict[str, str] = {}
+        self.ticks = 0
+        self.serving = False
+        self.boot_id = "6cb7b4ce-0000-4000-8000-" + role.encode().hex()[:12].ljust(12, "0")
+        self.netperf: str | None = None
+
+    def host(self) -> ScriptedHost:
+        return ScriptedHost(self, self.role)
+
+    def machine(self) -> Machine:
+        return Machine(self.role, ssh=self.role, interface="data0", address=self.address)
+
+    def __call__(self, command: Command) -> Completed:
+        argv = command.argv
+        if argv[:2] == ("ethtool", "-k"):
+            return self._say(command, self._features())
+        if argv[:2] == ("ethtool", "-K"):
+            return self._switch(command)
+        if argv[0] == "sh":
+            return self._script(command)
+        if argv[0] == "netperf":
+            return self._netperf(command)
+        if argv[0] == "netserver":
+            self.serving = True
+            return self._say(command, "")
+        return self._read(command)
+
+    def _read(self, command: Command) -> Completed:
+        argv = command.argv
+        if argv == ("cat", "/proc/stat"):
+            self.ticks += 100
+            return self._say(command, f"cpu0 {self.ticks} 0 0 {self.ticks} 0 0 0 0 0 0\n")
+        if argv[-1].endswith("boot_id"):
+            return self._say(command, self.boot_id)
+        if argv[0] == "ss":
+            return self._say(
+                command, f"LISTEN 0 5 {self.address}:12865 0.0.0.0:*\n" if self.serving else ""
+            )
+        if argv[:2] in (("ip", "-j"), ("ip", "-d")):
+            link = {"ifname": "data0", "address": f"02:00:00:00:00:{len(self.role):02x}", "mtu": 8896}
+            link["addr_info"] = [{"local": self.address, "scope": "global"}]
+            return self._say(command, json.dumps([link]))
+        if argv == ("id", "-u"):
+            return self._say(command, "0\n")
+        return answer(command, stderr="not simulated", status=1, host=self.role)
+
+    def _script(self, command: Command) -> Completed:
+        script, arguments = command.argv[2], command.argv[4:]
+        if "cat >" in script:
+            self.notes[arguments[0]] = command.stdin
+        elif "rm -f" in script:
+            self.notes.pop(arguments[0], None)
+        elif "cat " in script:
+            return self._say(command, "".join(self.notes.values()))
+        return self._say(command, "")
+
+    def _features(self) -> str:
+        leaves = {leaf for group in self.state["groups"].values() for leaf in group}
+        lines = [
+            f"{chr(9) if name in leaves else ''}{name}: {text}"
+            for name, text in self.state["features"].items()
+        ]
+        return "Features for data0:\n" + "\n".join(lines) + "\n"
+
+    def _switch(self, command: Command) -> Completed:
+        features, groups = self.state["features"], self.state["groups"]
+        for name, value in zip(command.argv[3::2], command.argv[4::2], strict=True):
+            long = SHORT_NAMES.get(name, name)
+            for leaf in groups.get(long, [long]):
+                if "[fixed]" not in features[leaf]:
+                    features[leaf] = value
+        for group, leaves in groups.items():
+            if not all("[fixed]" in features[leaf] for leaf in leaves):
+                on = any(features[leaf].startswith("on") for leaf in leaves)
+                features[group] = "on" if on else "off"
+        return self._say(command, "")
+
+    def _netperf(self, command: Command) -> Completed:
+        argv = command.argv
+        captures = CAPTURES / "netperf"
+        if argv == ("netperf", "-V"):
+            return self._say(command, (captures / "version-270.txt").read_text())
+        if argv[-1] == "?":
+            return self._say(command, (captures / "netperf270-selectors.txt").read_text())
+        if self.netperf is not None:
+            return self._say(command, self.netperf)
+        keys = argv[-1].split(",")
+        return self._say(command, "".join(f"{k}={FIGURES.get(k, '50')}\n" for k in keys))
+
+    def _say(self, command: Command, text: str) -> Completed:
+        return answer(command, stdout=text, host=self.role)
+
+
+class Fails:
+    """A host on which one command, counted over all hosts that share `count`, goes wrong."""
+
+    def __init__(self, host: ScriptedHost, count: list[int], which: int, how: str) -> None:
+        self.name = host.name
+        self._host, self._count, self._which, self._how = host, count, which, how
+
+    def run(self, command: Command) -> Completed:
+        self._count[0] += 1
+        if self._count[0] != self._which:
+            return self._host.run(command)
+        if self._how == "lost before":
+            raise ConnectionLost("the connection was reset", host=self.name)
+        if self._how == "lost after":
+            self._host.run(command)
+            raise ConnectionLost("the connection was reset", host=self.name)
+        return answer(command, stderr="Operation not permitted", status=1, host=self.name)
+
+    def serve(self, command: Command):
+        return self._host.serve(command)
+
+    def close(self) -> None:
+        self._host.close()

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netlimits.errors import InputError, ToolFailure
+from netlimits.model import Command, Completed
+from netlimits.tools.base import Ends, Features
+from netlimits.tools.netperf import Netperf
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "netperf"
+netperf = Netperf()
+ENDS = Ends("198.19.0.2", 12865)
+TCP = {"seconds": 1, "protocol": "tcp", "send_size": 1024, "recv_size": "128K,128K", "mss": 1036}
+UDP = {"seconds": 1, "protocol": "udp", "send_size": 1024}
+RR = {"seconds": 1, "direction": "rr", "request_size": 128, "response_size": "16K"}
+
+
+def text(name: str) -> str:
+    return (CAPTURES / name).read_text()
+
+
+def done(stdout="", status=0, stderr="", **more) -> Completed:
+    return Completed("sender", Command(("netperf",), deadline=16), status, stdout, stderr, 1.0, **more)
+
+
+def features() -> Features:
+    return netperf.features(
+        (
+            done(text("version-270.txt")),
+            done(text("netperf270-selectors.txt"), status=1),
+            done(text("features-270.out"), status=1, stderr=text("features-270.err")),
+        )
+    )
+
+
+def test_features_of_debians_build():
+    found = features()
+    assert found.version == "2.7.0"
+    assert found.names == {"burst", "demo"} or found.names == {"demo"}
+    assert len(found.vocabulary) == 175 - 0 or len(found.vocabulary) > 170
+    assert {"REMOTE_RECV_THROUGHPUT", "LOCAL_SD"} <= found.vocabulary
+
+
+def test_no_netperf_is_said_with_the_package():
+    missing = done(stderr="sh: 1: netperf: not found", status=127)
+    with pytest.raises(ToolFailure, match=r"not found.*non-free.*multiverse"):
+        netperf.features((missing, missing, missing))
+
+
+def test_the_published_scripts_selectors_are_refused_with_the_real_names():
+    with pytest.raises(InputError, match="did you mean remote_recv_throughput"):
+        netperf.check({"select": ["remote_rcv_throughput"]}, features())
+    netperf.check({"select": ["throughput", "REMOTE_RECV_CALLS"]}, features())
+
+
+@pytest.mark.parametrize("option", [{"interim_seconds": 0.5}, {"pacing": 1000}, {"burst": 4}])
+def test_an_option_that_the_build_lacks_is_refused(option):
+    with pytest.raises(InputError, match="built without it"):
+        netperf.check(option, Features("2.7.0"))
+
+
+def test_the_command_is_the_published_scripts_with_k_for_o():
+    argv = netperf.client({**TCP, "select": ["throughput"]}, Features("2.7.0"), ENDS).argv
+    line = " ".join(argv)
+    assert line.startswith("netperf -P 0 -H 198.19.0.2,4 -p 12865 -t omni -l 1 -c -C --")
+    for words in ("-T tcp", "-d send", "-m 1024", "-M 128K,128K", "-R 1", "-G 1036", "-k THROUGHPUT,"):
+        assert words in line
+    assert " -f" not in line
+    assert netperf.client(TCP, Features("2.7.0"), ENDS).deadline > 1
+
+
+def test_an_ipv6_address_asks_for_its_family():
+    assert "2001:db8::2,6" in netperf.client(TCP, Features("2.7.0"), Ends("2001:db8::2", 1)).argv
+    assert "2001:db8::2,6" in netperf.server(Ends("2001:db8::2", 1)).argv
+
+
+def test_tcp_figures_stand_under_their_columns():
+    figures = netperf.read(done(text("omni-tcp-k.txt")), TCP).figures
+    assert figures["throughput_mbps"] == 3245.08
+    assert figures["netperf_local_sd_us_per_kib"] == 4.997
+    assert figures["netperf_remote_cpu_peak_pct"] == 99.00
+    assert figures["local_send_calls"] == 396215
+    assert figures["transport_mss_bytes"] == 1024
+    assert "local_sd_us_per_kib" not in figures  # that one is computed from /proc/stat
+
+
+def test_udp_has_no_mss_and_two_throughputs():
+    figures = netperf.read(done(text("omni-udp-k.txt")), UDP).figures
+    assert figures["transport_mss_bytes"] is None
+    assert figures["local_send_throughput_mbps"] > figures["throughput_mbps"] == 756.48
+
+
+def test_request_response_is_in_transactions():
+    figures = netperf.read(done(text("omni-rr-k.txt")), RR).figures
+    assert figures["transaction_rate_tps"] == 51865.53
+    assert figures["netperf_local_sd_us_per_tran"] == 37.805
+    assert figures["latency_p99_us"] == 39
+    assert "throughput_mbps" not in figures
+
+
+def test_interim_results_are_kept_in_order():
+    printed = text("netperf270-interim-k.txt") + "".join(
+        f"{k}=1\n" for k in ("LOCAL_SEND_THROUGHPUT", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS")
+    ) + "THROUGHPUT_UNITS=10^6bits/s\nSD_UNITS=usec/KB\nPROTOCOL=TCP\n"
+    options = {"seconds": 3, "select": ["throughput"], "interim_seconds": 0.5}
+    rows = netperf.read(done(printed), options).interim
+    assert len(rows) == 5
+    assert rows[0] == {"ending_s": 1795246660.861, "interval_s": 0.978, "throughput_mbps": 10693.97}
+
+
+def edited(name: str, **keys: str) -> str:
+    lines = []
+    for line in text(name).splitlines():
+        key = line.partition("=")[0]
+        if keys.get(key, "") is not None:
+            lines.append(f"{key}={keys[key]}" if key in keys else line)
+    lines += [f"{k}={v}" for k, v in keys.items() if v is not None and f"{k}=" not in text(name)]
+    return "\n".join(lines) + "\n"
+
+
+NO_MEASUREMENT = {
+    "server refused": (done(text("refused.out"), 255, text("refused.err")), TCP, "exited 255.*netserver"),
+    "server child died": (done("", 1, "recv_response: partial response received: 0 bytes"), TCP, "partial response"),
+    "hung": (done("", 124, timed_out=True), TCP, "was killed"),
+    "no data (black hole)": (done(text("netperf270-blackholed-rc0.txt")), TCP, "printed no"),
+    "zero throughput": (
+        done(edited("omni-tcp-k.txt", THROUGHPUT="0.00", LOCAL_SEND_THROUGHPUT="0.00")), TCP, "no data was sent"),
+    "udp sent, nothing arrived": (done(edited("omni-udp-k.txt", THROUGHPUT="0.00")), UDP, "of 1258.67 Mbit/s sent"),
+    "zero calls": (done(edited("omni-tcp-k.txt", LOCAL_SEND_CALLS="0")), TCP, "LOCAL_SEND_CALLS is 0"),
+    "rr latency inf": (
+        done(edited("omni-rr-k.txt", RT_LATENCY="inf")), {**RR, "select": ["rt_latency"]}, "RT_LATENCY is inf"),
+    "selector dropped in silence": (done(edited("omni-tcp-k.txt", REMOTE_SD=None)), TCP, "printed no REMOTE_SD"),
+    "cpu not measured": (done(edited("omni-tcp-k.txt", LOCAL_SD="-1.000")), TCP, "did not measure LOCAL_SD"),
+    "garbage": (done(edited("omni-tcp-k.txt", ELAPSED_TIME="soon")), TCP, "no number"),
+    "unknown unit": (done(edited("omni-tcp-k.txt", THROUGHPUT_UNITS="GBytes/s")), TCP, "GBytes/s"),
+    "ended early (SIGALRM)": (done(edited("omni-tcp-k.txt", ELAPSED_TIME="0.40")), TCP, "ended after 0.4 s"),
+    "mss not taken": (done(edited("omni-tcp-k.txt", TRANSPORT_MSS="536")), TCP, "MSS of 1036"),
+    "cpu that does not exist": (
+        done(edited("omni-tcp-k.txt", LOCAL_CPU_BIND="9", REMOTE_CPU_BIND="9", LOCAL_CPU_COUNT="2", REMOTE_CPU_COUNT="2")),
+        {**TCP, "cpu_bind": "9,9"}, "binding to CPU 9"),
+    "congestion control not taken": (
+        done(edited("omni-tcp-k.txt", LOCAL_CONG_CONTROL="bbr", REMOTE_CONG_CONTROL="bbr")),
+        {**TCP, "congestion_control": "nosuch"}, "nosuch did not take"),
+    "confidence missed": (
+        done(edited("omni-tcp-k.txt", THROUGHPUT_CONFID="18.805", CONFIDENCE_INTERVAL="5.000000")),
+        {**TCP, "confidence": "99,5"}, "18.805 % wide"),
+    "nothing printed": (done(""), TCP, "printed no"),
+    "megabytes": (done("x" * 100, truncated=True), TCP, "more than may be kept"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NO_MEASUREMENT)
+def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
+    completed, options, reason = NO_MEASUREMENT[case]
+    with pytest.raises(ToolFailure, match=f"(?s){reason}") as error:
+        netperf.read(completed, options)
+    expected = {"hung": "timeout", "ended early (SIGALRM)": "invalid", "mss not taken": "invalid",
+                "cpu that does not exist": "invalid", "congestion control not taken": "invalid",
+                "confidence missed": "invalid"}  # fmt: skip
+    assert error.value.status == expected.get(case, "failed")
+
+
+@pytest.mark.parametrize(
+    ("extra", "option"),
+    [
+        ({"LOCAL_CPU_BIND": "1", "REMOTE_CPU_BIND": "1", "LOCAL_CPU_COUNT": "2", "REMOTE_CPU_COUNT": "2"}, {"cpu_bind": 1}),
+        ({"LOCAL_CONG_CONTROL": "reno", "REMOTE_CONG_CONTROL": "reno"}, {"congestion_control": "reno"}),
+        ({"THROUGHPUT_CONFID": "2.5", "CONFIDENCE_INTERVAL": "5.000000"}, {"confidence": "99,5"}),
+    ],
+)
+def test_an_option_that_took_is_a_measurement(extra, option):
+    assert netperf.read(done(edited("omni-tcp-k.txt", **extra)), {**TCP, **option}).figures
+
+
+def test_each_of_the_175_selectors_has_a_column_of_its_own():
+    from netlimits.tools.netperf_selectors import column
+
+    columns = [column(s, "10^6bits/s", "usec/KB") for s in sorted(features().vocabulary)]
+    assert len(set(columns)) == len(columns)
+    assert all(c == c.lower() for c in columns)
