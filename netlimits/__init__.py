@@ -24,14 +24,18 @@ _API = {
 }
 """Public name -> the module that holds it (or is it)."""
 
-__all__ = ["__version__", *_API]  # noqa: PLE0604 - a literal dict's keys
+__all__ = ["__version__", *_API]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _API:
         raise AttributeError(f"module 'netlimits' has no attribute {name!r}")
     module = importlib.import_module(_API[name])
-    value = module if _API[name] == f"{__name__}.{name}" and name != "summary" else getattr(module, name)
+    value = (
+        module
+        if _API[name] == f"{__name__}.{name}" and name != "summary"
+        else getattr(module, name)
+    )
     globals()[name] = value
     return value
 

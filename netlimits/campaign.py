@@ -1,8 +1,8 @@
 """A campaign as a thing to open: its experiment, its frame, its state.
 
-    campaign = netlimits.open("results/stateless-offloads-20260101-120000")
-    campaign.frame()       # one row an attempt
-    campaign.intervals()   # one row an interim result
+campaign = netlimits.open("results/stateless-offloads-20260101-120000")
+campaign.frame()       # one row an attempt
+campaign.intervals()   # one row an interim result
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class Campaign:
         }
 
 
-def open(path: str | Path) -> Campaign:
+def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.open
     """The campaign in a folder. Raises ArchiveError when there is none, or another version's."""
     return Campaign(Archive.open(Path(path)))
 
 
-def create(experiment: Experiment, found: Survey, path: Path, options: Mapping[str, Any]) -> Campaign:
+def create(experiment: Experiment, found: Survey, path: Path) -> Campaign:
     """A new campaign's folder, with the plan, ready to be run.
 
     `experiment` has its seed. Raises ArchiveError when the folder cannot be made or is in use.
@@ -114,7 +114,6 @@ def create(experiment: Experiment, found: Survey, path: Path, options: Mapping[s
             for name, f in found.features.items()
         },
         "shared_kernel": found.shared_kernel,
-        **options,
     }
     made = Archive.create(path, meta, experiment.text, found.facts)
     with (path / "plan.csv").open("w", encoding="utf-8", newline="") as file:

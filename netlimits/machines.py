@@ -21,8 +21,10 @@ _KEYS = ("ssh", "local", "interface", "address")
 _CONFIG = "ssh_config"
 
 
-def machines(path: Path | str, roles: Iterable[str]) -> dict[str, Machine]:
+def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, Machine]:
     """The machine of each role, in the roles' order; other hosts in the file are ignored.
+
+    Without `roles` it is every machine in the file.
 
     Raises DocumentError for a file, a key or a value that cannot be, and for a role that is
     bound to nothing.
@@ -35,7 +37,7 @@ def machines(path: Path | str, roles: Iterable[str]) -> dict[str, Machine]:
         str(role): _machine(document, role, config) for role in document.data if role != _CONFIG
     }
     bound = {}
-    for role in roles:
+    for role in written if roles is None else roles:
         if role not in written:
             hint = did_you_mean(role, written)
             raise document.error(

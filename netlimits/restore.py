@@ -14,7 +14,7 @@ from typing import Any
 from netlimits import notes
 from netlimits.archive import Archive, unfinished
 from netlimits.evidence import facts
-from netlimits.hosts.base import Host
+from netlimits.hosts.base import Host, must
 from netlimits.model import Command
 from netlimits.settings.applied import Applied, Found, from_event
 
@@ -33,7 +33,7 @@ def applied(
     def on_found(of: Found) -> None:
         fields = {"role": of.role, "interface": of.interface, "setting": of.setting}
         archive.append("found", **fields, state=of.state)
-        host(of.role).run(notes.write(of, address(of), archive.path.name, time.time()))
+        must(host(of.role).run(notes.write(of, address(of), archive.path.name, time.time())))
 
     def on_put_back(of: Found) -> None:
         host(of.role).run(notes.remove(of, address(of)))

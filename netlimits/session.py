@@ -16,12 +16,12 @@ from typing import Any
 from netlimits import experiment as experiments
 from netlimits import outcome, plan
 from netlimits.archive import Archive, end_fields, raw_entry, records
-from netlimits.errors import ConnectionLost, HostError, SettingError, ToolFailure
+from netlimits.errors import ConnectError, ConnectionLost, HostError, SettingError, ToolFailure
 from netlimits.evidence import cpu, sockets
 from netlimits.hosts.base import Host, Server
 from netlimits.model import Command, Completed, Experiment, Machine, Record, Run, SettingUse
-from netlimits.settings import setting
 from netlimits.restore import applied
+from netlimits.settings import setting
 from netlimits.stop import Interrupted, Stop
 from netlimits.survey import Survey, ends
 from netlimits.tools import tool
@@ -77,7 +77,7 @@ class Witness:
 
 
 class Campaign:
-    """One process's work on a campaign: hosts connected, journal locked, until the end of `with`."""
+    """One process's work on a campaign, with hosts connected and the journal locked."""
 
     def __init__(
         self,
@@ -117,7 +117,10 @@ class Campaign:
         """The host of a role, connected anew when its connection was lost."""
         host = self._hosts[role]
         if host.lost:
-            host.replace(self._reconnect(self.found.machines[role]))
+            try:
+                host.replace(self._reconnect(self.found.machines[role]))
+            except ConnectError as error:
+                raise ConnectionLost(f"the connection does not come back: {error}") from None
         return host
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
@@ -142,6 +145,8 @@ class Campaign:
     def _one_run(self, run: Run, attempt: int) -> Record:
         """One attempt, from its `start` in the journal to its `end`."""
         self.stop.check()
+        for role in self._hosts:
+            self._host(role)  # a host that is gone ends the campaign, not run after run
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
         self.archive.append("start", run=run.number, attempt=attempt, started=started)
@@ -287,6 +292,4 @@ def commands(
 
 
 def _listens(host: Host, destination: Ends) -> bool:
-    return sockets.listens(
-        host.run(sockets.LISTENING), destination.address, destination.port
-    )
+    return sockets.listens(host.run(sockets.LISTENING), destination.address, destination.port)

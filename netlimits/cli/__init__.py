@@ -17,7 +17,10 @@ from netlimits import __version__
 from netlimits.errors import NetlimitsError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "plan": ("netlimits.cli.plan", "Show what an experiment would run, in which order, for how long."),
+    "plan": (
+        "netlimits.cli.plan",
+        "Show what an experiment would run, in which order, for how long.",
+    ),
     "run": ("netlimits.cli.campaign", "Run an experiment on hosts, or in the lab."),
     "resume": ("netlimits.cli.campaign", "Go on with a campaign that was interrupted."),
     "status": ("netlimits.cli.campaign", "Say how far a campaign is and what it changed on hosts."),

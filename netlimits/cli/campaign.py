@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.errors import ArchiveError, InputError, NetlimitsError, RestoreError
+from netlimits.errors import ArchiveError, InputError, RestoreError
 
 if TYPE_CHECKING:
     from netlimits.campaign import Campaign
     from netlimits.hosts.base import Host
-    from netlimits.model import Experiment, Machine
-    from netlimits.session import Progress
+    from netlimits.model import Machine
     from netlimits.stop import Stop
+    from netlimits.survey import Survey
 
 HOSTS = click.option(
     "--hosts",
@@ -69,25 +69,20 @@ def run(
     from netlimits import campaign as campaigns
     from netlimits import experiment as experiments
     from netlimits import machines, plan
-    from netlimits.experiment import override
     from netlimits.stop import Stop
     from netlimits.survey import survey
 
-    experiment = plan.seeded(
-        experiments.load(experiment_file, [override(text) for text in overrides])
-    )
+    experiment = plan.seeded(experiments.load(experiment_file, pairs(overrides)))
     bound = machines.machines(hosts_file or lab_hosts_file(), experiment.roles)
     folder = out or campaigns.default_path(experiment)
     _refuse_used(folder)
-    with Stop() as stop:
-        with stop.interruptible():
-            hosts = connected(bound)
-            with hosts as by_role:
-                found = survey(experiment, bound, by_role)
-                campaign = campaigns.create(experiment, found, folder, {})
-                click.echo(f"results: {campaign.path}", err=as_json)
-                stop.defer()
-                _carry_out(campaign, found, by_role, stop, as_json)
+    with Stop() as stop, stop.interruptible(), connected(bound) as hosts:
+        found = survey(experiment, bound, hosts)
+        stop.defer()
+        campaign = campaigns.create(experiment, found, folder)
+        click.echo(f"results: {campaign.path}", err=as_json)
+        with _locked(campaign):
+            _carry_out(campaign, found, hosts, stop, as_json)
 
 
 @click.command()
@@ -125,8 +120,7 @@ def resume(results: Path, accept_changed_hosts: bool, as_json: bool) -> None:
                 f"{results}: not the same hosts: {'; '.join(changed)}; "
                 "--accept-changed-hosts goes on all the same"
             )
-        campaign.archive.append("opened", changed_hosts=list(changed))
-        _carry_out(campaign, found, hosts, stop, as_json, locked=True)
+        _carry_out(campaign, found, hosts, stop, as_json)
 
 
 @click.command()
@@ -182,7 +176,7 @@ def restore(results: Path | None, hosts_file: Path | None) -> None:
         with _locked(campaign), connected(campaign.archive.machines) as hosts:
             done = from_journal(campaign.archive, hosts)
     else:
-        with connected(machines.every_machine(hosts_file)) as hosts:
+        with connected(machines.machines(hosts_file)) as hosts:
             done = restore_from_notes(hosts)
     _say_put_back(done)
     if not done:
@@ -211,11 +205,20 @@ def parse(results: Path) -> None:
         click.echo(str(path))
 
 
+def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:
+    """`--set KEY=VALUE` as (KEY, VALUE). Raises InputError where there is no `=`."""
+    split = [text.partition("=") for text in overrides]
+    for key, sign, value in split:
+        if not (key and sign):
+            raise InputError(f"--set {key}{value}: write KEY=VALUE, as in repeat.replicates=3")
+    return [(key, value) for key, _, value in split]
+
+
 def lab_hosts_file() -> Path:
     """The lab's hosts file. Raises InputError when no lab is up."""
     from netlimits import lab
 
-    found = lab.hosts_file()
+    found: Path | None = lab.hosts_file()
     if found is None:
         raise InputError(
             "no hosts: name a hosts file with --hosts FILE, or build the lab with "
@@ -235,35 +238,29 @@ def connected(machines: Mapping[str, Machine]) -> Iterator[Mapping[str, Host]]:
 
 def _carry_out(
     campaign: Campaign,
-    found: Any,
+    found: Survey,
     hosts: Mapping[str, Host],
     stop: Stop,
     as_json: bool,
-    locked: bool = False,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
     from netlimits import results as frames
     from netlimits import session
     from netlimits.cli.progress import shown
-    from netlimits.hosts.connect import connect
+    from netlimits.hosts.connect import reconnect
     from netlimits.stop import Interrupted
 
-    held = _locked(campaign) if not locked else _nothing()
-    with held:
-        work = session.Campaign(
-            campaign.archive, campaign.experiment, found, hosts, stop, connect
-        )
-        try:
-            with shown(campaign.experiment) as on_progress:
-                work.carry_out(on_progress)
-        except (Interrupted, RestoreError) as error:
-            _write_frames(campaign)
-            done = "; hosts are put back" if isinstance(error, Interrupted) else ""
-            click.echo(_counts(campaign.state()), err=True)
-            raise type(error)(
-                f"{error}{done}; go on with: netlimits resume {campaign.path}"
-            ) from None
-        campaign.archive.append("closed")
+    work = session.Campaign(campaign.archive, campaign.experiment, found, hosts, stop, reconnect)
+    campaign.archive.append("opened")
+    try:
+        with shown(campaign.experiment) as on_progress:
+            work.carry_out(on_progress)
+    except (Interrupted, RestoreError) as error:
+        _write_frames(campaign)
+        click.echo(_counts(campaign.state()), err=True)
+        done = "; hosts are put back" if isinstance(error, Interrupted) else ""
+        raise type(error)(f"{error}{done}; go on with: netlimits resume {campaign.path}") from None
+    campaign.archive.append("closed")
     written = frames.write(campaign)
     _report(campaign, written, as_json)
 
@@ -295,7 +292,7 @@ def _write_frames(campaign: Campaign) -> None:
 
 
 def _counts(state: Mapping[str, Any]) -> str:
-    """"18 runs: 17 ok, 1 failed"."""
+    """ "18 runs: 17 ok, 1 failed"."""
     parts = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left") if state[k]]
     again = f" ({state['interrupted']} attempts interrupted)" if state["interrupted"] else ""
     return f"{state['planned']} runs: {', '.join(parts)}{again}"
@@ -319,11 +316,3 @@ def _locked(campaign: Campaign) -> Iterator[None]:
         yield
     finally:
         campaign.archive.close()
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
-
-
-__all__ = ["NetlimitsError", "Progress", "parse", "restore", "resume", "run", "status"]

@@ -43,7 +43,7 @@ def shown(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
 
 
 def line(progress: Progress) -> str:
-    """"7/18 done, 0 failed, 0:00:14 left, last 4321 Mbit/s (tcp 1024)"."""
+    """ "7/18 done, 0 failed, 0:00:14 left, last 4321 Mbit/s (tcp 1024)"."""
     parts = [
         f"{progress.done}/{progress.total} done",
         f"{progress.failed} failed",
@@ -61,7 +61,9 @@ def _print_line(progress: Progress) -> None:
 def _outcome(record: Record) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     if record.status != "ok":
-        return f"run {record.run.number} {record.status}: {' '.join(record.reason.split())} ({values})"
+        return (
+            f"run {record.run.number} {record.status}: {' '.join(record.reason.split())} ({values})"
+        )
     for metric in METRICS:
         if metric.name in HEADLINE and record.figures.get(metric.column) is not None:
             return f"{record.figures[metric.column]:.0f} {metric.unit} ({values})"

@@ -101,12 +101,10 @@ def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str,
         f"{end}_cpu_peak_pct": used.peak_pct,
     }
     elapsed = float(measured["elapsed_s"] or 0)
-    # a request/response test reports a bit rate too, but its unit of work is the transaction
-    if transactions := float(measured.get("transaction_rate_tps") or 0):
-        if "throughput_mbps" not in measured:
-            units = transactions * elapsed
-            columns[f"{end}_sd_us_per_tran"] = service_demand(used.busy_s, units)
-            return columns
+    if "throughput_mbps" not in measured:  # request/response: the unit of work is a transaction
+        transactions = float(measured["transaction_rate_tps"] or 0) * elapsed
+        columns[f"{end}_sd_us_per_tran"] = service_demand(used.busy_s, transactions)
+        return columns
     sent = measured.get("local_send_throughput_mbps") or measured.get("throughput_mbps")
     kib = float(sent or 0) * 1e6 / 8 / 1024 * elapsed
     columns[f"{end}_sd_us_per_kib"] = service_demand(used.busy_s, kib)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
+from netlimits.errors import ConnectError
 from netlimits.hosts.base import Host
 from netlimits.model import Machine
 
@@ -19,6 +21,18 @@ def connect(machine: Machine) -> Host:
     from netlimits.hosts.ssh import ssh_host  # paramiko: only where SSH is used
 
     return ssh_host(machine)
+
+
+def reconnect(machine: Machine, within: float = 30.0) -> Host:
+    """The same, tried again until `within` seconds have passed; raises the last error."""
+    deadline = time.monotonic() + within
+    while True:
+        try:
+            return connect(machine)
+        except ConnectError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(1)
 
 
 @contextmanager

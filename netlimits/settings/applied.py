@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netlimits.errors import NetlimitsError, RestoreError, SettingError
+from netlimits.errors import HostError, RestoreError, SettingError
 from netlimits.hosts.base import Host
 from netlimits.settings import setting as setting_of
 from netlimits.settings.base import Setting, State
@@ -90,21 +90,28 @@ class Applied:
         """
         left = []
         for found in reversed(self.changed):
-            try:
-                problem = self._put_one_back(found)
-            except NetlimitsError as error:
-                problem = str(error)
+            problem = self._try_to_put_back(found)
+            if problem:  # once more, over a new connection if the old one was lost
+                problem = self._try_to_put_back(found)
             if problem:
                 left.append(f"{found.role}: {found.interface}: {found.setting}: {problem}")
-            else:
-                self._on_put_back(found)
-                del self._found[found.place]
         if left:
             raise RestoreError(
                 "not put back:\n  "
                 + "\n  ".join(left)
                 + "\nmend it and run `netlimits restore` again, which verifies it"
             )
+
+    def _try_to_put_back(self, found: Found) -> str:
+        """What keeps it from being as it was found; "" when it is, and that is written down."""
+        try:
+            problem = self._put_one_back(found)
+            if not problem:
+                self._on_put_back(found)
+                del self._found[found.place]
+        except (HostError, SettingError) as error:
+            return str(error)
+        return problem
 
     def _put_one_back(self, found: Found) -> str:
         """What is still not as it was found, with the commands to mend it; "" when all is."""

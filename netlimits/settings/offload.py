@@ -99,8 +99,7 @@ class Offload:
                 groups.setdefault(parent, []).append(name)
         if completed.status != 0 or not features:
             raise SettingError(
-                f"`{' '.join(completed.command.argv)}` shows no features: "
-                f"{_first_line(completed)}",
+                f"`{' '.join(completed.command.argv)}` shows no features: {_first_line(completed)}",
                 setting=self.name,
                 host=completed.host,
             )

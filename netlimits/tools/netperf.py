@@ -88,7 +88,7 @@ class Netperf:
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "netperf",
-        "description": "One netperf test between the first role (netperf) and the last (netserver).",
+        "description": "One test between the first role (netperf) and the last (netserver).",
         "additionalProperties": False,
         "properties": {
             "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
@@ -141,7 +141,7 @@ class Netperf:
             "burst": {
                 "type": "integer",
                 "minimum": 0,
-                "description": "Transactions in flight beyond the first (-b); needs a build with it.",
+                "description": "Transactions in flight beyond the first (-b); not every build has it.",
             },
             "pacing": {
                 "type": "integer",
@@ -186,10 +186,7 @@ class Netperf:
         return (
             Command(("netperf", "-V")),
             Command(("netperf", "-t", "omni", "--", "-k", "?")),
-            Command(
-                ("netperf", "-b", "1", "-w", "1", "-D", "1", "-t", "omni")
-                + ("--", "-q", "1", "-f", "-k", "?")
-            ),
+            Command(tuple("netperf -b 1 -w 1 -D 1 -t omni -- -q 1 -f -k ?".split())),
         )
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
@@ -236,10 +233,8 @@ class Netperf:
 
     def server(self, ends: Ends) -> Command:
         """`netserver` in the foreground, on the data address only."""
-        return Command(
-            ("netserver", "-D", "-L", f"{ends.address},{_family(ends.address)}")
-            + ("-p", str(ends.port))
-        )
+        listening = f"{ends.address},{_family(ends.address)}"
+        return Command(("netserver", "-D", "-L", listening, "-p", str(ends.port)))
 
     def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
         """`netperf … -- … -k SELECTORS`, with a deadline beyond its length."""
@@ -354,7 +349,7 @@ def _keys_of(stdout: str) -> dict[str, str]:
 
 
 def _interim(keys: Mapping[str, str]) -> Iterator[Mapping[str, float]]:
-    """Interim results in the order of their numbers: each a rate over [ending − interval, ending]."""
+    """Interim results in order: each is a rate over [ending − interval, ending]."""
     columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
     for number in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
         try:
