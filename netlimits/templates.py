@@ -7,7 +7,7 @@ text the value is written as YAML would write it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from netlimits.document import KeyPath
@@ -40,7 +40,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
-    """Every text in the options that holds a `${`, with its place; keys are texts as well."""
+    """Every text in the options that holds a `${`, with its place."""
     if isinstance(options, dict):
         for name, inner in options.items():
             yield from leaves(inner, (*key, name))
@@ -74,7 +74,6 @@ def written(value: Scalar) -> str:
     return str(value)
 
 
-def spread(options: Any, values: Mapping[str, Scalar]) -> tuple[str, ...]:
-    """The names in `values` that the options look up, each once, sorted."""
-    used = {name for _, text in leaves(options) for name in names(text)}
-    return tuple(sorted(used & set(values)))
+def used(options: Any) -> frozenset[str]:
+    """Every name that the options look up."""
+    return frozenset(name for _, text in leaves(options) for name in names(text))
