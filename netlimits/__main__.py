@@ -1,0 +1,5 @@
+"""`python -m netlimits` is `netlimits`."""
+
+from netlimits.cli import main
+
+main()
