@@ -1,0 +1,40 @@
+"""Frames in, frames out: what the runs say, one file for each question.
+
+Every function takes a frame of runs (a campaign's, or any table with the columns that
+`netlimits.metrics` names) and returns a frame; none keeps state, reads a file or draws.
+The modules are imported when first used:
+
+    import netlimits as nl
+    nl.analysis.goodput.bound(mtu=1500, timestamps=True, link="100G")
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+MODULES = (
+    "frames",
+    "summary",
+    "percentiles",
+    "cost",
+    "packet_rate",
+    "pacing",
+    "goodput",
+    "acks",
+    "bursts",
+    "spread",
+    "aggregate",
+)
+
+__all__ = ["MODULES", *MODULES]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,218 @@
+"""What every analysis asks of a frame: which runs count, where a metric is, how values sort.
+
+A frame is one row a run attempt, as a campaign makes it, or any published table with the same
+column names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent; a metric or a
+factor that is asked for may not: then DataError names it and what is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netlimits.errors import DataError
+from netlimits.metrics import METRICS, TOOL_PREFIXES, Metric, metric
+
+BOOKKEEPING = (
+    "run",
+    "block",
+    "config",
+    "attempt",
+    "status",
+    "reason",
+    "started",
+    "duration_s",
+    "shared_kernel",
+)
+"""Columns that say how a run went, not what was varied or measured."""
+
+WORDS = ("udp", "tcp", "on", "off")
+"""Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
+
+FACTOR_UNITS = {
+    "send_size": "bytes",
+    "recv_size": "bytes",
+    "message_size": "bytes",
+    "length": "bytes",
+    "mss": "bytes",
+    "mtu": "bytes",
+    "transport_mss_bytes": "bytes",
+}
+"""Units of factors whose name does not carry them."""
+
+ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
+
+SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
+
+
+def load(path: Path | str) -> pd.DataFrame:
+    """The frame of a CSV or Parquet file; an empty field is a missing value, nothing else is.
+
+    Raises DataError when the file cannot be read as a table.
+    """
+    path = Path(path)
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return pd.read_parquet(path)
+        if path.suffix.lower() in (".csv", ".txt"):
+            return pd.read_csv(path, keep_default_na=False, na_values=[""])
+    except (OSError, ValueError, pd.errors.ParserError) as error:
+        raise DataError(f"{path}: not readable as a table: {error}") from error
+    raise DataError(f"{path}: a results folder, a .csv or a .parquet file is needed")
+
+
+def usable(frame: pd.DataFrame) -> pd.DataFrame:
+    """The runs that count: the last attempt of each run, where its status is `ok`.
+
+    A frame without `attempt` or `status` (a published table) counts as it is. Raises
+    DataError when no run is left.
+    """
+    if {"run", "attempt"} <= set(frame.columns) and (frame["attempt"] > 1).any():
+        frame = frame.loc[frame.groupby("run", sort=False)["attempt"].idxmax()]
+    if "status" in frame.columns:
+        good = frame["status"] == "ok"
+        if not good.all():
+            if not good.any() and len(frame):
+                reasons = frame.get("reason", pd.Series(dtype=object)).dropna()
+                why = f"; the first says: {reasons.iloc[0]}" if len(reasons) else ""
+                raise DataError(f"none of the {len(frame)} runs is ok{why}")
+            frame = frame[good]
+    if frame.empty:
+        raise DataError("there are no runs in this frame")
+    return frame
+
+
+def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
+    """What a reader of a table of `columns` must know: runs left out, roles on one kernel."""
+    said = []
+    last = len(frame["run"].unique()) if "run" in frame.columns else len(frame)
+    kept = len(usable(frame))
+    if kept < last:
+        said.append(f"{last - kept} of {last} runs are not ok and are left out")
+    of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
+    if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
+        said.append(SHARED_KERNEL)
+    return tuple(said)
+
+
+def column(frame: pd.DataFrame, name: str) -> Metric:
+    """The metric called `name` (short name or column), which `frame` must hold.
+
+    Raises DataError naming the metric and those that are there; InputError for a name that
+    is no metric's.
+    """
+    found = metric(name)
+    if found.column not in frame.columns:
+        raise DataError(
+            f"no column {found.column} for {name!r}; metrics here: {listed(measured(frame))}"
+        )
+    return found
+
+
+def measured(frame: pd.DataFrame) -> list[str]:
+    """The short names of the metrics that `frame` holds, in the order of METRICS."""
+    here = set(frame.columns)
+    prefixed = (
+        prefix + known.name
+        for prefix in ("", *TOOL_PREFIXES)
+        for known in METRICS
+        if prefix + known.column in here
+    )
+    return list(prefixed)
+
+
+def varied(frame: pd.DataFrame) -> list[str]:
+    """The columns that are neither metric nor bookkeeping: factors and derived values."""
+    metrics = {metric(name).column for name in measured(frame)}
+    return [str(c) for c in frame.columns if c not in metrics and c not in BOOKKEEPING]
+
+
+def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
+    """`names` as a list, each of which must be a column; DataError names what is there."""
+    wanted = [names] if isinstance(names, str) else list(names or ())
+    for name in wanted:
+        if name not in frame.columns:
+            raise DataError(f"no factor {name!r} here; factors: {listed(varied(frame))}")
+    return wanted
+
+
+def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """`frame` again, once no run lacks a value in `columns`; else DataError says how many do."""
+    for name in columns:
+        lacking = int(frame[name].isna().sum())
+        if lacking:
+            raise DataError(f"{name} is missing in {lacking} of {len(frame)} runs")
+    return frame
+
+
+def groups(
+    frame: pd.DataFrame, names: Sequence[str]
+) -> list[tuple[tuple[Hashable, ...], pd.DataFrame]]:
+    """The runs of each combination of `names`' values, in the order of `rank`."""
+    if not names:
+        return [((), frame)]
+    grouped = frame.groupby(list(names), sort=False, dropna=False, observed=True)
+    found = [(key if isinstance(key, tuple) else (key,), part) for key, part in grouped]
+    return sorted(found, key=lambda item: tuple(rank(value) for value in item[0]))
+
+
+def rank(value: Any) -> tuple[Any, ...]:
+    """A sort key: numbers by size, then text by WORDS and the numbers within, then nothing."""
+    if is_missing(value):
+        return (2,)
+    if isinstance(value, bool | np.bool_):
+        return (0, int(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        return (0, value)
+    tokens = re.findall(r"\d+(?:\.\d+)?|[^\W\d]+", str(value).lower())
+    return (1, tuple(_token(token) for token in tokens), str(value))
+
+
+def _token(token: str) -> tuple[int, float, str]:
+    if token in WORDS:
+        return (0, WORDS.index(token), "")
+    return (1, float(token), "") if token[0].isdecimal() else (2, 0.0, token)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a factor has no value in a configuration (UDP has no `offloads`)."""
+    return value is None or bool(pd.isna(value))
+
+
+def label(values: Iterable[Any], separator: str = " ") -> str:
+    """The values of one configuration as people read them; what has no value is left out."""
+    return separator.join(text(value) for value in values if not is_missing(value)) or "all"
+
+
+def text(value: Any) -> str:
+    """One value as written in an experiment: 1024 rather than 1024.0, true rather than True."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def name(factor: str) -> str:
+    """A factor's name within a sentence: `send_size` is `send size`, `mss` is `MSS`."""
+    return " ".join(w.upper() if w in ACRONYMS else w for w in factor.split("_"))
+
+
+def title(column: str) -> str:
+    """A column's name as a heading with its unit: `send_size` is `Send size (bytes)`."""
+    for known in METRICS:
+        if column == known.column:
+            return known.label
+    words = name(column)
+    unit = f" ({FACTOR_UNITS[column]})" if column in FACTOR_UNITS else ""
+    return words[:1].upper() + words[1:] + unit
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names after one another, or `none`."""
+    return ", ".join(names) if names else "none"

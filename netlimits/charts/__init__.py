@@ -1,0 +1,18 @@
+"""A frame in, a Figure out: one file for each kind of chart.
+
+To add a kind: one file with a function `kind(frame, …) -> Chart`, its import here and its name
+in CHARTS at the place where the list should show it. Each function takes a frame of runs and
+the options that an experiment's `report:` gives the chart; `style` has what all share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from netlimits.charts.percentiles import percentiles
+from netlimits.charts.style import Chart, save
+
+CHARTS: tuple[tuple[str, Callable[..., Chart]], ...] = (("percentiles", percentiles),)
+"""Name in `report:` and on the command line -> function, in the order the help shows."""
+
+__all__ = ["CHARTS", "Chart", "percentiles", "save"]

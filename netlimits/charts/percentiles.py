@@ -1,0 +1,56 @@
+"""The reports' percentile chart: every run of every configuration, from the worst to the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from netlimits.analysis import frames
+from netlimits.analysis.percentiles import percentiles as percentile_frame
+from netlimits.charts.style import Chart, blank, heading, label_ends, looks, style, thousands
+
+
+def percentiles(
+    frame: pd.DataFrame,
+    of: str,
+    series: str | Sequence[str] = (),
+    title: str | None = None,
+) -> Chart:
+    """Every run of each combination of `series`, from the least to the greatest.
+
+    x is the percentile of the runs, y the metric, from 0, so that heights may be compared; the
+    plotting position is that of `analysis.percentiles`, which raises what this raises.
+    """
+    metric = frames.column(frame, of)
+    keys = frames.factors(frame, series)
+    table = percentile_frame(frame, of, keys)
+    parts = frames.groups(table, keys)
+    look_of = looks([key for key, _ in parts], keys)
+    counts = sorted({int(part["n"].iloc[0]) for _, part in parts})
+    with style():
+        figure, (axes,) = blank()
+        ends = []
+        for key, part in parts:
+            look = look_of[key]
+            x, y = part["percentile"].to_numpy(), part[metric.column].to_numpy()
+            drawn = look.plot | {"clip_on": False}
+            axes.plot(x, y, **(drawn if len(x) <= 40 else drawn | {"marker": ""}))
+            ends.append((float(x[-1]), float(y[-1]), look))
+        axes.set_xlim(0, 100)
+        axes.set_ylim(0, table[metric.column].max() * 1.06 or 1)
+        axes.set_xlabel("Percentile of the runs")
+        axes.set_ylabel(metric.label)
+        thousands(axes)
+        by = " and ".join(frames.name(k) for k in keys)
+        runs = f"{counts[0]} runs" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
+        about = [metric.direction, f"{runs} a curve" if keys else runs]
+        about += frames.notes(frame, [metric.column])
+        heading(
+            axes,
+            title or (f"{metric.title} by {by}" if by else metric.title),
+            " · ".join(part for part in about if part),
+        )
+        if keys:
+            label_ends(axes, ends)
+    return figure

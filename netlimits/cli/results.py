@@ -1,0 +1,218 @@
+"""`table` and `figures`: what the runs of a campaign, or of any table, say.
+
+By default they make what the experiment's `report:` names; an option overrides that entry by
+entry, and a CSV or Parquet file, which has no `report:`, needs the options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
+FIGURE_FORMATS = ("png", "svg", "pdf")
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--of", multiple=True, metavar="METRIC", help="What to summarize; repeatable.")
+@click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
+@click.option("--columns", multiple=True, metavar="FACTOR", help="Factors across; repeatable.")
+@click.option("--improvement", metavar="'A over B'", help="Compare two values of --rows.")
+@click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals over the runs.")
+@click.option(
+    "--format", "form", type=click.Choice(TABLE_FORMATS), default="text", show_default=True
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+def table(
+    results: Path,
+    of: tuple[str, ...],
+    rows: str | None,
+    columns: tuple[str, ...],
+    improvement: str | None,
+    intervals: bool,
+    form: str,
+    out: Path | None,
+) -> None:
+    """Print the tables of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+
+    Options replace what the experiment's `report:` says. text, markdown and html are for
+    people; csv and json hold every digit, one row a cell.
+
+    \b
+    Examples:
+      netlimits table results/stateless-offloads-20260101-120000 --intervals
+      netlimits table runs.csv --of throughput --of local_sd --rows send_size \\
+          --columns transport --improvement '8192 over 1024' --format markdown
+    """
+    from netlimits import tables
+    from netlimits.analysis.summary import summary
+
+    frame, report = _opened(results)
+    said = {"of": list(of), "rows": rows, "columns": list(columns), "improvement": improvement}
+    entries = _entries(report, "table", "summary", said)
+    made = []
+    for entry in entries:
+        if not entry.get("of") or not entry.get("rows"):
+            raise DataError(f"{results}: say --of METRIC and --rows FACTOR; {_there(frame)}")
+        shown = summary(
+            frame, entry["of"], entry["rows"], entry.get("columns", ()), entry.get("improvement")
+        )
+        made.append(tables.render(shown, form, intervals, entry.get("title", "")))
+    if form in ("csv", "json") and len(made) > 1:
+        raise DataError(f"{results}: `report:` has {len(made)} tables; choose one by --of, --rows")
+    _put("\n".join(made), out)
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
+@click.option("--of", multiple=True, metavar="METRIC", help="A chart for each; repeatable.")
+@click.option("--series", multiple=True, metavar="FACTOR", help="Factors that make a curve each.")
+@click.option("--title", help="The title.")
+@click.option(
+    "--format", "forms", type=click.Choice(FIGURE_FORMATS), multiple=True, default=("png", "svg")
+)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to.")
+def figures(
+    results: Path,
+    chart: str | None,
+    of: tuple[str, ...],
+    series: tuple[str, ...],
+    title: str | None,
+    forms: tuple[str, ...],
+    out: Path | None,
+) -> None:
+    """Draw the charts of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+
+    Options replace what the experiment's `report:` says. The charts are written as PNG and SVG
+    to RESULTS/figures (beside a file: to its folder's `figures`) and named, one a line.
+
+    \b
+    Examples:
+      netlimits figures results/stateless-offloads-20260101-120000
+      netlimits figures runs.csv --of throughput --series transport --series send_size --format pdf
+    """
+    from netlimits import charts
+
+    kinds = dict(charts.CHARTS)
+    if chart == "list":
+        for name, draw in charts.CHARTS:
+            click.echo(f"{name:<14}{(draw.__doc__ or '').splitlines()[0]}")
+        return
+    if chart is not None and chart not in kinds:
+        raise DataError(f"no chart is called {chart!r}; there are {', '.join(kinds)}")
+    frame, report = _opened(results)
+    said = {"chart": chart, "of": list(of), "series": list(series), "title": title}
+    folder = out or (results if results.is_dir() else results.parent) / "figures"
+    drawn: list[tuple[str, Any]] = []
+    for entry in _entries(report, "chart", "percentiles", said):
+        kind, options = entry["chart"], {k: v for k, v in entry.items() if k != "chart"}
+        if kind not in kinds:
+            raise DataError(f"no chart is called {kind!r}; there are {', '.join(kinds)}")
+        wanted = options.pop("of", [])
+        for metric in [wanted] if isinstance(wanted, str) else wanted or [None]:
+            name = f"{kind}-{metric}" if metric else kind
+            drawn.append((name, _draw(kinds[kind], frame, results, kind, metric, options)))
+    _make_folder(folder)
+    for name, figure in _named(drawn):
+        for form in forms:
+            click.echo(charts.save(figure, folder / f"{name}.{form}"))
+
+
+def _opened(results: Path) -> tuple[pd.DataFrame, Sequence[Mapping[str, Any]]]:
+    """The frame, and what the experiment's `report:` asks for (nothing for a file)."""
+    if results.is_dir():
+        from netlimits import campaign
+
+        opened = campaign.open(results)
+        return opened.frame(), opened.experiment.report
+    if not results.exists():
+        raise DataError(f"{results}: there is no such folder or file")
+    from netlimits.analysis import frames
+
+    return frames.load(results), ()
+
+
+def _entries(
+    report: Sequence[Mapping[str, Any]], sort: str, default: str, said: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The entries of `report:` of this sort with the options laid over.
+
+    Options about what is shown make one entry of them all, or each chart would come again.
+    """
+    laid = {key: value for key, value in said.items() if value}
+    found = [dict(entry) for entry in report if sort in entry]
+    if not laid and found:
+        return found
+    first = next((e for e in found if not laid.get(sort) or e[sort] == laid[sort]), {})
+    if "of" not in laid and sort == "chart" and found:
+        return [entry | laid for entry in found if entry[sort] == laid.get(sort, entry[sort])] or [
+            laid
+        ]
+    kept = {k: v for k, v in first.items() if k != "title" or "of" not in laid}
+    return [{sort: default} | kept | laid]
+
+
+def _draw(
+    draw: Any, frame: pd.DataFrame, results: Path, kind: str, metric: str | None, options: Any
+) -> Any:
+    """The figure; an option that this kind of chart has not is named."""
+    import inspect
+
+    takes = inspect.signature(draw).parameters
+    given = {**options, **({"of": metric} if metric else {})}
+    for name in given:
+        if name not in takes:
+            raise DataError(
+                f"chart {kind}: takes no {name!r}; it takes {', '.join(list(takes)[1:])}"
+            )
+    if "of" in takes and metric is None and takes["of"].default is inspect.Parameter.empty:
+        raise DataError(f"{results}: say --of METRIC; {_there(frame)}")
+    return draw(frame, **given)
+
+
+def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The figures under names that differ: a second chart of a kind and metric gets -2."""
+    seen: dict[str, int] = {}
+    found = []
+    for name, figure in drawn:
+        seen[name] = seen.get(name, 0) + 1
+        found.append((name if seen[name] == 1 else f"{name}-{seen[name]}", figure))
+    return found
+
+
+def _there(frame: pd.DataFrame) -> str:
+    from netlimits.analysis import frames
+
+    return (
+        f"metrics here: {frames.listed(frames.measured(frame))}; "
+        f"factors: {frames.listed(frames.varied(frame))}"
+    )
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+
+
+def _put(text: str, out: Path | None) -> None:
+    """Print, or write to a file and name it."""
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
+    click.echo(out)

@@ -1,0 +1,240 @@
+"""A table's frame as text, CSV, Markdown, HTML or JSON.
+
+Text, Markdown and HTML are for people: a summary stands as in the reports (a block for each
+metric, rows by size, a column for each configuration, the improvement below) with rounded
+numbers. CSV and JSON are for programs: the tidy frame itself, nothing rounded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+import markupsafe
+import pandas as pd
+
+from netlimits.analysis import frames
+from netlimits.errors import DataError
+from netlimits.metrics import METRICS, metric
+
+FORMATS = ("text", "csv", "markdown", "html", "json")
+
+HTML = """\
+{% for block in blocks %}
+<table>
+{% if block.title %}<caption>{{ block.title }}</caption>
+{% endif %}
+<thead><tr>{% for cell in block.header %}<th scope="col">{{ cell }}</th>{% endfor %}</tr></thead>
+<tbody>
+{% for row in block.rows %}
+<tr><th scope="row">{{ row[0] }}</th>{% for cell in row[1:] %}<td>{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}
+</tbody>
+</table>
+{% endfor %}
+{% for note in notes %}
+<p class="note">{{ note }}</p>
+{% endfor %}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One table as people read it: all cells text, the first column what a row is."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def render(
+    table: pd.DataFrame, form: str = "text", intervals: bool = False, title: str = ""
+) -> str:
+    """`table` in the format `form`, one of FORMATS, ending in a newline.
+
+    A summary (`analysis.summary`) stands in blocks; any other frame as it is. `intervals` adds
+    each value's confidence interval in brackets. `table.attrs["notes"]` follow below. CSV and
+    JSON hold the tidy frame with every digit. Raises DataError for an unknown format.
+    """
+    if form not in FORMATS:
+        raise DataError(f"no table format {form!r}; there are {', '.join(FORMATS)}")
+    if form == "csv":
+        return table.to_csv(index=False, lineterminator="\n")
+    notes = tuple(table.attrs.get("notes", ()))
+    if intervals and form != "json":
+        notes += (
+            f"in brackets: {100 * table.attrs.get('confidence', 0.95):.4g} % confidence intervals",
+        )
+    if form == "json":
+        rows = json.loads(table.to_json(orient="records", double_precision=15))
+        return json.dumps({"rows": rows, "notes": notes}, indent=1, ensure_ascii=False) + "\n"
+    blocks = summary_blocks(table, intervals) if "statistic" in table else [plain_block(table)]
+    if form == "html":
+        environment = jinja2.Environment(
+            autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+        )
+        body = environment.from_string(HTML).render(blocks=blocks, notes=notes)
+        return f"<h2>{markupsafe.escape(title)}</h2>\n{body}" if title else body
+    if form == "markdown":
+        head = [f"### {_markdown(title)}"] if title else []
+        return "\n\n".join([*head, *map(_as_markdown, blocks), *notes]) + "\n"
+    return "\n\n".join([*([title] if title else []), *map(_as_text, blocks), *notes]) + "\n"
+
+
+def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
+    """A block for each metric of a summary, as the reports' table has them."""
+    place = list(table.columns)
+    keys = place[2 : place.index("value")]
+    rows, columns = keys[0], keys[1:]
+    blocks = []
+    for column, part in table.groupby("metric", sort=False):
+        of = metric(str(column))
+        means = part[part["statistic"] == "mean"]
+        heads = [key for key, _ in frames.groups(means, columns)]
+        labels = [_column_label(key, columns) for key in heads]
+        body = []
+        shown = places(means["value"])
+        if intervals:
+            shown = _finer(means, shown)
+        for statistic, decimals in (("mean", shown), ("improvement", 2)):
+            chosen = part[part["statistic"] == statistic]
+            for (row,), cells in frames.groups(chosen, [rows]):
+                body.append(
+                    _row(_row_label(row, statistic), cells, columns, heads, decimals, intervals)
+                )
+        body.append(("runs", *(_runs(means, columns, key) for key in heads)))
+        about = " - ".join(x for x in (of.unit, of.direction.title().replace("Is", "is")) if x)
+        blocks.append(
+            Block(
+                f"{of.title} ({about})" if about else of.title,
+                (frames.title(rows), *(labels if columns else ["all"])),
+                tuple(body),
+            )
+        )
+    return blocks
+
+
+def _row_label(row: Any, statistic: str) -> str:
+    return f"{'improvement, ' if statistic == 'improvement' else ''}{frames.text(row)}"
+
+
+def _column_label(key: Sequence[Any], columns: Sequence[str]) -> str:
+    """The column's values; numbers and booleans say what they are of."""
+    parts = []
+    for value, name in zip(key, columns, strict=True):
+        if frames.is_missing(value):
+            continue
+        bare = isinstance(value, str)
+        parts.append(frames.text(value) if bare else f"{frames.name(name)} {frames.text(value)}")
+    return " ".join(parts) or "all"
+
+
+def _row(
+    label: str,
+    cells: pd.DataFrame,
+    columns: Sequence[str],
+    heads: Sequence[tuple[Any, ...]],
+    decimals: int,
+    intervals: bool,
+) -> tuple[str, ...]:
+    """One row of a block; a configuration that was not run is a dash."""
+    by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, list(columns))}
+    found = []
+    for key in heads:
+        cell = by_column.get(_texts(key))
+        if cell is None:
+            found.append("–")
+            continue
+        written = f"{cell['value']:.{decimals}f}"
+        if intervals and not math.isnan(cell["low"]):
+            written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
+        found.append(written)
+    return (label, *found)
+
+
+def _texts(key: Sequence[Any]) -> tuple[str, ...]:
+    """A key that compares equal to itself, whatever stands for a missing value in it."""
+    return tuple("" if frames.is_missing(value) else frames.text(value) for value in key)
+
+
+def _runs(means: pd.DataFrame, columns: Sequence[str], key: tuple[Any, ...]) -> str:
+    """How many runs stand behind each mean of a column: one number, or from – to."""
+    for other, part in frames.groups(means, list(columns)):
+        if _texts(other) == _texts(key):
+            low, high = int(part["n"].min()), int(part["n"].max())
+            return f"{low}" if low == high else f"{low}–{high}"
+    return "–"
+
+
+def places(values: pd.Series[Any]) -> int:
+    """Decimals that show the smallest of the values with at least two significant digits."""
+    sizes = values.abs()[values != 0]
+    if sizes.empty:
+        return 0
+    least = float(sizes.min())
+    if least >= 100:
+        return 0
+    return max(2, 1 - math.floor(math.log10(least))) if least < 10 else 1
+
+
+def _finer(means: pd.DataFrame, decimals: int) -> int:
+    """At most two decimals more, where the narrowest interval would not show without them."""
+    halves = (means["high"] - means["low"])[means["high"] > means["low"]] / 2
+    if halves.empty:
+        return decimals
+    return min(max(decimals, -math.floor(math.log10(halves.min()))), decimals + 2)
+
+
+def plain_block(table: pd.DataFrame) -> Block:
+    """Any frame as a block: numbers to six significant digits."""
+    header = tuple(_heading(str(column)) for column in table.columns)
+    rows = tuple(tuple(_cell(value) for value in row) for row in table.itertuples(index=False))
+    return Block("", header, rows)
+
+
+def _heading(column: str) -> str:
+    known = next((m for m in METRICS if m.column == column), None)
+    return known.label if known else frames.title(column)
+
+
+def _cell(value: Any) -> str:
+    if frames.is_missing(value):
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else frames.text(value)
+
+
+def _as_text(block: Block) -> str:
+    """Columns aligned: the first to the left, the others to the right."""
+    lines = [block.header, *block.rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(block.header))]
+    written = [
+        "  ".join(
+            [line[0].ljust(widths[0])]
+            + [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        ).rstrip()
+        for line in lines
+    ]
+    written.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join([block.title, *written] if block.title else written)
+
+
+def _as_markdown(block: Block) -> str:
+    """A table as code hosts read it."""
+    lines = [block.header, ("---", *["---:"] * (len(block.header) - 1)), *block.rows]
+    table = "\n".join(
+        "| " + " | ".join(cell if i == 1 else _markdown(cell) for cell in line) + " |"
+        for i, line in enumerate(lines)
+    )
+    return f"**{_markdown(block.title)}**\n\n{table}" if block.title else table
+
+
+def _markdown(text: str) -> str:
+    """The text without what Markdown or HTML would read as markup."""
+    text = text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    for sign in "|*_`[]":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())

@@ -1,0 +1,94 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.analysis import frames
+from netlimits.errors import DataError, InputError
+
+
+def attempts(*rows: tuple[int, int, str]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["run", "attempt", "status"])
+    return frame.assign(reason="", throughput_mbps=np.arange(len(rows), dtype=float))
+
+
+def test_the_last_attempt_of_a_run_decides() -> None:
+    frame = attempts((1, 1, "interrupted"), (1, 2, "ok"), (2, 1, "ok"), (2, 2, "failed"))
+    kept = frames.usable(frame)
+    assert kept["run"].tolist() == [1]
+    assert kept["attempt"].tolist() == [2]
+    assert frames.notes(frame, []) == ("1 of 2 runs are not ok and are left out",)
+
+
+def test_a_published_table_without_status_counts_whole() -> None:
+    frame = pd.DataFrame({"throughput_mbps": [1.0, 2.0]})
+    assert frames.usable(frame) is frame
+    assert frames.notes(frame, ["local_sd_us_per_kib"]) == ()
+
+
+def test_no_usable_run_is_an_error_that_gives_the_reason() -> None:
+    frame = attempts((1, 1, "failed")).assign(reason="no data arrived")
+    with pytest.raises(DataError, match="none of the 1 runs is ok; the first says: no data arr"):
+        frames.usable(frame)
+    with pytest.raises(DataError, match="no runs"):
+        frames.usable(frame.iloc[:0])
+
+
+@pytest.mark.parametrize(
+    ("shared", "columns", "noted"),
+    [
+        ([True, True], ["local_sd_us_per_kib"], True),
+        ([False, True], ["remote_cpu_pct"], True),
+        ([True, True], ["throughput_mbps"], False),
+        ([False, False], ["local_sd_us_per_kib"], False),
+        ([None, None], ["local_sd_us_per_kib"], False),
+    ],
+)
+def test_cpu_figures_of_one_kernel_are_marked(
+    shared: list[object], columns: list[str], noted: bool
+) -> None:
+    frame = attempts((1, 1, "ok"), (2, 1, "ok")).assign(shared_kernel=shared)
+    assert (frames.SHARED_KERNEL in frames.notes(frame, columns)) is noted
+
+
+def test_a_metric_that_is_not_there_names_those_that_are() -> None:
+    frame = attempts((1, 1, "ok")).assign(netperf_local_sd_us_per_kib=1.0, send_size=1024)
+    with pytest.raises(DataError, match=r"metrics here: throughput, netperf_local_sd\Z"):
+        frames.column(frame, "remote_sd")
+    with pytest.raises(InputError, match="did you mean throughput"):
+        frames.column(frame, "troughput")
+    assert frames.column(frame, "netperf_local_sd").column == "netperf_local_sd_us_per_kib"
+    with pytest.raises(DataError, match="no factor 'sendsize' here; factors: send_size"):
+        frames.factors(frame, "sendsize")
+
+
+def test_values_stand_in_the_order_of_the_reports() -> None:
+    assert sorted(["TCP off", "UDP", "TCP on"], key=frames.rank) == ["UDP", "TCP on", "TCP off"]
+    assert sorted(["n10", "n9", None, "8K"], key=frames.rank) == ["8K", "n9", "n10", None]
+    assert sorted([8192, 1024.0, np.int64(1), True], key=frames.rank) == [1, True, 1024, 8192]
+
+
+@given(st.lists(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none())))
+def test_any_values_can_be_sorted(values: list[object]) -> None:
+    assert len(sorted(values, key=frames.rank)) == len(values)
+
+
+def test_headings() -> None:
+    assert frames.title("send_size") == "Send size (bytes)"
+    assert frames.title("local_sd_us_per_kib") == "Send service demand (µs CPU/KiB)"
+    assert frames.name("transport_mss") == "transport MSS"
+    assert frames.label([None, "udp", 1024.0, True]) == "udp 1024 true"
+
+
+def test_an_empty_field_alone_is_missing(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "runs.csv"
+    path.write_text("qdisc,offloads\nNone,on\nNA,\n")
+    frame = frames.load(path)
+    assert frame["qdisc"].tolist() == ["None", "NA"]
+    assert frame["offloads"].isna().tolist() == [False, True]
+    for name, content in (("a.parquet", "no"), ("b.csv", ""), ("c.dat", "x")):
+        bad = tmp_path / name
+        bad.write_text(content)
+        with pytest.raises(DataError, match=name):
+            frames.load(bad)

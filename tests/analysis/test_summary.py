@@ -1,0 +1,122 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from netlimits import published
+from netlimits.analysis.summary import summary
+from netlimits.errors import DataError
+
+METRICS = ["throughput", "local_sd", "remote_sd"]
+
+
+def improvements(table: pd.DataFrame) -> dict[tuple[str, str], float]:
+    chosen = table[table["statistic"] == "improvement"]
+    return {(r.metric, r.transport): r.value for r in chosen.itertuples()}
+
+
+def test_the_printed_improvements_come_out_within_the_rounding_of_the_printed_means() -> None:
+    rounded = published.table("summary")
+    table = summary(rounded, METRICS, "send_size", "transport", "8192 over 1024")
+    found = improvements(table)
+    printed = published.table("summary-improvement")
+    assert len(found) == len(printed) == 9
+    half = {"throughput_mbps": 0.5, "local_sd_us_per_kib": 0.005, "remote_sd_us_per_kib": 0.005}
+    for row in printed.itertuples():
+        cells = rounded[rounded["transport"] == row.transport].set_index("send_size")[row.metric]
+        top, bottom = (8192, 1024) if row.metric == "throughput_mbps" else (1024, 8192)
+        off = half[row.metric]
+        low = (cells[top] - off) / (cells[bottom] + off) - 0.005
+        high = (cells[top] + off) / (cells[bottom] - off) + 0.005
+        assert found[row.metric, row.transport] == cells[top] / cells[bottom]
+        assert low <= row.improvement <= high
+    for transport, printed_ratio in (("UDP", 3.81), ("TCP on", 2.33), ("TCP off", 4.49)):
+        assert round(found["throughput_mbps", transport], 2) == printed_ratio
+
+
+def test_one_run_a_cell_has_no_interval_and_only_that() -> None:
+    table = summary(published.table("summary"), METRICS, "send_size", "transport", "8192 over 1024")
+    assert table[["low", "high"]].isna().all(axis=None)
+    assert table["value"].notna().all()
+    more = summary(published.table("udp-send-size"), METRICS, "send_size", (), "8192 over 1024")
+    assert more[["low", "high"]].notna().all(axis=None)
+    assert (more["low"] <= more["value"]).all()
+    assert (more["value"] <= more["high"]).all()
+
+
+def test_a_mean_and_its_interval_are_student_t_over_the_runs() -> None:
+    frame = published.table("udp-send-size")
+    row = summary(frame, "local_sd", "send_size", confidence=0.9).iloc[0]
+    sample = frame.loc[frame["send_size"] == 1024, "local_sd_us_per_kib"]
+    low, high = stats.t.interval(0.9, len(sample) - 1, sample.mean(), stats.sem(sample))
+    assert (row["n"], row["value"]) == (10, pytest.approx(sample.mean()))
+    assert (row["low"], row["high"]) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_the_ratio_s_interval_covers_the_truth_as_often_as_it_says() -> None:
+    draw = np.random.default_rng(7)
+    trials, hits = 400, 0
+    for _ in range(trials):
+        parts = [
+            pd.DataFrame({"size": size, "throughput_mbps": mean * draw.lognormal(0, s, n)})
+            for size, mean, s, n in ((1, 100.0, 0.05, 8), (8, 400.0, 0.2, 12))
+        ]
+        truth = 4 * math.exp(0.2**2 / 2 - 0.05**2 / 2)
+        table = summary(pd.concat(parts), "throughput", "size", improvement="8 over 1")
+        row = table.iloc[-1]
+        hits += row["low"] <= truth <= row["high"]
+    assert 0.91 <= hits / trials <= 0.98
+
+
+def test_better_is_above_one_whichever_way_the_metric_goes() -> None:
+    frame = pd.DataFrame(
+        {"mtu": [1500, 9000], "throughput_mbps": [10.0, 20.0], "local_sd_us_per_kib": [3.0, 1.0]}
+    )
+    table = summary(frame, ["throughput", "local_sd"], "mtu", improvement="9000 over 1500")
+    assert table.loc[table["statistic"] == "improvement", "value"].tolist() == [2.0, 3.0]
+    assert table["metric"].drop_duplicates().tolist() == ["throughput_mbps", "local_sd_us_per_kib"]
+
+
+def test_only_the_last_ok_attempts_count_and_the_reader_is_told() -> None:
+    frame = pd.DataFrame(
+        {
+            "run": [1, 1, 2, 3],
+            "attempt": [1, 2, 1, 1],
+            "status": ["interrupted", "ok", "ok", "failed"],
+            "shared_kernel": True,
+            "mtu": 1500,
+            "local_sd_us_per_kib": [9.0, 1.0, 3.0, np.nan],
+        }
+    )
+    table = summary(frame, "local_sd", "mtu")
+    assert (table["value"].item(), table["n"].item()) == (2.0, 2)
+    assert len(table.attrs["notes"]) == 2
+    assert "one kernel" in table.attrs["notes"][1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"of": "latency_p99"}, "latency_p99_us.*metrics here: throughput"),
+        ({"rows": "size"}, "no factor 'size' here; factors: send_size"),
+        ({"improvement": "8192 over 2048"}, "send_size is never 2048; it is 1024, 8192"),
+        ({"improvement": "8192 / 1024"}, "reads 'A over B'"),
+        ({"improvement": "1024 over 1024"}, "reads 'A over B'"),
+        ({"confidence": 95}, "between 0 and 1"),
+        ({"of": []}, "no metric to summarize"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_says_why(change: dict[str, object], said: str) -> None:
+    asked: dict[str, object] = {"of": "throughput", "rows": "send_size", "columns": "transport"}
+    with pytest.raises(DataError, match=said):
+        summary(published.table("summary"), **asked | change)  # type: ignore[arg-type]
+
+
+def test_a_metric_missing_in_a_part_of_a_cell_is_an_error_not_a_mean_of_the_rest() -> None:
+    frame = pd.DataFrame({"mtu": [1500, 1500, 9000], "throughput_mbps": [1.0, np.nan, 2.0]})
+    with pytest.raises(DataError, match="missing in 1 of the 2 runs of mtu 1500"):
+        summary(frame, "throughput", "mtu")
+    elsewhere = frame.assign(throughput_mbps=[np.nan, np.nan, 2.0])
+    assert summary(elsewhere, "throughput", "mtu")["mtu"].tolist() == [9000]

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner, Result
+
+from netlimits import campaign, published
+from netlimits.cli.results import figures, table
+from netlimits.errors import DataError, InputError
+
+REPORT = (
+    {
+        "table": "summary",
+        "of": ["throughput", "local_sd"],
+        "rows": "send_size",
+        "improvement": "8192 over 1024",
+    },
+    {"chart": "percentiles", "of": "throughput", "series": ["send_size"], "title": "Rates"},
+    {"chart": "percentiles", "of": "local_sd", "series": ["send_size"]},
+)
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign's folder whose frame is the report's UDP table."""
+    opened = SimpleNamespace(
+        frame=lambda: published.table("udp-send-size"),
+        experiment=SimpleNamespace(report=REPORT),
+        path=tmp_path,
+    )
+    monkeypatch.setattr(campaign, "open", lambda path: opened)
+    return tmp_path
+
+
+def call(command: object, *words: object) -> Result:
+    outcome = CliRunner().invoke(command, [str(w) for w in words])  # type: ignore[arg-type]
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    return outcome
+
+
+def test_the_tables_that_the_experiment_names_are_printed(results: Path) -> None:
+    printed = call(table, results).output
+    assert "improvement, 8192 over 1024   4.36" in printed
+    assert "Send service demand" in printed
+
+
+def test_options_replace_what_the_experiment_says(results: Path) -> None:
+    printed = call(table, results, "--of", "remote_sd", "--intervals").output
+    assert "Receive service demand" in printed
+    assert "Throughput" not in printed
+    assert "improvement" in printed
+    assert "[" in printed
+
+
+def test_a_file_is_written_and_named(results: Path) -> None:
+    out = results / "table.json"
+    assert call(table, results, "--format", "json", "--out", out).output == f"{out}\n"
+    assert json.loads(out.read_text())["rows"][0]["metric"] == "throughput_mbps"
+    with pytest.raises(InputError, match="cannot be written: No such file"):
+        call(table, results, "--out", results / "no" / "t.txt")
+
+
+def test_the_charts_that_the_experiment_names_are_drawn_and_named(results: Path) -> None:
+    printed = call(figures, results).output.split()
+    expected = [
+        results / "figures" / f"percentiles-{of}.{form}"
+        for of in ("throughput", "local_sd")
+        for form in ("png", "svg")
+    ]
+    assert printed == [str(path) for path in expected]
+    assert all(path.stat().st_size > 1000 for path in expected)
+
+
+def test_of_draws_a_chart_each_with_the_experiment_s_series(results: Path) -> None:
+    out = results / "elsewhere"
+    words = ["--of", "remote_sd", "--of", "throughput", "--format", "svg", "--out", out]
+    printed = call(figures, results, *words).output.split()
+    assert printed == [str(out / f"percentiles-{of}.svg") for of in ("remote_sd", "throughput")]
+
+
+def test_a_table_of_the_reader_s_own_needs_the_options(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("mtu,throughput_mbps\n1500,941.4\n9000,990.0\n")
+    with pytest.raises(DataError, match="say --of METRIC and --rows FACTOR; metrics here: thr"):
+        call(table, path)
+    assert "941" in call(table, path, "--of", "throughput", "--rows", "mtu").output
+    with pytest.raises(DataError, match="say --of METRIC"):
+        call(figures, path)
+    call(figures, path, "--of", "throughput", "--series", "mtu", "--format", "svg")
+    assert (tmp_path / "figures" / "percentiles-throughput.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "nowhere: there is no such folder or file"),
+        (["runs.csv", "--chart", "pie"], "no chart is called 'pie'; there are percentiles"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("runs.csv").write_text("mtu,throughput_mbps\n1500,941.4\n")
+    with pytest.raises(DataError, match=said):
+        call(figures, *words)
+
+
+def test_the_kinds_of_chart_are_listed(tmp_path: Path) -> None:
+    lines = call(figures, tmp_path, "--chart", "list").output.splitlines()
+    assert lines[0].split()[0] == "percentiles"
