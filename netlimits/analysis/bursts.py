@@ -1,0 +1,173 @@
+"""Bursts: how many segments, or ACKs, one end sends before it hears from the other.
+
+The rule, the same for segments and for ACKs: *a burst is the longest run of packets of one kind
+from one end of a connection that no packet of the other end interrupts.* The sender's pure ACKs
+and control packets neither count nor interrupt. It is taken in the order of the trace, so it
+holds where the trace was taken: at the sender it says what went out before an ACK came in.
+With `gap_s`, a silence longer than that ends a burst too.
+
+The sender is the end that sent more bytes of data (the server, where they are equal). The
+requester is the end that opened the connection or, if that is not in the trace, the first to
+send data; a transaction starts with its first data after the other's. The ACK mail's bursts of
+7, 8 and 9 segments (and 6 and 9) are the first of a transaction: `first_of_transactions`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from netlimits.analysis.traces import CONTROL_PORT, trace
+from netlimits.errors import DataError
+
+__all__ = ["CONTROL_PORT", "ack_bursts", "burst_sizes", "bursts", "first_of_transactions", "trace"]
+
+KEYS = ["connection", "transaction", "burst"]
+
+
+def bursts(
+    packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
+) -> pd.DataFrame:
+    """The bursts of data segments in a trace, one row each, in order of time.
+
+    `packets` is a frame of `trace`. `first_transaction` numbers the first that is in the trace.
+    Columns: `connection`, `transaction`, `burst` (within its transaction, from 1), `source`,
+    `source_port`, `start_s`, `end_s` (times of its first and last packet), `segments`,
+    `bytes`, `seq_start`, `seq_end`, `first` and `last` (rows of `packets`).
+    Raises DataError when no data segment is there.
+    """
+    runs = _runs(packets, "segment", gap_s, first_transaction)
+    if runs.empty:
+        raise DataError("the trace holds no data segments, so there are no bursts")
+    return _collapse(
+        runs,
+        segments=("length_bytes", "size"),
+        bytes=("length_bytes", "sum"),
+        seq_start=("seq_start", "min"),
+        seq_end=("seq_end", "max"),
+    )
+
+
+def ack_bursts(
+    packets: pd.DataFrame, *, gap_s: float | None = None, first_transaction: int = 1
+) -> pd.DataFrame:
+    """The bursts of pure ACKs that the receiver of the data sends, one row each.
+
+    As `bursts`, with `acks` and, for the bytes they acknowledge that nothing before in the
+    trace did, `acked_bytes` (missing for the trace's first where it does not know). A request
+    that acknowledges carries data and is no pure ACK. May be empty: a receiver that
+    acknowledges with its data alone sends none.
+    """
+    runs = _runs(packets, "ack", gap_s, first_transaction)
+    return _collapse(runs, acks=("length_bytes", "size"), acked_bytes=("acked", _sum))
+
+
+def first_of_transactions(table: pd.DataFrame) -> pd.DataFrame:
+    """The first burst of each transaction: what goes out before the first ACK comes in."""
+    return table[table["burst"] == 1].reset_index(drop=True)
+
+
+def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:
+    """How many bursts there are of each size: `size`, `bursts`, `share_pct`, `cumulative_pct`.
+
+    `table` is a frame of `bursts` (size in segments) or of `ack_bursts` (in ACKs).
+    """
+    size = "segments" if "segments" in table else "acks"
+    if size not in table or table.empty:
+        raise DataError("there are no bursts to count; give a frame of bursts or ack_bursts")
+    counts = table[size].value_counts().sort_index()
+    share = 100 * counts / counts.sum()
+    return pd.DataFrame(
+        {
+            "size": counts.index.to_numpy(),
+            "bursts": counts.to_numpy(),
+            "share_pct": share.to_numpy(),
+            "cumulative_pct": share.cumsum().to_numpy(),
+        }
+    )
+
+
+def roles(packets: pd.DataFrame) -> pd.DataFrame:
+    """Who is who on each connection: `requester` and `sender`, as "address port" text."""
+    ends = _ends(packets)
+    found = []
+    for connection, rows in packets.assign(end=ends).groupby("connection", sort=True):
+        data = rows[rows["length_bytes"] > 0]
+        opened = rows[rows["flags"].str.contains("S", regex=False)]
+        if len(opened):
+            opener = opened.iloc[0]
+            here, there = opener["end"], f"{opener['destination']} {opener['destination_port']}"
+            requester = there if "." in opener["flags"] else here
+        else:
+            requester = (data if len(data) else rows).iloc[0]["end"]
+        sent = data.groupby("end")["length_bytes"].sum()
+        asked = sent.get(requester, 0)
+        others = sent.drop(requester, errors="ignore")
+        sender = requester if others.empty or asked > others.iloc[0] else others.index[0]
+        found.append((connection, requester, sender))
+    return pd.DataFrame(found, columns=["connection", "requester", "sender"])
+
+
+def _ends(packets: pd.DataFrame) -> pd.Series[str]:
+    return packets["source"] + " " + packets["source_port"].astype(str)
+
+
+def _runs(packets: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
+    """The packets that bursts of `kind` are made of, each with its transaction and burst."""
+    if gap_s is not None and gap_s <= 0:
+        raise DataError(f"a gap that ends a burst is longer than 0 s, not {gap_s}")
+    frame = packets.reset_index(drop=True)
+    frame = frame.assign(row=frame.index, end=_ends(frame)).merge(
+        roles(frame), on="connection", validate="many_to_one"
+    )
+    parts = [
+        _connection(rows.sort_values("row"), kind, gap_s, first)
+        for _, rows in frame.groupby("connection", sort=True)
+    ]
+    return pd.concat(parts).sort_values("row")
+
+
+def _connection(rows: pd.DataFrame, kind: str, gap_s: float | None, first: int) -> pd.DataFrame:
+    """As `_runs`, for the packets of one connection in order."""
+    sending = rows["end"] == rows["sender"]
+    data = rows["length_bytes"] > 0
+    asks = (rows["end"] == rows["requester"])[data]
+    starts = asks & ~asks.shift(fill_value=False)
+    transaction = starts.reindex(rows.index, fill_value=False).cumsum() + first - 1
+
+    acked = rows["ack"].where(~sending).astype("Float64")
+    news = acked - acked.cummax().shift().ffill()
+    mine = sending if kind == "segment" else ~sending
+    interrupted = (~mine).cumsum()
+    part = rows.assign(transaction=transaction, run=interrupted, acked=news.clip(lower=0))
+    part = part[mine & (rows["kind"] == kind) & ~_opening(rows, sending & data)]
+    breaks = part["run"].diff().ne(0) | part["transaction"].diff().ne(0)
+    if gap_s is not None:
+        breaks |= part["time_s"].diff() > gap_s
+    run = breaks.cumsum()
+    before = run.groupby(part["transaction"]).transform("min")
+    return part.assign(burst=run - before + 1)
+
+
+def _opening(rows: pd.DataFrame, sent: pd.Series[bool]) -> pd.Series[bool]:
+    """The packets of a handshake that is in the trace: its ACK acknowledges no data."""
+    opened = bool(rows["flags"].str.contains("S", regex=False).any())
+    return ~sent.cummax() & opened
+
+
+def _collapse(runs: pd.DataFrame, **columns: tuple[str, object]) -> pd.DataFrame:
+    """One row for each burst of `_runs`, in order of its first packet."""
+    table = runs.groupby(KEYS, sort=False).agg(
+        source=("source", "first"),
+        source_port=("source_port", "first"),
+        start_s=("time_s", "first"),
+        end_s=("time_s", "last"),
+        **columns,
+        first=("row", "first"),
+        last=("row", "last"),
+    )
+    return table.reset_index().sort_values("first", ignore_index=True)
+
+
+def _sum(values: pd.Series[float]) -> float:
+    return float(values.sum()) if values.notna().all() else np.nan

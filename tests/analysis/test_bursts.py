@@ -1,0 +1,154 @@
+"""Bursts: the ACK mail's figures come out of its traces, and the rule holds on any trace."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netlimits import published
+from netlimits.analysis.bursts import (
+    ack_bursts,
+    burst_sizes,
+    bursts,
+    first_of_transactions,
+    roles,
+    trace,
+)
+from netlimits.errors import DataError
+
+CAPTURES = Path(__file__).parent.parent / "captures" / "tcpdump"
+SIZES = {
+    "rr-trace-deferred-acks": {1: [3, 2, 3, 4], 2: [7, 5], 3: [8, 4], 4: [9, 3]},
+    "rr-trace-ack-every-other": {2: [6, 3, 1, 2], 3: [9, 3]},
+}
+ACKS = {
+    "rr-trace-deferred-acks": {1: [1, 1, 1, 1], 2: [1, 1], 3: [1], 4: [1]},
+    "rr-trace-ack-every-other": {2: [1, 1, 2, 1], 3: [2, 3]},
+}
+
+
+def mail(name: str) -> tuple[pd.DataFrame, int]:
+    return trace(published.path(name)), min(SIZES[name])
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_bursts_of_the_mail(name):
+    packets, first = mail(name)
+    table = bursts(packets, first_transaction=first)
+    assert table.groupby("transaction")["segments"].apply(list).to_dict() == SIZES[name]
+    assert (table.groupby("transaction")["bytes"].sum() == 16384).all()
+    assert (table["seq_end"] - table["seq_start"] == table["bytes"]).all()
+    acks = ack_bursts(packets, first_transaction=first)
+    assert acks.groupby("transaction")["acks"].apply(list).to_dict() == ACKS[name]
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_stated_bursts_come_out(name):
+    packets, first = mail(name)
+    stated = published.statements()["value"]
+    short = name.removeprefix("rr-trace-").replace("deferred-acks", "deferred").removeprefix("ack-")
+    starts = first_of_transactions(bursts(packets, first_transaction=first))
+    starts = starts.set_index("transaction")["segments"]
+    compared = [t for t in starts.index if f"acks-burst-{short}-{t}" in stated]
+    assert compared == [t for t in starts.index if t > 1]
+    assert all(starts[t] == stated[f"acks-burst-{short}-{t}"] for t in compared)
+    acks = ack_bursts(packets, first_transaction=first).groupby("transaction")["acks"].max()
+    for transaction in acks.index:
+        key = f"acks-ack-burst-{short}-{transaction}"
+        assert key not in stated or acks[transaction] == stated[key]
+
+
+def test_acked_bytes_are_counted_once():
+    packets, _ = mail("rr-trace-ack-every-other")
+    acks = ack_bursts(packets)
+    # The last ACK of transaction 2 is the next request's; 28065 - 22225 in the burst of two.
+    assert acks["acked_bytes"].tolist() == [2920, 2920, 5840, 2920, 5840, 8760]
+
+
+def test_roles_with_and_without_a_handshake():
+    for name in SIZES:
+        found = roles(mail(name)[0]).iloc[0]
+        assert found["requester"].startswith("192.168.1.213 ")
+        assert found["sender"].startswith("192.168.1.212 ")
+
+
+def test_capture_of_a_request_response_test():
+    table = bursts(trace(CAPTURES / "rr-ipv4.pcap"))
+    assert set(table["source"]) == {"192.0.2.2"}
+    assert (table.groupby("transaction")["bytes"].sum() == 16384).all()
+    assert table["transaction"].nunique() == 6
+    assert first_of_transactions(table)["segments"].tolist() == [5, 11, 12, 12, 12, 12]
+    text = bursts(trace(CAPTURES / "rr-ipv6.ttt.txt"))
+    capture = bursts(trace(CAPTURES / "rr-ipv6.pcap"))
+    pd.testing.assert_frame_equal(
+        text.drop(columns=["start_s", "end_s"]), capture.drop(columns=["start_s", "end_s"])
+    )
+
+
+def test_segmentation_offload_hides_segments_that_mss_brings_back():
+    whole = bursts(trace(CAPTURES / "rr-tso.pcap"))
+    cut = bursts(trace(CAPTURES / "rr-tso.pcap", mss=1448))
+    assert whole["bytes"].tolist() == cut["bytes"].tolist()
+    assert whole["segments"].max() < cut["segments"].max() == 12
+
+
+def test_gap_ends_a_burst():
+    packets, _ = mail("rr-trace-deferred-acks")
+    split = bursts(packets, gap_s=20e-6)
+    whole = bursts(packets)
+    assert len(split) > len(whole)
+    assert split["segments"].sum() == whole["segments"].sum()
+    assert (bursts(packets, gap_s=1.0)["segments"] == whole["segments"]).all()
+    with pytest.raises(DataError, match="gap"):
+        bursts(packets, gap_s=0)
+
+
+def test_sizes_add_up():
+    packets, _ = mail("rr-trace-deferred-acks")
+    table = bursts(packets)
+    sizes = burst_sizes(table)
+    assert sizes["size"].tolist() == [2, 3, 4, 5, 7, 8, 9]
+    assert sizes["bursts"].tolist() == [1, 3, 2, 1, 1, 1, 1]
+    assert (sizes["size"] * sizes["bursts"]).sum() == table["segments"].sum()
+    assert sizes["cumulative_pct"].iloc[-1] == pytest.approx(100)
+    assert burst_sizes(ack_bursts(packets))["bursts"].tolist() == [8]
+
+
+def test_a_trace_without_data_says_so():
+    line = "000001 1.1.1.1.1 > 2.2.2.2.2: S 1870881128:1870881128(0) win 32768 (DF)"
+    packets = trace(f"{line}\n")
+    with pytest.raises(DataError, match="no data segments"):
+        bursts(packets)
+    with pytest.raises(DataError, match="no bursts to count"):
+        burst_sizes(ack_bursts(packets))
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_what_is_built_is_found(shape):
+    """Requests, bursts and the ACKs between them, written as a trace, come back as they were."""
+    lines, asked, sent = [], 1, 1
+
+    def say(way: str, seq: int, size: int, ack: int) -> None:
+        numbers = f"seq {seq}:{seq + size}, " if size else ""
+        lines.append(
+            f" 00:00:00.00000{len(lines) % 2 + 1} IP {way}: Flags [.], {numbers}ack {ack}, win 1, "
+            f"length {size}"
+        )
+
+    for transaction in shape:
+        say("10.0.0.1.1 > 10.0.0.2.2", asked, 100, sent)
+        asked += 100
+        for index, segments in enumerate(transaction):
+            if index:
+                say("10.0.0.1.1 > 10.0.0.2.2", asked, 0, sent)
+            for _ in range(segments):
+                say("10.0.0.2.2 > 10.0.0.1.1", sent, 1000, asked)
+                sent += 1000
+    table = bursts(trace("\n".join(lines) + "\n"))
+    found = table.groupby("transaction")["segments"].apply(list).tolist()
+    assert found == shape
+    acks = ack_bursts(trace("\n".join(lines) + "\n"))
+    assert acks["acks"].sum() == sum(len(t) - 1 for t in shape)
