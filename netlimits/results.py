@@ -95,8 +95,8 @@ def _row(record: Record, shared: bool) -> dict[str, Any]:
         "started": record.started,
         "duration_s": record.duration_s,
         "shared_kernel": shared,
-        **record.run.values,
         **record.figures,
+        **record.run.values,  # an experiment's own name wins over a tool's
     }
 
 

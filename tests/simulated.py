@@ -65,9 +65,9 @@ class SimulatedMachine:
 
     def _read(self, command: Command) -> Completed:
         argv = command.argv
-        if argv == ("cat", "/proc/stat"):
+        if argv[-1] == "/proc/stat":
             self.ticks += 100
-            return self._say(command, f"cpu0 {self.ticks} 0 0 {self.ticks} 0 0 0 0 0 0\n")
+            return self._say(command, f"{self.ticks / 50} 0\ncpu0 {self.ticks} 0 0 {self.ticks} 0 0 0 0 0 0\n")
         if argv[-1].endswith("boot_id"):
             return self._say(command, self.boot_id)
         if argv[0] == "ss":
@@ -75,7 +75,11 @@ class SimulatedMachine:
                 command, f"LISTEN 0 5 {self.address}:12865 0.0.0.0:*\n" if self.serving else ""
             )
         if argv[:2] in (("ip", "-j"), ("ip", "-d")):
-            link = {"ifname": "data0", "address": f"02:00:00:00:00:{len(self.role):02x}", "mtu": 8896}
+            link = {
+                "ifname": "data0",
+                "address": f"02:00:00:00:00:{len(self.role):02x}",
+                "mtu": 8896,
+            }
             link["addr_info"] = [{"local": self.address, "scope": "global"}]
             return self._say(command, json.dumps([link]))
         if argv == ("id", "-u"):

@@ -6,9 +6,11 @@ netperf's own figure. Service demand follows netlib.c's calc_service_demand:
 
     sd [µs/KiB] = cpu_util [%] × 10⁴ × CPUs / (KiB per second)
 
-With the rate taken over the window between the two readings this is the busy CPU time in the
-window over the KiB (1024 bytes) in it, which does not depend on how much longer than the
-transfer the window is. Both ends' figures divide by what the *sender* sent, as netperf's do.
+With the rate taken over the window between the two readings this is the CPU time in the window
+over the KiB (1024 bytes) in it, which does not depend on how much longer than the transfer the
+window is. The window is the host's own, from /proc/uptime, and not the sum of ticks: a guest loses
+ticks while its host has the CPU (an eighth of them on the machines that this was written on), so
+that busy ticks alone come out too few. Both ends divide by what the *sender* sent, as netperf's do.
 """
 
 from __future__ import annotations
@@ -19,16 +21,14 @@ from dataclasses import dataclass
 from netlimits.errors import ToolFailure
 from netlimits.model import Command, Completed, Scalar
 
-USER_HZ = 100
-"""Ticks a second in /proc/stat; the kernel's ABI on every Linux architecture in use."""
-
-READ = Command(("cat", "/proc/stat"), deadline=10)
+READ = Command(("cat", "/proc/uptime", "/proc/stat"), deadline=10)
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Ticks since boot of each CPU: busy and total, in the order of /proc/stat."""
+    """Seconds and ticks since boot: of each CPU, busy and total, in the order of /proc/stat."""
 
+    uptime_s: float
     cpus: tuple[int, ...]
     busy: tuple[int, ...]
     total: tuple[int, ...]
@@ -38,7 +38,7 @@ class CpuTimes:
 class CpuUse:
     """What a machine's CPUs did between two readings.
 
-    `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds.
+    `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all.
     """
 
     util_pct: float
@@ -49,9 +49,10 @@ class CpuUse:
 
 
 def times(completed: Completed) -> CpuTimes:
-    """The counters in `cat /proc/stat`. Raises ToolFailure when it shows none."""
+    """The counters that READ prints. Raises ToolFailure when it shows none."""
     cpus, busy, total = [], [], []
-    for line in completed.stdout.splitlines():
+    uptime, *stat = completed.stdout.splitlines() or [""]
+    for line in stat:
         name, _, rest = line.partition(" ")
         if not (name.startswith("cpu") and name[3:].isdigit()):
             continue
@@ -61,7 +62,7 @@ def times(completed: Completed) -> CpuTimes:
         busy.append(sum(ticks) - ticks[3])
     if not cpus:
         raise ToolFailure(f"{completed.host}: /proc/stat shows no CPU")
-    return CpuTimes(tuple(cpus), tuple(busy), tuple(total))
+    return CpuTimes(float(uptime.split()[0]), tuple(cpus), tuple(busy), tuple(total))
 
 
 def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
@@ -77,11 +78,12 @@ def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
         raise ToolFailure("no CPU time passed between two readings of /proc/stat")
     loads = [min(100.0, 100 * b / t) if t else 0.0 for b, t in zip(busy, total, strict=True)]
     peak = max(range(len(loads)), key=loads.__getitem__)
+    util = sum(busy) / sum(total)
     return CpuUse(
-        util_pct=100 * sum(busy) / sum(total),
+        util_pct=100 * util,
         peak_pct=loads[peak],
         peak_cpu=before.cpus[peak],
-        busy_s=sum(busy) / USER_HZ,
+        busy_s=util * len(loads) * (after.uptime_s - before.uptime_s),
         count=len(loads),
     )
 

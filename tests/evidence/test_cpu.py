@@ -8,12 +8,14 @@ from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu
 from netlimits.model import Completed
 
-BEFORE = """cpu  100 0 100 800 0 0 0 0 0 0
+BEFORE = """100.00 150.00
+cpu  100 0 100 800 0 0 0 0 0 0
 cpu0 50 0 50 400 0 0 0 0 0 0
 cpu1 50 0 50 400 0 0 0 0 0 0
 intr 1 2 3
 """
-AFTER = """cpu  150 0 150 900 0 0 0 0 0 0
+AFTER = """101.00 151.00
+cpu  150 0 150 900 0 0 0 0 0 0
 cpu0 100 0 90 410 0 0 0 0 0 0
 cpu1 50 0 60 490 0 0 0 0 0 0
 intr 1 2 3
@@ -29,13 +31,14 @@ def test_utilization_is_100_minus_idle_over_all_cpus_and_the_busiest():
     assert used.util_pct == pytest.approx(50.0)
     assert used.peak_pct == pytest.approx(90.0)
     assert used.peak_cpu == 0
+    # half of two CPUs for the second that passed by the host's own clock
     assert used.busy_s == pytest.approx(1.0)
     assert used.count == 2
 
 
 def test_iowait_and_steal_count_as_busy_and_guest_is_not_counted_twice():
-    after = "cpu0 0 0 0 50 20 0 0 30 500 0\n"
-    used = cpu.use(stat("cpu0 0 0 0 0 0 0 0 0 0 0\n"), stat(after))
+    after = "1.0 1.0\ncpu0 0 0 0 50 20 0 0 30 500 0\n"
+    used = cpu.use(stat("0.0 0.0\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), stat(after))
     assert used.util_pct == pytest.approx(50.0)
 
 
@@ -51,7 +54,9 @@ def test_both_ends_divide_by_what_was_sent():
     measured = {"throughput_mbps": 400.0, "local_send_throughput_mbps": 800.0, "elapsed_s": 1.0}
     sent_kib = 800e6 / 8 / 1024
     for end in ("local", "remote"):
-        assert cpu.figures(end, used, measured)[f"{end}_sd_us_per_kib"] == pytest.approx(1e6 / sent_kib)
+        assert cpu.figures(end, used, measured)[f"{end}_sd_us_per_kib"] == pytest.approx(
+            1e6 / sent_kib
+        )
 
 
 def test_request_response_is_per_transaction():
@@ -63,8 +68,8 @@ def test_request_response_is_per_transaction():
 
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 8), min_size=1, max_size=8))
 def test_utilization_stays_within_0_and_100(ticks):
-    zero = "".join(f"cpu{n} 0 0 0 0 0 0 0 0 0 0\n" for n in range(len(ticks)))
-    now = "".join(f"cpu{n} {' '.join(map(str, row))} 0 0\n" for n, row in enumerate(ticks))
+    zero = "0.0 0.0\n" + "".join(f"cpu{n} 0 0 0 0 0 0 0 0 0 0\n" for n in range(len(ticks)))
+    now = "1.0 1.0\n" + "".join(f"cpu{n} {' '.join(map(str, row))} 0 0\n" for n, row in enumerate(ticks))
     if not sum(map(sum, ticks)):
         with pytest.raises(ToolFailure):
             cpu.use(stat(zero), stat(now))
@@ -76,4 +81,10 @@ def test_utilization_stays_within_0_and_100(ticks):
 
 def test_cpus_that_come_and_go_make_the_run_invalid():
     with pytest.raises(ToolFailure, match="on- or offline"):
-        cpu.use(stat(BEFORE), stat("cpu0 100 0 90 410 0 0 0 0 0 0\n"))
+        cpu.use(stat(BEFORE), stat("101.0 1.0\ncpu0 100 0 90 410 0 0 0 0 0 0\n"))
+
+
+def test_lost_ticks_do_not_make_a_run_cheaper():
+    # a guest that lost half of its ticks: half of two CPUs for one second is still one CPU second
+    after = AFTER.replace("100 0 90 410", "75 0 70 405").replace("50 0 60 490", "50 0 55 445")
+    assert cpu.use(stat(BEFORE), stat(after)).busy_s == pytest.approx(1.0)
