@@ -1,0 +1,271 @@
+"""`netlimits plan | schema`: what an experiment would do, before any host is asked."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.cli import printable
+from netlimits.cli.campaign import HOSTS, JSON, pairs
+from netlimits.errors import InputError
+from netlimits.templates import written
+
+if TYPE_CHECKING:
+    from netlimits.model import Machine, Run
+    from netlimits.plan import Plan
+
+ROWS = 10
+
+
+@click.command()
+@click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change the experiment, such as measure.netperf.seconds=1; may be given often.",
+)
+@click.option("--rows", type=click.IntRange(min=0), help=f"Runs to show; {ROWS} if left out.")
+@click.option(
+    "--commands",
+    "with_commands",
+    is_flag=True,
+    help="Show each run's commands on each host instead; all runs, or the first --rows.",
+)
+@HOSTS
+@click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
+@JSON
+def plan(
+    experiment_file: Path,
+    overrides: Sequence[str],
+    rows: int | None,
+    with_commands: bool,
+    hosts_file: Path | None,
+    csv_file: str | None,
+    as_json: bool,
+) -> None:
+    """Show what an experiment would run, in which order, and for how long.
+
+    No host is asked. Interfaces and addresses in --commands come from --hosts; settings are
+    changed only where a host differs, so a change that is shown may turn out not to be needed.
+
+    \b
+    Examples:
+      netlimits plan experiments/stateless-offloads.yaml
+      netlimits plan experiments/stateless-offloads.yaml --commands --rows 1
+      netlimits plan experiments/stateless-offloads.yaml --set repeat.replicates=3 --csv plan.csv
+    """
+    from netlimits import experiment as experiments
+    from netlimits import plan as plans
+
+    loaded = experiments.load(experiment_file, pairs(overrides))
+    drawn = loaded.repeat.seed is None
+    made = plans.Plan(plans.seeded(loaded))
+    summary = _summary(made, drawn)
+    if csv_file == "-":
+        made.write_csv(sys.stdout)
+        return
+    if csv_file is not None:
+        _write(made, Path(csv_file))
+    machines = _machines(made, hosts_file)
+    shown = list(_first(made, ROWS if rows is None and not with_commands else rows))
+    if as_json:
+        found = [_as_json(made, run, machines if with_commands else None) for run in shown]
+        click.echo(json.dumps({**summary, "first": found}, indent=2))
+    else:
+        _print_summary(summary)
+        if with_commands:
+            _print_commands(made, shown, machines)
+        elif shown:
+            _print_runs(made, shown)
+    if csv_file is not None:
+        click.echo(csv_file, err=as_json)
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of experiment files, for editors and other checkers.
+
+    \b
+    Example, with a first line in the experiment that the YAML language server understands:
+      netlimits schema > netlimits.schema.json
+      # yaml-language-server: $schema=netlimits.schema.json
+    """
+    from netlimits.schema import document_schema
+
+    click.echo(json.dumps(document_schema(), indent=2, ensure_ascii=False))
+
+
+def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
+    """What there is to say about the plan as a whole."""
+    experiment = made.experiment
+    return {
+        "experiment": experiment.name,
+        "question": experiment.question,
+        "combinations": made.configurations.product,
+        "excluded": [
+            {"exclude": text, "line": experiment.lines.get(("exclude", number)), "removed": removed}
+            for number, (text, removed) in enumerate(
+                zip(experiment.exclude, made.configurations.removed, strict=True)
+            )
+        ],
+        "included": len(experiment.include),
+        "configurations": len(made.configurations),
+        "replicates": None if experiment.repeat.runs else experiment.repeat.replicates,
+        "runs": len(made),
+        "order": experiment.repeat.order,
+        "seed": experiment.repeat.seed,
+        "seed_drawn": drawn,
+        "seconds": round(made.seconds(), 1),
+    }
+
+
+def _print_summary(summary: Mapping[str, Any]) -> None:
+    title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
+    click.echo(printable(" ".join(title.split())))
+    count = _count(summary["configurations"], "configuration")
+    click.echo(f"{count} of {_count(summary['combinations'], 'combination')}")
+    for entry in summary["excluded"]:
+        where = f"line {entry['line']}" if entry["line"] else "--set"
+        text = printable(f"{entry['exclude']} ({where})")
+        click.echo(f"  {entry['removed']:,} excluded by {text}")
+    if summary["included"]:
+        click.echo(f"  {summary['included']:,} included")
+    times = f" = {count} × {summary['replicates']:,}" if summary["replicates"] else ""
+    click.echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
+    kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
+    click.echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
+    each = summary["seconds"] / summary["runs"]
+    click.echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    """Two units at most: `20 min 12 s`."""
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    left = max(1, round(seconds))
+    parts: list[str] = []
+    for name, size in units:
+        number, left = divmod(left, size)
+        if number or parts:
+            parts.append(f"{number} {name}")
+    return " ".join(parts[:2])
+
+
+def _first(made: Plan, rows: int | None) -> Iterator[Run]:
+    return itertools.islice(made.runs(), rows)
+
+
+def _print_runs(made: Plan, shown: Sequence[Run]) -> None:
+    """The runs as a table: by rich on a terminal, in plain columns elsewhere."""
+    head = ["run", "block", "config", *made.configurations.columns]
+    table = [
+        [str(run.number), str(run.block), run.config, *map(_cell, run.values.values())]
+        for run in shown
+    ]
+    left = len(made) - len(shown)
+    more = f"… and {left:,} more (--rows, --csv)" if left else ""
+    click.echo()
+    if sys.stdout.isatty():
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for name in head:
+            grid.add_column(Text(name))
+        for row in table:
+            grid.add_row(*map(Text, row))
+        Console(highlight=False).print(grid)
+    else:
+        widths = [max(map(len, column)) for column in zip(head, *table, strict=True)]
+        for row in (head, *table):
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            click.echo("  ".join(cells).rstrip())
+    if more:
+        click.echo(more)
+
+
+def _cell(value: Any) -> str:
+    return printable(" ".join(written(value).split("\n")))
+
+
+def _machines(made: Plan, hosts_file: Path | None) -> dict[str, Machine]:
+    """The machines of a hosts file, or ones that have placeholders for names."""
+    from netlimits.machines import machines
+    from netlimits.model import Machine
+
+    roles = made.experiment.roles
+    if hosts_file is not None:
+        return machines(hosts_file, roles)
+    return {
+        role: Machine(
+            role, interface=f"{role.upper()}_INTERFACE", address=f"{role.upper()}_ADDRESS"
+        )
+        for role in roles
+    }
+
+
+def _commands(made: Plan, run: Run, machines: Mapping[str, Machine]) -> Iterator[tuple[str, str]]:
+    """(role, command as a shell would take it) of one run."""
+    from netlimits import session
+    from netlimits.tools.base import Features
+
+    every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
+    for role, command in session.commands(made.experiment, run, machines, every):
+        sudo = ("sudo", "-n") if command.sudo else ()
+        yield role, shlex.join((*sudo, *command.argv))
+
+
+def _print_commands(made: Plan, shown: Iterable[Run], machines: Mapping[str, Machine]) -> None:
+    width = max(map(len, made.experiment.roles))
+    for run in shown:
+        values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
+        click.echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
+        for role, command in _commands(made, run, machines):
+            click.echo(f"  {role.ljust(width)}  {printable(command)}")
+
+
+def _as_json(made: Plan, run: Run, machines: Mapping[str, Machine] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "run": run.number,
+        "block": run.block,
+        "config": run.config,
+        "values": dict(run.values),
+    }
+    if machines is not None:
+        commands = _commands(made, run, machines)
+        found["commands"] = [{"role": role, "command": command} for role, command in commands]
+    return found
+
+
+def _write(made: Plan, path: Path) -> None:
+    """Write the plan so that the file is whole or not there; pipes and devices are written to."""
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            with target.open("w", encoding="utf-8", newline="") as file:
+                made.write_csv(file)
+            return
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            with beside.open("x", encoding="utf-8", newline="") as file:
+                made.write_csv(file)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
