@@ -19,7 +19,7 @@ import time
 
 from netlimits.errors import ConnectionLost, HostError, InputError
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.streams import STALL, Ended, Login, Overdue, Stream, Talk
+from netlimits.hosts.streams import LAST, STALL, Ended, Login, Overdue, Stream, Talk
 from netlimits.model import Command, Completed
 
 OPEN_DEADLINE = 20.0
@@ -27,7 +27,12 @@ OPEN_DEADLINE = 20.0
 
 SUDO = "sudo -n -- "
 
+ROOTS_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
+"""Where ethtool, tc and netserver are, which only root's login looks for them in."""
+
 _NEEDED = ("timeout", "setsid", "base64")
+# busybox has a timeout that kills the command and leaves its children; it knows no --version.
+_WHOLE_GROUP = "timeout --version || missing=$missing/timeout"
 
 _MARK = "printf '%s%s\\n' {nonce} {word} >&{fd}\n"
 
@@ -44,8 +49,8 @@ def preamble(nonce: str) -> str:
     )
     return (
         "exec 3>&1 4>&2 >/dev/null 2>&1\n"
-        "LC_ALL=C PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin\nexport LC_ALL PATH\n"
-        f"missing=; {missing}\n" + mark(nonce, '"$(id -u) $missing"')
+        f"LC_ALL=C PATH=$PATH{ROOTS_PATH}\nexport LC_ALL PATH\n"
+        f"missing=; {missing}; {_WHOLE_GROUP}\n" + mark(nonce, '"$(id -u) $missing"')
     )
 
 
@@ -126,7 +131,7 @@ class Shell:
         talk = Talk(self._stream, nonce, script(command, nonce))
         self.usable = False
         try:
-            talk.until(3, command.deadline + KILL_GRACE + STALL)
+            talk.until(LAST, command.deadline + KILL_GRACE + STALL)
         except Overdue:
             raise self._lost(command, talk, "is not answered, long past its deadline") from None
         except Ended:
@@ -136,7 +141,7 @@ class Shell:
             self._interrupt(talk)
             raise
         self.usable = True
-        status = int(talk.out.marks[2])
+        status = int(talk.out.marks[-1])
         seconds = time.monotonic() - talk.sent_at
         return Completed(
             host=self.name,
@@ -169,7 +174,7 @@ class Shell:
             talk.until(2, 1.0)
             killer = self._login.open(f"exec {self._sudo}kill -TERM {int(talk.out.marks[1])}")
             try:
-                talk.until(3, KILL_GRACE + STALL)
+                talk.until(LAST, KILL_GRACE + STALL)
             finally:
                 killer.close()
             self.usable = True
@@ -194,6 +199,6 @@ def greeting(stream: Stream, nonce: str, name: str, program: str, why: str) -> i
         raise HostError(f"the login shell cannot run sh: it {what}: {said}", host=name) from None
     uid, _, missing = talk.out.marks[0].partition(" ")
     if missing:
-        programs = ", ".join(missing.strip("/").split("/"))
+        programs = ", ".join(dict.fromkeys(missing.strip("/").split("/")))
         raise HostError(f"no {programs} there; install coreutils and util-linux", host=name)
     return int(uid)

@@ -13,6 +13,7 @@ import logging
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -258,7 +259,8 @@ def _logged_in(
 @contextlib.contextmanager
 def _explained(endpoint: Endpoint) -> Iterator[None]:
     """What goes wrong on the way to a login, each as one line."""
-    where, seconds = endpoint.where, f"{endpoint.timeout:g} s"
+    where = endpoint.where
+    started = time.monotonic()
     try:
         yield
     except socket.gaierror:
@@ -267,10 +269,11 @@ def _explained(endpoint: Endpoint) -> Iterator[None]:
         ) from None
     except ConnectionRefusedError:
         raise ConnectError(f"{where} refuses connections; does sshd run there?") from None
-    except TimeoutError:
-        raise ConnectError(f"{where} did not answer within {seconds}") from None
     except paramiko.ChannelException as error:
         raise ConnectError(f"{where} cannot be reached from there: {error.text}") from None
     except (paramiko.SSHException, OSError, EOFError) as error:
+        # paramiko has several words for a time that ran out, and none of them says so.
+        if isinstance(error, TimeoutError) or time.monotonic() - started >= endpoint.timeout:
+            raise ConnectError(f"{where} did not answer within {endpoint.timeout:g} s") from None
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ConnectError(f"no SSH with {where}: {reason}") from None

@@ -28,6 +28,9 @@ TICK = 0.25
 STALL = 5.0
 """Seconds without a byte after which a program that should be done counts as hung."""
 
+LAST = 3
+"""Marks of a command or a server on each output: before it, once its process id is known, after."""
+
 _BEFORE_LIMIT = 4096
 
 
@@ -74,20 +77,20 @@ class Login(Protocol):
         """Log out."""
 
 
-class Ended(Exception):  # noqa: N818  # not an error by itself: who asked knows what it means
-    """The program at the other end is gone."""
+class Ended(Exception):
+    """The program at the other end is gone: who asked knows whether that is an error."""
 
 
-class Overdue(Exception):  # noqa: N818
+class Overdue(Exception):
     """Nothing came within the time allowed."""
 
 
 class Marked:
-    """An output that is cut by marks; keeps OUTPUT_LIMIT bytes of what follows the first mark.
+    """An output that is cut by marks; keeps OUTPUT_LIMIT bytes between the first and the LAST.
 
-    `marks` holds what stood on each mark's line. Text before the first mark belongs to nobody
-    (a login shell's greeting, a late word of an earlier command): only its start is kept, in
-    `before`, to explain a shell that never answers.
+    `marks` holds what stood on each mark's line. Text outside of them belongs to nobody (a login
+    shell's greeting, a late word of an earlier command): only its start is kept, in `before`, to
+    explain a shell that never answers.
     """
 
     def __init__(self, nonce: str, limit: int = OUTPUT_LIMIT) -> None:
@@ -119,6 +122,8 @@ class Marked:
         if not self.marks:
             self.before = (self.before + data[:_BEFORE_LIMIT])[:_BEFORE_LIMIT]
             return
+        if len(self.marks) >= LAST:
+            return
         room = self._limit - len(self._kept)
         self._kept += data[:room]
         self.truncated = self.truncated or len(data) > room
@@ -126,7 +131,8 @@ class Marked:
     @property
     def text(self) -> str:
         r"""What was kept; bytes that are not UTF-8 show as `\xff`."""
-        return self._kept.decode("utf-8", "backslashreplace")
+        unfinished = b"" if not self.marks or len(self.marks) >= LAST else self._pending
+        return (self._kept + unfinished).decode("utf-8", "backslashreplace")
 
     @property
     def preamble(self) -> str:

@@ -15,7 +15,7 @@ import time
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
 from netlimits.hosts.shell import OPEN_DEADLINE, SUDO, brief, greeting, mark, words
-from netlimits.hosts.streams import STALL, TICK, Ended, Login, Overdue, Talk
+from netlimits.hosts.streams import LAST, STALL, TICK, Ended, Login, Overdue, Talk
 from netlimits.model import Command, Completed
 
 GONE = 255
@@ -69,7 +69,7 @@ class Tethered:
 
     def _read(self) -> None:
         try:
-            while min(len(self._talk.out.marks), len(self._talk.err.marks)) < 3:
+            while min(len(self._talk.out.marks), len(self._talk.err.marks)) < LAST:
                 self._talk.step(TICK)
         except (Ended, OSError):
             pass
@@ -88,12 +88,12 @@ class Tethered:
             self._stream.close()
             self._reader.join(STALL)
             talk = self._talk
-            ended = len(talk.out.marks) > 2
+            ended = len(talk.out.marks) >= LAST
             note = "" if ended else f"\n{self._login.lost() or 'the host did not say how it ended'}"
             self._completed = Completed(
                 host=self._name,
                 command=self._command,
-                status=int(talk.out.marks[2]) if ended else GONE,
+                status=int(talk.out.marks[-1]) if ended else GONE,
                 stdout=talk.out.text,
                 stderr=talk.err.text + note,
                 seconds=time.monotonic() - self._started,

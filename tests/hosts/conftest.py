@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from netlimits.hosts.local import local_host
+from netlimits.hosts.login import LoginHost
+from netlimits.hosts.ssh import ssh_host
 from netlimits.model import Machine
 
 _SSHD = """\
@@ -32,39 +35,47 @@ AllowTcpForwarding yes
 MaxStartups 100
 """
 # In a mount namespace of its own: /run/sshd must exist, and the machine's /run is not ours.
-_START = "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {conf}"
+_START = (
+    "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {conf}"
+)
 
 
-def processes(*words: str) -> list[int]:
-    """The ids of processes whose command line is exactly these words."""
-    wanted = "\0".join(words).encode() + b"\0"
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "cmdline").read_bytes() == wanted:
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+class ProcessTable:
+    """What runs on this machine, by whole command line."""
+
+    def running(self, *words: str) -> list[int]:
+        """The ids of processes whose command line is exactly these words."""
+        wanted = "\0".join(words).encode() + b"\0"
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if (entry / "cmdline").read_bytes() == wanted:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+    def gone(self, *words: str, within: float = 5.0) -> bool:
+        """Whether no process has that command line any more, soon."""
+        limit = time.monotonic() + within
+        while self.running(*words):
+            if time.monotonic() > limit:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def appears(self, *words: str, within: float = 10.0) -> int:
+        """The id of the process with that command line, once there is one."""
+        limit = time.monotonic() + within
+        while not (found := self.running(*words)):
+            assert time.monotonic() < limit, f"{words} never ran"
+            time.sleep(0.01)
+        return found[0]
 
 
-def gone(*words: str, within: float = 5.0) -> bool:
-    """Whether no process has that command line any more, soon."""
-    limit = time.monotonic() + within
-    while processes(*words):
-        if time.monotonic() > limit:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def appears(*words: str, within: float = 10.0) -> int:
-    """The id of the process with that command line, once there is one."""
-    limit = time.monotonic() + within
-    while not (found := processes(*words)):
-        assert time.monotonic() < limit, f"{words} never ran"
-        time.sleep(0.01)
-    return found[0]
+@pytest.fixture
+def ps() -> ProcessTable:
+    return ProcessTable()
 
 
 def children(pid: int) -> list[int]:
@@ -111,9 +122,7 @@ class Sshd:
     @contextmanager
     def running(self) -> Iterator[Sshd]:
         conf = self.folder / f"sshd_{self.port}"
-        conf.write_text(
-            _SSHD.format(port=self.port, folder=self.folder, host_key=self.host_key)
-        )
+        conf.write_text(_SSHD.format(port=self.port, folder=self.folder, host_key=self.host_key))
         log = (self.folder / f"log_{self.port}").open("wb")
         command = ["unshare", "-m", "sh", "-c", _START.format(conf=conf)]
         with log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as p:
@@ -186,3 +195,21 @@ def lab(sshds: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     return sshds
+
+
+@pytest.fixture
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGKILL soon after SIGTERM, for tests that wait for it."""
+    for module in ("shell", "tether"):
+        monkeypatch.setattr(f"netlimits.hosts.{module}.KILL_GRACE", 0.3)
+
+
+@pytest.fixture(params=["local", pytest.param("ssh", marks=pytest.mark.lab)])
+def host(request: pytest.FixtureRequest) -> Iterator[LoginHost]:
+    """Both hosts that run commands: what holds for one holds for the other."""
+    if request.param == "local":
+        opened = local_host("sender")
+    else:
+        opened = ssh_host(request.getfixturevalue("lab").machine())
+    yield opened
+    opened.close()

@@ -1,0 +1,298 @@
+"""Logging in over SSH: the ways there, the keys, and one clear line for every failure."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from netlimits.errors import ConnectError, ConnectionLost, HostError
+from netlimits.hosts.connect import connect_all
+from netlimits.hosts.ssh import SshLogin, ssh_host
+from netlimits.model import Command, Machine
+
+pytestmark = pytest.mark.lab
+
+WHICH = Command(("sh", "-c", "echo $SSH_CONNECTION"))
+
+
+def server_port(machine: Machine) -> int:
+    """Log in, and say which port that was."""
+    host = ssh_host(machine)
+    try:
+        return int(host.run(WHICH).stdout.split()[3])
+    finally:
+        host.close()
+
+
+def refusal(machine: Machine) -> str:
+    """What the failed login says: one line that names the role."""
+    threads = threading.active_count()
+    with pytest.raises(ConnectError) as caught:
+        ssh_host(machine)
+    said = str(caught.value)
+    assert said.startswith("sender: ")
+    assert "\n" not in said
+    assert caught.value.host == "sender"
+    limit = time.monotonic() + 5
+    while threading.active_count() > threads and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert threading.active_count() <= threads
+    return said
+
+
+def test_a_name_is_resolved_by_the_configuration(lab):
+    assert server_port(lab.machine("far")) == lab.far.port
+    assert server_port(lab.machine("near")) == lab.near.port
+
+
+def test_the_users_own_configuration_is_used_when_none_is_chosen(lab):
+    own = Path(os.environ["HOME"]) / ".ssh"
+    own.mkdir()
+    lab.config().rename(own / "included")
+    (own / "config").write_text("Include included\n")
+    assert server_port(Machine("sender", ssh="far")) == lab.far.port
+
+
+def test_a_user_may_stand_before_the_name(lab):
+    assert server_port(lab.machine("root@far", "Host far\n User nobody\n")) == lab.far.port
+
+
+def jumped_from(lab, text: str) -> int:
+    """Log in on `far`; the id of the process that the connection comes from."""
+    host = ssh_host(lab.machine("far", text))
+    try:
+        client = int(host.run(WHICH).stdout.split()[1])
+        # who holds that port on this machine: a jump's sshd, or this very process
+        found = subprocess.run(
+            ["ss", "-Htnp", f"sport = :{client}"], capture_output=True, text=True, check=True
+        )
+        return int(re.search(r"pid=(\d+)", found.stdout)[1])
+    finally:
+        host.close()
+
+
+def test_a_jump_goes_through_the_other_host(lab):
+    assert jumped_from(lab, "") == os.getpid()
+    assert jumped_from(lab, "Host far\n ProxyJump near\n") != os.getpid()
+
+
+def test_jumps_chain_and_each_is_resolved(lab):
+    text = "Host far\n ProxyJump first,near\nHost first\n HostName 127.0.0.1\n Port {}\n"
+    assert jumped_from(lab, text.format(lab.far.port)) != os.getpid()
+    assert f"port {lab.far.port + 1}" in refusal(
+        lab.machine("far", f"Host far\n ProxyJump near,near:{lab.far.port + 1}\n")
+    )
+
+
+def test_a_jump_that_is_refused_names_the_host_behind_it(lab):
+    said = refusal(lab.machine("far", "Host far\n ProxyJump near\n Port 1\n"))
+    assert "127.0.0.1 port 1 (through near) cannot be reached from there" in said
+
+
+def test_a_circle_of_jumps_is_told(lab):
+    text = "Host far\n ProxyJump near\nHost near\n ProxyJump far\n"
+    assert "in a circle" in refusal(lab.machine("far", text))
+
+
+def test_a_proxy_command_is_the_way(lab):
+    python = (
+        "import socket,sys,threading,shutil;s=socket.create_connection((sys.argv[1],"
+        "int(sys.argv[2])));f=s.makefile('rwb',0);o=open(1,'wb',0);i=open(0,'rb',0);"
+        "threading.Thread(target=shutil.copyfileobj,args=(f,o,1),daemon=True).start();"
+        "shutil.copyfileobj(i,f,1)"
+    )
+    text = f'Host far\n HostKeyAlias lab\n ProxyCommand python3 -c "{python}" %h %p\n'
+    known = "lab " + lab.far.known.split(" ", 1)[1]
+    assert server_port(lab.machine("far", text, known)) == lab.far.port
+    assert "no SSH with" in refusal(lab.machine("far", "Host far\n ProxyCommand false\n"))
+
+
+def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_adds_it(lab):
+    said = refusal(lab.machine("far", known=""))
+    fingerprint = subprocess.run(
+        ["ssh-keygen", "-l", "-f", lab.folder / "host_far.pub"], capture_output=True, text=True
+    ).stdout.split()[1]
+    assert "unknown" in said
+    assert fingerprint in said
+    command = re.search(r"`(ssh .*)`", said)[1].replace("=ask", "=accept-new").split()
+    command[1:1] = ["-o", "LogLevel=ERROR"]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    known = (Path(os.environ["HOME"]) / "known_hosts").read_text()
+    assert server_port(lab.machine("far", known=known)) == lab.far.port
+
+
+def test_a_changed_host_key_is_refused_in_other_words(lab):
+    known = " ".join([lab.far.known.split()[0], *lab.near.known.split()[1:]]) + "\n"
+    said = refusal(lab.machine("far", known=known))
+    assert "has changed" in said
+    assert f"-R '[127.0.0.1]:{lab.far.port}'" in said
+    assert said.count("SHA256:") == 2
+
+
+def test_hashed_known_hosts_are_read(lab):
+    machine = lab.machine("far")
+    known = Path(os.environ["HOME"]) / "known_hosts"
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", known], check=True, capture_output=True)
+    assert "127.0.0.1" not in known.read_text()
+    assert server_port(machine) == lab.far.port
+
+
+def test_a_refused_key_is_told_and_what_to_do(lab):
+    machine = lab.machine("far")
+    config = machine.ssh_config
+    config.write_text(config.read_text().replace(f"{lab.folder}/key", f"{lab.folder}/stranger"))
+    said = refusal(machine)
+    assert "refused our key" in said
+    assert "ssh-copy-id" in said
+
+
+def test_no_key_at_all_is_told(lab):
+    machine = lab.machine("far")
+    config = machine.ssh_config
+    config.write_text(config.read_text().replace(f"{lab.folder}/key", "~/nothing"))
+    assert "there is none" in refusal(machine)
+
+
+def test_an_encrypted_key_wants_the_agent_and_works_with_it(lab, monkeypatch, tmp_path):
+    machine = lab.machine("far")
+    locked = lab.folder / "locked"
+    config = machine.ssh_config
+    config.write_text(config.read_text().replace(f"{lab.folder}/key", str(locked)))
+    assert f"`ssh-add {locked}`" in refusal(machine)
+    ask = tmp_path / "ask"
+    ask.write_text("#!/bin/sh\necho secret\n")
+    ask.chmod(0o700)
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    monkeypatch.setenv("SSH_ASKPASS", str(ask))
+    monkeypatch.setenv("SSH_ASKPASS_REQUIRE", "force")
+    command = ["ssh-agent", "-D", "-a", os.environ["SSH_AUTH_SOCK"]]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as agent:
+        try:
+            while not (tmp_path / "agent").exists():
+                time.sleep(0.01)
+            subprocess.run(["ssh-add", "-q", locked], check=True)
+            assert server_port(machine) == lab.far.port
+            # the agent holds only `locked`; another IdentityFile with IdentitiesOnly shuts it out
+            config.write_text(config.read_text().replace(str(locked), f"{lab.folder}/stranger"))
+            assert "refused our key (1 tried)" in refusal(machine)
+        finally:
+            agent.terminate()
+
+
+def test_a_port_where_nobody_listens(lab):
+    said = refusal(lab.machine("far", "Host far\n Port 1\n"))
+    assert "127.0.0.1 port 1 refuses connections" in said
+
+
+def test_a_name_that_nobody_knows(lab):
+    assert "the name no-such-host.invalid" in refusal(lab.machine("no-such-host.invalid"))
+
+
+def test_a_port_that_says_nothing_costs_no_more_than_the_time_allowed(lab):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        started = time.monotonic()
+        said = refusal(lab.machine("far", f"Host far\n Port {port}\n ConnectTimeout 1\n"))
+        assert time.monotonic() - started < 8
+    assert f"port {port}" in said
+    assert "did not answer within 1 s" in said
+
+
+def test_a_login_shell_that_runs_nothing_is_told(lab):
+    keys = lab.folder / "authorized_keys"
+    before = keys.read_text()
+    keys.write_text("".join(f'command="echo go away; exit 1" {k}\n' for k in before.splitlines()))
+    try:
+        with pytest.raises(HostError, match=r"sender: the login shell cannot run sh.*go away"):
+            ssh_host(lab.machine())
+    finally:
+        keys.write_text(before)
+
+
+def test_a_configuration_that_is_not_there_is_told(lab):
+    machine = Machine("sender", ssh="far", ssh_config=Path("/nonexistent/config"))
+    assert "/nonexistent/config: No such file" in refusal(machine)
+
+
+def test_the_socket_neither_waits_to_send_nor_for_the_dead(lab):
+    login = SshLogin(lab.machine())
+    try:
+        sock = login.transport.sock
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
+    finally:
+        login.close()
+
+
+def test_a_command_costs_a_round_trip_and_not_a_login(lab):
+    host = ssh_host(lab.machine())
+    try:
+        started = time.monotonic()
+        for number in range(200):
+            assert host.run(Command(("echo", str(number)))).stdout == f"{number}\n"
+        kept = (time.monotonic() - started) / 200
+        started = time.monotonic()
+        for _ in range(10):
+            channel = host.login.transport.open_session()
+            channel.exec_command("true")
+            assert channel.recv_exit_status() == 0
+            channel.close()
+        single = (time.monotonic() - started) / 10
+    finally:
+        host.close()
+    assert kept < single
+
+
+def test_a_connection_that_breaks_under_a_command_is_told(lab, ps, capfd):
+    host = ssh_host(lab.machine())
+    sshd = int(host.run(Command(("sh", "-c", "ps -o ppid= -p $(ps -o ppid= -p $PPID)"))).stdout)
+    assert Path(f"/proc/{sshd}/comm").read_text().startswith("sshd")
+    thread = threading.Thread(
+        target=lambda: (ps.appears("sleep", "1.125"), os.kill(sshd, signal.SIGKILL))
+    )
+    thread.start()
+    started = time.monotonic()
+    with pytest.raises(ConnectionLost, match=r"cut off: the SSH connection is gone; it had .*: hi"):
+        host.run(Command(("sh", "-c", "echo hi; sleep 1.125")))
+    assert time.monotonic() - started < 1.1
+    thread.join()
+    with pytest.raises(ConnectionLost, match="sender: the SSH connection is gone"):
+        host.run(Command(("true",)))
+    host.close()
+    assert ps.gone("sleep", "1.125")
+    assert capfd.readouterr().err == ""
+
+
+def test_all_hosts_connect_and_close_together(lab):
+    machines = {"sender": lab.machine("far"), "receiver": Machine("receiver")}
+    with connect_all(machines) as hosts:
+        assert list(hosts) == ["sender", "receiver"]
+        assert [host.name for host in hosts.values()] == ["sender", "receiver"]
+        assert int(hosts["sender"].run(WHICH).stdout.split()[3]) == lab.far.port
+        assert hosts["receiver"].run(WHICH).status == 0
+    for host in hosts.values():
+        with pytest.raises(ConnectionLost):
+            host.run(WHICH)
+
+
+def test_one_host_that_fails_closes_the_others(lab, ps):
+    before = ps.running("sh")
+    bad = Machine("receiver", ssh="far", ssh_config=Path("/nonexistent"))
+    with (
+        pytest.raises(ConnectError, match="receiver: /nonexistent"),
+        connect_all({"sender": lab.machine("far"), "receiver": bad}),
+    ):
+        pytest.fail("must not get here")
+    limit = time.monotonic() + 5
+    while set(ps.running("sh")) - set(before) and time.monotonic() < limit:
+        time.sleep(0.02)
+    assert not set(ps.running("sh")) - set(before)

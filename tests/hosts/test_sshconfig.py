@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netlimits.errors import ConnectError
+from netlimits.hosts.sshconfig import CONNECT_DEADLINE, Endpoint, SshConfig, split
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    return tmp_path
+
+
+def endpoint(home: Path, text: str, name: str = "vm1") -> Endpoint:
+    file = home / "config"
+    file.write_text(text)
+    return SshConfig(file).endpoint(name)
+
+
+def test_a_name_that_the_configuration_does_not_know_is_a_host_name(home):
+    found = endpoint(home, "", "vm1.example")
+    assert (found.hostname, found.port, found.timeout) == ("vm1.example", 22, CONNECT_DEADLINE)
+    assert (found.jump, found.proxy, found.key_name) == ("", "", "vm1.example")
+    assert home / ".ssh/id_ed25519" in found.identities
+    assert home / ".ssh/known_hosts" in found.known_hosts
+    assert Path("/etc/ssh/ssh_known_hosts") in found.known_hosts
+
+
+def test_every_option_that_leads_to_a_login(home):
+    found = endpoint(
+        home,
+        """
+        Host vm?
+            HostName %h.example
+            User engineer
+            Port 2222
+            IdentityFile ~/one
+            IdentityFile ~/two
+            IdentitiesOnly yes
+            ConnectTimeout 3
+            UserKnownHostsFile ~/mine "~/the other"
+            GlobalKnownHostsFile none
+        """,
+    )
+    assert (found.hostname, found.port, found.user) == ("vm1.example", 2222, "engineer")
+    assert found.identities == (home / "one", home / "two")
+    assert found.identities_only
+    assert found.timeout == 3
+    assert found.known_hosts == (home / "mine", home / "the other")
+    assert found.key_name == "[vm1.example]:2222"
+
+
+def test_an_alias_of_the_host_key_stands_without_a_port(home):
+    assert endpoint(home, "Port 2222\nHostKeyAlias lab").key_name == "lab"
+
+
+@pytest.mark.parametrize(
+    ("text", "jump", "proxy"),
+    [
+        ("ProxyJump a,b", "a,b", ""),
+        ("ProxyJump a, b", "a,b", ""),
+        ("ProxyCommand nc %h %p", "", "nc vm1 22"),
+        ("ProxyJump a\nProxyCommand nc %h %p", "a", ""),
+        ("ProxyCommand nc %h %p\nProxyJump a", "", "nc vm1 22"),
+        ("Host vm1\nProxyJump none\nHost *\nProxyJump a", "", ""),
+        ("Host vm1\nProxyCommand none\nHost *\nProxyJump a", "", ""),
+    ],
+)
+def test_of_jump_and_proxy_the_first_one_counts(home, text, jump, proxy):
+    found = endpoint(home, text)
+    assert (found.jump, found.proxy) == (jump, proxy)
+
+
+def test_the_command_that_adds_a_key_uses_the_same_configuration(home):
+    assert endpoint(home, "", "me@vm1:23").add_key == (
+        f"ssh -F {home}/config -o StrictHostKeyChecking=ask -p 23 me@vm1 true"
+    )
+    assert SshConfig().endpoint("vm1").add_key == "ssh -o StrictHostKeyChecking=ask vm1 true"
+
+
+def test_included_files_stand_where_they_are_included(home):
+    (home / ".ssh" / "config.d").mkdir()
+    (home / ".ssh" / "config.d" / "a").write_text("Host vm1\n Port 1\nHost other\n Port 9\n")
+    (home / ".ssh" / "config.d" / "b").write_text("Host vm1\n Port 2\n User b\n")
+    text = "Include config.d/* ~/nothing\nConnectTimeout 7\nHost vm2\n Port 3\n"
+    one = endpoint(home, text)
+    assert (one.port, one.user, one.timeout) == (1, "b", 7)
+    assert endpoint(home, text, "vm2").port == 3
+
+
+def test_files_that_include_each_other_are_told(home):
+    (home / ".ssh" / "loop").write_text("Include loop\n")
+    with pytest.raises(ConnectError, match="include each other"):
+        endpoint(home, "Include loop\n")
+
+
+@pytest.mark.parametrize("text", ["Port many", "ConnectTimeout soon", "=x", "Match what\n Port 1"])
+def test_what_cannot_be_understood_is_told_with_the_file(home, text):
+    with pytest.raises(ConnectError, match=r"config: "):
+        endpoint(home, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("vm1", ("", "vm1", 0)),
+        ("me@vm1", ("me", "vm1", 0)),
+        ("me@vm1:23", ("me", "vm1", 23)),
+        ("a@b@vm1", ("a@b", "vm1", 0)),
+        ("2001:db8::1", ("", "2001:db8::1", 0)),
+        ("me@[2001:db8::1]:23", ("me", "2001:db8::1", 23)),
+        ("[2001:db8::1]", ("", "2001:db8::1", 0)),
+        ("ssh://me@vm1:23/", ("me", "vm1", 23)),
+    ],
+)
+def test_a_hop_is_user_host_and_port(name, parts):
+    assert split(name) == parts
