@@ -1,61 +1,17 @@
-"""Keys: the host's, which must be known, and ours, from the agent and from files.
+"""Our keys: the configured ones first, then the agent's others. Never a password.
 
-A host key that no known_hosts file has is refused, with its fingerprint and the command that
-adds it; so is one that differs. Of our keys the configured ones go first, from the agent where it
-holds them (it can use what is encrypted on disk), then the agent's others. Never a password.
+A configured key that the agent holds is used from there, since it may be encrypted on disk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import paramiko
 from paramiko.auth_strategy import AuthSource, AuthStrategy, InMemoryPrivateKey
-from paramiko.hostkeys import InvalidHostKey
 
-from netlimits.errors import ConnectError
 from netlimits.hosts.sshconfig import Endpoint
-
-
-class KnownOnly(paramiko.MissingHostKeyPolicy):
-    """Refuses a host key that is not known."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-
-    def missing_host_key(
-        self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
-    ) -> NoReturn:
-        """Raise ConnectError with the fingerprint and what to do about it."""
-        raise ConnectError(
-            f"the host key of {self._endpoint.where} is unknown: {key.get_name()} "
-            f"{key.fingerprint}; if it is the right one, add it with `{self._endpoint.add_key}`"
-        )
-
-
-def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectError:
-    """What to say of a host that shows another key than the known one."""
-    file = next((f for f in endpoint.known_hosts if f.is_file()), endpoint.known_hosts[0])
-    return ConnectError(
-        f"the host key of {endpoint.where} has changed: {error.key.get_name()} "
-        f"{error.key.fingerprint} now, {error.expected_key.get_name()} "
-        f"{error.expected_key.fingerprint} is known; somebody may be in between. If the host was "
-        f"set up anew: `ssh-keygen -f {file} -R '{endpoint.key_name}'`, then `{endpoint.add_key}`"
-    )
-
-
-def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
-    """Give the client the known host keys. Raises ConnectError for a file that is broken."""
-    for file in endpoint.known_hosts:
-        try:
-            client.load_system_host_keys(str(file))
-        except FileNotFoundError:
-            continue
-        except (OSError, InvalidHostKey, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "a line in it is not base64"
-            raise ConnectError(f"{file} cannot be read: {reason}") from None
 
 
 class OurKeys(AuthStrategy):

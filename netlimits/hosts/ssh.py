@@ -20,7 +20,8 @@ from contextlib import ExitStack
 import paramiko
 
 from netlimits.errors import ConnectError, ConnectionLost
-from netlimits.hosts.keys import KnownOnly, OurKeys, changed, load_known
+from netlimits.hosts.hostkeys import KnownOnly, changed, load_known
+from netlimits.hosts.keys import OurKeys
 from netlimits.hosts.login import LoginHost
 from netlimits.hosts.sshconfig import Endpoint, SshConfig
 from netlimits.hosts.streams import CHUNK, Exchange

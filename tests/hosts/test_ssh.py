@@ -145,6 +145,22 @@ def test_hashed_known_hosts_are_read(lab):
     assert server_port(machine) == lab.far.port
 
 
+def test_a_line_that_paramiko_cannot_read_hides_no_other(lab):
+    known = f"@cert-authority * ssh-ed25519 AAAA\nnonsense\nx ssh-ed25519 ?\n{lab.far.known}"
+    assert server_port(lab.machine("far", known=known)) == lab.far.port
+
+
+def test_a_known_key_may_stand_under_a_pattern(lab):
+    key = lab.far.known.split(" ", 1)[1]
+    assert server_port(lab.machine("far", known=f"[127.0.0.?]:* {key}")) == lab.far.port
+    assert "unknown" in refusal(lab.machine("far", known=f"*,![127.0.0.1]:* {key}"))
+
+
+def test_a_revoked_key_is_refused_though_known(lab):
+    revoked = f"{lab.far.known}@revoked * {lab.far.known.split(' ', 1)[1]}"
+    assert "is revoked: ssh-ed25519 SHA256:" in refusal(lab.machine("far", known=revoked))
+
+
 def test_a_refused_key_is_told_and_what_to_do(lab):
     machine = lab.machine("far")
     config = machine.ssh_config

@@ -1,0 +1,105 @@
+"""The host's key: known, or refused with the fingerprint and the command that adds it.
+
+paramiko's reader of known_hosts takes no wildcards and stumbles over `@cert-authority` and
+`@revoked`, so the lines are matched here; its own types hold the keys and its client compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import paramiko
+from paramiko.hostkeys import HostKeyEntry, HostKeys, InvalidHostKey
+
+from netlimits.errors import ConnectError
+from netlimits.hosts.sshconfig import Endpoint
+
+
+class KnownOnly(paramiko.MissingHostKeyPolicy):
+    """Refuses a host key that is not known."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    def missing_host_key(
+        self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey
+    ) -> NoReturn:
+        """Raise ConnectError with the fingerprint and what to do about it."""
+        where = self._endpoint.where
+        if key.asbytes() in set(_revoked(self._endpoint)):
+            raise ConnectError(f"the host key of {where} is revoked: {_shown(key)}")
+        raise ConnectError(
+            f"the host key of {where} is unknown: {_shown(key)}; "
+            f"if it is the right one, add it with `{self._endpoint.add_key}`"
+        )
+
+
+def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectError:
+    """What to say of a host that shows another key than the known one."""
+    file = next((f for f in endpoint.known_hosts if f.is_file()), Path("~/.ssh/known_hosts"))
+    return ConnectError(
+        f"the host key of {endpoint.where} has changed: {_shown(error.key)} now, "
+        f"{_shown(error.expected_key)} is known; somebody may be in between. If the host was set "
+        f"up anew: `ssh-keygen -f {file} -R '{endpoint.key_name}'`, then `{endpoint.add_key}`"
+    )
+
+
+def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
+    """Give the client the keys that known_hosts has for the host, the first of each kind."""
+    known = client.get_host_keys()
+    revoked = set(_revoked(endpoint))
+    for marker, key in _lines(endpoint):
+        kinds: Container[str] = known.lookup(endpoint.key_name) or ()
+        if not marker and key.get_name() not in kinds and key.asbytes() not in revoked:
+            known.add(endpoint.key_name, key.get_name(), key)
+
+
+def _revoked(endpoint: Endpoint) -> Iterator[bytes]:
+    return (key.asbytes() for marker, key in _lines(endpoint) if marker == "@revoked")
+
+
+def _shown(key: paramiko.PKey) -> str:
+    return f"{key.get_name()} {key.fingerprint}"
+
+
+def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
+    """(marker, key) of each line that speaks of the host. Lines of no meaning are passed over."""
+    for file in endpoint.known_hosts:
+        try:
+            text = file.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ConnectError(f"{file} cannot be read: {error.strerror}") from None
+        for line in text.splitlines():
+            marker, rest = _marked(line.strip())
+            try:
+                entry = HostKeyEntry.from_line(rest)
+            except (InvalidHostKey, paramiko.SSHException):
+                continue
+            if entry and entry.key and matches(endpoint.key_name, entry.hostnames or []):
+                yield marker, entry.key
+
+
+def _marked(line: str) -> tuple[str, str]:
+    """A line's marker (`@revoked`, or none) and the rest."""
+    marker, _, rest = line.partition(" ")
+    return (marker, rest.strip()) if marker.startswith("@") else ("", line)
+
+
+def matches(name: str, patterns: list[str]) -> bool:
+    """Whether a known_hosts line's names are the host's: hashed, with `*` and `?`, with `!`."""
+    found = False
+    for pattern in patterns:
+        if pattern.startswith("|1|"):
+            found = found or HostKeys.hash_host(name, pattern) == pattern
+            continue
+        plain = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
+        if re.fullmatch(plain, name, re.IGNORECASE):
+            if pattern.startswith("!"):
+                return False
+            found = True
+    return found
