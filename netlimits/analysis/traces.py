@@ -122,7 +122,8 @@ class _Count:
 
     A capture's are absolute. Text prints a connection's first packet and its SYNs absolute and
     all else relative, unless taken with -S: the first number after `base` decides, being NEAR
-    it or not. Text that starts with small numbers is an excerpt, and stays as printed.
+    it, rather than 0, or not. Text that starts with small numbers is an excerpt, and stays as
+    printed.
     """
 
     base: int
@@ -138,7 +139,8 @@ class _Count:
     def relative(self, number: int, decide: bool) -> int:
         """The number from `base` on, past 2³² where the connection has gone on for so long."""
         if decide and self.absolute is None and number != self.base:
-            self.absolute = (number - self.base) % 2**32 < NEAR
+            ahead = (number - self.base) % 2**32
+            self.absolute = ahead == 1 or (ahead < NEAR <= number)
         counted = number if decide and self.absolute is False else number - self.base
         self.last += (counted - self.last + 2**31) % 2**32 - 2**31
         return self.last

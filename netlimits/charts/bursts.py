@@ -1,0 +1,153 @@
+"""A packet trace over time, its bursts marked and counted; and how many there are of each size.
+
+The first is the time-sequence graph that TCP is usually looked at with: a stroke for each
+segment from its first byte to its last, the ACKs as the staircase under it. What the ACK mail
+tells in words shows as strokes that stand close together, with their number above them.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from netlimits.analysis import bursts as analysis
+from netlimits.charts.style import GREY, KNOWN, Chart, blank, heading, style
+from netlimits.errors import DataError
+
+SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]
+SHADE = "#E3E9EF"
+LABELLED = 40
+"""With more bursts than this, numbers above them could not be read."""
+
+
+def bursts(
+    packets: pd.DataFrame,
+    *,
+    connection: int | None = None,
+    first_transaction: int = 1,
+    gap_s: float | None = None,
+    title: str | None = None,
+) -> Chart:
+    """x: time in ms, y: sequence number in KiB; segments, ACKs, and bursts with their sizes.
+
+    `packets` is a frame of `analysis.bursts.trace`. `connection` is the one drawn, if left out
+    the one with most data. `first_transaction` and `gap_s` are those of `analysis.bursts.bursts`.
+    Raises DataError as that does, or for a connection that the trace does not hold.
+    """
+    rows, others = _one_connection(packets, connection)
+    table = analysis.bursts(rows, gap_s=gap_s, first_transaction=first_transaction)
+    source, port = str(table["source"].iloc[0]), int(table["source_port"].iloc[0])
+    sent = (rows["source"] == source) & (rows["source_port"] == port)
+    bottom = float(rows.loc[sent & (rows["length_bytes"] > 0), "seq_start"].min())
+    places = rows.assign(
+        ms=rows["time_s"] * 1e3,
+        low=(rows["seq_start"].astype("float64") - bottom) / 1024,
+        high=(rows["seq_end"].astype("float64") - bottom) / 1024,
+        acked=(rows["ack"].astype("float64").clip(lower=bottom) - bottom) / 1024,
+    )
+    with style():
+        figure, (axes,) = blank(8.2, 4.6)
+        _packets(axes, places[sent], places[~sent])
+        _marks(axes, table, bottom)
+        axes.set_xlabel("Time (ms)")
+        axes.set_ylabel("Data, by sequence number (KiB)")
+        axes.legend(loc="upper left")
+        about = (
+            f"{len(table)} bursts; numbers: segments of a burst, bold the first of a transaction"
+        )
+        if len(table) > LABELLED:
+            about = f"{len(table)} bursts, of {table['segments'].max()} segments at most"
+        heading(axes, title or f"Bursts from {source} port {port}", about + others)
+    return figure
+
+
+def _packets(axes: Axes, sent: pd.DataFrame, back: pd.DataFrame) -> None:
+    """The sender's segments as strokes, the other end's ACKs as a staircase, requests below."""
+    data = sent[sent["length_bytes"] > 0]
+    acks = back[back["ack"].notna() & ~back["flags"].str.contains("S", regex=False)]
+    requests = back[back["length_bytes"] > 0]
+    pure = int((acks["kind"] == "ack").sum())
+    label = f"segment ({len(data)})"
+    axes.vlines(data["ms"], data["low"], data["high"], color=SEGMENTS, lw=1.8, label=label)
+    axes.step(
+        acks["ms"],
+        acks["acked"],
+        where="post",
+        color=ACKS,
+        lw=1,
+        marker="o",
+        ms=3.5 if len(acks) <= LABELLED else 1.5,
+        label=f"acknowledged ({pure} ACKs)",
+    )
+    if len(requests):
+        axes.plot(
+            requests["ms"],
+            [0.02] * len(requests),
+            transform=axes.get_xaxis_transform(),
+            color=GREY,
+            marker="^",
+            ls="",
+            ms=5,
+            label=f"request ({len(requests)})",
+        )
+    top = float(data["high"].max())
+    axes.set_ylim(-0.06 * top, top * 1.1)
+
+
+def _marks(axes: Axes, table: pd.DataFrame, bottom: float) -> None:
+    """A shade behind each burst and, while they can be read, its size above it."""
+    for burst in table.to_dict("records"):
+        start, end = burst["start_s"] * 1e3, burst["end_s"] * 1e3
+        axes.axvspan(start, end, color=SHADE, lw=2, zorder=0)
+        if len(table) > LABELLED:
+            continue
+        first = burst["burst"] == 1
+        axes.annotate(
+            str(burst["segments"]),
+            (end, (burst["seq_end"] - bottom) / 1024),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=11 if first else 8.5,
+            fontweight="bold" if first else "normal",
+            color=SEGMENTS,
+        )
+
+
+def _one_connection(packets: pd.DataFrame, connection: int | None) -> tuple[pd.DataFrame, str]:
+    """The packets of one connection, and a remark on those left out."""
+    held = packets.groupby("connection")["length_bytes"].sum()
+    chosen = held.idxmax() if connection is None else connection
+    if chosen not in held.index:
+        known = ", ".join(map(str, held.index))
+        raise DataError(f"the trace holds no connection {chosen}; there are: {known}")
+    left = len(held) - 1
+    remark = f" · {left} other connection{'s' if left > 1 else ''} not drawn" if left else ""
+    return packets[packets["connection"] == chosen], remark
+
+
+def burst_histogram(table: pd.DataFrame, title: str | None = None) -> Chart:
+    """x: size of a burst, y: how many bursts have it, the number written on each bar.
+
+    `table` is a frame of `analysis.bursts.bursts` (segments) or `ack_bursts` (ACKs).
+    Raises DataError for one without bursts.
+    """
+    sizes = analysis.burst_sizes(table)
+    unit, color = ("segments", SEGMENTS) if "segments" in table else ("ACKs", ACKS)
+    total = int((sizes["size"] * sizes["bursts"]).sum())
+    with style():
+        figure, (axes,) = blank(5.6, 3.4)
+        bars = axes.bar(sizes["size"], sizes["bursts"], width=0.8, color=color)
+        if len(sizes) <= LABELLED:
+            axes.bar_label(bars, padding=2, fontsize=8.5, color=GREY)
+        axes.grid(visible=False, axis="x")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlim(0.4, float(sizes["size"].max()) + 0.6)
+        axes.set_ylim(0, float(sizes["bursts"].max()) * 1.15)
+        axes.set_xlabel(f"Size of a burst ({unit})")
+        axes.set_ylabel("Bursts")
+        about = f"{len(table)} bursts of {total} {unit} in all"
+        heading(axes, title or f"How many {unit} come in one burst", about)
+    return figure
