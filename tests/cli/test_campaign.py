@@ -1,0 +1,114 @@
+"""run, resume, status, restore and parse: what they refuse, in one line, before any host is touched."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from netlimits.archive import Archive
+from netlimits.cli import main
+
+EXPERIMENT = """\
+experiment: small
+factors: {send_size: [1024]}
+measure: {netperf: {seconds: 1, send_size: "${send_size}"}}
+repeat: {replicates: 1, seed: 1}
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.yaml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+def refused(capsys, *argv: object) -> str:
+    """The one line that a refusal prints; nothing else is printed, and the exit status is 2."""
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in argv])
+    said = capsys.readouterr()
+    assert end.value.code == 2, said
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert said.err.startswith("netlimits: ")
+    return said.err
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_no_hosts_file_and_no_lab(experiment, capsys, monkeypatch):
+    from netlimits import lab
+
+    monkeypatch.setattr(lab, "hosts_file", lambda: None)
+    said = refused(capsys, "run", experiment)
+    assert "--hosts FILE" in said
+    assert "netlimits lab up" in said
+
+
+def test_a_hosts_file_that_is_not_there(experiment, capsys):
+    assert "nowhere.yaml" in refused(capsys, "run", experiment, "--hosts", "nowhere.yaml")
+
+
+def test_a_role_that_no_machine_plays(experiment, capsys):
+    Path("hosts.yaml").write_text("sender: {local: true}\n")
+    assert "receiver" in refused(capsys, "run", experiment, "--hosts", "hosts.yaml")
+
+
+def test_an_unreachable_host_leaves_no_results(experiment, capsys):
+    Path("config").write_text(f"Host away\n  HostName 127.0.0.1\n  Port {closed_port()}\n")
+    Path("hosts.yaml").write_text(
+        "ssh_config: config\nsender: {ssh: away, interface: x}\nreceiver: {ssh: away, interface: x}\n"
+    )
+    said = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out")
+    assert "sender" in said
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("override", ["seconds", "=3", "repeat.replicate=3", "repeat.replicates=x"])
+def test_a_set_that_sets_nothing(experiment, capsys, override):
+    assert "--set" in refused(capsys, "run", experiment, "--set", override)
+
+
+def test_a_folder_that_is_used_already(experiment, capsys):
+    Path("out").mkdir()
+    Path("out/mine").touch()
+    Path("hosts.yaml").write_text("sender: {local: true}\nreceiver: {local: true}\n")
+    said = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out")
+    assert "not empty" in said
+
+
+@pytest.mark.parametrize("command", ["resume", "status", "parse", "restore", "table", "figures"])
+def test_results_that_are_none(experiment, capsys, command):
+    assert "no campaign" in refused(capsys, command, ".") or command in ("table", "figures")
+
+
+@pytest.mark.parametrize("command", ["resume", "status", "parse", "restore", "table", "figures"])
+def test_results_of_another_version(experiment, capsys, command):
+    archive = Archive.create(Path("old"), {"machines": {}, "netlimits": "9.9"}, EXPERIMENT, {})
+    meta = archive.path / "campaign.json"
+    meta.write_text(json.dumps({**archive.meta, "version": 99}))
+    assert "version 99" in refused(capsys, command, "old")
+
+
+def test_restore_wants_one_of_results_and_hosts(experiment, capsys):
+    assert "either" in refused(capsys, "restore")
+    assert "either" in refused(capsys, "restore", "x", "--hosts", "y")
+
+
+def test_every_command_has_an_example_in_its_help(capsys):
+    from netlimits.cli import COMMANDS
+
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as end:
+            main([name, "--help"])
+        assert end.value.code == 0
+        assert "Example" in capsys.readouterr().out, name
