@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from netlimits.charts.goodput import goodput
 from netlimits.charts.percentiles import percentiles
 from netlimits.charts.style import Chart, save
 
 CHARTS: tuple[tuple[str, Callable[..., Chart]], ...] = (("percentiles", percentiles),)
-"""Name in `report:` and on the command line -> function, in the order the help shows."""
+"""Name in `report:` and on the command line -> function, in the order the help shows.
 
-__all__ = ["CHARTS", "Chart", "percentiles", "save"]
+Charts of something other than runs are not among them: `goodput` (bounds), `bursts` (a trace).
+"""
+
+__all__ = ["CHARTS", "Chart", "goodput", "percentiles", "save"]

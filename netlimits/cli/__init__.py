@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "parse": ("netlimits.cli.campaign", "Read the raw output of a campaign again."),
     "table": ("netlimits.cli.results", "Print a campaign's tables."),
     "figures": ("netlimits.cli.results", "Draw a campaign's charts."),
+    "goodput": ("netlimits.cli.goodput", "Say how much of a link's bit rate can carry data."),
     "schema": ("netlimits.cli.plan", "Print the JSON Schema of experiment files, for editors."),
     "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces, links, sshd."),
 }

@@ -1,0 +1,255 @@
+"""How much of a link's bit rate can carry data: the bound that headers set.
+
+MaxDataTransferRate <= DataPerPacket / (DataPerPacket + HeaderPerPacket) × PhysicalBitRate
+("Headers and Data and Bitrates!"), for any stack of headers of `analysis.headers`, any MTU and
+any link. Headers on an Ethernet include preamble, start of frame delimiter, frame check
+sequence and inter-packet gap: no other frame can use those bit times. With IPv4, TCP without
+options and no tunnel it is the Turin report's MSS / (MSS + 20 + 20 + 38) × C.
+
+That report's example says 1432 bytes of data at an MTU of 1500 with timestamps; it is
+1500 − 20 − 32 = 1448. Its ratio, about 94 %, holds for both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from netlimits.analysis.headers import BYTES, MINIMUM_FRAME, Layer, layer
+from netlimits.errors import DataError
+
+Inside = Literal["data", "inside MTU", "outside MTU"]
+MTU_RANGE = (68, 65535)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """One header of a packet, from the wire inward, and where it counts."""
+
+    name: str
+    bytes: int
+    inside_mtu: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a link can carry of user data, packet by packet of the same size.
+
+    `mtu` is the link's or guest's as asked, `inner_mtu` that of the sender's own IP packets.
+    """
+
+    mtu: int
+    inner_mtu: int
+    data_bytes: int
+    headers: tuple[Header, ...]
+    link_bps: float
+
+    @property
+    def header_bytes(self) -> int:
+        """All bytes of a packet's time on the wire that are not data."""
+        return sum(header.bytes for header in self.headers)
+
+    @property
+    def wire_bytes(self) -> int:
+        """The bytes of time that a packet takes on the wire, gap and preamble included."""
+        return self.data_bytes + self.header_bytes
+
+    @property
+    def ratio(self) -> float:
+        """Data / (Data + Headers)."""
+        return self.data_bytes / self.wire_bytes
+
+    @property
+    def goodput_bps(self) -> float:
+        """The bound on the rate of user data, bit/s."""
+        return self.ratio * self.link_bps
+
+    @property
+    def packets_per_s(self) -> float:
+        """Packets of this size that the link carries in a second."""
+        return self.link_bps / (8 * self.wire_bytes)
+
+    def frame(self) -> pd.DataFrame:
+        """A row a header from the wire inward: `header`, `bytes`, `counts`; the data last."""
+        rows = [
+            (h.name, h.bytes, "inside MTU" if h.inside_mtu else "outside MTU") for h in self.headers
+        ]
+        rows.append(("data", self.data_bytes, "data"))
+        return pd.DataFrame(rows, columns=["header", "bytes", "counts"])
+
+
+def bound(
+    mtu: int = 1500,
+    link: str | float = "1G",
+    stack: Sequence[str] = (),
+    *,
+    transport: Literal["tcp", "udp"] = "tcp",
+    timestamps: bool = False,
+    ipv6: bool = False,
+    outer_ipv6: bool = False,
+    mtu_of: Literal["link", "guest"] = "link",
+    data: int | None = None,
+) -> Bound:
+    """The bound on goodput for full packets, or for packets of `data` bytes each.
+
+    `link` is a bit rate ("2.5G", "100M", or bit/s), `stack` what stands around the sender's own
+    packet, from the wire inward. `mtu_of="link"` gives the physical link's MTU, into which
+    tunnels must fit; "guest" the sender's own, around which they stand. `ipv6` is the sender's
+    own IP, `outer_ipv6` that of tunnels. Raises DataError when the data does not fit.
+    """
+    if not MTU_RANGE[0] <= mtu <= MTU_RANGE[1]:
+        raise DataError(f"an MTU is {MTU_RANGE[0]} to {MTU_RANGE[1]} bytes, not {mtu}")
+    layers = [layer(name) for name in stack]
+    outer = "IPv6" if outer_ipv6 else "IPv4"
+    tunnels = [x for x in layers if x.place == "tunnel"]
+    own = _own(transport, timestamps, ipv6, [x for x in layers if x.place == "inner"])
+    inner_mtu = mtu
+    if mtu_of == "link":
+        for tunnel in tunnels:
+            inner_mtu = tunnel.room(inner_mtu, outer)
+    room = inner_mtu
+    for part in own:
+        room = part.room(room, outer)
+    if room < 1:
+        raise DataError(f"an MTU of {mtu} leaves no room for data under {', '.join(stack) or own}")
+    size = room if data is None else data
+    if not 1 <= size <= room:
+        raise DataError(f"{data} bytes do not fit into one packet: at most {room} do at MTU {mtu}")
+    tags = [x for x in layers if x.place == "tag"]
+    headers = _wrap(size, tags, tunnels, own, outer, mtu_of == "link")
+    return Bound(mtu, inner_mtu, size, headers, bits_per_second(link))
+
+
+def _own(transport: str, timestamps: bool, ipv6: bool, inner: list[Layer]) -> list[Layer]:
+    """The layers of the sender's own packet, from its IP header inward."""
+    if transport not in ("tcp", "udp"):
+        raise DataError(f"no transport {transport!r}: tcp or udp")
+    if timestamps and transport != "tcp":
+        raise DataError("timestamps are an option of TCP: UDP has none")
+    last = ("UDP",) if transport == "udp" else ("TCP", "TCP timestamps") if timestamps else ("TCP",)
+    network = Layer("ip", "inner", ("IPv6" if ipv6 else "IPv4",))
+    return [network, *inner, Layer(transport, "inner", last)]
+
+
+def _wrap(
+    data: int,
+    tags: list[Layer],
+    tunnels: list[Layer],
+    own: list[Layer],
+    outer: str,
+    tunnels_inside: bool,
+) -> tuple[Header, ...]:
+    """Put the layers around the data; the headers from the wire inward."""
+    found: list[Header] = []
+    size = data
+    around = [(part, True) for part in reversed(own)]
+    around += [(part, tunnels_inside) for part in reversed(tunnels)]
+    for part, inside in around:
+        found = [*_headers(part, size, outer, inside), *found]
+        size = part.size(size, outer)
+    for part in reversed(tags):
+        found = [*_headers(part, size, outer, False), *found]
+        size = part.size(size, outer)
+    frame = size + BYTES["Ethernet"][0] + BYTES["frame check sequence"][0]
+    padding = max(0, MINIMUM_FRAME - frame)
+    first = ("inter-packet gap", "preamble", "start of frame delimiter", "Ethernet")
+    found = [*(Header(name, BYTES[name][0], False) for name in first), *found]
+    if padding:
+        found.append(Header("Ethernet padding", padding, False))
+    return (*found, Header("frame check sequence", BYTES["frame check sequence"][0], False))
+
+
+def _headers(part: Layer, inside: int, outer: str, inside_mtu: bool) -> list[Header]:
+    """The headers of one layer around `inside` bytes, its padding and trailer as one of them."""
+    names = [outer if name == "IP" else name for name in part.headers]
+    around = {"Ethernet": "inner Ethernet"} | {n: f"outer {n}" for n in ("IPv4", "IPv6", "UDP")}
+    called = around if part.place == "tunnel" else {}
+    found = [Header(called.get(name, name), BYTES[name][0], inside_mtu) for name in names]
+    if part.extra:
+        found.append(Header(f"{part.name}: further bytes", part.extra, inside_mtu))
+    if part.trailer:
+        tail = BYTES[part.trailer][0] + part.padding(inside)
+        found.append(Header(f"{part.trailer}, padding", tail, inside_mtu))
+    return found
+
+
+def curve(
+    mtus: Iterable[int],
+    stacks: Sequence[Sequence[str]] = ((),),
+    link: str | float = "1G",
+    **options: object,
+) -> pd.DataFrame:
+    """The bound at each MTU under each stack.
+
+    Returns `stack` (its names with commas, "plain Ethernet" for none), `mtu`, `data_bytes`,
+    `header_bytes`, `ratio` and `goodput_mbps`. `options` are those of `bound`. An MTU too small
+    for a stack's headers is left out.
+    """
+    rows = []
+    for stack in stacks:
+        name = ", ".join(stack) or "plain Ethernet"
+        for mtu in mtus:
+            try:
+                at = bound(int(mtu), link, stack, **options)  # type: ignore[arg-type]
+            except DataError as error:
+                if "leaves no room" in str(error):
+                    continue
+                raise
+            rows.append(
+                (name, at.mtu, at.data_bytes, at.header_bytes, at.ratio, at.goodput_bps / 1e6)
+            )
+    columns = ["stack", "mtu", "data_bytes", "header_bytes", "ratio", "goodput_mbps"]
+    if not rows:
+        raise DataError("no MTU of these has room for data under these headers")
+    return pd.DataFrame(rows, columns=columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Which of the two holds an aggregate back: the link's headers or the machine's egress cap."""
+
+    binds: Literal["link", "egress cap"]
+    rate_bps: float
+    link_bound_bps: float
+    cap_bps: float
+
+
+def limit(bound: Bound, egress_cap: str | float) -> Limit:
+    """Egress cap against physical limit: the lower of the two binds.
+
+    The cap is taken as a rate of user data, as the report found it: 50 Gbit/s of data passed at
+    an MTU of 1500 where the link had room for the headers. Source: "Headers and Data and
+    Bitrates!", "But What About Clouds?".
+    """
+    cap = bits_per_second(egress_cap)
+    binds: Literal["link", "egress cap"] = "egress cap" if cap < bound.goodput_bps else "link"
+    return Limit(binds, min(cap, bound.goodput_bps), bound.goodput_bps, cap)
+
+
+def turin(mss: int, link: str | float) -> float:
+    """MSS / (MSS + 20 + 20 + 38) × C in bit/s: TCP without options on plain Ethernet.
+
+    Source: "Performance Measurements, Report 3" (Politecnico di Torino), equation 1. It is
+    `bound(mss + 40, link).goodput_bps`.
+    """
+    return bound(mss + 40, link).goodput_bps
+
+
+def bits_per_second(rate: str | float) -> float:
+    """A bit rate: a number is bit/s; "2.5G", "100M", "2.5 Gbit/s" count in thousands.
+
+    Raises DataError for anything else, and for what is not above zero.
+    """
+    if isinstance(rate, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(?:bit/s|bps|b/s)?\s*", rate)
+        if not found:
+            raise DataError(f"{rate!r} is no bit rate: write 2.5G, 100M or bit/s as a number")
+        powers = {"": 0, "K": 3, "M": 6, "G": 9, "T": 12}
+        rate = float(f"{found[1]}e{powers[found[2].upper()]}")
+    if not 0 < rate < float("inf"):
+        raise DataError(f"a bit rate is above zero, not {rate:g}")
+    return float(rate)

@@ -1,0 +1,129 @@
+"""The table of headers: how many bytes each protocol adds to a packet, and where they count.
+
+One place for every size. A `Layer` is what a reader may put into a stack (`vlan`, `vxlan`,
+`esp-tunnel`, …), made of headers. A tag stands outside the MTU of a link. A tunnel's headers
+count inside the MTU of the physical link, and outside the MTU of the guest whose packets it
+carries. An inner layer stands between the sender's own IP and TCP or UDP header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from netlimits.errors import DataError
+
+BYTES: Mapping[str, tuple[int, str]] = {
+    "preamble": (7, "IEEE 802.3"),
+    "start of frame delimiter": (1, "IEEE 802.3"),
+    "Ethernet": (14, "IEEE 802.3"),
+    "frame check sequence": (4, "IEEE 802.3"),
+    "inter-packet gap": (12, "IEEE 802.3"),
+    "VLAN tag": (4, "IEEE 802.1Q"),
+    "service VLAN tag": (4, "IEEE 802.1ad"),
+    "MACsec tag and ICV": (32, "IEEE 802.1AE, SecTAG with SCI 16, ICV 16"),
+    "MPLS label": (4, "RFC 3032"),
+    "PPPoE and PPP": (8, "RFC 2516"),
+    "IPv4": (20, "RFC 791, without options"),
+    "IPv6": (40, "RFC 8200, without extension headers"),
+    "TCP": (20, "RFC 9293, without options"),
+    "TCP timestamps": (12, "RFC 7323, 10 and two NOPs"),
+    "UDP": (8, "RFC 768"),
+    "ESP": (8, "RFC 4303, SPI and sequence number"),
+    "ESP initialization vector": (8, "RFC 4106, AES-GCM"),
+    "ESP integrity check value": (16, "RFC 4106, AES-GCM"),
+    "ESP pad length and next header": (2, "RFC 4303"),
+    "AH": (24, "RFC 4302, with a 96-bit ICV"),
+    "VXLAN": (8, "RFC 7348"),
+    "GENEVE": (8, "RFC 8926, without options"),
+    "GRE": (4, "RFC 2784"),
+    "GRE key": (4, "RFC 2890"),
+    "WireGuard": (16, "type, receiver and counter"),
+    "WireGuard tag": (16, "Poly1305"),
+}
+"""Header -> its bytes, and where that is written."""
+
+MINIMUM_FRAME = 64
+"""Bytes of the shortest Ethernet frame, header and frame check sequence included (IEEE 802.3)."""
+
+Place = Literal["tag", "tunnel", "inner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One name of a stack: its headers from the wire inward; `IP` is IPv4 or IPv6 as asked.
+
+    What it encloses is followed by `trailer` bytes, and padded with them to a multiple of `align`.
+    """
+
+    name: str
+    place: Place
+    headers: tuple[str, ...]
+    trailer: str = ""
+    align: int = 1
+    extra: int = 0
+
+    def fixed(self, ip: str) -> int:
+        """The bytes of its headers, the trailer and padding not counted."""
+        return sum(BYTES[ip if h == "IP" else h][0] for h in self.headers) + self.extra
+
+    def room(self, outside: int, ip: str) -> int:
+        """The most bytes that it can enclose when it may take `outside` bytes."""
+        tail = BYTES[self.trailer][0] if self.trailer else 0
+        return (outside - self.fixed(ip)) // self.align * self.align - tail
+
+    def padding(self, inside: int) -> int:
+        """The bytes that pad `inside` bytes and the trailer to the alignment."""
+        tail = BYTES[self.trailer][0] if self.trailer else 0
+        return -(inside + tail) % self.align
+
+    def size(self, inside: int, ip: str) -> int:
+        """The bytes that it takes, `inside` included."""
+        tail = BYTES[self.trailer][0] if self.trailer else 0
+        return self.fixed(ip) + inside + tail + self.padding(inside)
+
+
+_ESP = ("ESP", "ESP initialization vector", "ESP integrity check value")
+_TAIL = "ESP pad length and next header"
+
+LAYERS: tuple[Layer, ...] = (
+    Layer("vlan", "tag", ("VLAN tag",)),
+    Layer("qinq", "tag", ("service VLAN tag", "VLAN tag")),
+    Layer("macsec", "tag", ("MACsec tag and ICV",)),
+    Layer("mpls", "tag", ("MPLS label",)),
+    Layer("pppoe", "tunnel", ("PPPoE and PPP",)),
+    Layer("ipip", "tunnel", ("IP",)),
+    Layer("gre", "tunnel", ("IP", "GRE")),
+    Layer("gretap", "tunnel", ("IP", "GRE", "Ethernet")),
+    Layer("nvgre", "tunnel", ("IP", "GRE", "GRE key", "Ethernet")),
+    Layer("vxlan", "tunnel", ("IP", "UDP", "VXLAN", "Ethernet")),
+    Layer("geneve", "tunnel", ("IP", "UDP", "GENEVE", "Ethernet")),
+    Layer("wireguard", "tunnel", ("IP", "UDP", "WireGuard", "WireGuard tag")),
+    Layer("esp-tunnel", "tunnel", ("IP", *_ESP), _TAIL, 4),
+    Layer("esp-udp", "tunnel", ("IP", "UDP", *_ESP), _TAIL, 4),
+    Layer("ah-tunnel", "tunnel", ("IP", "AH")),
+    Layer("esp", "inner", _ESP, _TAIL, 4),
+    Layer("ah", "inner", ("AH",)),
+    Layer("other", "tunnel", ()),
+)
+"""What a stack may hold. `NAME+BYTES` adds options, such as `geneve+8`; `other+24` is any header.
+
+MPLS and MACsec count as tags, as on links whose frames may be that much longer. ESP is
+with AES-GCM (`esp`: transport mode; `esp-udp`: tunnel mode through NAT). WireGuard pads to 16
+bytes, but never above the MTU of its interface, so a full packet has no padding.
+"""
+
+
+def layer(written: str) -> Layer:
+    """The layer that a stack's entry names. Raises DataError with the names there are."""
+    name, plus, more = written.strip().lower().partition("+")
+    for known in LAYERS:
+        if known.name == name and (not plus or re.fullmatch(r"\d{1,4}", more)):
+            extra = int(more) if plus else 0
+            if known.name == "other" and not extra:
+                break
+            return Layer(known.name, known.place, known.headers, known.trailer, known.align, extra)
+    names = ", ".join(known.name for known in LAYERS)
+    raise DataError(f"no header stack has {written!r}; it may hold {names}, and NAME+BYTES")

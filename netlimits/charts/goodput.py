@@ -1,0 +1,73 @@
+"""The chart "Data/(Data+Headers) vs. MTU": how much of a link's bit rate can be data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator, NullLocator
+
+from netlimits.analysis import frames
+from netlimits.charts.style import GREY, Chart, blank, heading, label_ends, looks, style
+from netlimits.errors import DataError
+
+MARKED = (1500, 9000)
+TICKS = (68, 128, 256, 576, 1000, 1500, 2000, 4000, 9000, 16000, 65535)
+
+
+def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -> Chart:
+    """Data / (Data + Headers) against the MTU, a curve for each header stack.
+
+    `curve` is `analysis.goodput.curve`'s frame. The MTUs of 1500 and 9000 bytes are marked with
+    their percentage where the curve holds them. The y axis ends at 100 %, and starts at 0 only
+    if the curves go that low: what is compared is the distance to 100 %.
+    """
+    for name in ("stack", "mtu", "ratio"):
+        if name not in curve.columns:
+            raise DataError(f"no column {name}: this chart takes the frame of goodput.curve")
+    parts = [((stack,), part) for stack, part in curve.groupby("stack", sort=False)]
+    look_of = looks([key for key, _ in parts])
+    with style():
+        figure, (axes,) = blank()
+        ends = []
+        marked: set[int] = set()
+        for key, part in parts:
+            look = look_of[key]
+            x, y = part["mtu"].to_numpy(), 100 * part["ratio"].to_numpy()
+            axes.plot(x, y, color=look.color, linestyle=look.line)
+            ended = replace(look, label=f"{look.label} {y[-1]:.1f} %")
+            ends.append((float(x[-1]), float(y[-1]), ended))
+            for mtu in MARKED:
+                at = part[part["mtu"] == mtu]
+                if len(at):
+                    marked.add(mtu)
+                    value = 100 * float(at["ratio"].iloc[0])
+                    axes.plot([mtu], [value], color=look.color, marker=look.marker, clip_on=False)
+                    if len(parts) == 1 or (mtu < x[-1] and len(parts) == 2):
+                        above = len(parts) > 1 and key == parts[0][0]
+                        axes.annotate(
+                            f"{value:.1f} %" + (f"\nat {mtu}" if len(parts) == 1 else ""),
+                            (mtu, value),
+                            xytext=(-6, 4) if above else (6, -5),
+                            textcoords="offset points",
+                            ha="right" if above else "left",
+                            va="bottom" if above else "top",
+                            color=look.color,
+                        )
+        low = 100 * float(curve["ratio"].min())
+        axes.set_ylim(0 if low < 50 else max(0, 5 * (low // 5) - 5), 100)
+        axes.yaxis.set_major_locator(MultipleLocator(20 if low < 50 else 5))
+        axes.set_xscale("log")
+        axes.set_xlim(curve["mtu"].min(), curve["mtu"].max())
+        shown = [t for t in TICKS if curve["mtu"].min() <= t <= curve["mtu"].max()]
+        axes.xaxis.set_major_locator(FixedLocator(shown or sorted(curve["mtu"].unique())))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        axes.set_xlabel(frames.title("mtu"))
+        axes.set_ylabel("Data / (Data + Headers) (%)")
+        for mtu in marked:
+            axes.axvline(mtu, color=GREY, linewidth=0.6, linestyle=":", zorder=0)
+        heading(axes, title or "Data/(Data+Headers) vs. MTU", subtitle)
+        if len(parts) > 1:
+            label_ends(axes, ends)
+    return figure

@@ -1,0 +1,148 @@
+"""`goodput`: what a link can carry of data under its headers, without measuring anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from netlimits.analysis.goodput import Bound, Limit
+
+
+@click.command()
+@click.option("--link", default="1G", show_default=True, help="Bit rate: 2.5G, 100M, bit/s.")
+@click.option("--mtu", default=1500, show_default=True, help="Bytes of an IP packet at most.")
+@click.option(
+    "--mtu-of",
+    type=click.Choice(["link", "guest"]),
+    default="link",
+    show_default=True,
+    help="Whose MTU: the physical link's, into which tunnels must fit, or the sender's own, "
+    "around which they stand.",
+)
+@click.option("--transport", type=click.Choice(["tcp", "udp"]), default="tcp", show_default=True)
+@click.option("--timestamps", is_flag=True, help="TCP with timestamps (12 bytes a segment).")
+@click.option("--ipv6", is_flag=True, help="The sender's packets are IPv6.")
+@click.option("--outer-ipv6", is_flag=True, help="Tunnels run over IPv6.")
+@click.option(
+    "--stack",
+    multiple=True,
+    metavar="NAMES",
+    help="Headers around the packet, from the wire inward, with commas: vlan,vxlan. A name may "
+    "add option bytes: geneve+8. other+24 is any header.",
+)
+@click.option("--data", type=int, metavar="BYTES", help="Data in each packet; else full packets.")
+@click.option("--egress-cap", metavar="RATE", help="The machine's egress cap, as a rate of data.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.option(
+    "--chart",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Draw Data/(Data+Headers) vs. MTU to this .png, .svg or .pdf.",
+)
+def goodput(
+    link: str,
+    mtu: int,
+    mtu_of: str,
+    transport: str,
+    timestamps: bool,
+    ipv6: bool,
+    outer_ipv6: bool,
+    stack: tuple[str, ...],
+    data: int | None,
+    egress_cap: str | None,
+    as_json: bool,
+    chart: Path | None,
+) -> None:
+    """Say how much of a link's bit rate can carry data: Data / (Data + Headers) × link.
+
+    Preamble, frame check sequence and inter-packet gap count as headers. An egress cap is
+    compared with the bound: the lower of the two binds.
+
+    \b
+    Examples:
+      netlimits goodput --link 2.5G
+      netlimits goodput --link 2.5G --mtu 1500 --timestamps --stack vxlan
+      netlimits goodput --link 100G --mtu 8896 --timestamps --egress-cap 50G --json
+      netlimits goodput --link 100G --timestamps --stack vlan,geneve+8 --chart mtu.svg
+    """
+    from netlimits.analysis import goodput as bounds
+
+    names = [name for entry in stack for name in entry.split(",") if name.strip()]
+    options = {
+        "transport": transport,
+        "timestamps": timestamps,
+        "ipv6": ipv6,
+        "outer_ipv6": outer_ipv6,
+        "mtu_of": mtu_of,
+    }
+    found = bounds.bound(mtu, link, names, data=data, **options)  # type: ignore[arg-type]
+    limit = bounds.limit(found, egress_cap) if egress_cap else None
+    if as_json:
+        click.echo(json.dumps(_json(found, limit, names), indent=1))
+    else:
+        click.echo(_text(found, limit))
+    if chart:
+        from netlimits import charts
+
+        curve = bounds.curve(_mtus(mtu), [names] if not names else [[], names], link, **options)
+        about = f"{transport.upper()}{' with timestamps' if timestamps else ''}"
+        about += f" over IPv{6 if ipv6 else 4}; MTU of the {mtu_of}"
+        click.echo(charts.save(charts.goodput(curve, subtitle=about), chart), err=as_json)
+
+
+def _mtus(mtu: int) -> list[int]:
+    """MTUs of the chart: 576 to 9000, or further where the reader asks for a larger or smaller."""
+    low, high = min(576, mtu), max(9000, mtu)
+    steps = {round(low * (high / low) ** (i / 200)) for i in range(201)}
+    return sorted(steps | {1500, 9000, mtu})
+
+
+def _text(found: Bound, limit: Limit | None) -> str:
+    """The headers, and the sum in words."""
+    from netlimits import tables
+
+    lines = [tables.render(found.frame()).rstrip(), ""]
+    if found.inner_mtu != found.mtu:
+        lines.append(f"MTU inside the tunnels   {found.inner_mtu} bytes")
+    lines += [
+        f"Data per packet          {found.data_bytes} bytes",
+        f"Headers per packet       {found.header_bytes} bytes",
+        f"Data/(Data+Headers)      {100 * found.ratio:.2f} %",
+        f"Goodput at most          {_rate(found.goodput_bps)}",
+        f"Packets at most          {found.packets_per_s:,.0f} a second",
+    ]
+    if limit:
+        lines.append(f"Egress cap               {_rate(limit.cap_bps)}")
+        lines.append(f"What binds               the {limit.binds}: {_rate(limit.rate_bps)}")
+    return "\n".join(lines)
+
+
+def _rate(bps: float) -> str:
+    unit, name = (1e9, "Gbit/s") if bps >= 1e9 else (1e6, "Mbit/s")
+    return f"{bps / unit:.4g} {name}"
+
+
+def _json(found: Bound, limit: Limit | None, stack: list[str]) -> dict[str, object]:
+    return {
+        "link_bps": found.link_bps,
+        "mtu": found.mtu,
+        "inner_mtu": found.inner_mtu,
+        "stack": stack,
+        "data_bytes": found.data_bytes,
+        "header_bytes": found.header_bytes,
+        "ratio": found.ratio,
+        "goodput_bps": found.goodput_bps,
+        "packets_per_s": found.packets_per_s,
+        "headers": [
+            {"name": h.name, "bytes": h.bytes, "inside_mtu": h.inside_mtu} for h in found.headers
+        ],
+        **(
+            {"egress_cap_bps": limit.cap_bps, "binds": limit.binds, "rate_bps": limit.rate_bps}
+            if limit
+            else {}
+        ),
+    }
