@@ -9,10 +9,7 @@ pieces made once for each value of an axis when a configuration is asked for.
 from __future__ import annotations
 
 import bisect
-import csv
-import functools
 import hashlib
-import io
 import json
 import math
 import operator
@@ -28,7 +25,8 @@ from netlimits.expressions import Expression
 from netlimits.model import Experiment, Scalar, Values
 
 LIMIT = 10_000_000
-_UNKNOWN = 2
+_FAILED = 2
+_QUOTED = frozenset(',"\r\n')
 
 
 class Configuration(NamedTuple):
@@ -90,7 +88,7 @@ class Configurations:
             for name, text in experiment.derive.items()
         )
         self._sorted = _picker(self.columns)
-        self._check_derived()
+        self._computed: frozenset[str] = frozenset()
         self._alive, self.removed = self._expand()
         self._included = tuple(self._include())
 
@@ -124,18 +122,10 @@ class Configurations:
         config = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Configuration(config, values, ",".join(cells))
 
-    def _check_derived(self) -> None:
-        """Compute each derived value for all that it depends on, so that none fails later."""
-        for name, _, _ in self._derive:
-            for values in self._product(self._axes_of([name]), 0, {}):
-                self._compute(values, self._needed([name]))
-
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
-        """The numbers in the product that no `exclude` removes, and how many each removed.
-
-        A condition is computed once for each combination of the axes that it depends on.
-        """
-        conditions = [self._remembered(n) for n in range(len(self.experiment.exclude))]
+        """The numbers in the product that no `exclude` removes, and how many each removed."""
+        conditions = [self._condition(n) for n in range(len(self.experiment.exclude))]
+        self._check_derived()
         if not conditions:
             return array("I", range(self.product)), ()
         counts = [0] * len(conditions)
@@ -150,14 +140,35 @@ class Configurations:
         self._check_counts(counts, bool(alive))
         return alive, tuple(counts)
 
-    def _remembered(self, number: int) -> Callable[[int], int]:
-        """Whether an `exclude` removes an index of the product, as a function with a memory."""
+    def _check_derived(self) -> None:
+        """Compute each derived value for all that it depends on, so that none fails later."""
+        for name, _, _ in self._derive:
+            if name not in self._computed:
+                needed = self._needed([name])
+                for values in self._product(self._axes_of(needed), 0, {}):
+                    self._compute(values, needed)
+
+    def _condition(self, number: int) -> Callable[[int], int]:
+        """Whether an `exclude` removes an index of the product, as a function.
+
+        The condition is computed once for each combination of the axes that it depends on. Where
+        that fails, it is an error only if no `exclude` above removes the configuration.
+        """
         condition = expressions.compile(self.experiment.exclude[number])
         needed = self._needed(condition.names)
-        axes = self._axes_of(condition.names)
-        found = bytearray([_UNKNOWN]) * math.prod(len(axis.rows) for axis in axes)
+        axes = self._axes_of(needed)
+        self._computed |= needed
+
+        def outcome(values: dict[str, Any]) -> int:
+            self._compute(values, needed)
+            try:
+                return condition.holds(values)
+            except InputError:
+                return _FAILED
+
+        outcomes = bytearray(map(outcome, self._product(axes, 0, {})))
         places = []
-        inner = len(found)
+        inner = len(outcomes)
         for axis in axes:
             inner //= len(axis.rows)
             places.append((axis.stride, len(axis.rows), inner))
@@ -166,16 +177,22 @@ class Configurations:
             place = 0
             for stride, length, inner in places:
                 place += index // stride % length * inner
-            outcome = found[place]
-            if outcome == _UNKNOWN:
-                values: dict[str, Any] = {}
-                for axis in axes:
-                    values.update(axis.rows[index // axis.stride % len(axis.rows)].values)
-                self._compute(values, needed)
-                outcome = found[place] = self._holds(condition, number, values)
-            return outcome
+            if outcomes[place] == _FAILED:
+                self._fail(condition, number, index)
+            return outcomes[place]
 
         return removes
+
+    def _fail(self, condition: Expression, number: int, index: int) -> None:
+        """Raise what computing an `exclude` for an index of the product raises."""
+        values: dict[str, Any] = {}
+        for axis in self._axes:
+            values.update(axis.rows[index // axis.stride % len(axis.rows)].values)
+        self._compute(values, self._needed(condition.names))
+        try:
+            condition.holds(values)
+        except InputError as error:
+            raise self._where.error(str(error), "exclude", number) from None
 
     def _needed(self, names: Iterable[str]) -> frozenset[str]:
         """The names, and every name that derived values among them need."""
@@ -209,12 +226,6 @@ class Configurations:
                     values[name] = expression.value(values)
                 except InputError as error:
                     raise self._where.error(str(error), "derive", name) from None
-
-    def _holds(self, condition: Expression, number: int, values: Values) -> bool:
-        try:
-            return condition.holds(values)
-        except InputError as error:
-            raise self._where.error(str(error), "exclude", number) from None
 
     def _check_counts(self, counts: list[int], left: bool) -> None:
         for number, text in enumerate(self.experiment.exclude):
@@ -292,12 +303,10 @@ def _picker(columns: tuple[str, ...]) -> Callable[[list[str]], Iterable[str]]:
 
 
 def _cell(value: Scalar) -> str:
-    """A value as csv.writer writes it in a row of several."""
-    return repr(value) if type(value) is int else _quoted(str(value) if value is not None else "")
-
-
-@functools.lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(("", text))
-    return line.getvalue()[1:]
+    """A value as a CSV cell, quoted by RFC 4180: csv.writer quotes otherwise in each Python."""
+    if type(value) is int:
+        return repr(value)
+    text = "" if value is None else str(value)
+    if _QUOTED.isdisjoint(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'

@@ -255,7 +255,7 @@ class Reader:
             self.lookups(options, ("measure", name))
         if "tool" not in given:
             if "tool" in self.known:
-                raise self.where.error("tool chooses what measures: make it a factor", "derive")
+                raise self.where.error("chooses what measures: make it a factor", "derive", "tool")
             if len(tools) > 1:
                 raise self.where.error(
                     f"has {len(tools)} tools; choose by a factor: tool: [{', '.join(tools)}]",

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from netlimits import cli
+from netlimits.cli.plan import plan, schema
+from netlimits.errors import NetlimitsError
+
+STATELESS = Path(__file__).parents[2] / "experiments" / "stateless-offloads.yaml"
+
+
+def run(*arguments: str) -> Result:
+    done = CliRunner().invoke(plan, [str(STATELESS), *arguments])
+    if done.exception and not isinstance(done.exception, NetlimitsError | SystemExit):
+        raise done.exception
+    return done
+
+
+def test_what_a_plan_says():
+    text = run("--rows", "2").output
+    assert "6 configurations of 8 combinations" in text
+    assert '2 excluded by protocol == "udp" and offloads == "off" (line 25)' in text
+    assert "120 runs = 6 configurations × 20, order blocked" in text
+    assert "seed 2021\n" in text
+    assert "about 20 min 12 s, 10.1 s a run" in text
+    assert "run  block  config        protocol  send_size  offloads  mss   transport" in text
+    assert "1    1      062c4a3d818f  tcp       1024       off       1036  TCP off" in text
+    assert "… and 118 more" in text
+
+
+def test_a_drawn_seed_is_said_with_the_way_to_keep_it():
+    first = run("--set", "repeat.seed=", "--json")
+    seed = json.loads(first.output)["seed"]
+    assert json.loads(first.output)["seed_drawn"] is True
+    again = run("--set", f"repeat.seed={seed}", "--json")
+    assert json.loads(again.output)["first"] == json.loads(first.output)["first"]
+    assert "keeps it" in run("--set", "repeat.seed=").output
+
+
+def test_json_for_programs():
+    found = json.loads(run("--json", "--rows", "3").output)
+    assert found["configurations"] == 6
+    assert found["runs"] == 120
+    assert found["excluded"][0]["removed"] == 2
+    assert [one["run"] for one in found["first"]] == [1, 2, 3]
+    assert found["first"][0]["values"]["mss"] == 1036
+
+
+def test_commands_of_each_run_on_each_host():
+    text = run("--commands", "--rows", "1").output
+    assert "run 1, block 1, 062c4a3d818f: protocol=tcp send_size=1024" in text
+    assert "receiver  netserver " in text
+    assert "sender    netperf " in text
+    assert " -m 1024 " in text
+    assert "ethtool -K SENDER_INTERFACE" in text
+    found = json.loads(run("--commands", "--rows", "2", "--json").output)
+    assert {one["role"] for one in found["first"][1]["commands"]} == {"sender", "receiver"}
+
+
+def test_commands_with_the_names_of_a_hosts_file(tmp_path: Path):
+    hosts = tmp_path / "hosts.yaml"
+    hosts.write_text(
+        "sender: {ssh: vm1, interface: ens4}\n"
+        "receiver: {ssh: vm2, interface: ens5, address: 192.0.2.2}\n"
+    )
+    text = run("--commands", "--rows", "1", "--hosts", str(hosts)).output
+    assert "ethtool -K ens4" in text
+    assert "-H 192.0.2.2" in text
+
+
+def test_the_whole_plan_as_csv(tmp_path: Path):
+    path = tmp_path / "plan.csv"
+    done = run("--csv", str(path), "--rows", "0")
+    assert done.output.splitlines()[-1] == str(path)
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    assert len(rows) == 120
+    assert list(rows[0]) == [
+        "run", "block", "config", "protocol", "send_size", "offloads", "mss", "transport"
+    ]  # fmt: skip
+    assert run("--csv", "-").output == path.read_text()
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_csv_that_cannot_be_written_leaves_nothing(tmp_path: Path):
+    done = run("--csv", str(tmp_path / "none" / "plan.csv"))
+    assert isinstance(done.exception, NetlimitsError)
+    assert "cannot be written" in str(done.exception)
+    assert done.exception.exit_status == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_csv_that_breaks_off_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from netlimits import plan as plans
+
+    path = tmp_path / "plan.csv"
+    path.write_text("old")
+
+    def broken(self: plans.Plan, file: io.TextIOBase) -> int:
+        file.write("half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(plans.Plan, "write_csv", broken)
+    run("--csv", str(path))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_csv_may_be_a_pipe(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        run("--csv", str(pipe), "--set", "repeat.replicates=1")
+        assert os.read(reader, 65536).decode().startswith("run,block,config")
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["none.yaml"], "none.yaml: there is no such file"),
+        ([str(STATELESS), "--set", "repeat"], "--set repeat: write KEY=VALUE"),
+        ([str(STATELESS), "--set", "repeat.replicats=2"], "did you mean replicates?"),
+        ([str(STATELESS), "--set", 'exclude=["send_size > 9000"]'], "removes nothing"),
+        ([str(STATELESS), "--set", "derive.mss=send_size / 0"], "divides by zero"),
+        ([str(STATELESS), "--set", "derive.mss=send_size * 99"], "must be at most 65535"),
+        ([str(STATELESS), "--hosts", "none.yaml"], "there is no such file"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["plan", *arguments])
+    out, err = capsys.readouterr()
+    assert caught.value.code == 2
+    assert says in err
+    assert err.startswith("netlimits: ")
+    assert len(err.splitlines()) == 1
+    assert out == ""
+
+
+def test_what_a_file_says_cannot_drive_the_terminal(tmp_path: Path):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        'experiment: a\nquestion: "\\e[31mred"\nmeasure: {netperf: {}}\n'
+        'factors: {a: ["\\e[2J", b]}\nexclude: [\'a == "\\x1b"\', \'a == "b"\']\n'
+    )
+    done = CliRunner().invoke(plan, [str(path), "--set", "exclude=[]"])
+    assert done.exit_code == 0
+    assert "\x1b" not in done.output
+    assert "\\x1b[2J" in done.output
+
+
+def test_schema_is_printed_for_editors():
+    done = CliRunner().invoke(schema)
+    found = json.loads(done.output)
+    jsonschema.Draft202012Validator.check_schema(found)
+    assert found["properties"]["measure"]["properties"]["netperf"]
