@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -268,7 +269,7 @@ def test_a_command_costs_a_round_trip_and_not_a_login(lab):
     assert kept < single
 
 
-def test_a_connection_that_breaks_under_a_command_is_told(lab, ps, capfd):
+def test_a_connection_that_breaks_under_a_command_is_told(lab, ps):
     host = ssh_host(lab.machine())
     sshd = int(host.run(Command(("sh", "-c", "ps -o ppid= -p $(ps -o ppid= -p $PPID)"))).stdout)
     assert Path(f"/proc/{sshd}/comm").read_text().startswith("sshd")
@@ -285,7 +286,37 @@ def test_a_connection_that_breaks_under_a_command_is_told(lab, ps, capfd):
         host.run(Command(("true",)))
     host.close()
     assert ps.gone("sleep", "1.125")
-    assert capfd.readouterr().err == ""
+
+
+LOSER = """
+import os, signal, socket, sys
+from pathlib import Path
+from netlimits.hosts.ssh import ssh_host
+from netlimits.model import Command, Machine
+host = ssh_host(Machine("sender", ssh="far", ssh_config=Path(sys.argv[1])))
+sshd = host.run(Command(("sh", "-c", "ps -o ppid= -p $(ps -o ppid= -p $PPID)"))).stdout
+os.kill(int(sshd), signal.SIGKILL)
+host.login.transport.join(5)
+host.close()
+mute = sys.argv[1] + ".mute"
+listener = socket.create_server(("127.0.0.1", 0))
+way = f"HostName 127.0.0.1\\nPort {listener.getsockname()[1]}\\nConnectTimeout 1\\n"
+Path(mute).write_text(way)
+try:
+    ssh_host(Machine("sender", ssh="far", ssh_config=Path(mute)))
+except Exception as error:
+    print(error)
+listener.close()
+"""
+
+
+def test_a_lost_connection_prints_nothing_by_itself(lab):
+    # in a process of its own: pytest's log handlers would take what Python prints without any
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", LOSER, str(lab.config())]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.startswith("sender: 127.0.0.1 port ")
+    assert done.stdout.count("\n") == 1
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_all_hosts_connect_and_close_together(lab):

@@ -27,7 +27,18 @@ def test_marks_are_found_and_text_is_kept_wherever_the_stream_is_cut(one, two, c
     first = b"".join(one).replace(NONCE.encode(), b"")
     second = b"".join(two).replace(NONCE.encode(), b"")
     mark = NONCE.encode()
-    data = b"hello" + mark + b"begin\n" + first + mark + b"12\n" + second + mark + b"0\nlate"
+    data = (
+        b"hello"
+        + mark
+        + b"begin\n"
+        + first
+        + mark
+        + b"12\n"
+        + second
+        + mark
+        + b"0\n"
+        + b"late " * 20
+    )
     if data.count(mark) != 3 or not data.startswith(b"hello" + mark + b"begin\n"):
         return  # a's at the end of a piece joined the mark that follows
     marked = fed(data, cuts)
