@@ -1,0 +1,173 @@
+"""The files of a lab: keys, configurations, accounts, and the hosts file.
+
+Accounts are the machine's own, all without passwords, and `engineer`. sudo in a host knows only
+what the host's own sudoers says, which at first is root alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+from pathlib import Path
+
+from netlimits.errors import LabError
+from netlimits.lab.layout import DATA, ENGINEER, NAMESPACE_FILES, Lab
+from netlimits.lab.programs import output
+
+_ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
+
+_SSHD = """\
+ListenAddress {address}:22
+HostKey {folder}/host_key
+PidFile {folder}/sshd.pid
+AuthorizedKeysFile {folder}/authorized_keys
+AuthenticationMethods publickey
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+AllowUsers root {engineer}
+UsePAM no
+UseDNS no
+MaxStartups 200
+MaxSessions 100
+Subsystem sftp internal-sftp
+"""
+
+_SSH = """\
+Host {names}
+  HostName {address}
+  Port 22
+  User {user}
+  HostKeyAlias {alias}
+"""
+
+_SSH_ALL = """\
+Host *
+  IdentityFile {key}
+  IdentitiesOnly yes
+  IdentityAgent none
+  UserKnownHostsFile {folder}/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  BatchMode yes
+  ConnectTimeout 10
+"""
+
+
+def write(lab: Lab) -> None:
+    """Make the lab's folder, its record first, and everything in it but the hosts file."""
+    _folder(lab.folder)
+    record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
+    _whole(lab.record, json.dumps(record) + "\n")
+    _key(lab.key, f"netlimits lab {lab.name}")
+    known = []
+    engineer = _engineer_id()
+    for host in lab.hosts:
+        folder = lab.host_folder(host)
+        _folder(folder)
+        _key(folder / "host_key", lab.namespace(host))
+        kind, key, *_ = (folder / "host_key.pub").read_text().split()
+        known.append(f"{lab.management(host)} {kind} {key}\n")
+        _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
+        address = lab.management(host)
+        _text(
+            folder / "sshd_config", _SSHD.format(address=address, folder=folder, engineer=ENGINEER)
+        )
+        _home(folder / "home", engineer)
+        _accounts(lab, host, engineer)
+    _text(lab.folder / "known_hosts", "".join(known))
+    _text(lab.ssh_config, _ssh_config(lab))
+
+
+def write_hosts(lab: Lab) -> None:
+    """Write the hosts file: from then on the lab counts as up."""
+    lines = [f"ssh_config: {lab.ssh_config}\n"]
+    for host in lab.hosts:
+        lines.append(
+            f"{host}: {{ssh: {lab.login(host)}, interface: {DATA}, address: {lab.data(host)}}}\n"
+        )
+    _whole(lab.hosts_file, "".join(lines))
+
+
+def _ssh_config(lab: Lab) -> str:
+    blocks = [f"# netlimits lab {lab.name}: ssh -F {lab.ssh_config} {lab.login('sender')}\n"]
+    for host in lab.hosts:
+        for user in ("root", ENGINEER):
+            blocks.append(
+                _SSH.format(
+                    names=lab.login(host, user),
+                    address=lab.management(host),
+                    user=user,
+                    alias=lab.management(host),
+                )
+            )
+    return "".join([*blocks, _SSH_ALL.format(key=lab.key, folder=lab.folder)])
+
+
+def _accounts(lab: Lab, host: str, engineer: int) -> None:
+    """The host's passwd, group, shadow, sudoers and hosts, where `ip netns exec` finds them."""
+    folder = lab.namespace_files(host)
+    _folder(NAMESPACE_FILES)
+    _folder(folder)
+    users = [line for line in _lines("/etc/passwd") if not line.startswith(f"{ENGINEER}:")]
+    groups = [line for line in _lines("/etc/group") if not line.startswith(f"{ENGINEER}:")]
+    home = lab.host_folder(host) / "home"
+    users.append(f"{ENGINEER}:x:{engineer}:{engineer}::{home}:/bin/sh")
+    groups.append(f"{ENGINEER}:x:{engineer}:")
+    # `*` is no password's hash, and unlike `!` does not lock the account for key logins.
+    shadow = [f"{line.partition(':')[0]}:*:19000:0:99999:7:::" for line in users]
+    contents = {
+        "passwd": users,
+        "group": groups,
+        "shadow": shadow,
+        "sudoers": ["root ALL=(ALL:ALL) ALL"],
+        "hosts": ["127.0.0.1 localhost", f"127.0.1.1 {lab.namespace(host)}"]
+        + [f"{lab.data(other)} {other}" for other in lab.hosts],
+    }
+    modes = {"shadow": 0o640, "sudoers": 0o440}
+    for name, lines in contents.items():
+        if Path("/etc", name).is_file():  # only over a file that exists can one be mounted
+            _text(folder / name, "\n".join(lines) + "\n", modes.get(name, 0o644))
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines()
+
+
+def _engineer_id() -> int:
+    """A user id that nobody has here."""
+    taken = {user.pw_uid for user in pwd.getpwall()}
+    for number in _ENGINEER_IDS:
+        if number not in taken:
+            return number
+    raise LabError(f"no user id from {_ENGINEER_IDS[0]} to {_ENGINEER_IDS[-1]} is free")
+
+
+def _home(path: Path, owner: int) -> None:
+    _folder(path)
+    path.chmod(0o700)
+    os.chown(path, owner, owner)
+
+
+def _key(path: Path, comment: str) -> None:
+    output("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path))
+
+
+def _folder(path: Path) -> None:
+    """A folder that the hosts' logins may look into, whatever the umask."""
+    if not path.is_dir():
+        path.mkdir()
+        path.chmod(0o755)
+
+
+def _text(path: Path, text: str, mode: int = 0o644) -> None:
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def _whole(path: Path, text: str) -> None:
+    """Write a file that is there whole or not at all."""
+    part = path.with_name(f".{path.name}")
+    _text(part, text)
+    part.rename(path)

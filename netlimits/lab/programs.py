@@ -1,0 +1,70 @@
+"""The programs that a lab is built with, and running them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from netlimits.errors import LabError
+from netlimits.lab.layout import IN_A_LAB
+
+_PACKAGES = {
+    "ip": "iproute2",
+    "sshd": "openssh-server",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "unshare": "util-linux",
+    "mount": "mount",
+}
+"""Program -> the Debian package it comes in."""
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""A user's PATH may lack the sbin folders, also under sudo."""
+
+_DEADLINE = 20.0
+
+
+def need_root(doing: str) -> None:
+    """Raises LabError where the lab's commands cannot work."""
+    if os.geteuid() != 0:
+        raise LabError(f"{doing} needs root; run it again with sudo")
+    if IN_A_LAB.exists():
+        raise LabError(f"{doing} from within a lab's host is not possible; leave the host first")
+
+
+def program(name: str) -> str:
+    """The program's path. Raises LabError naming the package that has it."""
+    found = shutil.which(name, path=PATH)
+    if found is None:
+        raise LabError(
+            f"{name} is not installed; on Debian and Ubuntu: apt install {_PACKAGES[name]}"
+        )
+    return found
+
+
+def output(*argv: str, stdin: str = "", may_fail: bool = False) -> str:
+    """What a program prints. Raises LabError with its own words when it fails.
+
+    It inherits the lock, so that nobody acts on the lab before it has ended even when we are
+    killed meanwhile, and it is out of reach of a Ctrl-C, which is ours to handle.
+    """
+    command = [program(argv[0]), *argv[1:]]
+    try:
+        done = subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=_DEADLINE,
+            env={"PATH": PATH, "LC_ALL": "C"},
+            close_fds=False,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise LabError(f"`{' '.join(argv)}` did not end within {_DEADLINE:g} s") from None
+    if done.returncode and not may_fail:
+        said = " ".join((done.stderr.strip() or done.stdout.strip()).split())
+        raise LabError(f"`{' '.join(argv)}` exited {done.returncode}: {said[:300]}")
+    return done.stdout

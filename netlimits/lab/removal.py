@@ -1,0 +1,76 @@
+"""Clearing a lab away, whole or in ruins, by its name alone.
+
+Processes first, then this machine's ends of the links, the namespaces, their files in /etc, and
+the lab's folder last: a removal that is itself interrupted can be done again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+from netlimits.errors import LabError
+from netlimits.lab.layout import LABS, NAMESPACE_FILES, lab_of_interface, lab_of_namespace
+from netlimits.lab.network import interfaces, namespaces
+from netlimits.lab.programs import output
+
+_GRACE = 0.5
+_DEADLINE = 5.0
+
+
+def leftovers() -> set[str]:
+    """The names of the labs of which anything is there."""
+    found = {lab_of_namespace(space) for space in namespaces()}
+    if NAMESPACE_FILES.is_dir():
+        found |= {lab_of_namespace(folder.name) for folder in NAMESPACE_FILES.iterdir()}
+    with suppress(OSError):
+        found |= {folder.name for folder in LABS.iterdir()}
+    return {name for name in found if name}
+
+
+def remove(name: str) -> bool:
+    """Remove all that is of the lab; whether there was anything. Raises LabError if it stays."""
+    spaces = [space for space in namespaces() if lab_of_namespace(space) == name]
+    folders = [LABS / name]
+    if NAMESPACE_FILES.is_dir():
+        folders += [f for f in NAMESPACE_FILES.iterdir() if lab_of_namespace(f.name) == name]
+    folders = [folder for folder in folders if folder.exists()]
+    if not spaces and not folders:
+        return False  # and an interface called as a lab's would be is somebody else's
+    links = [link for link in interfaces() if lab_of_interface(link) == name]
+    _end_processes(spaces)
+    for link in sorted(links, reverse=True):  # ports before their bridge
+        output("ip", "link", "delete", link)
+    for space in spaces:
+        output("ip", "netns", "delete", space)
+    for folder in reversed(folders):
+        shutil.rmtree(folder)
+    with suppress(OSError):
+        NAMESPACE_FILES.rmdir()
+    return True
+
+
+def _end_processes(spaces: Iterable[str]) -> None:
+    """End whatever runs in the namespaces: first asked, then made to. Raises LabError."""
+    spaces = list(spaces)
+    deadline = time.monotonic() + _DEADLINE
+    asked = time.monotonic()
+    while pids := {pid for space in spaces for pid in _processes(space)}:
+        if os.getpid() in pids:
+            raise LabError("this command itself runs in a host of the lab; leave the host first")
+        if time.monotonic() > deadline:
+            raise LabError(f"processes {sorted(pids)} in {', '.join(spaces)} do not end")
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                late = time.monotonic() - asked >= _GRACE
+                os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
+        time.sleep(0.03)
+
+
+def _processes(space: str) -> list[int]:
+    """The processes in a namespace; none where it was only half made."""
+    return [int(pid) for pid in output("ip", "netns", "pids", space, may_fail=True).split()]

@@ -1,0 +1,81 @@
+"""An sshd for each host: started in its namespace, waited for, recognized again.
+
+`ip netns exec` gives a process a mount namespace of its own. In there /run becomes private: sshd
+wants /run/sshd, hosts keep their notes under /run, and the machine's own is not ours to write to.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from netlimits.errors import LabError
+from netlimits.lab.layout import IN_A_LAB, NAMESPACES, Lab
+from netlimits.lab.programs import output, program
+
+_DEADLINE = 10.0
+
+_START = f"""\
+set -e
+printf %s "$2" >/proc/sys/kernel/hostname
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir /run/sshd
+: >{IN_A_LAB}
+cd /
+set -- "$1" -f "$3/sshd_config" -E "$3/sshd.log"
+# From 9.8 on sshd shuts out addresses that fail to log in, which here is what tests do.
+if "$@" -t -o PerSourcePenalties=no 2>/dev/null; then set -- "$@" -o PerSourcePenalties=no; fi
+exec "$@"
+"""
+
+
+def start(lab: Lab) -> None:
+    """Start every host's sshd and wait until it lets us in. Raises LabError with its last words."""
+    daemon = program("sshd")
+    with ThreadPoolExecutor(lab.count) as pool:
+        list(pool.map(lambda host: _start(lab, host, daemon), lab.hosts))
+
+
+def alive(lab: Lab, host: str) -> bool:
+    """Whether the host's sshd runs: its process is there, and in the host's namespace."""
+    try:
+        pid = int((lab.host_folder(host) / "sshd.pid").read_text())
+        own = Path(f"/proc/{pid}/ns/net").stat()
+        return os.path.samestat(own, (NAMESPACES / lab.namespace(host)).stat())
+    except (OSError, ValueError):
+        return False
+
+
+def _start(lab: Lab, host: str, daemon: str) -> None:
+    space, folder = lab.namespace(host), str(lab.host_folder(host))
+    shell = ("unshare", "--uts", "sh", "-c", _START, "sh", daemon, space, folder)
+    output("ip", "netns", "exec", space, *shell)
+    deadline = time.monotonic() + _DEADLINE
+    while not (alive(lab, host) and _speaks(lab.management(host))):
+        if time.monotonic() > deadline:
+            raise LabError(f"{host}: sshd does not answer: {_last_words(lab, host)}")
+        time.sleep(0.01)
+    try:
+        output("ssh", "-F", str(lab.ssh_config), lab.login(host), "true")
+    except LabError as error:
+        raise LabError(f"{host}: {error}; {_last_words(lab, host)}") from None
+
+
+def _speaks(address: str) -> bool:
+    """Whether an SSH server is behind the address."""
+    try:
+        with socket.create_connection((address, 22), 1) as sock:
+            return sock.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def _last_words(lab: Lab, host: str) -> str:
+    try:
+        lines = (lab.host_folder(host) / "sshd.log").read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "it logged nothing"
