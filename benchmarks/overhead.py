@@ -61,8 +61,8 @@ done
 def loop(hosts_file: Path, runs: int) -> list[float]:
     """Seconds beyond netperf's own, for each run of the bash loop, run on the sender."""
     config, folder = hosts_file.parent / "ssh_config", hosts_file.parent
-    ends = json.loads((folder / "lab.json").read_text())
-    address = next(h["data_address"] for h in ends["hosts"] if h["name"] == "receiver")
+    made = lab.find(NAME)
+    address = made.data("receiver")
     argv = ["ip", "netns", "exec", f"nl-{NAME}-sender", "bash", "-c", LOOP, "loop"]
     server = subprocess.Popen(
         ["ip", "netns", "exec", f"nl-{NAME}-receiver", "netserver", "-D", "-L", f"{address},4"],

@@ -22,9 +22,10 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 from netlimits.errors import ArchiveError
 from netlimits.model import Completed, Machine, Record, Run
@@ -53,9 +54,14 @@ class Archive:
 
     @classmethod
     def create(
-        cls, path: Path, meta: Mapping[str, Any], text: str, hosts: Mapping[str, Any]
+        cls,
+        path: Path,
+        meta: Mapping[str, Any],
+        text: str,
+        hosts: Mapping[str, Any],
+        write_plan: Callable[[TextIO], object],
     ) -> Archive:
-        """A new folder with everything but the plan and runs; `campaign.json` is written last.
+        """A new folder with everything but runs; `campaign.json`, which makes it one, comes last.
 
         Raises ArchiveError when the folder exists and is not empty, or cannot be written.
         """
@@ -68,6 +74,8 @@ class Archive:
             write_whole(path / "experiment.yaml", text)
             for role, facts in hosts.items():
                 write_whole(path / "hosts" / f"{role}.json", _pretty(facts))
+            with whole(path / "plan.csv") as beside, beside.open("w", newline="") as plan:
+                write_plan(plan)
             (path / "journal.jsonl").touch()
             write_whole(path / "campaign.json", _pretty({"version": VERSION, **meta}))
         except OSError as error:
@@ -284,17 +292,23 @@ def raw_entry(completed: Completed, step: str) -> dict[str, Any]:
     }
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A path beside `path` to write to; moved over it, on disk, once all is well, else removed."""
+    beside = path.with_name(f".{os.getpid()}.{path.name}")
     try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
+        yield beside
+        with beside.open("rb") as file:
             os.fsync(file.fileno())
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    with whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
 
 
 def _pretty(value: Any) -> str:

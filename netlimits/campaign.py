@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits import __version__, archive, outcome, plan
 from netlimits import experiment as experiments
-from netlimits.archive import Archive, end_fields, write_whole
+from netlimits.archive import Archive, end_fields
 from netlimits.errors import ArchiveError, ToolFailure
 from netlimits.evidence import facts
 from netlimits.model import STATUSES, Experiment, Record, Run
@@ -115,9 +115,9 @@ def create(experiment: Experiment, found: Survey, path: Path) -> Campaign:
         },
         "shared_kernel": found.shared_kernel,
     }
-    made = Archive.create(path, meta, experiment.text, found.facts)
-    with (path / "plan.csv").open("w", encoding="utf-8", newline="") as file:
-        plan.write_csv(experiment, file)
+    made = Archive.create(
+        path, meta, experiment.text, found.facts, lambda file: plan.write_csv(experiment, file)
+    )
     return Campaign(made)
 
 
@@ -187,15 +187,3 @@ def _read_again(record: Record, experiment: Experiment, entries: list[dict[str, 
 
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path.absolute())
-
-
-__all__ = [
-    "Campaign",
-    "changed_hosts",
-    "check_plan",
-    "create",
-    "default_path",
-    "open",
-    "reparse",
-    "write_whole",
-]

@@ -7,13 +7,13 @@ the Parquet file says from how much of it, so that a stale one is never read.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from netlimits.archive import whole
 from netlimits.metrics import METRICS
 from netlimits.model import Experiment, Record
 
@@ -62,11 +62,11 @@ def write(campaign: Campaign) -> tuple[Path, Path]:
     size = _journal_bytes(campaign)
     made = _frame(campaign)
     csv, parquet = campaign.path / "results.csv", campaign.path / "results.parquet"
-    with _whole(csv) as beside:
+    with whole(csv) as beside:
         made.to_csv(beside, index=False)
     table = pa.Table.from_pandas(made, preserve_index=False)
     stamped = {**(table.schema.metadata or {}), _STAMP: str(size).encode()}
-    with _whole(parquet) as beside:
+    with whole(parquet) as beside:
         pq.write_table(table.replace_schema_metadata(stamped), beside)
     return csv, parquet
 
@@ -127,20 +127,3 @@ def _stamp(parquet: Path) -> int | None:
         return int((pq.read_schema(parquet).metadata or {})[_STAMP])
     except (OSError, KeyError, ValueError, pa.ArrowInvalid):
         return None
-
-
-class _whole:  # noqa: N801 - reads as a verb: `with _whole(path) as beside`
-    """A path beside `path` to write to, moved over it at the end of `with`, or removed."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._beside = path.with_name(f".{os.getpid()}.{path.name}")
-
-    def __enter__(self) -> Path:
-        return self._beside
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self._beside.replace(self._path)
-        else:
-            self._beside.unlink(missing_ok=True)

@@ -13,9 +13,13 @@ META = {"machines": {}, "netlimits": "0"}
 RUNS = {n: Run(n, 1, f"c{n}", {"size": n}) for n in (1, 2, 3)}
 
 
+def no_plan(file):
+    file.write("run\n")
+
+
 @pytest.fixture
 def archive(tmp_path):
-    made = Archive.create(tmp_path / "results", META, "experiment: x\n", {"sender": {}})
+    made = Archive.create(tmp_path / "results", META, "experiment: x\n", {"sender": {}}, no_plan)
     made.lock()
     yield made
     made.close()
@@ -103,7 +107,7 @@ def test_a_folder_that_is_no_campaign_or_of_another_version_is_refused(archive, 
     with pytest.raises(ArchiveError, match="holds no campaign"):
         Archive.open(tmp_path)
     with pytest.raises(ArchiveError, match="not empty"):
-        Archive.create(archive.path, META, "", {})
+        Archive.create(archive.path, META, "", {}, no_plan)
     path = archive.path / "campaign.json"
     path.write_text(json.dumps({**archive.meta, "version": 99}))
     with pytest.raises(ArchiveError, match="version 99"):

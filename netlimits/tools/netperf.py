@@ -93,11 +93,12 @@ class Netperf:
         "properties": {
             "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
             "seconds": {
-                "type": "number",
-                "exclusiveMinimum": 0,
+                "type": "integer",
+                "minimum": 1,
                 "maximum": 86400,
                 "default": 10,
-                "description": "Length of a run (netperf -l).",
+                "description": "Length of a run in whole seconds (netperf -l cuts fractions off, "
+                "and 0 means for ever).",
             },
             "protocol": {
                 "enum": ["tcp", "udp", "sctp", "dccp", "udplite"],
