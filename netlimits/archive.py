@@ -235,13 +235,17 @@ def records(archive: Archive, runs: Mapping[int, Run]) -> list[Record]:
 
 
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
-    """The `found` events that no `put_back` answers: what a killed process left changed."""
+    """The `found` events that no `put_back` answers: what a killed process left changed.
+
+    One for each place, in the order of the first; each part of a state as it was found first.
+    """
     open_: dict[tuple[str, ...], dict[str, Any]] = {}
     for event in archive.events():
         if event["event"] in ("found", "put_back"):
             place = (event["role"], event["interface"], event["setting"])
             if event["event"] == "found":
-                open_.setdefault(place, event)
+                first = open_.get(place, event)
+                open_[place] = first | {"state": {**event["state"], **first["state"]}}
             else:
                 open_.pop(place, None)
     return tuple(open_.values())

@@ -279,10 +279,10 @@ def commands(
     for use in settings:
         for role in use.roles:
             interface = machines[role].interface or "INTERFACE"
-            yield role, setting(use.name).read(interface)
+            yield role, setting(use.name).read(interface, use.options)
             for command in setting(use.name).change(interface, {}, use.options):
                 yield role, command
-                yield role, setting(use.name).read(interface)
+                yield role, setting(use.name).read(interface, use.options)
     local, remote = ends(experiment).values()
     destination = Ends(machines[remote].address or "ADDRESS", tool(name).port)
     yield remote, tool(name).server(destination)

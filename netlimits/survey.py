@@ -21,7 +21,6 @@ from netlimits.evidence import facts
 from netlimits.hosts.base import Host, must
 from netlimits.model import Command, Experiment, Machine
 from netlimits.settings import setting
-from netlimits.settings.applied import current
 from netlimits.tools import tool
 from netlimits.tools.base import Features
 
@@ -90,7 +89,9 @@ def _placed(host: Host, machine: Machine) -> Machine:
         )
     addresses = list(_addresses(links[interface]))
     if machine.address is None and not addresses:
-        raise HostError(f"{interface} has no address; add `address:` in the hosts file", host=machine.role)
+        raise HostError(
+            f"{interface} has no address; add `address:` in the hosts file", host=machine.role
+        )
     address = machine.address or str(min(addresses, key=lambda a: a.version))
     return replace(machine, interface=interface, address=address)
 
@@ -114,15 +115,13 @@ def _features(experiment: Experiment, hosts: Mapping[str, Host]) -> dict[str, Fe
             raise HostError(str(error), host=client.name) from None
         program = tool(name).server_program
         if server.run(Command(("sh", "-c", 'command -v "$1"', "sh", program))).status != 0:
-            raise HostError(
-                f"there is no {program}; install {name} there too", host=server.name
-            )
+            raise HostError(f"there is no {program}; install {name} there too", host=server.name)
     return features
 
 
 def _check(experiment: Experiment, found: Survey, hosts: Mapping[str, Host]) -> None:
     """Hold every distinct configuration against what the hosts have."""
-    states: dict[tuple[str, str], Any] = {}
+    states: dict[tuple[str, Command], Any] = {}
     sudo_checked: set[str] = set()
     for settings, (name, options) in _distinct(experiment):
         try:
@@ -135,12 +134,11 @@ def _check(experiment: Experiment, found: Survey, hosts: Mapping[str, Host]) -> 
         for use in settings:
             for role in use.roles:
                 interface = found.machines[role].interface or ""
-                if (role, use.name) not in states:
-                    states[role, use.name] = current(hosts[role], use.name, interface)
+                read = setting(use.name).read(interface, use.options)
                 try:
-                    commands = setting(use.name).change(
-                        interface, states[role, use.name], use.options
-                    )
+                    if (role, read) not in states:
+                        states[role, read] = setting(use.name).state(hosts[role].run(read))
+                    commands = setting(use.name).change(interface, states[role, read], use.options)
                 except SettingError as error:
                     raise SettingError(
                         f"{experiment.path}:{use.line}: {error.problem}",

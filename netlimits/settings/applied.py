@@ -9,13 +9,13 @@ campaign is put back by the same code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from netlimits.errors import HostError, RestoreError, SettingError
 from netlimits.hosts.base import Host
 from netlimits.settings import setting as setting_of
-from netlimits.settings.base import Setting, State
+from netlimits.settings.base import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,13 @@ class Applied:
         Nothing is written when it is there already. Raises SettingError when the host refuses.
         """
         setting, host = setting_of(name), self._host(role)
-        state = _read(host, setting, interface)
+        state = current(host, name, interface, wanted)
         commands = _named(role, lambda: setting.change(interface, state, wanted))
         if not commands:
             return state
-        found = Found(role, interface, name, state)
-        if found.place not in self._found:
-            self._on_found(found)
-            self._found[found.place] = found
+        self._remember(Found(role, interface, name, state))
         said = [host.run(command) for command in commands]
-        state = _read(host, setting, interface)
+        state = current(host, name, interface, wanted)
         if unmet := setting.unmet(state, wanted):
             printed = " ".join(" ".join((c.stderr or c.stdout).split()) for c in said)
             raise SettingError(
@@ -81,6 +78,15 @@ class Applied:
                 host=role,
             )
         return state
+
+    def _remember(self, found: Found) -> None:
+        """Make durable what was found and is not known yet; each part counts as first found."""
+        known = self._found.get(found.place)
+        if known:
+            found = replace(found, state={**found.state, **known.state})
+        if known is None or known.state.keys() != found.state.keys():
+            self._on_found(found)
+            self._found[found.place] = found
 
     def put_back(self) -> None:
         """Put back all that was changed, last change first, and verify it leaf by leaf.
@@ -118,12 +124,12 @@ class Applied:
         setting, host = setting_of(found.setting), self._host(found.role)
         commands: tuple[Any, ...] = ()
         for _ in range(2):  # a feature that another one blocked takes at the second attempt
-            state = _read(host, setting, found.interface)
+            state = current(host, found.setting, found.interface, found.state)
             if not (commands := setting.undo(found.interface, found.state, state)):
                 break
             for command in commands:
                 host.run(command)
-        state = _read(host, setting, found.interface)
+        state = current(host, found.setting, found.interface, found.state)
         differences = setting.differences(found.state, state)
         if not differences:
             return ""
@@ -133,13 +139,10 @@ class Applied:
         )
 
 
-def current(host: Host, name: str, interface: str) -> State:
-    """A setting's state as the host shows it now."""
-    return _read(host, setting_of(name), interface)
-
-
-def _read(host: Host, setting: Setting, interface: str) -> State:
-    return setting.state(host.run(setting.read(interface)))
+def current(host: Host, name: str, interface: str, about: Any) -> State:
+    """A setting's state as the host shows it now; `about` as in `Setting.read`."""
+    setting = setting_of(name)
+    return setting.state(host.run(setting.read(interface, about)))
 
 
 def _named(role: str, act: Callable[[], Any]) -> Any:

@@ -12,7 +12,11 @@ from typing import Any, Protocol
 from netlimits.model import Command, Completed
 
 State = Mapping[str, Any]
-"""A setting's state on one interface, as it goes into the journal."""
+"""A setting's state on one interface, as it goes into the journal.
+
+Its top-level keys are its parts. Most settings read all of their parts every time; one that reads
+only what it is asked about (sysctls) finds further parts later, which are added to what was found.
+"""
 
 
 class Setting(Protocol):
@@ -24,8 +28,12 @@ class Setting(Protocol):
     schema: Mapping[str, Any]
     """JSON Schema of the options under that key; `${…}` is allowed at every leaf."""
 
-    def read(self, interface: str) -> Command:
-        """The command that shows the state."""
+    def read(self, interface: str, about: Any) -> Command:
+        """The command that shows the state, as far as it concerns `about`.
+
+        `about` are the options wanted, or a state that was found and is to be put back. Only a
+        setting of more things than can be read (sysctls) looks at it.
+        """
 
     def state(self, completed: Completed) -> State:
         """The state in that command's output. Raises SettingError when it shows none."""

@@ -75,8 +75,8 @@ class Offload:
         },
     }
 
-    def read(self, interface: str) -> Command:
-        """`ethtool -k INTERFACE`."""
+    def read(self, interface: str, about: Any) -> Command:
+        """`ethtool -k INTERFACE`: every feature."""
         return Command(("ethtool", "-k", interface))
 
     def state(self, completed: Completed) -> State:
