@@ -15,7 +15,6 @@ Printed for both: the median time of a run beyond netperf's own wall time, and t
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import sys
@@ -51,7 +50,8 @@ for i in $(seq 1 "$runs"); do
   switch $state >/dev/null
   ssh -F "$config" "$destination" "ethtool -K data0 tso $state gso $state gro $state" >/dev/null
   started=$(date +%s.%N)
-  netperf -P 0 -H "$address" -t omni -l 1 -c -C -- -T tcp -d send -m 1024 -R 1 -k THROUGHPUT >/dev/null
+  netperf -P 0 -H "$address" -t omni -l 1 -c -C \
+    -- -T tcp -d send -m 1024 -R 1 -k THROUGHPUT >/dev/null
   ended=$(date +%s.%N)
   echo "$begin $started $ended $(date +%s.%N)"
 done
@@ -60,7 +60,7 @@ done
 
 def loop(hosts_file: Path, runs: int) -> list[float]:
     """Seconds beyond netperf's own, for each run of the bash loop, run on the sender."""
-    config, folder = hosts_file.parent / "ssh_config", hosts_file.parent
+    config = hosts_file.parent / "ssh_config"
     made = lab.find(NAME)
     address = made.data("receiver")
     argv = ["ip", "netns", "exec", f"nl-{NAME}-sender", "bash", "-c", LOOP, "loop"]
@@ -87,8 +87,7 @@ def campaign(hosts_file: Path, runs: int) -> list[float]:
         experiment, out = Path(folder) / "overhead.yaml", Path(folder) / "results"
         experiment.write_text(EXPERIMENT.format(replicates=runs // 2))
         subprocess.run(
-            [sys.executable, "-m", "netlimits", "run", str(experiment)]
-            + ["--hosts", str(hosts_file), "--out", str(out)],
+            [sys.executable, "-m", "netlimits", "run", experiment, "--hosts", hosts_file, "--out", out],
             check=True, capture_output=True,
         )  # fmt: skip
         archive = Archive.open(out)

@@ -17,12 +17,12 @@ from typing import Any
 __version__ = "0.1.0"
 
 _API = {
-    "open": "netlimits.campaign",
-    "summary": "netlimits.analysis.summary",
-    "charts": "netlimits.charts",
-    "analysis": "netlimits.analysis",
+    "open": ("netlimits.campaign", "open"),
+    "summary": ("netlimits.analysis.summary", "summary"),
+    "analysis": ("netlimits.analysis", None),
+    "charts": ("netlimits.charts", None),
 }
-"""Public name -> the module that holds it (or is it)."""
+"""Public name -> the module that holds it, and what it is called there (None: the module)."""
 
 __all__ = ["__version__", *_API]
 
@@ -30,14 +30,10 @@ __all__ = ["__version__", *_API]
 def __getattr__(name: str) -> Any:
     if name not in _API:
         raise AttributeError(f"module 'netlimits' has no attribute {name!r}")
-    module = importlib.import_module(_API[name])
-    value = (
-        module
-        if _API[name] == f"{__name__}.{name}" and name != "summary"
-        else getattr(module, name)
-    )
-    globals()[name] = value
-    return value
+    module, attribute = _API[name]
+    found = importlib.import_module(module)
+    globals()[name] = found if attribute is None else getattr(found, attribute)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -3,9 +3,9 @@
     NetlimitsError                exit 1   something went wrong; the message says what to do
     ├── InputError                exit 2   what the user wrote is wrong: nothing was touched
     │   ├── DocumentError         exit 2   a YAML file, with its line and key
-    │   ├── ArchiveError          exit 2   a results folder that is missing, foreign or of another version
-    │   └── DataError             exit 2   numbers that cannot answer the question asked of them
-    ├── HostError                 exit 2   a host that cannot be used; raised before a campaign starts
+    │   ├── ArchiveError          exit 2   a results folder: missing, foreign, of another version
+    │   └── DataError             exit 2   numbers that cannot answer the question
+    ├── HostError                 exit 2   a host that cannot be used, before a campaign starts
     │   ├── ConnectError          exit 2   unreachable, key refused, host key unknown
     │   ├── ConnectionLost        exit 1   the connection went away under a command
     │   └── CommandFailed         exit 2   a command that had to succeed did not; carries it

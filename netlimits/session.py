@@ -31,6 +31,10 @@ SERVER_UP = 5.0
 """Seconds that a server may take to listen."""
 
 
+Resolved = tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]
+"""The settings of a configuration, and the tool with its options."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a campaign stands: runs done (failed ones among them), planned, seconds left."""
@@ -95,7 +99,7 @@ class Campaign:
         self._entries: list[dict[str, Any]] = []
         self._reconnect = reconnect
         self._hosts = {role: Witness(host, self._entries) for role, host in hosts.items()}
-        self._configurations: dict[str, Any] = {}
+        self._configurations: dict[str, Resolved] = {}
         self._servers: dict[str, Server] = {}
         self._applied = applied(archive, self._host, found.facts)
 
@@ -236,7 +240,7 @@ class Campaign:
             server.stop()
         self._servers.clear()
 
-    def _resolved(self, run: Run) -> tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]:
+    def _resolved(self, run: Run) -> Resolved:
         """The settings and the measurement of a run, looked up once a configuration."""
         if run.config not in self._configurations:
             self._configurations[run.config] = experiments.resolved(self.experiment, run.values)

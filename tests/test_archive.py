@@ -52,7 +52,7 @@ def test_a_journal_cut_at_every_byte_opens_and_goes_on(archive, tmp_path):
         again.close()
         after = records(again, RUNS)
         assert after[-1].reason == "r"
-        assert [r for r in after[:-1]] == read_only
+        assert after[:-1] == read_only
         assert len({(r.run.number, r.attempt) for r in after}) == len(after)
         finished = [r.run.number for r in read_only if r.status == "ok"]
         assert len(finished) >= len(before), "a longer journal never knows less"

@@ -423,7 +423,7 @@ def test_results_that_may_not_be_written(on, hosts):
     (on.folder / "file").touch()
     before = on.features()
     ran = on("run", on.experiment(), *hosts, "--out", "file/out", status=2)
-    assert len([line for line in ran.stderr.splitlines()]) == 1
+    assert len(ran.stderr.splitlines()) == 1
     assert on.features() == before
 
 

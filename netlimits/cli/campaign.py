@@ -1,4 +1,4 @@
-"""`netlimits run | resume | status | restore | parse`: campaigns, from the first run to the last."""
+"""`netlimits run | resume | status | restore | parse`: campaigns, from first run to last."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def restore(results: Path | None, hosts_file: Path | None) -> None:
         campaign = campaigns.open(results)
         with _locked(campaign), connected(campaign.archive.machines) as hosts:
             done = from_journal(campaign.archive, hosts)
-    else:
+    elif hosts_file is not None:
         with connected(machines.machines(hosts_file)) as hosts:
             done = restore_from_notes(hosts)
     _say_put_back(done)

@@ -44,7 +44,10 @@ class Host(Protocol):
         """
 
     def serve(self, command: Command) -> Server:
-        """Start `command` in the background, tied to our connection; its deadline is not used."""
+        """Start `command` in the background, tied to our connection, as the login itself.
+
+        Its deadline is not used: it lives until it is stopped.
+        """
 
     def close(self) -> None:
         """End the connection and every server. Closing twice is harmless."""

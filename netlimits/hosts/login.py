@@ -1,8 +1,7 @@
 """A Host made of a Login: shells kept open for commands, tethers for servers.
 
 Commands take an idle shell, so that a second thread may look at a host while a measurement runs
-there; mostly there is just one. Commands that ask for root, where the login is not root, run in
-a shell of their own that `sudo -n` opened once.
+there; mostly there is just one.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from netlimits.errors import ConnectionLost
-from netlimits.hosts.shell import Shell, brief
+from netlimits.hosts.shell import Shell
 from netlimits.hosts.streams import Login
 from netlimits.hosts.tether import Tethered
 from netlimits.model import Command, Completed
@@ -24,28 +23,24 @@ class LoginHost:
         self.name = name
         self.login = login
         self._lock = threading.Lock()
-        self._idle: dict[bool, list[Shell]] = {False: [], True: []}
+        self._idle: list[Shell] = []
         self._all: list[Shell] = []
         self._servers: list[Tethered] = []
-        self._root = False
         try:
-            shell = self._shell(False, "")
+            self._idle.append(self._shell())
         except BaseException:
             login.close()
             raise
-        self._root = shell.uid == 0
-        self._idle[False].append(shell)
 
     def run(self, command: Command) -> Completed:
         """Run `command` to its end or its deadline; as `Host.run`."""
-        sudo = command.sudo and not self._root
-        shell = self._shell(sudo, brief(command.argv))
+        shell = self._shell()
         try:
             return shell.run(command)
         finally:
             with self._lock:
                 if shell.usable and shell in self._all:
-                    self._idle[sudo].append(shell)
+                    self._idle.append(shell)
                 elif shell in self._all:
                     self._all.remove(shell)
             if not shell.usable:
@@ -54,7 +49,7 @@ class LoginHost:
     def serve(self, command: Command) -> Tethered:
         """Start `command` in the background, tied to our connection; as `Host.serve`."""
         self._check()
-        server = Tethered(self.login, self.name, command, sudo=command.sudo and not self._root)
+        server = Tethered(self.login, self.name, command)
         with self._lock:
             self._servers = [s for s in self._servers if s.alive()] + [server]
         return server
@@ -64,7 +59,7 @@ class LoginHost:
         with self._lock:
             servers, self._servers = self._servers, []
             shells, self._all = self._all, []
-            self._idle = {False: [], True: []}
+            self._idle = []
         try:
             for server in servers:
                 server.stop()
@@ -77,12 +72,12 @@ class LoginHost:
         if lost := self.login.lost():
             raise ConnectionLost(lost, host=self.name)
 
-    def _shell(self, sudo: bool, why: str) -> Shell:
+    def _shell(self) -> Shell:
         self._check()
         with self._lock:
-            if self._idle[sudo]:
-                return self._idle[sudo].pop()
-        shell = Shell(self.login, self.name, sudo=sudo, why=why)
+            if self._idle:
+                return self._idle.pop()
+        shell = Shell(self.login, self.name)
         with self._lock:
             self._all.append(shell)
         return shell

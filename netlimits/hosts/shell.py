@@ -25,7 +25,8 @@ from netlimits.model import Command, Completed
 OPEN_DEADLINE = 20.0
 """Seconds that a login shell may take to become our `sh`."""
 
-SUDO = "sudo -n -- "
+SUDO = ("sudo", "-n", "--")
+"""Before the one command that needs root, so that sudoers can name exactly that command."""
 
 ROOTS_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 """Where ethtool, tc and netserver are, which only root's login looks for them in."""
@@ -80,8 +81,8 @@ def brief(argv: tuple[str, ...]) -> str:
     return line if len(line) <= 120 else line[:119] + "…"
 
 
-def script(command: Command, nonce: str) -> bytes:
-    """The compound line for one command. Raises InputError for one that cannot be run."""
+def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
+    """The compound line for one command, through sudo if asked. Raises InputError for one that cannot be run."""
     if not 0 < command.deadline < 1e9:
         raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
     feed = b"</dev/null "
@@ -93,7 +94,8 @@ def script(command: Command, nonce: str) -> bytes:
         source = b"base64 -d <<'%s' | " % nonce.encode()
         feed = b""
     run = b"timeout -k %g %.3f " % (KILL_GRACE, max(command.deadline, 0.001))
-    job = source + run + words(command.argv) + b" " + feed + b">&3 2>&4 3>&- 4>&- &\n" + text
+    argv = (*SUDO, *command.argv) if sudo else command.argv
+    job = source + run + words(argv) + b" " + feed + b">&3 2>&4 3>&- 4>&- &\n" + text
     return b"".join(
         (
             b"{\n",
@@ -110,25 +112,25 @@ def script(command: Command, nonce: str) -> bytes:
 class Shell:
     """A `sh` on a host. One command at a time; `usable` until something went wrong under it."""
 
-    def __init__(self, login: Login, name: str, *, sudo: bool = False, why: str = "") -> None:
-        """Open it; `sudo` for root, wanted for the command `why`. Raises HostError."""
+    def __init__(self, login: Login, name: str) -> None:
+        """Open it. Raises HostError."""
         self.name = name
         self.usable = False
         self._login = login
-        self._sudo = SUDO if sudo else ""
         nonce = secrets.token_hex(16)
-        self._stream = login.open(f"exec {self._sudo}sh")
+        self._stream = login.open("exec sh")
         try:
-            self.uid = greeting(self._stream, nonce, name, f"{self._sudo}sh", why)
+            self.uid = greeting(self._stream, nonce, name)
             self.usable = True
         finally:
             if not self.usable:
                 self._stream.close()
 
     def run(self, command: Command) -> Completed:
-        """Run a command; as `Host.run`."""
+        """Run a command; as `Host.run`. Raises HostError where sudo refuses it."""
         nonce = secrets.token_hex(16)
-        talk = Talk(self._stream, nonce, script(command, nonce))
+        sudo = command.sudo and self.uid != 0
+        talk = Talk(self._stream, nonce, script(command, nonce, sudo=sudo))
         self.usable = False
         try:
             talk.until(LAST, command.deadline + KILL_GRACE + STALL)
@@ -141,6 +143,8 @@ class Shell:
             self._interrupt(talk)
             raise
         self.usable = True
+        if sudo:
+            _refuse_refusal(command, talk.err.text, self.name)
         status = int(talk.out.marks[-1])
         seconds = time.monotonic() - talk.sent_at
         return Completed(
@@ -172,7 +176,7 @@ class Shell:
         """
         try:
             talk.until(2, 1.0)
-            killer = self._login.open(f"exec {self._sudo}kill -TERM {int(talk.out.marks[1])}")
+            killer = self._login.open(f"exec kill -TERM {int(talk.out.marks[1])}")
             try:
                 talk.until(LAST, KILL_GRACE + STALL)
             finally:
@@ -182,19 +186,25 @@ class Shell:
             pass
 
 
-def greeting(stream: Stream, nonce: str, name: str, program: str, why: str) -> int:
+def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
+    """Raise HostError when it was sudo that spoke, or there is no sudo to speak."""
+    said = " ".join(stderr.strip().split())
+    missing = said.startswith("timeout: failed to run command") and "sudo" in said
+    if said.startswith("sudo: ") or "is not in the sudoers file" in said or missing:
+        raise HostError(
+            f"sudo -n is refused for `{brief(command.argv)}`: {said[:200]}; "
+            "allow it in sudoers (NOPASSWD) or log in as root",
+            host=name,
+        )
+
+
+def greeting(stream: Stream, nonce: str, name: str) -> int:
     """Make the `sh` at the other end ours; return its uid. Raises HostError with what it said."""
     talk = Talk(stream, nonce, preamble(nonce).encode())
     try:
         talk.until(1, OPEN_DEADLINE)
     except (Ended, Overdue) as error:
         said = (talk.err.preamble or talk.out.preamble or "it printed nothing")[:200]
-        if program.startswith(SUDO):
-            raise HostError(
-                f"sudo -n is refused for `{why}`: {said}; "
-                "allow it in sudoers (NOPASSWD) or log in as root",
-                host=name,
-            ) from None
         what = "ended at once" if isinstance(error, Ended) else "did not answer"
         raise HostError(f"the login shell cannot run sh: it {what}: {said}", host=name) from None
     uid, _, missing = talk.out.marks[0].partition(" ")

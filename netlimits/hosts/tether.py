@@ -14,7 +14,7 @@ import time
 
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.shell import OPEN_DEADLINE, SUDO, brief, greeting, mark, words
+from netlimits.hosts.shell import OPEN_DEADLINE, brief, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Ended, Login, Overdue, Talk
 from netlimits.model import Command, Completed
 
@@ -40,7 +40,7 @@ def script(command: Command, nonce: str) -> bytes:
 class Tethered:
     """A running server; as `hosts.base.Server`."""
 
-    def __init__(self, login: Login, name: str, command: Command, *, sudo: bool = False) -> None:
+    def __init__(self, login: Login, name: str, command: Command) -> None:
         """Start it. Raises HostError when the host does not let us, InputError for bad words."""
         self._name = name
         self._command = command
@@ -49,10 +49,9 @@ class Tethered:
         self._started = time.monotonic()
         nonce = secrets.token_hex(16)
         asked = script(command, nonce)
-        prefix = SUDO if sudo else ""
-        self._stream = login.open(f"exec {prefix}sh")
+        self._stream = login.open("exec sh")
         try:
-            greeting(self._stream, nonce, name, f"{prefix}sh", brief(command.argv))
+            greeting(self._stream, nonce, name)
             self._talk = Talk(self._stream, nonce, asked)
             self._talk.until(2, OPEN_DEADLINE)
         except BaseException as error:

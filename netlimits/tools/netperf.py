@@ -187,7 +187,7 @@ class Netperf:
         return (
             Command(("netperf", "-V")),
             Command(("netperf", "-t", "omni", "--", "-k", "?")),
-            Command(tuple("netperf -b 1 -w 1 -D 1 -t omni -- -q 1 -f -k ?".split())),
+            Command(("netperf", *_EVERY_FEATURE, "-k", "?")),
         )
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
@@ -295,6 +295,9 @@ class Netperf:
             guards += ["THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL"]
         return tuple(dict.fromkeys([*selected, *guards]))
 
+
+_EVERY_FEATURE = ("-b", "1", "-w", "1", "-D", "1", "-t", "omni", "--", "-q", "1", "-f")
+"""Options that a build without the feature complains about; no server is asked."""
 
 _GLOBAL = {
     "interim_seconds": "-D",

@@ -212,7 +212,7 @@ def not_root(tmp_path, monkeypatch):
     return make
 
 
-def test_sudo_opens_one_root_shell_for_the_commands_that_need_it(not_root):
+def test_sudo_is_asked_for_each_command_that_needs_it_and_for_no_other(not_root):
     log = not_root("export BY_SUDO=yes")
     by_sudo = ("sh", "-c", "echo $BY_SUDO")
     host = local_host()
@@ -222,7 +222,7 @@ def test_sudo_opens_one_root_shell_for_the_commands_that_need_it(not_root):
         assert host.run(Command(by_sudo, sudo=True)).stdout == "yes\n"
         assert host.run(Command(by_sudo, sudo=True)).stdout == "yes\n"
         assert host.run(Command(by_sudo)).stdout == "\n"
-        assert log.read_text() == "-n -- sh\n"
+        assert log.read_text() == "-n -- sh -c echo $BY_SUDO\n" * 2
     finally:
         host.close()
 
