@@ -86,10 +86,10 @@ def campaign(hosts_file: Path, runs: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         experiment, out = Path(folder) / "overhead.yaml", Path(folder) / "results"
         experiment.write_text(EXPERIMENT.format(replicates=runs // 2))
+        command = [sys.executable, "-m", "netlimits", "run", experiment]
         subprocess.run(
-            [sys.executable, "-m", "netlimits", "run", experiment, "--hosts", hosts_file, "--out", out],
-            check=True, capture_output=True,
-        )  # fmt: skip
+            [*command, "--hosts", hosts_file, "--out", out], check=True, capture_output=True
+        )
         archive = Archive.open(out)
         starts = [e["at"] for e in archive.events() if e["event"] == "start"]
         ends = [e["at"] for e in archive.events() if e["event"] == "end"]

@@ -10,7 +10,7 @@
     │   ├── ConnectionLost        exit 1   the connection went away under a command
     │   └── CommandFailed         exit 2   a command that had to succeed did not; carries it
     ├── SettingError              exit 2   a setting that the host refuses or does not have
-    ├── ToolFailure               exit 1   a measurement that is none; becomes a failed run with its reason
+    ├── ToolFailure               exit 1   a measurement that is none: a failed run with its reason
     ├── LabError                  exit 1   the lab cannot be built, found or removed
     └── RestoreError              exit 3   a host could not be put back; says what is left and how
 

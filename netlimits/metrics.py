@@ -36,7 +36,7 @@ class Metric:
 
     @property
     def direction(self) -> str:
-        """"Higher is better", "Lower is better", or nothing."""
+        """ "Higher is better", "Lower is better", or nothing."""
         return f"{self.better.capitalize()} is better" if self.better else ""
 
 

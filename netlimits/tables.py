@@ -95,7 +95,7 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         of = metric(str(column))
         means = part[part["statistic"] == "mean"]
         heads = [key for key, _ in frames.groups(means, columns)]
-        labels = [_column_label(key, columns) for key in heads]
+        labels = [" ".join(frames.said(key, columns)) or "all" for key in heads]
         body = []
         shown = places(means["value"])
         if intervals:
@@ -120,17 +120,6 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
 
 def _row_label(row: Any, statistic: str) -> str:
     return f"{'improvement, ' if statistic == 'improvement' else ''}{frames.text(row)}"
-
-
-def _column_label(key: Sequence[Any], columns: Sequence[str]) -> str:
-    """The column's values; numbers and booleans say what they are of."""
-    parts = []
-    for value, name in zip(key, columns, strict=True):
-        if frames.is_missing(value):
-            continue
-        bare = isinstance(value, str)
-        parts.append(frames.text(value) if bare else f"{frames.name(name)} {frames.text(value)}")
-    return " ".join(parts) or "all"
 
 
 def _row(

@@ -86,10 +86,15 @@ class Lab:
         return found
 
     def notes(self) -> list[str]:
+        """The notes on each host, seen over a login: a host's /run is its own."""
+        ssh = ["ssh", "-F", str(self.made.ssh_config)]
         return [
-            self.inside(host, "sh", "-c", "ls /run/netlimits 2>/dev/null || true")
+            subprocess.run(
+                [*ssh, self.made.login(host), "ls -A /run/netlimits 2>/dev/null || true"],
+                capture_output=True, text=True, check=True,
+            ).stdout
             for host in self.made.hosts
-        ]
+        ]  # fmt: skip
 
 
 @pytest.fixture

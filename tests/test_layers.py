@@ -18,7 +18,7 @@ LAYERS = (
     ("machines", "settings", "tools", "evidence", "templates", "overrides", "hosts", "lab"),
     ("schema", "violations", "reading"),
     ("experiment",),
-    ("plan", "archive", "published"),
+    ("configurations", "plan", "archive", "published"),
     ("outcome", "notes", "survey", "stop", "restore"),
     ("session", "campaign", "results"),
     ("analysis",),

@@ -189,6 +189,21 @@ def label(values: Iterable[Any], separator: str = " ") -> str:
     return separator.join(text(value) for value in values if not is_missing(value)) or "all"
 
 
+def said(values: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """Each value in words: "1024 bytes", "TSO on", "UDP"; what has no value is left out."""
+    words = []
+    for value, of in zip(values, names, strict=True):
+        if is_missing(value):
+            continue
+        written = text(value)
+        if of in FACTOR_UNITS:
+            written = f"{written} {FACTOR_UNITS[of]}"
+        elif of and (not isinstance(value, str) or written in ("on", "off")):
+            written = f"{name(of)} {written}"
+        words.append(written)
+    return words
+
+
 def text(value: Any) -> str:
     """One value as written in an experiment: 1024 rather than 1024.0, true rather than True."""
     if isinstance(value, bool | np.bool_):

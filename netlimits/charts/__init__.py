@@ -9,14 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from netlimits.charts.acks import acks
+from netlimits.charts.aggregate import aggregate
+from netlimits.charts.cost import cost
 from netlimits.charts.goodput import goodput
+from netlimits.charts.pacing import pacing
+from netlimits.charts.packet_rate import packet_rate
 from netlimits.charts.percentiles import percentiles
+from netlimits.charts.spread import spread
 from netlimits.charts.style import Chart, save
 
-CHARTS: tuple[tuple[str, Callable[..., Chart]], ...] = (("percentiles", percentiles),)
+CHARTS: tuple[tuple[str, Callable[..., Chart]], ...] = (
+    ("percentiles", percentiles),
+    ("spread", spread),
+    ("cost", cost),
+    ("packet_rate", packet_rate),
+    ("pacing", pacing),
+    ("acks", acks),
+)
 """Name in `report:` and on the command line -> function, in the order the help shows.
 
-Charts of something other than runs are not among them: `goodput` (bounds), `bursts` (a trace).
+Charts of something other than runs are not among them: `aggregate` (interim results), `goodput`
+(bounds), and `bursts` (a trace).
 """
 
-__all__ = ["CHARTS", "Chart", "goodput", "percentiles", "save"]
+__all__ = [
+    "CHARTS",
+    "Chart",
+    "acks",
+    "aggregate",
+    "cost",
+    "goodput",
+    "pacing",
+    "packet_rate",
+    "percentiles",
+    "save",
+    "spread",
+]

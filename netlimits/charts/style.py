@@ -24,6 +24,7 @@ from matplotlib.ticker import FuncFormatter
 
 from netlimits.analysis import frames
 from netlimits.errors import DataError, InputError
+from netlimits.metrics import Metric
 
 BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     "#000000",
@@ -120,11 +121,13 @@ def style() -> Iterator[None]:
         yield
 
 
-def blank(width: float = 6.8, height: float = 4.0, rows: int = 1) -> tuple[Chart, list[Axes]]:
-    """An empty chart of `rows` panels over one another, inches; call it within `style()`."""
+def blank(
+    width: float = 6.8, height: float = 4.0, rows: int = 1, columns: int = 1
+) -> tuple[Chart, list[Axes]]:
+    """An empty chart, inches; panels over one another share x. Call it within `style()`."""
     figure = Chart(figsize=(width, height), layout="constrained")
-    panels = figure.subplots(rows, 1, squeeze=False, sharex=rows > 1)
-    return figure, list(panels[:, 0])
+    panels = figure.subplots(rows, columns, squeeze=False, sharex="col" if rows > 1 else False)
+    return figure, list(panels.flat)
 
 
 def thousands(axes: Axes, which: str = "y") -> None:
@@ -134,6 +137,11 @@ def thousands(axes: Axes, which: str = "y") -> None:
         if max(axis.get_view_interval()) < 1000:
             continue
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def two_lines(metric: Metric) -> str:
+    """The axis label over two lines: a longer one than its panel would squeeze the panel."""
+    return f"{metric.title}\n({metric.unit})" if metric.unit else metric.title
 
 
 def heading(axes: Axes, title: str, subtitle: str = "") -> None:
@@ -175,15 +183,10 @@ def looks(
     choose the colour (KNOWN first) and numbers the line and marker, so that "UDP, 1024" and
     "UDP, 8192" share a colour. Where there are only numbers, or only text, it chooses all.
     """
-    said = {key: _said(key, factors) for key in keys}
-    names = {
-        key: frames.label(v for v, n in zip(said[key], key, strict=True) if not _number(n))
-        for key in keys
-    }
-    sizes = {
-        key: frames.label(v for v, n in zip(said[key], key, strict=True) if _number(n))
-        for key in keys
-    }
+    of = list(factors) or [""] * (len(keys[0]) if keys else 0)
+    labels = {key: ", ".join(frames.said(key, of)) or "all runs" for key in keys}
+    names = {key: frames.label(v for v in key if not _number(v)) for key in keys}
+    sizes = {key: frames.label(v for v in key if _number(v)) for key in keys}
     if len(set(names.values())) == 1 < len(set(sizes.values())):
         names = dict(sizes)
     elif len(set(sizes.values())) == 1:
@@ -194,7 +197,7 @@ def looks(
     for key in keys:
         place = order.index(sizes[key])
         found[key] = Look(
-            frames.label(said[key], ", "),
+            labels[key],
             colours[names[key]],
             LINES[place % len(LINES)],
             MARKERS[place % len(MARKERS)],
@@ -208,15 +211,6 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
     free = [c for c in PALETTE if c not in known.values()] or list(PALETTE)
     others = [name for name in sorted(names, key=frames.rank) if name not in known]
     return known | {name: free[i % len(free)] for i, name in enumerate(others)}
-
-
-def _said(key: Sequence[Any], factors: Sequence[str]) -> tuple[str | None, ...]:
-    """The values as text, with the unit of their factor."""
-    units = [frames.FACTOR_UNITS.get(name, "") for name in factors] or [""] * len(key)
-    return tuple(
-        None if frames.is_missing(value) else f"{frames.text(value)} {unit}".strip()
-        for value, unit in zip(key, units, strict=True)
-    )
 
 
 def _number(value: Any) -> bool:

@@ -82,7 +82,10 @@ def brief(argv: tuple[str, ...]) -> str:
 
 
 def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
-    """The compound line for one command, through sudo if asked. Raises InputError for one that cannot be run."""
+    """The compound line for one command, through sudo if asked.
+
+    Raises InputError for one that cannot be run.
+    """
     if not 0 < command.deadline < 1e9:
         raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
     feed = b"</dev/null "

@@ -98,7 +98,7 @@ def test_a_table_of_the_reader_s_own_needs_the_options(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["nowhere"], "nowhere: there is no such folder or file"),
-        (["runs.csv", "--chart", "pie"], "no chart is called 'pie'; there are percentiles"),
+        (["runs.csv", "--chart", "pie"], "no chart is called 'pie'; there are percentiles, spread"),
     ],
 )
 def test_wrong_input_is_one_line(

@@ -34,7 +34,9 @@ def test_every_feature_line_of_a_capture_is_read(veth):
     assert veth["groups"]["tcp-segmentation-offload"][0] == "tx-tcp-segmentation"
 
 
-@pytest.mark.parametrize(("short", "long"), [("tso", "tcp-segmentation-offload"), ("sg", "scatter-gather")])
+@pytest.mark.parametrize(
+    ("short", "long"), [("tso", "tcp-segmentation-offload"), ("sg", "scatter-gather")]
+)
 def test_short_and_long_names_mean_the_same(veth, short, long):
     by_short = offload.change("data0", veth, {short: "off"})
     by_long = offload.change("data0", veth, {long: "off"})
@@ -96,7 +98,10 @@ def test_undo_requests_the_leaves_that_were_requested(veth, tx_off):
 def test_undo_never_touches_a_fixed_leaf(veth):
     upside_down = {
         "groups": veth["groups"],
-        "features": {n: "off" if t == "on" else "on" if t == "off" else t for n, t in veth["features"].items()},
+        "features": {
+            n: "off" if t == "on" else "on" if t == "off" else t
+            for n, t in veth["features"].items()
+        },
     }
     (command,) = offload.undo("data0", veth, upside_down)
     pairs = dict(zip(command.argv[3::2], command.argv[4::2], strict=True))
@@ -113,11 +118,20 @@ def test_a_state_has_no_differences_from_itself_and_all_from_another(veth, tx_of
 
 
 def test_output_without_features_is_an_error_that_says_what_ethtool_said():
-    said = Completed("sender", Command(("ethtool", "-k", "nodev")), 92, "", "netlink error: No such device\n", 0.0)
+    said = Completed(
+        "sender",
+        Command(("ethtool", "-k", "nodev")),
+        92,
+        "",
+        "netlink error: No such device\n",
+        0.0,
+    )
     with pytest.raises(SettingError, match="No such device"):
         offload.state(said)
 
 
 def test_an_interface_nobody_looked_at_gets_everything_set():
-    (command,) = offload.change("data0", {}, {"tso": "off", "lro": {"want": "off", "if_fixed": "accept"}})
+    (command,) = offload.change(
+        "data0", {}, {"tso": "off", "lro": {"want": "off", "if_fixed": "accept"}}
+    )
     assert command.argv[3:] == ("tso", "off", "lro", "off")

@@ -22,7 +22,9 @@ def text(name: str) -> str:
 
 
 def done(stdout="", status=0, stderr="", **more) -> Completed:
-    return Completed("sender", Command(("netperf",), deadline=16), status, stdout, stderr, 1.0, **more)
+    return Completed(
+        "sender", Command(("netperf",), deadline=16), status, stdout, stderr, 1.0, **more
+    )
 
 
 def features() -> Features:
@@ -65,7 +67,15 @@ def test_the_command_is_the_published_scripts_with_k_for_o():
     argv = netperf.client({**TCP, "select": ["throughput"]}, Features("2.7.0"), ENDS).argv
     line = " ".join(argv)
     assert line.startswith("netperf -P 0 -H 198.19.0.2,4 -p 12865 -t omni -l 1 -c -C --")
-    for words in ("-T tcp", "-d send", "-m 1024", "-M 128K,128K", "-R 1", "-G 1036", "-k THROUGHPUT,"):
+    for words in (
+        "-T tcp",
+        "-d send",
+        "-m 1024",
+        "-M 128K,128K",
+        "-R 1",
+        "-G 1036",
+        "-k THROUGHPUT,",
+    ):
         assert words in line
     assert " -f" not in line
     assert netperf.client(TCP, Features("2.7.0"), ENDS).deadline > 1
@@ -101,9 +111,13 @@ def test_request_response_is_in_transactions():
 
 
 def test_interim_results_are_kept_in_order():
-    printed = text("netperf270-interim-k.txt") + "".join(
-        f"{k}=1\n" for k in ("LOCAL_SEND_THROUGHPUT", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS")
-    ) + "THROUGHPUT_UNITS=10^6bits/s\nSD_UNITS=usec/KB\nPROTOCOL=TCP\n"
+    printed = (
+        text("netperf270-interim-k.txt")
+        + "".join(
+            f"{k}=1\n" for k in ("LOCAL_SEND_THROUGHPUT", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS")
+        )
+        + "THROUGHPUT_UNITS=10^6bits/s\nSD_UNITS=usec/KB\nPROTOCOL=TCP\n"
+    )
     options = {"seconds": 3, "select": ["throughput"], "interim_seconds": 0.5}
     rows = netperf.read(done(printed), options).interim
     assert len(rows) == 5
@@ -165,8 +179,19 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
 @pytest.mark.parametrize(
     ("extra", "option"),
     [
-        ({"LOCAL_CPU_BIND": "1", "REMOTE_CPU_BIND": "1", "LOCAL_CPU_COUNT": "2", "REMOTE_CPU_COUNT": "2"}, {"cpu_bind": 1}),
-        ({"LOCAL_CONG_CONTROL": "reno", "REMOTE_CONG_CONTROL": "reno"}, {"congestion_control": "reno"}),
+        (
+            {
+                "LOCAL_CPU_BIND": "1",
+                "REMOTE_CPU_BIND": "1",
+                "LOCAL_CPU_COUNT": "2",
+                "REMOTE_CPU_COUNT": "2",
+            },
+            {"cpu_bind": 1},
+        ),
+        (
+            {"LOCAL_CONG_CONTROL": "reno", "REMOTE_CONG_CONTROL": "reno"},
+            {"congestion_control": "reno"},
+        ),
         ({"THROUGHPUT_CONFID": "2.5", "CONFIDENCE_INTERVAL": "5.000000"}, {"confidence": "99,5"}),
     ],
 )
