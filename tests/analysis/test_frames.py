@@ -1,8 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st, settings
 
 from netlimits.analysis import frames
 from netlimits.errors import DataError, InputError
@@ -69,6 +69,7 @@ def test_values_stand_in_the_order_of_the_reports() -> None:
     assert sorted([8192, 1024.0, np.int64(1), True], key=frames.rank) == [1, True, 1024, 8192]
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none())))
 def test_any_values_can_be_sorted(values: list[object]) -> None:
     assert len(sorted(values, key=frames.rank)) == len(values)

@@ -1,6 +1,6 @@
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st, settings
 
 from netlimits.analysis import goodput
 from netlimits.analysis.headers import LAYERS
@@ -80,6 +80,7 @@ def test_tunnels_leave_the_mtu_that_their_users_know(
     assert goodput.bound(1500, stack=stack, **options).inner_mtu == inner_mtu  # type: ignore[arg-type]
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.integers(576, 9216),
     st.lists(st.sampled_from(NAMES), max_size=4),
@@ -98,6 +99,7 @@ def test_what_counts_inside_the_mtu_never_exceeds_it_and_no_byte_more_would_fit(
         goodput.bound(mtu, **options, data=at.data_bytes + 1)  # type: ignore[arg-type]
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(600, 9000), st.lists(st.sampled_from(NAMES), max_size=3))
 def test_headers_around_a_guest_never_change_its_data_only_the_wire(
     mtu: int, stack: list[str]

@@ -1,8 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st, settings
 
 from netlimits import published
 from netlimits.analysis.percentiles import percentiles
@@ -19,6 +19,7 @@ def test_each_run_is_a_point_between_the_least_at_0_and_the_greatest_at_100() ->
     assert first["remote_sd_us_per_kib"].tolist() == sorted(first["remote_sd_us_per_kib"])
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0.1, 1e5), min_size=1, max_size=60), st.floats(0, 100))
 def test_the_curve_read_at_p_is_the_quantile(values: list[float], p: float) -> None:
     frame = pd.DataFrame({"throughput_mbps": values})

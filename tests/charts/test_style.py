@@ -4,8 +4,8 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st, settings
 from matplotlib.figure import Figure
 
 from netlimits import charts, published
@@ -59,6 +59,7 @@ def test_series_differ_in_line_and_marker_where_colour_alone_would_tell_them_apa
     assert len({look.color for look in sizes.values()}) == 2
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_labels_keep_their_distance_their_order_and_stay_inside(wanted: list[float]) -> None:
     places = style.apart(wanted, 0.05)

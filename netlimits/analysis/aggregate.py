@@ -1,0 +1,157 @@
+"""Parallel streams as one: their interim results added up where all of them ran.
+
+An interim result is a rate over [ending − interval, ending]. The streams' intervals do not
+coincide, so each is spread evenly over its own time and weighted by overlap: a stream's data up
+to time t is its cumulated data, straight between its interim results. Only the window common to
+all streams counts; before and after it a sum would lack a stream. (Adding the final throughputs
+instead overstates: streams that run alone at the ends had the link to themselves.)
+
+The sum is exact, not sampled: it changes only where some stream's interval ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from netlimits.analysis import frames
+from netlimits.errors import DataError
+
+GAP = 0.1
+"""An interim result may begin this share of its interval before or after the last one's end."""
+
+_Curve = tuple[np.ndarray, np.ndarray]
+"""A stream's times, s, and its data up to each, Mbit."""
+
+
+def aggregate(
+    intervals: pd.DataFrame,
+    of: str = "throughput",
+    stream: str | Sequence[str] = "stream",
+    offsets: Mapping[Hashable, float] | None = None,
+    step: float | None = None,
+) -> pd.DataFrame:
+    """The streams' sum over their common window.
+
+    `intervals` has a row an interim result: `ending_s` (epoch), `interval_s`, the rate, and the
+    columns that tell streams apart. `offsets` are seconds to subtract from a stream's clock, by
+    its value (by tuple where `stream` is several columns). `step` averages over steps of so many
+    seconds, the last one shorter; without it there is a row wherever the sum changes.
+
+    Returns `start_s`, `end_s` (seconds of the window, from 0), the rate and `streams`. `attrs`
+    hold `begin_s` (epoch), `start_skew_s` and `end_skew_s` (how far the streams' starts and ends
+    lie apart), and `left_out` (the share of all data outside the window). Raises DataError for
+    streams that never ran together, and for interim results that leave a gap or overlap.
+    """
+    column = frames.column(intervals, of).column
+    curves = _curves(intervals, column, stream, offsets or {})
+    begin, end = _window(curves)
+    times = np.unique(np.concatenate([times for times, _ in curves]))
+    times = np.unique(np.concatenate([[begin], times[(times > begin) & (times < end)], [end]]))
+    if step is not None:
+        if step <= 0:
+            raise DataError(f"a step is above zero seconds, not {step:g}")
+        times = np.append(np.arange(begin, end - 1e-9 * step, step), end)
+    data = _total(curves, times)
+    table = pd.DataFrame(
+        {
+            "start_s": times[:-1] - begin,
+            "end_s": times[1:] - begin,
+            column: np.diff(data) / np.diff(times),
+            "streams": len(curves),
+        }
+    )
+    everything = sum(float(sums[-1]) for _, sums in curves)
+    table.attrs = {
+        "begin_s": begin,
+        "start_skew_s": begin - min(float(times[0]) for times, _ in curves),
+        "end_skew_s": max(float(times[-1]) for times, _ in curves) - end,
+        "left_out": 1 - float(data[-1] - data[0]) / everything if everything else 0.0,
+    }
+    return table
+
+
+def highest_window(series: pd.DataFrame, seconds: float, of: str = "throughput") -> pd.DataFrame:
+    """The highest average over any window of `seconds` within an aggregate's series.
+
+    "Aggregate outbound throughput was measured as the highest average bitrate achieved over a
+    two minute interval" ("Headers and Data and Bitrates!"). The best window begins or ends where
+    the sum changes, so only those are tried: the result is exact. Returns one row: `start_s`,
+    `end_s`, the rate. Raises DataError when the series is shorter.
+    """
+    column = frames.column(series, of).column
+    times = np.append(series["start_s"].to_numpy(dtype=float), float(series["end_s"].iloc[-1]))
+    steps = (series["end_s"] - series["start_s"]).to_numpy(dtype=float)
+    data = np.append(0.0, np.cumsum(series[column].to_numpy(dtype=float) * steps))
+    if not 0 < seconds <= times[-1] - times[0] + 1e-9:
+        raise DataError(
+            f"no window of {seconds:g} s: all streams ran together for {times[-1] - times[0]:.3g} s"
+        )
+    latest = times[-1] - seconds
+    starts = np.clip(np.concatenate([times, times - seconds]), times[0], max(latest, times[0]))
+    sums = np.interp(starts + seconds, times, data) - np.interp(starts, times, data)
+    best = int(np.argmax(sums))
+    return pd.DataFrame(
+        {
+            "start_s": [starts[best]],
+            "end_s": [starts[best] + seconds],
+            column: [sums[best] / seconds],
+        }
+    )
+
+
+def _curves(
+    intervals: pd.DataFrame,
+    column: str,
+    stream: str | Sequence[str],
+    offsets: Mapping[Hashable, float],
+) -> list[_Curve]:
+    """Each stream's cumulated data against time."""
+    keys = frames.factors(intervals, stream)
+    frames.factors(intervals, ["ending_s", "interval_s"])
+    if intervals.empty:
+        raise DataError("there are no interim results in this frame")
+    frames.complete(intervals, [column, "ending_s", "interval_s"])
+    found = []
+    for key, part in frames.groups(intervals, keys):
+        name: Hashable = key[0] if len(key) == 1 else key
+        part = part.sort_values("ending_s")
+        ends = part["ending_s"].to_numpy(dtype=float) - offsets.get(name, 0.0)
+        lengths = part["interval_s"].to_numpy(dtype=float)
+        if (lengths <= 0).any():
+            raise DataError(f"stream {name}: an interim result over no time")
+        gaps = ends[1:] - lengths[1:] - ends[:-1]
+        wide = np.flatnonzero(np.abs(gaps) > GAP * lengths[1:])
+        if len(wide):
+            at = int(wide[0])
+            what = "a gap" if gaps[at] > 0 else "an overlap"
+            raise DataError(
+                f"stream {name}: {what} of {abs(gaps[at]):.3g} s after its interim result "
+                f"{at + 1}; are its columns those that tell streams apart?"
+            )
+        rates = part[column].to_numpy(dtype=float)
+        sums = np.append(0.0, np.cumsum(rates * lengths))
+        found.append((np.append(ends[0] - lengths[0], ends), sums))
+    return found
+
+
+def _window(curves: Sequence[_Curve]) -> tuple[float, float]:
+    """From the last stream's start to the first one's end."""
+    begin = max(float(times[0]) for times, _ in curves)
+    end = min(float(times[-1]) for times, _ in curves)
+    if end <= begin:
+        raise DataError(
+            f"the {len(curves)} streams never ran all together: one ended {begin - end:.3g} s "
+            "before another began; are their clocks apart? Give offsets"
+        )
+    return begin, end
+
+
+def _total(curves: Sequence[_Curve], times: np.ndarray) -> np.ndarray:
+    """The data of all streams up to each time, Mbit."""
+    total = np.zeros_like(times)
+    for at, sums in curves:
+        total += np.interp(times, at, sums)
+    return total

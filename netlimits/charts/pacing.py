@@ -1,0 +1,93 @@
+"""The constant-bitrate chart: how near the pacing came, and what the same bits cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from netlimits.analysis import frames
+from netlimits.analysis import pacing as analysis
+from netlimits.analysis.goodput import bits_per_second
+from netlimits.analysis.summary import summary
+from netlimits.charts.style import GREY, KNOWN, Chart, blank, heading, style
+from netlimits.metrics import metric
+
+SIDES = (("local_sd", "sender"), ("remote_sd", "receiver"))
+
+
+def pacing(
+    frame: pd.DataFrame,
+    requested: str | float = "1G",
+    of: str = "local_send_throughput",
+    size: str = "send_size",
+    title: str | None = None,
+) -> Chart:
+    """Left: each run's rate beside the one asked for; right: service demand of both sides by size.
+
+    Raises DataError as `analysis.pacing` does.
+    """
+    table = analysis.pacing(frame, requested, of, size)
+    wanted = bits_per_second(requested) / 1e6
+    with style():
+        figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
+        _rates(rates, frames.usable(frame), metric(of).column, size, wanted)
+        _costs(costs, frame, size)
+        labels = [frames.text(value) for value in table[size]]
+        for axes in (rates, costs):
+            axes.set_xticks(range(len(labels)), labels)
+            axes.set_xlim(-0.6, len(labels) - 0.4)
+            axes.set_xlabel(frames.title(size))
+            axes.grid(axis="x", visible=False)
+        worst = float(np.abs(table[["achieved_min", "achieved_max"]] - 1).max(axis=None))
+        heading(rates, "", f"within {100 * worst:.2g} % of {wanted:,.10g} Mbit/s")
+        figure.suptitle(
+            title or "The same bit rate in other packets",
+            x=0.01,
+            ha="left",
+            fontsize=11,
+            fontweight="bold",
+        )
+    return figure
+
+
+def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, wanted: float) -> None:
+    """Every run's deviation from the rate asked for, in percent, side by side."""
+    furthest = 0.0
+    for place, (_, part) in enumerate(frames.groups(runs, [size])):
+        off = 100 * (part[column].to_numpy(dtype=float) / wanted - 1)
+        across = place + np.linspace(-0.25, 0.25, len(off)) if len(off) > 1 else np.array([place])
+        axes.plot(across, off, "o", color=KNOWN["sender"], alpha=0.85)
+        furthest = max(furthest, float(np.abs(off).max()))
+    axes.axhline(0, color=GREY, linewidth=1)
+    axes.set_ylim(-1.25 * furthest or -1, 1.25 * furthest or 1)
+    axes.set_ylabel("Achieved less requested (%)")
+
+
+def _costs(axes: Axes, frame: pd.DataFrame, size: str) -> None:
+    """Mean service demand of each side and size with its interval, and the ratio in words."""
+    there = [(name, side) for name, side in SIDES if metric(name).column in frame.columns]
+    for place, (name, side) in enumerate(there):
+        table = summary(frame, name, size)
+        ratio = (
+            analysis.ratios(frame, of=[name], size=size)["value"].iloc[0] if len(table) > 1 else 1
+        )
+        x = np.arange(len(table)) + 0.36 * (place - (len(there) - 1) / 2)
+        errors = [table["value"] - table["low"], table["high"] - table["value"]]
+        axes.bar(
+            x,
+            table["value"],
+            0.34,
+            color=KNOWN[side],
+            yerr=None if table["low"].isna().any() else errors,
+            error_kw={"elinewidth": 1, "capsize": 2, "ecolor": "#222222"},
+            label=f"{side}: ratio {ratio:.1f}",
+            hatch="//" if side == "receiver" else "",
+            edgecolor="white",
+            linewidth=0,
+        )
+    axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
+    axes.legend(loc="upper right")
+    sizes = [frames.text(value) for value in table[size]]
+    ratio_of = f"; ratio: {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else ""
+    heading(axes, "", f"Lower is better; 95 % intervals{ratio_of}")

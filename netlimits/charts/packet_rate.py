@@ -1,0 +1,115 @@
+"""Packets per second, throughput and time per packet against send size, with their regimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from netlimits.analysis import frames
+from netlimits.analysis import packet_rate as analysis
+from netlimits.charts.style import BLUE, GREY, Chart, blank, heading, style
+
+SHADES = {"packets": "#DCE7F1", "bytes": "#FAEFDB"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    column: str
+    title: str
+    per: float
+
+
+PANELS = (
+    _Panel("packet_rate_pps", "Packets/s (millions)", 1e6),
+    _Panel("throughput_mbps", "Throughput (Gbit/s)", 1e3),
+    _Panel("packet_ns", "Time per packet (µs)", 1e3),
+)
+
+
+def packet_rate(
+    frame: pd.DataFrame,
+    of: str = "local_send_throughput",
+    size: str = "send_size",
+    title: str | None = None,
+) -> Chart:
+    """Three panels over send size: packets/s, throughput, time per packet; points and the fit.
+
+    Shaded: where packets per second are the limit, and where bytes are; dotted: the bounds'
+    95 % intervals. `analysis.packet_rate` has the rule, and raises what this raises.
+    """
+    table = analysis.packet_rate(frame, of, size)
+    found = analysis.regimes(frame, of, size)
+    low, high = float(table[size].min()), float(table[size].max())
+    x = np.geomspace(low, high, 200)
+    ns = found.packet_ns + found.byte_ns * x
+    lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * x / ns}
+    with style():
+        figure, panels = blank(6.8, 6.6, 3)
+        for axes, panel in zip(panels, PANELS, strict=True):
+            _shade(axes, found, low, high)
+            axes.plot(x, lines[panel.column] / panel.per, color=GREY, linewidth=1.2)
+            axes.plot(table[size], table[panel.column] / panel.per, "o", color=BLUE, clip_on=False)
+            axes.set_ylim(0, float(table[panel.column].max()) / panel.per * 1.1)
+            axes.set_ylabel(panel.title)
+        last = panels[-1]
+        last.set_xscale("log", base=2)
+        last.set_xlim(low, high)
+        last.xaxis.set_major_locator(FixedLocator(_ticks(table[size])))
+        last.xaxis.set_minor_locator(NullLocator())
+        last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        last.set_xlabel(frames.title(size))
+        _name_regimes(panels[0], found, low, high)
+        heading(
+            panels[0],
+            title or "Where packets per second are the limit, and where bytes are",
+            f"line: {found.packet_ns:.0f} ns a packet + {1024 * found.byte_ns:.0f} ns a KiB; "
+            f"{found.n} runs",
+        )
+    return figure
+
+
+def _ticks(sizes: pd.Series[float]) -> list[float]:
+    """Every size, or every second one where they would stand too close."""
+    values = sorted(float(value) for value in sizes.unique())
+    kept = [values[-1]]
+    for value in reversed(values):
+        if value * 1.6 < kept[-1]:
+            kept.append(value)
+    return kept
+
+
+def _shade(axes: Axes, found: analysis.Regimes, low: float, high: float) -> None:
+    """The two regimes as areas, the ends of their intervals as dotted lines."""
+    axes.axvspan(low, max(low, found.packets_until), color=SHADES["packets"], linewidth=0, zorder=0)
+    axes.axvspan(min(high, found.bytes_from), high, color=SHADES["bytes"], linewidth=0, zorder=0)
+    for end in (*found.packets_until_interval, *found.bytes_from_interval):
+        if low < end < high:
+            axes.axvline(end, color=GREY, linewidth=0.7, linestyle=":")
+
+
+def _name_regimes(axes: Axes, found: analysis.Regimes, low: float, high: float) -> None:
+    """What each area is, written at its foot, or beside it where it is narrow."""
+    marks = (
+        (low, min(found.packets_until, high), "packets are the limit\nup to {}".format),
+        (max(found.bytes_from, low), high, "bytes are the limit\nfrom {}".format),
+    )
+    for (left, right, what), size in zip(
+        marks, (found.packets_until, found.bytes_from), strict=True
+    ):
+        if left >= right:
+            continue
+        wide = np.log(right / left) > 0.2 * np.log(high / low)
+        axes.annotate(
+            what(f"{size:.0f} bytes"),
+            ((left * right) ** 0.5 if wide else left, 0),
+            xytext=(0 if wide else -8, 6),
+            textcoords="offset points",
+            ha="center" if wide else "right",
+            va="bottom",
+            fontsize=8,
+            color="#333333",
+        )

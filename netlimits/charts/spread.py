@@ -1,0 +1,105 @@
+"""Goodput and CPU against buffer length: the mean, and a band from the least run to the most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from netlimits.analysis import frames
+from netlimits.analysis.spread import spread as spread_frame
+from netlimits.charts.style import (
+    GREY,
+    Chart,
+    blank,
+    heading,
+    label_ends,
+    looks,
+    style,
+    thousands,
+    two_lines,
+)
+from netlimits.errors import DataError
+from netlimits.metrics import Metric
+
+
+def spread(
+    frame: pd.DataFrame,
+    of: str | Sequence[str] = "throughput",
+    by: str = "send_size",
+    series: str | Sequence[str] = (),
+    bound_mbps: float | None = None,
+    title: str | None = None,
+) -> Chart:
+    """A panel for each metric over `by` (log), a line of means and a min–max band a series.
+
+    `bound_mbps` draws a goodput bound (`analysis.goodput`) as a line on panels in Mbit/s. Raises
+    DataError as `analysis.spread` does, or where `by` is not above zero.
+    """
+    names = [of] if isinstance(of, str) else list(of)
+    keys = frames.factors(frame, series)
+    frames.factors(frame, by)
+    if not (pd.to_numeric(frame[by], errors="coerce") > 0).all():
+        raise DataError(f"{by} must be a number above zero everywhere to stand on a log axis")
+    metrics = [frames.column(frame, name) for name in names]
+    with style():
+        figure, panels = blank(6.8, 3.9 if len(names) == 1 else 2.9 * len(names), len(names))
+        for axes, metric in zip(panels, metrics, strict=True):
+            bound = bound_mbps if metric.unit == "Mbit/s" else None
+            _panel(axes, spread_frame(frame, metric.column, by, keys), metric, by, keys, bound)
+        last = panels[-1]
+        last.set_xlabel(frames.title(by))
+        last.xaxis.set_major_locator(LogLocator(10))
+        last.xaxis.set_minor_locator(NullLocator())
+        last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        about = "lines: means, bands: from the least run to the greatest"
+        notes = frames.notes(frame, [m.column for m in metrics])
+        rest = [m.title[:1].lower() + m.title[1:] for m in metrics[1:]]
+        titles = " and ".join([metrics[0].title, *rest])
+        heading(
+            panels[0],
+            title or f"{titles} against {frames.name(by)}",
+            " · ".join([about, *notes]),
+        )
+    return figure
+
+
+def _panel(
+    axes: Axes,
+    table: pd.DataFrame,
+    metric: Metric,
+    by: str,
+    keys: Sequence[str],
+    bound: float | None,
+) -> None:
+    """One metric: means, bands, the bound, and each series' name at its end."""
+    parts = frames.groups(table, keys)
+    look_of = looks([key for key, _ in parts], keys)
+    ends = []
+    for key, part in parts:
+        look = look_of[key]
+        part = part.sort_values(by)
+        axes.fill_between(part[by], part["min"], part["max"], color=look.color, alpha=0.22, lw=0)
+        axes.plot(part[by], part["mean"], **look.plot)
+        ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
+    top = float(table["max"].max())
+    if bound is not None:
+        axes.axhline(bound, color=GREY, linewidth=1, linestyle=(0, (6, 2)))
+        axes.annotate(
+            f"goodput bound {bound:,.0f} {metric.unit}",
+            (0, bound),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 3),
+            textcoords="offset points",
+            fontsize=8,
+            color=GREY,
+        )
+        top = max(top, bound)
+    axes.set_xscale("log")
+    axes.set_ylim(0, top * 1.1)
+    axes.set_ylabel(two_lines(metric))
+    thousands(axes)
+    if keys:
+        label_ends(axes, ends)

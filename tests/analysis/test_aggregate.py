@@ -1,0 +1,105 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st, settings
+
+from netlimits.analysis.aggregate import aggregate, highest_window
+from netlimits.errors import DataError
+
+EPOCH = 1_700_000_000.0
+lengths = st.lists(st.floats(0.2, 0.8), min_size=8, max_size=20)
+
+
+def stream(name: object, start: float, steps: list[float], rates: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "stream": name,
+            "ending_s": EPOCH + start + np.cumsum(steps),
+            "interval_s": steps,
+            "throughput_mbps": rates,
+        }
+    )
+
+
+def test_two_streams_that_do_not_coincide() -> None:
+    frame = pd.concat(
+        [stream("a", 0.0, [1.0] * 3, [10, 20, 30]), stream("b", 0.5, [1.0] * 3, [100, 200, 300])]
+    )
+    table = aggregate(frame)
+    assert table["start_s"].tolist() == pytest.approx([0, 0.5, 1, 1.5, 2])
+    assert table["throughput_mbps"].tolist() == pytest.approx([110, 120, 220, 230, 330])
+    assert table.attrs["start_skew_s"] == pytest.approx(0.5)
+    assert table.attrs["end_skew_s"] == pytest.approx(0.5)
+    assert table.attrs["left_out"] == pytest.approx(1 - 505 / 660)
+    by_second = aggregate(frame, step=1.0)
+    assert by_second["throughput_mbps"].tolist() == pytest.approx([115, 225, 330])
+    assert by_second["end_s"].tolist() == pytest.approx([1, 2, 2.5])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), lengths), min_size=1, max_size=5), st.floats(0.1, 3))
+def test_no_data_is_made_or_lost_within_the_window(
+    streams: list[tuple[float, list[float]]], step: float
+) -> None:
+    """At a constant rate the sum is that of the rates, however the intervals lie."""
+    frame = pd.concat(
+        [stream(i, start, steps, [100.0] * len(steps)) for i, (start, steps) in enumerate(streams)]
+    )
+    for table in (aggregate(frame), aggregate(frame, step=step)):
+        assert table["throughput_mbps"].to_numpy() == pytest.approx(100 * len(streams), rel=1e-4)
+        assert table["start_s"].iloc[0] == 0
+        assert (table["end_s"].to_numpy()[:-1] == table["start_s"].to_numpy()[1:]).all()
+
+
+def test_summing_final_throughputs_overstates_where_streams_ran_alone() -> None:
+    """Two streams share 1000 Mbit/s, and each has it alone for its first or last second."""
+    a = stream("a", 0.0, [1.0] * 4, [1000, 500, 500, 500])
+    b = stream("b", 1.0, [1.0] * 4, [500, 500, 500, 1000])
+    finals = a["throughput_mbps"].mean() + b["throughput_mbps"].mean()
+    table = aggregate(pd.concat([a, b]))
+    assert finals == 1250
+    assert table["throughput_mbps"].to_numpy() == pytest.approx(1000)
+
+
+def test_clocks_of_several_hosts_are_set_by_their_offsets() -> None:
+    frame = pd.concat(
+        [stream("a", 0.0, [1.0] * 3, [1, 2, 3]), stream("b", 3600.0, [1.0] * 3, [10, 20, 30])]
+    )
+    with pytest.raises(DataError, match=r"never ran all together: one ended 3.6e\+03 s before"):
+        aggregate(frame)
+    table = aggregate(frame, offsets={"b": 3600.0})
+    assert table["throughput_mbps"].tolist() == pytest.approx([11, 22, 33])
+
+
+def test_a_drifting_interval_is_taken_but_a_gap_is_refused() -> None:
+    frame = stream("a", 0.0, [0.5, 0.31, 0.6, 0.45], [10, 10, 10, 10])
+    assert aggregate(frame)["throughput_mbps"].to_numpy() == pytest.approx(10)
+    with pytest.raises(DataError, match=r"stream a: a gap of 0\.31 s after its interim result 1"):
+        aggregate(frame.drop(index=1))
+    with pytest.raises(DataError, match="stream a: an overlap"):
+        aggregate(pd.concat([frame, frame.assign(ending_s=frame["ending_s"] + 0.1)]))
+
+
+def test_the_highest_average_is_found_between_the_edges_too() -> None:
+    frame = stream("a", 0.0, [1.0] * 6, [10, 20, 90, 80, 20, 10])
+    series = aggregate(frame)
+    two = highest_window(series, 2).iloc[0]
+    assert (two["start_s"], two["throughput_mbps"]) == (pytest.approx(2), pytest.approx(85))
+    assert highest_window(series, 6)["throughput_mbps"].item() == pytest.approx(230 / 6)
+    with pytest.raises(DataError, match="no window of 7 s"):
+        highest_window(series, 7)
+
+
+@settings(max_examples=50, deadline=None)
+@given(lengths, st.floats(0.1, 1.5), st.integers(0, 10_000))
+def test_no_window_beats_the_highest(steps: list[float], length: float, seed: int) -> None:
+    rates = np.random.default_rng(seed).uniform(1, 100, len(steps))
+    series = aggregate(stream("a", 0.0, steps, list(rates)))
+    best = highest_window(series, length).iloc[0]
+    times = np.append(series["start_s"], series["end_s"].iloc[-1])
+    data = np.append(0, np.cumsum(series["throughput_mbps"] * np.diff(times)))
+    starts = np.linspace(0, times[-1] - length, 200)
+    others = (np.interp(starts + length, times, data) - np.interp(starts, times, data)) / length
+    assert best["throughput_mbps"] >= others.max() * (1 - 1e-9)
+    assert best["end_s"] <= times[-1] + 1e-6

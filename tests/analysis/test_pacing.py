@@ -1,0 +1,38 @@
+import pytest
+
+from netlimits import published
+from netlimits.analysis import pacing
+from netlimits.errors import DataError
+
+
+def test_the_report_s_rates_within_a_quarter_per_mille() -> None:
+    table = pacing.pacing(published.table("constant-bitrate"), "1G").set_index("send_size")
+    assert table["n"].to_dict() == {1024: 11, 8192: 9}
+    assert table["achieved"].to_numpy() == pytest.approx(1, abs=5e-5)
+    assert table["achieved_min"].min() == pytest.approx(0.99977, abs=1e-9)
+    assert table["achieved_max"].max() == pytest.approx(1.00008, abs=1e-9)
+    eight_times = table["packet_rate_pps"][1024] / table["packet_rate_pps"][8192]
+    assert eight_times == pytest.approx(8, rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1024, 8192])
+def test_the_frame_level_rate_is_the_script_s(size: int) -> None:
+    in_bytes = 125_000_000 * (size + 42) // size  # the script's integer arithmetic
+    assert int(pacing.frame_rate("1G", size) / 8) == in_bytes
+
+
+def test_the_service_demand_ratios() -> None:
+    """Roughly 4 times when sending, about 3 to 4 times when receiving, says the text."""
+    table = pacing.ratios(published.table("constant-bitrate")).set_index("metric")
+    send, receive = table.loc["local_sd_us_per_kib"], table.loc["remote_sd_us_per_kib"]
+    assert send["value"] == pytest.approx(3.89, abs=0.005)
+    assert 3 < receive["value"] < 4
+    assert send["send_size"] == "8192 over 1024"
+    assert receive["low"] < receive["value"] < receive["high"]
+
+
+def test_wrong_questions() -> None:
+    with pytest.raises(DataError, match="at least one byte"):
+        pacing.frame_rate("1G", 0)
+    with pytest.raises(DataError, match="no bit rate"):
+        pacing.pacing(published.table("constant-bitrate"), "fast")

@@ -1,0 +1,113 @@
+"""Every kind of chart, on the published data: what it shows, and that it can be drawn small."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netlimits import charts, published
+from netlimits.errors import DataError
+
+
+def interim() -> pd.DataFrame:
+    ends = 1e9 + np.arange(1, 21) * 0.5
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "stream": i,
+                    "ending_s": ends + 0.1 * i,
+                    "interval_s": 0.5,
+                    "throughput_mbps": 100.0 + np.arange(20),
+                }
+            )
+            for i in range(3)
+        ]
+    )
+
+
+DRAWN: dict[str, Callable[[], charts.Chart]] = {
+    "cost": lambda: charts.cost(published.table("udp-send-size")),
+    "time per send": lambda: charts.cost(published.table("packets-per-second"), "time_per_send"),
+    "packet rate": lambda: charts.packet_rate(published.table("packets-per-second")),
+    "pacing": lambda: charts.pacing(published.table("constant-bitrate")),
+    "acks": lambda: charts.acks(
+        published.table("ack-overhead"), series=["tso", "tcp_tso_win_divisor"]
+    ),
+    "spread": lambda: charts.spread(
+        published.table("udp-send-size"), ["throughput", "local_cpu"], bound_mbps=30_000
+    ),
+    "aggregate": lambda: charts.aggregate(interim(), step=1, window_s=4, bound_mbps=400),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_panel_has_units_and_room(name: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a layout that does not fit only warns
+        figure = DRAWN[name]()
+        charts.save(figure, tmp_path / "chart.svg")
+    for axes in figure.axes:
+        assert axes.get_ylabel() or axes.get_subplotspec().colspan.start > 0
+        box = axes.get_position()
+        assert box.width > 0.25
+        assert box.height > 0.2
+    assert figure.axes[-1].get_xlabel()
+
+
+def texts(figure: charts.Chart) -> str:
+    return "\n".join(text.get_text() for axes in figure.axes for text in axes.texts)
+
+
+def test_the_cost_chart_says_what_it_found() -> None:
+    said = texts(DRAWN["cost"]())
+    assert "per packet\n1391 ± 13 ns" in said
+    assert "per KiB 188 ± 21 ns" in said
+
+
+def test_the_packet_rate_chart_marks_both_regimes() -> None:
+    said = texts(DRAWN["packet rate"]())
+    assert "packets are the limit\nup to 292 bytes" in said
+    assert "bytes are the limit\nfrom 5547 bytes" in said
+
+
+def test_throughput_anomalies_are_hollow_and_off_the_curve() -> None:
+    costs = DRAWN["acks"]().axes[0]
+    hollow = [line for line in costs.lines if line.get_markerfacecolor() == "white"]
+    assert sum(len(line.get_xdata()) for line in hollow) == 14
+    joined = [line for line in costs.lines if line.get_markerfacecolor() != "white"]
+    assert 16 not in joined[1].get_xdata()
+    assert costs.get_ylim()[0] == 0
+
+
+def test_the_spread_chart_has_a_log_axis_bands_and_the_bound_where_it_belongs() -> None:
+    figure = DRAWN["spread"]()
+    rates, cpu = figure.axes
+    assert rates.get_xscale() == "log"
+    assert rates.collections
+    assert "goodput bound 30,000 Mbit/s" in texts(figure)
+    assert not [t for t in cpu.texts if "bound" in t.get_text()]
+    with pytest.raises(DataError, match="protocol must be a number above zero"):
+        charts.spread(published.table("udp-send-size"), by="protocol")
+
+
+def test_the_aggregate_chart_names_the_best_window() -> None:
+    said = texts(DRAWN["aggregate"]())
+    assert "highest average over 4 s\n" in said
+    assert "starts 0.2 s apart" in said
+
+
+def test_the_same_series_has_the_same_colour_in_different_charts() -> None:
+    pacing = DRAWN["pacing"]().axes[1].patches[0].get_facecolor()
+    cost = DRAWN["cost"]().axes[0].lines[-1].get_color()
+    assert pacing[:3] == pytest.approx([int(cost[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+
+
+def test_every_registered_chart_takes_runs_and_says_what_it_is() -> None:
+    assert [name for name, _ in charts.CHARTS] == list(dict(charts.CHARTS))
+    for name, draw in charts.CHARTS:
+        assert draw is getattr(charts, name)
+        assert (draw.__doc__ or "").splitlines()[0].endswith(".")
