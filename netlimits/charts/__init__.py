@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from netlimits.charts.acks import acks
 from netlimits.charts.aggregate import aggregate
+from netlimits.charts.bursts import burst_histogram, bursts
 from netlimits.charts.cost import cost
 from netlimits.charts.goodput import goodput
 from netlimits.charts.pacing import pacing
@@ -30,7 +31,7 @@ CHARTS: tuple[tuple[str, Callable[..., Chart]], ...] = (
 """Name in `report:` and on the command line -> function, in the order the help shows.
 
 Charts of something other than runs are not among them: `aggregate` (interim results), `goodput`
-(bounds), and `bursts` (a trace).
+(bounds), `bursts` and `burst_histogram` (a packet trace).
 """
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "Chart",
     "acks",
     "aggregate",
+    "burst_histogram",
+    "bursts",
     "cost",
     "goodput",
     "pacing",

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st, settings
+from hypothesis import strategies as st
 
 from netlimits.analysis.aggregate import aggregate, highest_window
 from netlimits.errors import DataError

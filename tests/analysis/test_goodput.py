@@ -1,6 +1,6 @@
 import pytest
 from hypothesis import assume, given, settings
-from hypothesis import strategies as st, settings
+from hypothesis import strategies as st
 
 from netlimits.analysis import goodput
 from netlimits.analysis.headers import LAYERS

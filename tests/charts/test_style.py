@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st, settings
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from netlimits import charts, published
