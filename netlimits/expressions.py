@@ -303,16 +303,6 @@ def _power(a: float, b: float) -> Any:
     return result
 
 
-def _product(a: float, b: float) -> float:
-    if (
-        isinstance(a, int)
-        and isinstance(b, int)
-        and (a.bit_length() + b.bit_length() > 2 * BIT_LIMIT)
-    ):
-        raise OverflowError
-    return a * b
-
-
 def _round(number: float, *digits: float) -> float:
     for places in digits:
         if not isinstance(places, int) or abs(places) > ROUND_LIMIT:
@@ -341,7 +331,7 @@ def _membership(op: ast.cmpop) -> Callable[[Any, Any], bool]:
 _ARITHMETIC: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add),
     ast.Sub: ("-", operator.sub),
-    ast.Mult: ("*", _product),
+    ast.Mult: ("*", operator.mul),
     ast.Div: ("/", operator.truediv),
     ast.FloorDiv: ("//", operator.floordiv),
     ast.Mod: ("%", operator.mod),

@@ -285,6 +285,14 @@ def test_a_wrong_set_is_named(overrides: Sequence[tuple[str, str]], says: str):
     assert "\n" not in str(caught.value)
 
 
+def test_what_set_made_has_no_line_of_the_file():
+    found = experiment.load(STATELESS, [("exclude.0", "send_size == 1024")])
+    assert ("exclude", 0) not in found.lines
+    assert ("exclude",) in found.lines
+    found = experiment.load(STATELESS, [("measure.netperf", "{seconds: 1}")])
+    assert ("measure", "netperf", "seconds") not in found.lines
+
+
 def test_an_error_elsewhere_keeps_its_line_beside_a_set():
     with pytest.raises(DocumentError, match=r"trial.yaml:3: factors.a.1: has 1 twice"):
         read(HEAD + "factors: {a: [1, 1]}", ("repeat.replicates", "2"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import printable
-from netlimits.cli.campaign import HOSTS, JSON, pairs
+from netlimits.cli.campaign import JSON, pairs
 from netlimits.errors import InputError
 from netlimits.templates import written
 
@@ -41,7 +41,13 @@ ROWS = 10
     is_flag=True,
     help="Show each run's commands on each host instead; all runs, or the first --rows.",
 )
-@HOSTS
+@click.option(
+    "--hosts",
+    "hosts_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The hosts file whose interfaces and addresses --commands shows.",
+)
 @click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
 @JSON
 def plan(
@@ -55,8 +61,8 @@ def plan(
 ) -> None:
     """Show what an experiment would run, in which order, and for how long.
 
-    No host is asked. Interfaces and addresses in --commands come from --hosts; settings are
-    changed only where a host differs, so a change that is shown may turn out not to be needed.
+    No host is asked. Settings are changed only where a host differs, so a change that
+    --commands shows may turn out not to be needed.
 
     \b
     Examples:
