@@ -9,7 +9,7 @@ from netlimits import campaign as campaigns
 from netlimits import experiment as experiments
 from netlimits import plan, session
 from netlimits.archive import unfinished
-from netlimits.errors import ConnectError, NetlimitsError, RestoreError, SettingError
+from netlimits.errors import ArchiveError, ConnectError, NetlimitsError, RestoreError, SettingError
 from netlimits.restore import restore, restore_from_notes
 from netlimits.stop import Interrupted, Stop
 from netlimits.survey import survey
@@ -243,6 +243,24 @@ def test_an_offload_that_cannot_be_switched_is_found_before_anything_runs(tmp_pa
     with pytest.raises(SettingError, match=r"small.yaml:5: lro is \[fixed\] off.*if_fixed: accept"):
         Work(tmp_path / "results", two, text)
     assert all(m.state["features"] == m.found for m in two.values())
+
+
+def test_a_full_disk_under_the_journal_still_puts_every_host_back(work):
+    archive = work.campaign.archive
+    append = archive.append
+
+    def full(event, **fields):
+        if event in ("end", "put_back"):
+            raise ArchiveError("journal.jsonl: No space left on device")
+        append(event, **fields)
+
+    archive.append = full
+    with pytest.raises(RestoreError, match="No space left"):
+        work.run()
+    assert work.as_found()
+    archive.append = append
+    work.restore()
+    assert unfinished(archive) == ()
 
 
 def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):

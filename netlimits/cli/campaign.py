@@ -244,7 +244,6 @@ def _carry_out(
     as_json: bool,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
-    from netlimits import results as frames
     from netlimits import session
     from netlimits.cli.progress import shown
     from netlimits.hosts.connect import reconnect
@@ -261,6 +260,8 @@ def _carry_out(
         done = "; hosts are put back" if isinstance(error, Interrupted) else ""
         raise type(error)(f"{error}{done}; go on with: netlimits resume {campaign.path}") from None
     campaign.archive.append("closed")
+    from netlimits import results as frames  # pandas: not before hosts are measured
+
     written = frames.write(campaign)
     _report(campaign, written, as_json)
 

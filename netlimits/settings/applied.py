@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netlimits.errors import HostError, RestoreError, SettingError
+from netlimits.errors import NetlimitsError, RestoreError, SettingError
 from netlimits.hosts.base import Host
 from netlimits.settings import setting as setting_of
 from netlimits.settings.base import State
@@ -115,7 +115,7 @@ class Applied:
             if not problem:
                 self._on_put_back(found)
                 del self._found[found.place]
-        except (HostError, SettingError) as error:
+        except NetlimitsError as error:  # a full disk under the journal must not stop the others
             return str(error)
         return problem
 
