@@ -126,3 +126,19 @@ def test_a_metric_missing_in_a_part_of_a_cell_is_an_error_not_a_mean_of_the_rest
         summary(frame, "throughput", "mtu")
     elsewhere = frame.assign(throughput_mbps=[np.nan, np.nan, 2.0])
     assert summary(elsewhere, "throughput", "mtu")["mtu"].tolist() == [9000]
+
+
+def test_the_ratio_s_degrees_of_freedom_are_welch_s() -> None:
+    """Two cells of the same relative spread and n: ν = 2 (n − 1), as if pooled."""
+    sample = np.array([9.0, 10.0, 10.5, 11.0])
+    cells = [
+        pd.DataFrame({"size": s, "throughput_mbps": s * sample / sample.mean()}) for s in (1, 8)
+    ]
+    row = summary(pd.concat(cells), "throughput", "size", improvement="8 over 1").iloc[-1]
+    relative = sample.std(ddof=1) / sample.mean() / np.sqrt(len(sample))
+    half = stats.t.ppf(0.975, 2 * (len(sample) - 1)) * relative * np.sqrt(2)
+    assert row["value"] == pytest.approx(8)
+    assert (row["low"], row["high"]) == (
+        pytest.approx(8 * math.exp(-half)),
+        pytest.approx(8 * math.exp(half)),
+    )
