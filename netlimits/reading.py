@@ -317,7 +317,7 @@ class Reader:
                     metric(name)
                 except InputError as error:
                     raise self.where.error(str(error), *key, *place) from None
-            for part in ("rows", "columns", "series"):
+            for part in ("rows", "columns", "series", "by", "size"):
                 for place, name in _named(entry, part):
                     if name not in self.known:
                         hint = did_you_mean(name, self.known)

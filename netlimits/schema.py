@@ -18,7 +18,19 @@ NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
 ROLES = ("sender", "receiver")
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 TABLES = ("summary",)
-CHARTS = ("percentiles",)
+CHARTS: Mapping[str, tuple[str, ...]] = {
+    "percentiles": ("of", "series", "title"),
+    "spread": ("of", "by", "series", "bound_mbps", "title"),
+    "cost": ("of", "size", "title"),
+    "packet_rate": ("of", "size", "title"),
+    "pacing": ("requested", "of", "size", "title"),
+    "acks": ("of", "series", "ratio", "tolerance", "title"),
+}
+"""Kind of chart -> what an entry of `report:` may say of it: the arguments of its function.
+
+charts.CHARTS holds the functions; a test holds the two against each other, since an experiment
+must be read without importing matplotlib.
+"""
 """Kinds of tables and charts that `report:` may ask for; analysis and charts make them."""
 
 _SCALAR: Mapping[str, Any] = {"type": ["string", "number", "boolean", "null"]}
@@ -176,6 +188,22 @@ def _repeat() -> dict[str, Any]:
     }
 
 
+_CHART_OPTIONS: Mapping[str, Any] = {
+    "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
+    "series": {"description": "The factors that make a curve each.", **_NAMES},
+    "by": {"description": "The factor on the x-axis.", **_TEXT},
+    "size": {"description": "The factor that holds bytes per send.", **_TEXT},
+    "ratio": {"description": "The column that holds segments per ACK.", **_TEXT},
+    "bound_mbps": {"description": "A goodput bound to draw, Mbit/s.", "type": "number"},
+    "requested": {
+        "description": "The rate asked for, bit/s or such as 1G.",
+        "type": ["number", "string"],
+    },
+    "tolerance": {"description": "How far from the plateau is an anomaly.", "type": "number"},
+    "title": {"description": "Above the chart.", **_TEXT},
+}
+
+
 def _table() -> dict[str, Any]:
     return {
         "type": "object",
@@ -196,23 +224,26 @@ def _table() -> dict[str, Any]:
     }
 
 
-def _chart() -> dict[str, Any]:
+def _chart(kind: str | None = None) -> dict[str, Any]:
+    """The schema of one kind of chart; without one, of whatever any kind takes."""
+    takes = _CHART_OPTIONS if kind is None else CHARTS[kind]
     return {
         "type": "object",
-        "required": ["chart", "of"],
+        "required": ["chart"],
         "additionalProperties": False,
         "properties": {
-            "chart": {"description": "Kind of chart.", "enum": list(CHARTS)},
-            "of": {"description": "Metric.", **_TEXT},
-            "series": {"description": "The factors that make a curve each.", **_NAMES},
-            "title": {"description": "Above the chart.", **_TEXT},
+            "chart": {"description": "Kind of chart.", "enum": [kind] if kind else list(CHARTS)},
+            **{option: _CHART_OPTIONS[option] for option in takes},
         },
     }
 
 
 def report_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of one `report:` entry, by whether it is a table or a chart."""
-    return _chart() if "chart" in entry and "table" not in entry else _table()
+    if "chart" not in entry or "table" in entry:
+        return _table()
+    kind = entry["chart"]
+    return _chart(kind if isinstance(kind, str) and kind in CHARTS else None)
 
 
 def document_schema() -> dict[str, Any]:
@@ -223,7 +254,7 @@ def document_schema() -> dict[str, Any]:
     whole = structure()
     keys = whole["properties"]
     keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
-    keys["report"]["items"] = {"anyOf": [_table(), _chart()]}
+    keys["report"]["items"] = {"anyOf": [_table(), *map(_chart, CHARTS)]}
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
     keys["measure"]["properties"] = {tool.name: templated(tool.schema) for tool in TOOLS}

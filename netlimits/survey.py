@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from netlimits import experiment as experiments
-from netlimits import plan
+from netlimits import plan, templates
 from netlimits.errors import DocumentError, HostError, InputError, SettingError, ToolFailure
 from netlimits.evidence import facts
 from netlimits.hosts.base import Host, must
-from netlimits.model import Command, Experiment, Machine
+from netlimits.model import Command, Experiment, Machine, SettingUse
 from netlimits.settings import setting
 from netlimits.tools import tool
 from netlimits.tools.base import Features
@@ -150,15 +150,18 @@ def _check(experiment: Experiment, found: Survey, hosts: Mapping[str, Host]) -> 
                     _may(hosts[role], commands[0], facts.value(found.facts[role], "uid"))
 
 
-def _distinct(experiment: Experiment) -> Iterator[Any]:
-    """The resolved (settings, measure) pairs of the plan, each once."""
+def _distinct(
+    experiment: Experiment,
+) -> Iterator[tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]]:
+    """The resolved (settings, measure) pairs of the plan, one for all that look up the same."""
+    options = [[use.options for use in experiment.settings], list(experiment.measure.values())]
+    looked_up = sorted(templates.used(options) | {"tool"})
     seen = set()
     for configuration in plan.configurations(experiment):
-        settings, measure = experiments.resolved(experiment, configuration.values)
-        key = json.dumps([[(s.name, s.roles, s.options) for s in settings], measure], default=str)
+        key = tuple(repr(configuration.values.get(name)) for name in looked_up)
         if key not in seen:
             seen.add(key)
-            yield settings, measure
+            yield experiments.resolved(experiment, configuration.values)
 
 
 def _may(host: Host, command: Command, uid: str | None) -> None:
