@@ -34,6 +34,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for pro
 @click.command()
 @click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
 @HOSTS
+@click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 @click.option(
     "--set",
     "overrides",
@@ -51,6 +52,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for pro
 def run(
     experiment_file: Path,
     hosts_file: Path | None,
+    local: bool,
     overrides: Sequence[str],
     out: Path | None,
     as_json: bool,
@@ -62,18 +64,19 @@ def run(
 
     \b
     Examples:
+      netlimits run experiments/quickstart.yaml --local
       netlimits run experiments/stateless-offloads.yaml --hosts hosts.yaml
       netlimits run experiments/stateless-offloads.yaml \\
           --set measure.netperf.seconds=1 --set repeat.replicates=3
     """
     from netlimits import campaign as campaigns
     from netlimits import experiment as experiments
-    from netlimits import machines, plan
+    from netlimits import plan
     from netlimits.stop import Stop
     from netlimits.survey import survey
 
     experiment = plan.seeded(experiments.load(experiment_file, pairs(overrides)))
-    bound = machines.machines(hosts_file or lab_hosts_file(), experiment.roles)
+    bound = _bound(experiment.roles, hosts_file, local)
     folder = out or campaigns.default_path(experiment)
     _refuse_used(folder)
     with Stop() as stop, stop.interruptible(), connected(bound) as hosts:
@@ -139,7 +142,9 @@ def status(results: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(state, indent=2))
         return
-    click.echo(f"{state['experiment']} (seed {state['seed']}) in {state['path']}")
+    files = state["imported"]
+    origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
+    click.echo(f"{state['experiment']} ({origin}) in {state['path']}")
     click.echo(_counts(state))
     for reason, count in state["reasons"].items():
         click.echo(f"  {count} × {' '.join(reason.split())}")
@@ -199,7 +204,12 @@ def parse(results: Path) -> None:
 
     campaign = campaigns.open(results)
     with _locked(campaign):
-        read, changed = campaigns.reparse(campaign)
+        if campaign.imported:
+            from netlimits.imports import folder
+
+            read, changed = folder.reparse(campaign)
+        else:
+            read, changed = campaigns.reparse(campaign)
     click.echo(f"{read} attempts read again, {changed} changed")
     for path in frames.write(campaign):
         click.echo(str(path))
@@ -212,6 +222,20 @@ def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:
         if not (key and sign):
             raise InputError(f"--set {key}{value}: write KEY=VALUE, as in repeat.replicates=3")
     return [(key, value) for key, _, value in split]
+
+
+def _bound(
+    roles: Sequence[str], hosts_file: Path | None, local: bool
+) -> Mapping[str, Machine]:
+    """The machine of each role: of a hosts file, this machine's loopback, or the lab."""
+    from netlimits import machines
+    from netlimits.model import Machine
+
+    if not local:
+        return machines.machines(hosts_file or lab_hosts_file(), roles)
+    if hosts_file:
+        raise InputError("say either --hosts FILE or --local")
+    return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
 
 
 def lab_hosts_file() -> Path:

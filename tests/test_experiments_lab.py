@@ -1,0 +1,80 @@
+"""Each experiment's short form on real hosts in the lab, and whether its figures make sense."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+
+
+def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
+    command = [sys.executable, "-m", "netlimits", "run", EXPERIMENTS / f"{name}.yaml", "--out", out]
+    ran = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    frame = nl.open(out).frame()
+    assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
+    for end in ("local", "remote"):
+        assert frame[f"{end}_cpu_pct"].between(0, 100).all()
+        assert (frame[f"{end}_cpu_peak_pct"] >= frame[f"{end}_cpu_pct"] - 1e-9).all()
+        assert (frame[f"{end}_sd_us_per_kib"] > 0).all()
+    sent, received = frame["local_send_throughput_mbps"], frame["throughput_mbps"]
+    # each end divides by its own clock's elapsed time: what arrived may seem a little more
+    assert (received <= sent * 1.002).all(), "received is never more than sent"
+    for command in ("table", "figures"):
+        shown = subprocess.run(
+            [sys.executable, "-m", "netlimits", command, out], capture_output=True, text=True
+        )
+        assert shown.returncode == 0, shown.stderr
+        assert shown.stdout
+    return frame
+
+
+@pytest.fixture
+def hosts(lab) -> tuple[str, str]:
+    return ("--hosts", str(lab.hosts_file))
+
+
+SECOND = ("--set", "measure.netperf.seconds=1")
+
+
+def test_quickstart_needs_nothing_but_this_machine(tmp_path):
+    frame = short_form("quickstart", tmp_path / "out", "--local", "--set", "repeat.replicates=1")
+    assert len(frame) == 4
+    assert frame["shared_kernel"].all()
+
+
+def test_udp_send_size(hosts, tmp_path):
+    runs = ("--set", "repeat.runs=8")
+    frame = short_form("udp-send-size", tmp_path / "out", *hosts, *SECOND, *runs)
+    assert len(frame) == 8
+    assert set(frame["send_size"]) == {1024, 8192}
+    assert (frame["local_send_size_bytes"] == frame["send_size"]).all()
+    # what a send call carries comes out of the calls: bytes sent over calls is the size
+    carried = frame["local_send_throughput_mbps"] * 1e6 / 8 * frame["elapsed_s"]
+    assert (carried / frame["local_send_calls"] / frame["send_size"]).between(0.97, 1.03).all()
+    by_size = frame.groupby("send_size")["local_sd_us_per_kib"].median()
+    assert by_size[8192] < by_size[1024], "larger packets cost less for each KiB"
+
+
+def test_tcp_mss(hosts, tmp_path):
+    frame = short_form("tcp-mss", tmp_path / "out", *hosts, *SECOND, "--set", "repeat.runs=6")
+    assert (frame["transport_mss_bytes"] == frame["send_size"]).all()
+
+
+def test_packets_per_second(hosts, tmp_path):
+    once = ("--set", "repeat.replicates=1")
+    frame = short_form("packets-per-second", tmp_path / "out", *hosts, *SECOND, *once)
+    assert len(frame) == 14
+    small = frame[frame["send_size"] <= 64]
+    rates = small["local_send_calls"] / small["elapsed_s"]
+    assert rates.max() / rates.min() < 5, "up to 64 bytes it is packets that count"
+    ordered = frame.sort_values("send_size")
+    assert ordered["throughput_mbps"].iloc[-1] > 100 * ordered["throughput_mbps"].iloc[0]
