@@ -77,12 +77,11 @@ def packet_times(
         frames.complete(runs, [sent, size])
         ns = 8e3 * runs[size].astype(float) / runs[sent]
     else:
-        column = metric(of)
-        if not column.column.endswith("_us_per_kib"):
+        if not metric(of).column.endswith("_us_per_kib"):
             raise DataError(f"{of} is no service demand per KiB; nor is it {TIME_PER_SEND}")
-        frames.column(frame, of)
-        frames.complete(runs, [column.column, size])
-        ns = 1e3 * runs[column.column] * kib
+        demand = frames.column(frame, of).column
+        frames.complete(runs, [demand, size])
+        ns = 1e3 * runs[demand] * kib
     table = runs[[*series]].assign(**{size: runs[size], "kib": kib, "ns": ns})
     if not ((table["ns"] > 0) & np.isfinite(table["ns"]) & (table["kib"] > 0)).all():
         raise DataError(f"{of}: a time per packet must be above zero, and so must {size}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,29 +21,38 @@ def cost(
     frame: pd.DataFrame,
     of: str | Sequence[str] = ("local_sd", "remote_sd"),
     size: str = "send_size",
+    series: str | Sequence[str] = (),
     title: str | None = None,
 ) -> Chart:
-    """A panel for each metric: runs, the fitted line, and what is per packet and what per byte.
+    """Runs, the fitted line, and what of it is per packet and what per byte.
 
-    Of one configuration but for the size; `analysis.cost` has the model, and raises what this
-    raises.
+    A panel for each metric, a row of them for each combination of `series`; runs that differ in
+    more than size belong in different series. `analysis.cost` has the model, and raises what
+    this raises.
     """
     names = [of] if isinstance(of, str) else list(of)
-    table = analysis.cost(frame, names, size)
+    keys = frames.factors(frame, series)
+    parts = frames.groups(frames.usable(frame), keys)
     with style():
+        lone = 1.2 if len(names) == 1 else 0
         figure, panels = blank(
-            3.6 * len(names) + (1.2 if len(names) == 1 else 0), 3.9, 1, len(names)
+            3.6 * len(names) + lone, 0.9 + 3.0 * len(parts), len(parts), len(names)
         )
         top = 0.0
-        for axes, (name, row) in zip(
-            panels, zip(names, table.to_dict("records"), strict=True), strict=True
-        ):
-            times = analysis.packet_times(frame, name, size)
-            top = max(top, _panel(axes, times, size, name, {str(k): v for k, v in row.items()}))
-        for axes in panels:
-            axes.set_ylim(0, top * 1.08)
+        for row, (key, part) in enumerate(parts):
+            which = ", ".join(frames.said(key, keys))
+            for column, name in enumerate(names):
+                axes = panels[row * len(names) + column]
+                found = analysis.cost(part, name, size).iloc[0].to_dict()
+                times = analysis.packet_times(part, name, size)
+                top = max(top, _panel(axes, times, size, name, found, which))
+        for place, axes in enumerate(panels):
+            axes.set_ylim(0, top * 1.18)
             thousands(axes, "xy")
-        panels[0].set_ylabel("Time per packet (ns)")
+            if place >= len(panels) - len(names):
+                axes.set_xlabel(f"Data per packet ({frames.FACTOR_UNITS.get(size, 'bytes')})")
+            if place % len(names) == 0:
+                axes.set_ylabel("Time per packet (ns)")
         figure.suptitle(
             title or "What a packet costs, and what its bytes cost",
             x=0.01,
@@ -53,7 +63,9 @@ def cost(
     return figure
 
 
-def _panel(axes: Axes, times: pd.DataFrame, size: str, name: str, row: dict[str, float]) -> float:
+def _panel(
+    axes: Axes, times: pd.DataFrame, size: str, name: str, row: dict[Hashable, Any], which: str
+) -> float:
     """One metric: the two parts as areas under the line, the runs above them."""
     x = np.array([0.0, float(times[size].max()) * 1.06])
     packet = np.full(2, row["packet_ns"])
@@ -65,7 +77,6 @@ def _panel(axes: Axes, times: pd.DataFrame, size: str, name: str, row: dict[str,
     colour = KNOWN["receiver" if name.startswith("remote") else "sender"]
     axes.plot(times[size], times["ns"], "o", color=colour, markeredgecolor="white", markersize=5.5)
     axes.set_xlim(*x)
-    axes.set_xlabel(f"Data per packet ({frames.FACTOR_UNITS.get(size, 'bytes')})")
     half = (row["packet_ns_high"] - row["packet_ns_low"]) / 2
     axes.text(
         x[1] * 0.97,
@@ -75,15 +86,16 @@ def _panel(axes: Axes, times: pd.DataFrame, size: str, name: str, row: dict[str,
         va="center",
     )
     half = (row["kib_ns_high"] - row["kib_ns_low"]) / 2
-    axes.annotate(
+    axes.text(
+        0.03,
+        0.96,
         f"per KiB {row['kib_ns']:.0f} ± {half:.0f} ns (95 %)",
-        (x[1] * 0.62, packet[0] + row["kib_ns"] * x[1] * 0.62 / 1024),
-        xytext=(-6, 8),
-        textcoords="offset points",
-        ha="right",
+        transform=axes.transAxes,
+        va="top",
+        bbox={"facecolor": BYTE_SHADE, "edgecolor": "none", "pad": 2.5},
     )
     what = "Time per send" if name == analysis.TIME_PER_SEND else metric(name).title
     axes.set_title("")
-    heading(axes, "", f"{what} · {row['n']:.0f} runs")
+    heading(axes, "", " · ".join(part for part in (which, what, f"{row['n']} runs") if part))
     axes.tick_params(colors=GREY)
     return float(max(line.max(), times["ns"].max()))

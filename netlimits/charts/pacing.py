@@ -31,7 +31,7 @@ def pacing(
     wanted = bits_per_second(requested) / 1e6
     with style():
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
-        _rates(rates, frames.usable(frame), metric(of).column, size, wanted)
+        _rates(rates, frames.usable(frame), frames.column(frame, of).column, size, wanted)
         _costs(costs, frame, size)
         labels = [frames.text(value) for value in table[size]]
         for axes in (rates, costs):
@@ -66,7 +66,8 @@ def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, wanted: float
 
 def _costs(axes: Axes, frame: pd.DataFrame, size: str) -> None:
     """Mean service demand of each side and size with its interval, and the ratio in words."""
-    there = [(name, side) for name, side in SIDES if metric(name).column in frame.columns]
+    here = set(frames.measured(frame))
+    there = [(name, side) for name, side in SIDES if {name, f"netperf_{name}"} & here]
     for place, (name, side) in enumerate(there):
         table = summary(frame, name, size)
         ratio = (

@@ -245,6 +245,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, Look]]) -> None:
                 "lw": 0.6,
                 "shrinkA": 1,
                 "shrinkB": 2,
+                "relpos": (0, 0.5),
             },
         )
 

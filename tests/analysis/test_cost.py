@@ -95,6 +95,12 @@ def test_it_refuses_with_the_reason_what_the_data_cannot_separate(
         cost(runs(sizes, 1400, 150, noise=0.01), "local_sd")
 
 
+def test_a_tool_s_own_service_demand_stands_in_for_ours() -> None:
+    frame = runs([64, 64, 1024, 1024], 1000, 100)
+    imported = frame.rename(columns=lambda name: name.replace("local_sd", "netperf_local_sd"))
+    assert cost(imported, "local_sd")["packet_ns"].item() == pytest.approx(1000)
+
+
 def test_only_costs_per_kib_can_be_split() -> None:
     frame = published.table("udp-send-size")
     with pytest.raises(DataError, match="throughput is no service demand per KiB"):

@@ -68,6 +68,14 @@ def test_the_cost_chart_says_what_it_found() -> None:
     assert "per KiB 188 ± 21 ns" in said
 
 
+def test_each_series_has_its_own_row_of_panels() -> None:
+    frame = published.table("udp-send-size")
+    both = pd.concat([frame.assign(nic="a"), frame.assign(nic="b")])
+    figure = charts.cost(both, series="nic")
+    assert len(figure.axes) == 4
+    assert "b · Receive service demand · 20 runs" in texts(figure)
+
+
 def test_the_packet_rate_chart_marks_both_regimes() -> None:
     said = texts(DRAWN["packet rate"]())
     assert "packets are the limit\nup to 292 bytes" in said
