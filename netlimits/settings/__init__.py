@@ -1,16 +1,30 @@
-"""The settings, in the order in which they are put back in reverse.
+"""The settings, in the order in which they have to be applied where several are named.
 
 Within a run they are applied in the order of the experiment's file; this tuple is the registry
-and says which one comes first where a host has to be put back without a file at hand.
+and says which one comes first where no file is at hand. They are put back in reverse.
 """
 
 from __future__ import annotations
 
 from netlimits.settings.base import Setting
+from netlimits.settings.channels import CHANNELS
+from netlimits.settings.coalesce import Coalesce
+from netlimits.settings.mtu import Mtu
 from netlimits.settings.offload import Offload
+from netlimits.settings.qdisc import Qdisc
+from netlimits.settings.ring import RING
+from netlimits.settings.route import Route
+from netlimits.settings.sysctl import Sysctl
 
 SETTINGS: tuple[Setting, ...] = (
-    Offload(),  # nothing else moves an offload once it is set, so its place does not matter yet
+    Sysctl(),  # the host's; what is made after it (a default qdisc, say) is made under it
+    CHANNELS,  # builds the queues anew: rings, coalescing and an mq qdisc belong to them
+    RING,  # many drivers restart the interface, which may lose coalescing
+    Coalesce(),
+    Mtu(),  # some drivers restart too; IPv6 loses routes' mtu, and below 1280 the routes
+    Offload(),  # with a large MTU some drivers switch features off, so after it
+    Qdisc(),  # after the queues are there; nothing later touches it
+    Route(),  # last: metrics are lost with a route when anything above takes the link down
 )
 
 

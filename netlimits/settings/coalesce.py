@@ -1,0 +1,132 @@
+"""Interrupt coalescing of the NIC, through `ethtool -c` and `-C`.
+
+The text is read, since `ethtool --json -c` came with 6.2. While `adaptive-rx` is on the driver
+moves `rx-usecs` by itself: so switches are written first, and a number that was found adapting
+need not come back the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings.base import State
+
+_PAIR = re.compile(r"^(?P<kind>Adaptive|CQE mode) RX: (?P<rx>\S+)\s+TX: (?P<tx>\S+)\s*$")
+_LINE = re.compile(r"^(?P<name>[a-z][a-z-]+):\s*(?P<value>[0-9]+|n/a)\s*$")
+_SWITCHES = {"Adaptive": "adaptive", "CQE mode": "cqe-mode"}
+_SHOWN_AS = {
+    f"{way}-frame-{end}": f"{way}-frames-{end}" for way in ("rx", "tx") for end in ("low", "high")
+}
+"""`ethtool -c` of 6.1 prints rx-frame-low for what `-C` calls rx-frames-low."""
+
+_NUMBERS = (
+    "stats-block-usecs", "sample-interval", "pkt-rate-low", "pkt-rate-high",
+    "rx-usecs", "rx-frames", "rx-usecs-irq", "rx-frames-irq",
+    "tx-usecs", "tx-frames", "tx-usecs-irq", "tx-frames-irq",
+    "rx-usecs-low", "rx-frames-low", "tx-usecs-low", "tx-frames-low",
+    "rx-usecs-high", "rx-frames-high", "tx-usecs-high", "tx-frames-high",
+)  # fmt: skip
+_NAMES = ("adaptive-rx", "adaptive-tx", "cqe-mode-rx", "cqe-mode-tx", *_NUMBERS)
+
+
+class Coalesce:
+    """`coalesce: {adaptive-rx: off, rx-usecs: 0}`."""
+
+    name = "coalesce"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Interrupt coalescing of the data interface",
+        "description": "As in ethtool -C.",
+        "minProperties": 1,
+        "properties": {
+            name: (
+                {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
+                if name in _NUMBERS
+                else {"enum": ["on", "off"]}
+            )
+            for name in _NAMES
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`ethtool -c INTERFACE`."""
+        return Command(("ethtool", "-c", interface))
+
+    def state(self, completed: Completed) -> State:
+        """{name: on, off or a number} of what the driver has, switches first."""
+        shown: dict[str, str] = {}
+        for line in completed.stdout.splitlines():
+            if pair := _PAIR.match(line):
+                for way in ("rx", "tx"):
+                    shown[f"{_SWITCHES[pair['kind']]}-{way}"] = pair[way]
+            elif match := _LINE.match(line):
+                shown[_SHOWN_AS.get(match["name"], match["name"])] = match["value"]
+        if completed.status != 0 or not shown:
+            said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+            raise SettingError(
+                f"`{' '.join(completed.command.argv)}` shows none: "
+                f"{said[-1] if said else f'exit status {completed.status}'}; leave "
+                f"`{self.name}` out for this host's interface",
+                setting=self.name,
+                host=completed.host,
+            )
+        return {
+            name: int(shown[name]) if shown[name].isdigit() else shown[name]
+            for name in _NAMES
+            if shown.get(name, "n/a") != "n/a"
+        }
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """`ethtool -C` with what is not as wanted, switches before numbers."""
+        for name in wanted if state else ():
+            if name not in state:
+                raise SettingError(
+                    f"{interface} has no {name}; it has {', '.join(state)}", setting=self.name
+                )
+        return _write(interface, {n: v for n, v in wanted.items() if state.get(n) != v})
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """What is another: drivers round in silence, or keep a number while they adapt it."""
+        return tuple(
+            f"{name} is {state.get(name, 'not there')}, not {value}{_why(name, state)}"
+            for name, value in wanted.items()
+            if state.get(name) != value
+        )
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """`ethtool -C` with what is not as it was found, switches before numbers."""
+        return _write(interface, {n: v for n, v in found.items() if state.get(n) != v})
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """What is not as it was, but for the numbers that the driver adapts by itself."""
+        return tuple(
+            f"{name} is {state.get(name, 'gone')}, was {value}"
+            for name, value in found.items()
+            if state.get(name) != value and not _adapts(name, found)
+        )
+
+
+def _adapts(name: str, state: State) -> bool:
+    """Whether the driver moves this number by itself."""
+    return name in _NUMBERS and state.get(f"adaptive-{name[:2]}") == "on"
+
+
+def _why(name: str, state: State) -> str:
+    way = f"adaptive-{name[:2]}"
+    return f": {way} is on; ask for `{way}: off` too" if _adapts(name, state) else ""
+
+
+def _write(interface: str, values: Mapping[str, Any]) -> tuple[Command, ...]:
+    """Two commands at most: some drivers refuse a number while their switch is on."""
+    switches = {n: v for n, v in values.items() if n not in _NUMBERS}
+    numbers = {n: v for n, v in values.items() if n in _NUMBERS}
+    return tuple(
+        Command(("ethtool", "-C", interface, *words), sudo=True)
+        for part in (switches, numbers)
+        if (words := [word for name, value in part.items() for word in (name, str(value))])
+    )

@@ -1,0 +1,127 @@
+"""The MTU of an interface, through `ip link`, and everything that moves with it.
+
+A change of the MTU is no change of one number. VLANs and macvlans on the interface are cut down
+with it and stay small when it grows again; a bridge above it follows its ports; IPv6 resets its own
+MTU and that of routes, and leaves the interface below 1280 (see `ipv6`). So all of that is
+read before, and put back. Some NICs take their link down for seconds when the MTU changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings import ipv6
+from netlimits.settings.base import State
+
+_SCRIPT = f'ip -d -j link show dev "$1" || exit 1; ip -j link show; {ipv6.READ} true'
+
+
+class Mtu:
+    """`mtu: 8896`."""
+
+    name = "mtu"
+    schema: Mapping[str, Any] = {
+        "type": "integer",
+        "title": "MTU of the data interface",
+        "description": "Bytes. The driver has its maximum. Below 1280 Linux takes IPv6 off the "
+        "interface until it is put back at the end of the campaign.",
+        "minimum": 68,
+        "maximum": 2**31 - 1,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`ip -d -j link show` and what IPv6 holds, in one script."""
+        return Command(("sh", "-c", _SCRIPT, "sh", interface))
+
+    def state(self, completed: Completed) -> State:
+        """{"mtu": …, "least": …, "most": …, "others": {name: mtu}, "ipv6": …}.
+
+        `least` and `most` are what the driver takes (most 0: it does not say), `others` the
+        interfaces above this one.
+        """
+        try:
+            first, second, *lines = completed.stdout.splitlines()
+            (link,), links = json.loads(first), json.loads(second)
+            name, master = link["ifname"], link.get("master")
+            others = {
+                other["ifname"]: other["mtu"]
+                for other in links
+                if other.get("link") == name or other["ifname"] == master
+            }
+            return {
+                "mtu": link["mtu"],
+                "least": link.get("min_mtu", 0),
+                "most": link.get("max_mtu", 0),
+                "others": others,
+                "ipv6": ipv6.state(lines),
+            }
+        except (ValueError, KeyError, TypeError):
+            said = completed.stderr.strip() or f"exit status {completed.status}"
+            raise SettingError(
+                f"`ip link show` shows no MTU: {said}", setting=self.name, host=completed.host
+            ) from None
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """`ip link set dev INTERFACE mtu N`; SettingError where the driver cannot."""
+        if state and state["mtu"] == wanted:
+            return ()
+        if state:
+            self._check(interface, state, wanted)
+        return (_set(interface, wanted),)
+
+    def _check(self, interface: str, state: State, wanted: int) -> None:
+        """Raise SettingError for what the driver refuses and for what could not be put back."""
+        least, most = state["least"], state["most"]
+        if most and wanted > most:
+            raise SettingError(
+                f"{interface} takes an MTU of at most {most}, not {wanted}", setting=self.name
+            )
+        if wanted < least:
+            raise SettingError(
+                f"{interface} takes an MTU of at least {least}, not {wanted}", setting=self.name
+            )
+        if wanted >= ipv6.LEAST_MTU or state["mtu"] < ipv6.LEAST_MTU:
+            return
+        lost = [*ipv6.cannot_return(state["ipv6"])]
+        lost += [f"IPv6 of {other}" for other in state["others"]] if state["ipv6"]["conf"] else []
+        if lost:
+            raise SettingError(
+                f"an MTU of {wanted}, below {ipv6.LEAST_MTU}, takes IPv6 off {interface}, and this "
+                f"could not be put back: {', '.join(lost)}; use {ipv6.LEAST_MTU} or more, or take "
+                "IPv6 off it yourself before",
+                setting=self.name,
+            )
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """One line when the MTU is another."""
+        return () if state["mtu"] == wanted else (f"it is {state['mtu']}, not {wanted}",)
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """The MTU, then those of interfaces above, then what IPv6 lost."""
+        commands = []
+        if not state or state["mtu"] != found["mtu"]:
+            commands.append(_set(interface, found["mtu"]))
+        now = state["others"] if state else {}
+        for other, mtu in found["others"].items():
+            if not state or now.get(other, mtu) != mtu:
+                commands.append(_set(other, mtu))
+        commands += ipv6.undo(interface, found["ipv6"], state["ipv6"] if state else {})
+        return tuple(commands)
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """The MTU, those of interfaces above, and each piece of IPv6."""
+        numbers = [("MTU", found["mtu"], state["mtu"])]
+        numbers += [
+            (f"MTU of {other}", mtu, state["others"].get(other, mtu))
+            for other, mtu in found["others"].items()
+        ]
+        wrong = [f"{what} is {now}, was {was}" for what, was, now in numbers if now != was]
+        return (*wrong, *ipv6.differences(found["ipv6"], state["ipv6"]))
+
+
+def _set(interface: str, mtu: int) -> Command:
+    return Command(("ip", "link", "set", "dev", interface, "mtu", str(mtu)), sudo=True)

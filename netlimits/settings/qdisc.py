@@ -1,0 +1,221 @@
+"""The root qdisc of an interface, through `tc`.
+
+What was found is put back with its parameters, or nothing is touched: a qdisc that the kernel
+attached by itself (handle 0:) comes back when ours is deleted; one that somebody configured is
+added again if `tc` shows all there is to it (`RETURNABLE`). Classes, filters and inner qdiscs of
+others are not, and make the setting refuse. clsact and ingress stand beside the root and stay.
+
+Ours is always made anew, since `tc qdisc replace` keeps what the new line does not name: an
+fq stays at the last `maxrate`. `-r` shows tbf's limit and burst exactly (without it they are
+rounded to µs), `-d` its mpu; classes have no JSON in iproute2 6.1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings import tc_units
+from netlimits.settings.base import State
+from netlimits.settings.qdisc_kinds import KINDS, RETURNABLE, SHAPES, parameters
+
+_SCRIPT = (
+    'tc -r -d -j qdisc show dev "$1" || exit 1; '
+    'sed "s/^/default /" /proc/sys/net/core/default_qdisc 2>/dev/null; '
+    'tc class show dev "$1"; tc filter show dev "$1"'
+)
+_CLASS = re.compile(
+    r"^htb (?P<id>[0-9a-f]+:[0-9a-f]+) root .*?\brate (?P<rate>\w+) ceil (?P<ceil>\w+) "
+    r"burst (?P<burst>\w+) .*?\bcburst (?P<cburst>\w+)"
+)
+_OURS = "6e6c:"  # "nl": a handle that nobody else gives, to tell our htb from another's
+
+
+class Qdisc:
+    """`qdisc: {kind: tbf, rate: 1gbit, burst: 128kb, latency: 50ms}`."""
+
+    name = "qdisc"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Root qdisc of the data interface",
+        "description": "Kind and parameters, as in tc(8).",
+        "required": ["kind"],
+        "properties": {
+            "kind": {"enum": list(KINDS), "description": "The qdisc."},
+            **SHAPES,
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`tc -r -d -j qdisc show`, the default qdisc, and `tc class` and `tc filter show`."""
+        return Command(("sh", "-c", _SCRIPT, "sh", interface))
+
+    def state(self, completed: Completed) -> State:
+        """The root, its inner qdiscs' kinds, and what hangs on it.
+
+        Shape: {"kind", "handle", "options": as tc shows them, "inner": ["kind handle", …],
+        "default": the kernel's default kind or "", "classes": […], "filters": […]}.
+        """
+        try:
+            first, *lines = completed.stdout.splitlines()
+            shown = [q for q in json.loads(first) if q["kind"] not in ("clsact", "ingress")]
+            (root,) = [q for q in shown if q.get("root")]
+            return {
+                "kind": root["kind"],
+                "handle": root["handle"],
+                "options": root.get("options", {}),
+                "inner": [f"{q['kind']} {q['handle']}" for q in shown if not q.get("root")],
+                "default": " ".join(_words(ln) for ln in lines if ln.startswith("default ")),
+                "classes": [_words(ln) for ln in lines if ln.startswith("class ")],
+                "filters": [_words(ln) for ln in lines if ln.startswith("filter ")],
+            }
+        except (ValueError, KeyError, TypeError):
+            said = completed.stderr.strip() or f"exit status {completed.status}"
+            raise SettingError(
+                f"`tc qdisc show` shows no root qdisc: {said}",
+                setting=self.name,
+                host=completed.host,
+            ) from None
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """Our qdisc in place of the one there; SettingError when that one could not come back."""
+        kind, values = _wish(wanted)
+        if state and not self.unmet(state, wanted):
+            return ()
+        if state and (why := _cannot_return(state)):
+            raise SettingError(
+                f"the {state['kind']} qdisc on {interface} could not be put back: {why}; take it "
+                "off yourself, or leave `qdisc` out for this host",
+                setting=self.name,
+            )
+        return (*_clear(interface, state), *_add(interface, kind, values))
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """Each parameter that is not as asked for, up to what the kernel's clock rounds."""
+        kind, values = _wish(wanted)
+        if state["kind"] != kind:
+            return (f"the root qdisc is {state['kind']}, not {kind}",)
+        has = _class_values(state) if kind == "htb" else KINDS[kind].values(state["options"])
+        return tuple(
+            f"{name} of {kind} is {has.get(name, 'not set')}, not {value}"
+            for name, value in values.items()
+            if not KINDS[kind].same(name, has, values)
+        )
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """Ours deleted, and the one that was configured added again under its handle."""
+        if state and not self.differences(found, state):
+            return ()
+        if found["handle"] == "0:":
+            return _clear(interface, state)
+        words = ("tc", "qdisc", "add", "dev", interface, "root", "handle", found["handle"])
+        again = Command((*words, found["kind"], *parameters(found)), sudo=True)
+        return (*_clear(interface, state), again)
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """Kind, handle, each parameter, inner qdiscs, classes and filters."""
+        wrong = [
+            f"{part} is {state[part]}, was {found[part]}"
+            for part in ("kind", "handle", "inner", "classes", "filters")
+            if state[part] != found[part]
+        ]
+        if wrong:
+            return tuple(wrong)
+        was, now = parameters(found), parameters(state)
+        return () if was == now else (f"{found['kind']} is {_line(now)}, was {_line(was)}",)
+
+
+def _words(line: str) -> str:
+    return " ".join(line.split()[1:])
+
+
+def _line(words: tuple[str, ...]) -> str:
+    return " ".join(words) or "without parameters"
+
+
+def _wish(wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Kind and parameters in plain units. Raises SettingError for a wrong combination."""
+    kind = wanted["kind"]
+    given = {name: value for name, value in wanted.items() if name != "kind"}
+    if strange := sorted(given.keys() - KINDS[kind].units.keys()):
+        takes = ", ".join(KINDS[kind].units) or "no parameters"
+        raise SettingError(f"{kind} has no {', '.join(strange)}; it takes {takes}", setting="qdisc")
+    try:
+        return kind, KINDS[kind].wish(given)
+    except ValueError as error:
+        raise SettingError(f"{kind}: {error}", setting="qdisc") from None
+
+
+def _cannot_return(state: State) -> str:
+    """Why this qdisc could not be put back exactly; "" when it can, or when it is ours."""
+    kind, default = state["kind"], state["default"]
+    if _is_our_htb(state):
+        return ""
+    if kind == "noop":
+        return "the link is down"
+    if state["filters"]:
+        return "it has filters"
+    if any(not inner.endswith(" 0:") for inner in state["inner"]):
+        return f"it has inner qdiscs of its own ({', '.join(state['inner'])})"
+    kinds = {inner.split()[0] for inner in state["inner"]} - {"noqueue"}
+    if state["handle"] == "0:":
+        kinds |= {kind} - {"noqueue", "mq"}
+    if default and kinds - {default}:
+        return (
+            f"{', '.join(sorted(kinds - {default}))} is from a time before "
+            f"net.core.default_qdisc was {default}"
+        )
+    if state["handle"] == "0:":
+        return ""
+    if kind not in RETURNABLE:
+        return "it has classes or state that netlimits does not read"
+    strange = state["options"].keys() - RETURNABLE[kind].keys()
+    return f"tc shows too little of {', '.join(sorted(strange))}" if strange else ""
+
+
+def _is_our_htb(state: State) -> bool:
+    """Whether it is an htb as `_add` makes it: one class, and nothing else."""
+    return (
+        state["kind"] == "htb"
+        and state["handle"] == _OURS
+        and [c.split()[1] for c in state["classes"]] == [f"{_OURS}1"]
+        and not state["filters"]
+        and not state["inner"]
+    )
+
+
+def _clear(interface: str, state: State) -> tuple[Command, ...]:
+    """The command that leaves the kernel's default; none where it stands already."""
+    if state and state["handle"] == "0:":
+        return ()
+    return (Command(("tc", "qdisc", "del", "dev", interface, "root"), sudo=True),)
+
+
+def _add(interface: str, kind: str, values: Mapping[str, Any]) -> tuple[Command, ...]:
+    root = ("tc", "qdisc", "add", "dev", interface, "root")
+    if kind != "htb":
+        return (Command((*root, kind, *KINDS[kind].words(values)), sudo=True),)
+    # quantum shares between classes; with one class it only keeps the kernel from warning
+    words = (*KINDS[kind].words(values), "quantum", "60000")
+    one = ("tc", "class", "add", "dev", interface, "parent", _OURS, "classid", f"{_OURS}1", "htb")
+    return (
+        Command((*root, "handle", _OURS, "htb", "default", "1"), sudo=True),
+        Command((*one, *words), sudo=True),
+    )
+
+
+def _class_values(state: State) -> dict[str, Any]:
+    """Rates and bursts of our htb's one class; {} when there is another structure."""
+    if not _is_our_htb(state) or not (match := _CLASS.match(state["classes"][0])):
+        return {}
+    return {
+        "rate": tc_units.rate(match["rate"]),
+        "ceil": tc_units.rate(match["ceil"]),
+        "burst": tc_units.size(match["burst"]),
+        "cburst": tc_units.size(match["cburst"]),
+    }

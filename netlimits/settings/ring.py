@@ -1,0 +1,18 @@
+"""Sizes of the NIC's rings, through `ethtool -g` and `-G`.
+
+Most drivers take the link down for a moment when they change.
+"""
+
+from __future__ import annotations
+
+from netlimits.settings.quantities import Quantities
+
+RING = Quantities(
+    name="ring",
+    show="-g",
+    write="-G",
+    names={"rx": "RX", "rx-mini": "RX Mini", "rx-jumbo": "RX Jumbo", "tx": "TX"},
+    title="Ring sizes of the data interface",
+    least=1,
+)
+"""`ring: {rx: 4096, tx: 4096}`."""

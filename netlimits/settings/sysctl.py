@@ -1,0 +1,114 @@
+"""Network sysctls, through `sysctl`.
+
+A sysctl belongs to the machine or to its network namespace, not to the data interface. Only names
+under `net.` can be set, and of those not the few that change addresses or other sysctls on their
+way, since that is more than could be put back. The kernel rounds and refuses values in silence:
+so what was written is read back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings.base import State
+
+_LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
+
+MOVES_MORE = re.compile(
+    r"\.(disable_ipv6|forwarding|mc_forwarding|ip_forward|addr_gen_mode|stable_secret|flush|mtu)$"
+)
+"""Names whose writing changes addresses, routes or other sysctls; `mtu` is a setting of its own."""
+
+
+class Sysctl:
+    """`sysctl: {net.ipv4.tcp_congestion_control: cubic, net.core.rmem_max: 8388608}`."""
+
+    name = "sysctl"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Network sysctls of the host",
+        "description": "Name under net. to its value, as sysctl shows it; written in this order. "
+        "They hold for the whole host (or its network namespace), not for one interface.",
+        "minProperties": 1,
+        "propertyNames": {"pattern": r"^net(\.[A-Za-z0-9_-]+)+$"},
+        "additionalProperties": {
+            "anyOf": [
+                {"type": "integer"},
+                {"type": "string", "pattern": r"^[A-Za-z0-9_.,:/-]+([ \t]+[A-Za-z0-9_.,:/-]+)*$"},
+            ]
+        },
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`sysctl NAME …` of the names that are wanted or to be put back."""
+        return Command(("sysctl", *about))
+
+    def state(self, completed: Completed) -> State:
+        """{name: value}, to the letter, of every name asked for."""
+        values = {
+            match["name"]: match["value"]
+            for match in map(_LINE.match, completed.stdout.splitlines())
+            if match
+        }
+        missing = [name for name in completed.command.argv[1:] if name not in values]
+        if missing:
+            said = " ".join(completed.stderr.split())
+            if completed.status in (126, 127):
+                raise SettingError(said, setting=self.name, host=completed.host)
+            raise SettingError(
+                f"there is no {', '.join(missing)} (no such sysctl in this kernel, its module is "
+                "not loaded, or not in this network namespace), or it cannot be read; see "
+                f"`sysctl {missing[0]}` there" + (f" ({said[:200]})" if said else ""),
+                setting=self.name,
+                host=completed.host,
+            )
+        return values
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """One `sysctl -w` with every name that is not as wanted."""
+        for name in wanted:
+            if MOVES_MORE.search(name):
+                raise SettingError(
+                    f"{name} changes more than itself (addresses, routes, other sysctls), which "
+                    "could not be put back; set it on the host before the campaign",
+                    setting=self.name,
+                )
+        return _write({n: v for n, v in wanted.items() if not _same(state.get(n), v)})
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """Each name that has another value."""
+        return tuple(
+            f"{name} is {_shown(state[name])}, not {_shown(value)}"
+            for name, value in wanted.items()
+            if not _same(state[name], value)
+        )
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """One `sysctl -w` with the values that were found, the last written first."""
+        return _write({n: v for n, v in reversed([*found.items()]) if state.get(n) != v})
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """Each name whose value is not as it was."""
+        return tuple(
+            f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
+            for name, value in found.items()
+            if state.get(name) != value
+        )
+
+
+def _same(shown: str | None, wanted: Any) -> bool:
+    """Whether they are the same values; the kernel parts several by tabs."""
+    return shown is not None and shown.split() == str(wanted).split()
+
+
+def _write(values: Mapping[str, Any]) -> tuple[Command, ...]:
+    pairs = (f"{name}={value}" for name, value in values.items())
+    return (Command(("sysctl", "-w", *pairs), sudo=True),) if values else ()
+
+
+def _shown(value: Any) -> str:
+    return " ".join(str(value).split())

@@ -1,0 +1,80 @@
+"""tc's units: rates, sizes and times as it takes them, as whole numbers of bit/s, bytes and µs.
+
+tc(8), "PARAMETERS": k, m, g of a rate are powers of 1000, of a size powers of 1024; rates that end
+in `bps` are bytes per second. A bare number is bit/s, bytes or µs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+_NUMBER = r"[0-9]{1,15}(\.[0-9]{1,6})?"
+_TEXT = re.compile(rf"^(?P<number>{_NUMBER})(?P<unit>[a-zA-Z]*)$")
+
+_RATES = {
+    f"{prefix}{unit}": scale * bits
+    for prefix, scale in [
+        *((p, 1000**n) for n, p in enumerate(("", "k", "m", "g", "t"))),
+        *((p, 1024**n) for n, p in enumerate(("ki", "mi", "gi", "ti"), 1)),
+    ]
+    for unit, bits in (("bit", 1), ("bps", 8))
+} | {"": 1}
+_SIZES = {"": 1, "b": 1} | {
+    f"{p}{b}": 1024**n for n, p in enumerate("kmg", 1) for b in ("", "b")
+}  # fmt: skip
+_TIMES = {
+    name: scale
+    for names, scale in (
+        (("", "us", "usec", "usecs"), 1),
+        (("ms", "msec", "msecs"), 1000),
+        (("s", "sec", "secs"), 1_000_000),
+    )
+    for name in names
+}
+
+
+def _pattern(units: Mapping[str, int]) -> str:
+    letters = "|".join("".join(f"[{c}{c.upper()}]" for c in unit) for unit in sorted(units) if unit)
+    return rf"^{_NUMBER}({letters})?$"
+
+
+def _kind(units: Mapping[str, int], what: str) -> dict[str, Any]:
+    return {
+        "description": what,
+        "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": 10**15},
+            {"type": "string", "pattern": _pattern(units)},
+        ],
+    }
+
+
+RATE = _kind(_RATES, "A rate as tc takes it: 1gbit, 1000mbit, 125mbps (bytes); bare: bit/s.")
+SIZE = _kind(_SIZES, "A size as tc takes it: 128kb, 1mb; bare: bytes.")
+TIME = _kind(_TIMES, "A time as tc takes it: 50ms, 100us; bare: µs.")
+COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1, "description": "Packets."}
+
+
+def rate(value: Any) -> int:
+    """Bit/s, whole bytes per second as the kernel keeps it."""
+    return _whole(value, _RATES) // 8 * 8
+
+
+def size(value: Any) -> int:
+    """Bytes."""
+    return _whole(value, _SIZES)
+
+
+def time(value: Any) -> int:
+    """Microseconds."""
+    return _whole(value, _TIMES)
+
+
+def _whole(value: Any, units: Mapping[str, int]) -> int:
+    """Raises ValueError for what the schemas above do not allow."""
+    match = _TEXT.match(str(value))
+    if not match or match["unit"].lower() not in units:
+        raise ValueError(f"{value!r} is no number with one of {', '.join(filter(None, units))}")
+    return int(Fraction(match["number"]) * units[match["unit"].lower()])
