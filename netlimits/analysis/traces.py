@@ -105,7 +105,7 @@ def _rows(packets: Sequence[Packet], text: bool) -> list[tuple[object, ...]]:
         if p.ack is not None:
             if (b, a) not in counts:
                 counts[b, a] = _Count.starting(p.ack - 1, text, syn)
-            ack = counts[b, a].relative(p.ack - 1, decide=not syn) + 1
+            ack = counts[b, a].relative(p.ack - 1, decide=not syn, is_ack=True) + 1
         kind = "segment" if p.length else "control" if set("SFR") & set(p.flags) else "ack"
         end = None if seq is None else seq + p.length
         time_s = (p.time_ns - first) / 1e9
@@ -129,15 +129,19 @@ class _Count:
     base: int
     absolute: bool | None
     last: int = 0
+    after_syn: bool = False
 
     @classmethod
     def starting(cls, number: int, text: bool, syn: bool) -> _Count:
         if text and not syn and number < NEAR:
             return cls(0, True, number)
-        return cls(number, None if text else True)
+        return cls(number, None if text else True, after_syn=syn)
 
-    def relative(self, number: int, decide: bool) -> int:
+    def relative(self, number: int, decide: bool, is_ack: bool = False) -> int:
         """The number from `base` on, past 2³² where the connection has gone on for so long."""
+        if decide and self.absolute is None and number == self.base and not is_ack:
+            # data never has its SYN's own number: a base this small is met by a relative one
+            self.absolute = False if self.after_syn else None
         if decide and self.absolute is None and number != self.base:
             ahead = (number - self.base) % 2**32
             self.absolute = ahead == 1 or (ahead < NEAR <= number)
