@@ -21,7 +21,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import tc_units
 from netlimits.settings.base import State
-from netlimits.settings.qdisc_kinds import KINDS, RETURNABLE, SHAPES, parameters
+from netlimits.settings.qdisc_kinds import KINDS, SHAPES, parameters, returns
 
 _SCRIPT = (
     'tc -r -d -j qdisc show dev "$1" || exit 1; '
@@ -170,12 +170,7 @@ def _cannot_return(state: State) -> str:
             f"{', '.join(sorted(kinds - {default}))} is from a time before "
             f"net.core.default_qdisc was {default}"
         )
-    if state["handle"] == "0:":
-        return ""
-    if kind not in RETURNABLE:
-        return "it has classes or state that netlimits does not read"
-    strange = state["options"].keys() - RETURNABLE[kind].keys()
-    return f"tc shows too little of {', '.join(sorted(strange))}" if strange else ""
+    return "" if state["handle"] == "0:" else returns(state)
 
 
 def _is_our_htb(state: State) -> bool:

@@ -132,9 +132,11 @@ def burst(options: Mapping[str, Any]) -> int:
     """The bytes that bring tbf's burst back to the tick; `tc` itself rounds it to a microsecond.
 
     Where a tick is several bytes, the first may fall to the tick before, so it is the second.
+    The kernel has added the overhead.
     """
     tick = TICK * float(options["rate"])
-    return math.ceil(int(options["burst_raw"], 16) * tick - 1e-6) + (tick >= 2)
+    whole = math.ceil(int(options["burst_raw"], 16) * tick - 1e-6) + (tick >= 2)
+    return whole - int(options.get("overhead", 0))
 
 
 def _codel_time(shown: int) -> int:
@@ -163,7 +165,7 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
         "lat": _nothing,  # tc works it out from the limit
         "mpu": _as("mpu"),
         "overhead": _as("overhead"),
-        "linklayer": lambda value, _: ("linklayer", str(value)),
+        "linklayer": lambda value, _: ("linklayer", str(value)),  # ethernet: see `returns`
     },
     "fq": {
         "limit": _as("limit"),
@@ -198,6 +200,17 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
     "mq": {},
 }
 """Kind -> option in tc's JSON -> the words that give it back."""
+
+
+def returns(state: Mapping[str, Any]) -> str:
+    """What of a qdisc could not be given back, "" when all could."""
+    kind, options = state["kind"], state["options"]
+    if kind not in RETURNABLE:
+        return "it has classes or state that netlimits does not read"
+    if options.get("linklayer", "ethernet") != "ethernet":
+        return f"its linklayer {options['linklayer']} rounds sizes"
+    strange = options.keys() - RETURNABLE[kind].keys()
+    return f"tc shows too little of {', '.join(sorted(strange))}" if strange else ""
 
 
 def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class Route:
         "properties": {
             "to": {
                 "type": "string",
-                "pattern": r"^(default|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$",
+                "pattern": r"^(default|[0-9A-Fa-f:.]+(/[0-9]{1,3})?)$(?!\n)",
                 "description": "default, or ADDRESS/PREFIX of a route that is there; left out: "
                 "the networks of the interface's own addresses.",
             },
@@ -56,7 +56,7 @@ class Route:
             "mtu": {**_COUNT, "minimum": 68, "description": "MTU along the route, bytes."},
             "rto_min": {
                 "type": "string",
-                "pattern": "^[1-9][0-9]{0,5}ms$",
+                "pattern": r"^[1-9][0-9]{0,5}ms$(?!\n)",
                 "description": "Least retransmission timeout, such as 5ms.",
             },
         },

@@ -34,11 +34,14 @@ class Sysctl:
         "description": "Name under net. to its value, as sysctl shows it; written in this order. "
         "They hold for the whole host (or its network namespace), not for one interface.",
         "minProperties": 1,
-        "propertyNames": {"pattern": r"^net(\.[A-Za-z0-9_-]+)+$"},
+        "propertyNames": {"pattern": r"^net(\.[A-Za-z0-9_-]+)+$(?!\n)"},
         "additionalProperties": {
             "anyOf": [
                 {"type": "integer"},
-                {"type": "string", "pattern": r"^[A-Za-z0-9_.,:/-]+([ \t]+[A-Za-z0-9_.,:/-]+)*$"},
+                {
+                    "type": "string",
+                    "pattern": r"^[A-Za-z0-9_.,:/-]+([ \t]+[A-Za-z0-9_.,:/-]+)*$(?!\n)",
+                },
             ]
         },
     }

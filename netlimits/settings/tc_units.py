@@ -38,7 +38,7 @@ _TIMES = {
 
 def _pattern(units: Mapping[str, int]) -> str:
     letters = "|".join("".join(f"[{c}{c.upper()}]" for c in unit) for unit in sorted(units) if unit)
-    return rf"^{_NUMBER}({letters})?$"
+    return rf"^{_NUMBER}({letters})?$(?!\n)"  # Python's $ lets a last newline through
 
 
 def _kind(units: Mapping[str, int], what: str) -> dict[str, Any]:

@@ -87,7 +87,7 @@ TBF_LOOKS = "tbf rate 1Gbit burst 131000b lat 50ms"
         ("bfifo limit 44", {"kind": "pfifo", "limit": 77}, "pfifo limit 77p"),
         ("pfifo_fast", {"kind": "bfifo", "limit": "77kb"}, "bfifo limit 77Kb"),
         ("tbf rate 1234567bit burst 70001b limit 200003b", {"kind": "mq"}, "mq"),
-        ("tbf rate 9gbit burst 70001b limit 900001b", TBF, TBF_LOOKS),
+        ("tbf rate 9gbit burst 70001b limit 900001b mpu 64 overhead 14", TBF, TBF_LOOKS),
         ("mq", TBF, TBF_LOOKS),
         ("mq", {"kind": "pfifo_fast"}, "pfifo_fast bands 3"),
     ],

@@ -1,0 +1,205 @@
+"""MTU, on what a veth showed (captures/ip: kernel 6.18, iproute2 6.1)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings.mtu import Mtu
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "ip"
+mtu = Mtu()
+
+
+def captured(name: str):
+    text = (CAPTURES / name).read_text()
+    return mtu.state(Completed("sender", mtu.read("data0", 1500), 0, text, "", 0.0))
+
+
+@pytest.fixture
+def state():
+    return captured("mtu-9000.txt")
+
+
+@pytest.fixture
+def more():
+    """With a macvlan above, a route with its own MTU and an address that runs out."""
+    return captured("mtu-9000-more.txt")
+
+
+def argvs(commands):
+    assert all(c.sudo for c in commands)
+    return [" ".join(c.argv) for c in commands]
+
+
+def test_what_a_capture_holds(state, more):
+    assert (state["mtu"], state["least"], state["most"]) == (9000, 68, 65535)
+    assert state["others"] == {}
+    assert state["ipv6"]["addresses"][0]["local"] == "2001:db8::1"
+    assert state["ipv6"]["conf"]["mtu"] == "9000"
+    assert "mc_forwarding" not in state["ipv6"]["conf"]  # cannot be written
+    assert more["others"] == {"above": 9000}
+    assert (
+        "2001:db8:1::/64 via 2001:db8::2 metric 1024 mtu 8000 pref medium"
+        in (more["ipv6"]["routes"])
+    )
+    assert more["ipv6"]["fading"] == ["2001:db8:7::1"]
+
+
+def test_the_mtu_that_is_there_needs_no_command(state):
+    assert mtu.change("data0", state, 9000) == ()
+    assert mtu.unmet(state, 9000) == ()
+    assert mtu.unmet(state, 1500) == ("it is 9000, not 1500",)
+
+
+def test_an_interface_nobody_looked_at(state):
+    (command,) = mtu.change("data0", {}, 1500)
+    assert command == Command(("ip", "link", "set", "dev", "data0", "mtu", "1500"), sudo=True)
+    whole = argvs(mtu.undo("data0", state, {}))  # what a guard on the host would run
+    assert whole[0] == "ip link set dev data0 mtu 9000"
+    assert whole[1].startswith("sysctl -w net/ipv6/conf/data0/")
+    assert "ip -6 addr replace 2001:db8::1/64 scope global nodad dev data0" in whole
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"), [(65536, "at most 65535, not 65536"), (60, "at least 68, not 60")]
+)
+def test_the_drivers_limits(state, wanted, why):
+    with pytest.raises(SettingError, match=why):
+        mtu.change("data0", state, wanted)
+
+
+def test_a_driver_without_a_limit_says_0(state):
+    assert mtu.change("lo", {**state, "most": 0}, 100_000)
+
+
+def test_below_1280_what_cannot_return_refuses(state, more):
+    assert mtu.change("data0", state, 1279)
+    assert mtu.change("data0", more, 1280)
+    with pytest.raises(SettingError, match=r"2001:db8:7::1, IPv6 of above; use 1280 or more"):
+        mtu.change("data0", more, 1279)
+
+
+def test_ipv6_waits_until_the_mtu_is_back(state):
+    small = captured("mtu-1000.txt")
+    assert small["ipv6"]["conf"] == {}
+    assert argvs(mtu.undo("data0", state, small)) == ["ip link set dev data0 mtu 9000"]
+    problems = mtu.differences(state, small)
+    assert problems[0] == "MTU is 1000, was 9000"
+    assert "IPv6 address 2001:db8::1/64 is gone" in problems
+
+
+def test_what_the_kernel_changed_on_the_way_is_put_back(more):
+    now = json.loads(json.dumps(more))
+    now["others"]["above"] = 1400
+    now["ipv6"]["conf"]["mtu"] = "1400"
+    now["ipv6"]["routes"] = [r.replace("mtu 8000", "mtu 9000") for r in now["ipv6"]["routes"]]
+    assert argvs(mtu.undo("data0", more, now)) == [
+        "ip link set dev above mtu 9000",
+        "sysctl -w net/ipv6/conf/data0/mtu=9000",
+        "ip -6 route replace 2001:db8:1::/64 via 2001:db8::2 metric 1024 mtu 8000 pref medium "
+        "dev data0",
+    ]
+
+
+def test_somebody_elses_new_address_stays(state):
+    now = json.loads(json.dumps(state))
+    new = {**now["ipv6"]["addresses"][0], "local": "2001:db8:5::5"}
+    now["ipv6"]["addresses"].append(new)
+    assert mtu.undo("data0", state, now) == ()
+    assert mtu.differences(state, now) == ()
+
+
+def test_no_such_interface_is_an_error_in_the_tools_words():
+    said = Completed("sender", mtu.read("nodev", 1), 1, "", 'Device "nodev" does not exist.\n', 0.0)
+    with pytest.raises(SettingError, match=r"sender: mtu: .*\"nodev\" does not exist"):
+        mtu.state(said)
+
+
+ADDRESSES = st.lists(
+    st.builds(
+        lambda n, nodad: {
+            "family": "inet6", "local": f"2001:db8::{n:x}", "prefixlen": 64, "scope": "global",
+            **({"nodad": True} if nodad else {}),
+            "valid_life_time": 2**32 - 1, "preferred_life_time": 2**32 - 1,
+        },
+        st.integers(1, 0xFFFF),
+        st.booleans(),
+    ),
+    max_size=4,
+    unique_by=lambda a: a["local"],
+)  # fmt: skip
+STATES = st.builds(
+    lambda n, others, conf, addresses, routes: {
+        "mtu": n,
+        "least": 68,
+        "most": 65535,
+        "others": {f"above{i}": min(n, m) for i, m in enumerate(others)},
+        "ipv6": {
+            "addresses": addresses,
+            "routes": [f"2001:db8:{i:x}::/64 metric {m}" for i, m in enumerate(routes)],
+            "neighbours": [],
+            "conf": {"mtu": str(n), "hop_limit": str(conf)},
+            "fading": [],
+        },
+    },
+    st.integers(1280, 65535),
+    st.lists(st.integers(1280, 65535), max_size=2),
+    st.integers(1, 255),
+    ADDRESSES,
+    st.lists(st.integers(1, 99), max_size=3),
+)
+
+
+def simulated(state, commands):
+    """What Linux does: an MTU cuts down what lies above, and IPv6 is reset or taken off."""
+    state = json.loads(json.dumps(state))
+    six = state["ipv6"]
+    for command in commands:
+        argv = command.argv
+        if argv[:3] == ("ip", "link", "set"):
+            name, n = argv[4], int(argv[6])
+            if name != "data0":
+                state["others"][name] = n
+                continue
+            state["mtu"] = n
+            state["others"] = {o: min(m, n) for o, m in state["others"].items()}
+            if n < 1280:
+                six.update(addresses=[], routes=[], neighbours=[], conf={})
+            else:
+                six["conf"] = {"hop_limit": "64", **six["conf"], "mtu": str(n)}
+        elif argv[0] == "sysctl":
+            for pair in argv[2:]:
+                name, value = pair.rsplit("/", 1)[1].split("=")
+                six["conf"][name] = value
+        elif argv[:4] == ("ip", "-6", "addr", "replace"):
+            local, length = argv[4].split("/")
+            flags = {"nodad": True} if "nodad" in argv else {}
+            six["addresses"].append({
+                "family": "inet6", "local": local, "prefixlen": int(length), "scope": argv[6],
+                **flags, "valid_life_time": 2**32 - 1, "preferred_life_time": 2**32 - 1,
+            })  # fmt: skip
+        elif argv[:4] == ("ip", "-6", "route", "replace"):
+            six["routes"].append(" ".join(argv[4:-2]))
+        else:
+            raise AssertionError(argv)
+    return state
+
+
+@given(STATES, st.lists(st.integers(68, 65535), min_size=1, max_size=3))
+def test_undo_leads_back_from_wherever_changes_led(found, wishes):
+    now = found
+    for wanted in wishes:
+        commands = mtu.change("data0", {**now, "others": {}}, wanted)
+        now = simulated(now, commands)
+        assert mtu.unmet(now, wanted) == ()
+    for _ in range(2):  # as Applied does
+        now = simulated(now, mtu.undo("data0", found, now))
+    assert mtu.differences(found, now) == ()
+    assert mtu.undo("data0", found, now) == ()

@@ -1,0 +1,284 @@
+"""Qdiscs, on what tc showed (captures/tc: kernel 6.18 and, for fq and fq_codel, 6.1)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from netlimits.errors import SettingError
+from netlimits.model import Completed
+from netlimits.settings import tc_units
+from netlimits.settings.qdisc import Qdisc
+from netlimits.settings.qdisc_kinds import KINDS, RETURNABLE, parameters
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "tc"
+qdisc = Qdisc()
+TBF = {"kind": "tbf", "rate": "1gbit", "burst": "128kb", "latency": "50ms"}
+
+
+def captured(name: str):
+    text = (CAPTURES / f"{name}.txt").read_text()
+    return qdisc.state(Completed("sender", qdisc.read("data0", TBF), 0, text, "", 0.0))
+
+
+def argvs(commands):
+    assert all(c.sudo for c in commands)
+    return [" ".join(c.argv) for c in commands]
+
+
+def test_the_default_goes_and_comes_by_itself():
+    found = captured("noqueue")
+    assert argvs(qdisc.change("data0", found, TBF)) == [
+        "tc qdisc add dev data0 root tbf rate 1000000000bit burst 131072b limit 6381072b"
+    ]
+    assert argvs(qdisc.undo("data0", found, captured("tbf"))) == ["tc qdisc del dev data0 root"]
+    assert qdisc.undo("data0", found, found) == ()
+
+
+def test_a_configured_qdisc_comes_back_under_its_handle_with_its_parameters():
+    found, pfifo = captured("tbf-mpu"), captured("pfifo")
+    assert argvs(qdisc.change("data0", found, {"kind": "pfifo", "limit": 33})) == [
+        "tc qdisc del dev data0 root",
+        "tc qdisc add dev data0 root pfifo limit 33",
+    ]
+    assert argvs(qdisc.undo("data0", found, pfifo)) == [
+        "tc qdisc del dev data0 root",
+        "tc qdisc add dev data0 root handle 77: tbf rate 1234560bit burst 70001b limit 200003b "
+        "mpu 64 overhead 14 linklayer ethernet",
+    ]
+    assert qdisc.differences(found, pfifo)[0] == "kind is pfifo, was tbf"
+    assert qdisc.differences(found, found) == ()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        TBF,
+        {**TBF, "rate": "1000mbit"},
+        {**TBF, "rate": 1_000_000_000, "burst": 131072},
+        {**TBF, "rate": "125000KBps", "latency": "0.05s"},
+        {"kind": "tbf", "rate": "1gbit", "burst": "128k", "limit": 6381072},
+    ],
+)
+def test_one_rate_written_in_many_ways_is_there_already(wanted):
+    jsonschema.validate(wanted, qdisc.schema)
+    assert qdisc.change("data0", captured("tbf"), wanted) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("rate", "999mbit"), ("burst", "64kb"), ("latency", "49ms")]
+)
+def test_another_parameter_is_not_there(key, value):
+    wanted = {**TBF, key: value}
+    assert len(qdisc.unmet(captured("tbf"), wanted)) >= 1
+    assert len(qdisc.change("data0", captured("tbf"), wanted)) == 2
+
+
+def test_our_htb_is_known_by_its_handle_and_read_from_text():
+    wanted = {"kind": "htb", "rate": "1gbit", "ceil": "2gbit", "burst": "100kb"}
+    ours = captured("htb-ours")
+    assert qdisc.unmet(ours, wanted) == ()
+    assert qdisc.unmet(ours, {**wanted, "rate": "900mbit"})
+    assert argvs(qdisc.change("data0", ours, {**wanted, "rate": "900mbit"}))[1:] == [
+        "tc qdisc add dev data0 root handle 6e6c: htb default 1",
+        "tc class add dev data0 parent 6e6c: classid 6e6c:1 htb rate 900000000bit "
+        "ceil 2000000000bit burst 102400b cburst 102400b quantum 60000",
+    ]
+    theirs = {**ours, "handle": "1:"}
+    with pytest.raises(
+        SettingError, match="htb qdisc on data0 could not be put back: it has class"
+    ):
+        qdisc.change("data0", theirs, wanted)
+    with pytest.raises(SettingError, match="it has filters"):
+        qdisc.change("data0", captured("htb-filter"), {**wanted, "rate": "900mbit"})
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({}, "tc shows too little of mtu, mtu_raw"), ({"linklayer": "atm"}, "linklayer atm")],
+)
+def test_a_qdisc_that_could_not_return_is_refused(options, why):
+    peak = captured("tbf-peakrate")
+    peak["options"].update(options)
+    with pytest.raises(SettingError, match=why):
+        qdisc.change("data0", peak, {"kind": "pfifo", "limit": 1})
+
+
+def test_an_mq_returns_with_its_default_inner_qdiscs_only():
+    mq = captured("mq")
+    assert argvs(qdisc.undo("data0", mq, captured("pfifo")))[1] == (
+        "tc qdisc add dev data0 root handle 77: mq"
+    )
+    inner = {**mq, "inner": [*mq["inner"][:3], "fq 9:"]}
+    with pytest.raises(SettingError, match="inner qdiscs of its own"):
+        qdisc.change("data0", inner, TBF)
+
+
+@pytest.mark.parametrize(
+    ("state", "fine"),
+    [
+        ({"kind": "fq_codel", "default": "fq_codel"}, True),
+        ({"kind": "pfifo_fast", "default": "fq_codel"}, False),
+        ({"kind": "noqueue", "default": "fq_codel"}, True),
+        ({"kind": "mq", "default": "fq", "inner": ["fq 0:", "fq 0:"]}, True),
+        ({"kind": "mq", "default": "fq_codel", "inner": ["pfifo_fast 0:"]}, False),
+        ({"kind": "noop", "default": "fq_codel"}, False),
+        ({"kind": "fq_codel", "default": ""}, True),  # a namespace does not tell
+    ],
+)
+def test_a_default_returns_only_while_it_is_the_default(state, fine):
+    found = {**captured("noqueue"), **state}
+    if fine:
+        assert qdisc.change("data0", found, TBF)
+    else:
+        with pytest.raises(SettingError, match="could not be put back"):
+            qdisc.change("data0", found, TBF)
+
+
+def test_fq_and_fq_codel_of_a_61_kernel_return_with_every_parameter():
+    lines = (CAPTURES / "fq-and-fq_codel.jsonl").read_text().splitlines()
+    said = [" ".join(parameters(json.loads(line)[0])) for line in lines]
+    assert said[0] == (
+        "limit 500 flow_limit 50 buckets 1024 orphan_mask 1023 nopacing quantum 3028 "
+        "initial_quantum 15140 maxrate 100000000bit low_rate_threshold 550000bit "
+        "refill_delay 40000us timer_slack 10000ns horizon 10000000us horizon_drop"
+    )
+    assert "horizon 5000000us horizon_cap" in said[1]
+    assert said[2] == (
+        "limit 10240 flows 1024 quantum 1514 target 5000us interval 100000us "
+        "memory_limit 33554432 drop_batch 64 ecn"
+    )
+    assert said[3].endswith("noecn")
+    for line in lines:
+        (shown,) = json.loads(line)
+        assert shown["options"].keys() <= RETURNABLE[shown["kind"]].keys()
+
+
+def test_an_fq_left_at_another_maxrate_is_not_the_one_asked_for():
+    lines = (CAPTURES / "fq-and-fq_codel.jsonl").read_text().splitlines()
+    state = {**captured("noqueue"), **json.loads(lines[0])[0]}
+    assert qdisc.unmet(state, {"kind": "fq", "maxrate": "100mbit", "limit": 500, "flow_limit": 50}) == ()  # fmt: skip
+    assert qdisc.unmet(state, {"kind": "fq", "limit": 500, "flow_limit": 50}) == (
+        "maxrate of fq is 100000000, not None",
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"kind": "tbf", "rate": "1gbit", "burst": "1kb"}, "give one of latency, limit"),
+        ({"kind": "tbf", "burst": "1kb", "limit": 1}, "give rate"),
+        ({**TBF, "limit": "1mb"}, "give one of latency, limit"),
+        ({**TBF, "maxrate": "1gbit"}, "tbf has no maxrate; it takes rate, burst, latency, limit"),
+        ({"kind": "pfifo", "limit": "1mb"}, "pfifo: invalid literal"),
+        ({"kind": "mq", "limit": 1}, "mq has no limit; it takes no parameters"),
+        ({**TBF, "rate": "1bit"}, "rate: 1bit is out of range"),
+    ],
+)
+def test_parameters_that_do_not_fit_the_kind(wanted, why):
+    with pytest.raises(SettingError, match=why):
+        qdisc.change("data0", captured("noqueue"), wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"kind": "cake"},
+        {"kind": "-d"},
+        {"kind": "tbf", "rate": "-1gbit"},
+        {"kind": "tbf", "rate": "1gbit; reboot"},
+        {"kind": "tbf", "rate": "fast"},
+        {"kind": "tbf", "dev": "eth0"},
+        {"rate": "1gbit"},
+    ],
+)
+def test_the_schema_lets_nothing_else_through(wanted):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wanted, qdisc.schema)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (tc_units.rate, "1Gibit", 1024**3),
+        (tc_units.rate, "1.5gbit", 1_500_000_000),
+        (tc_units.rate, 1003, 1000),  # whole bytes, as the kernel keeps it
+        (tc_units.size, "1.5kb", 1536),
+        (tc_units.size, "1mb", 1024**2),
+        (tc_units.time, "1.5ms", 1500),
+    ],
+)
+def test_units(read, text, value):
+    assert read(text) == value
+
+
+def simulated(state, commands):
+    """tc on an interface whose default is noqueue."""
+    for command in commands:
+        words = [*command.argv[2:]]
+        verb = words.pop(0)
+        if verb == "del":
+            assert state["handle"] != "0:", "there is nothing to delete"
+            state = captured("noqueue")
+            continue
+        assert verb == "add"
+        words = words[words.index("root") + 1 :]
+        handle = "8001:"
+        if words[0] == "handle":
+            handle, words = words[1], words[2:]
+        kind, *words = words
+        assert state["handle"] == "0:", "File exists"
+        given_ = dict(zip(words[::2], words[1::2], strict=True))
+        options: dict = {}
+        for name, value in given_.items():
+            number = int("".join(c for c in value if c.isdigit())) if value[0].isdigit() else value
+            options[name] = number // 8 if value.endswith("bit") else number
+        if kind == "tbf":
+            nanoseconds = options["burst"] * 10**9 // options["rate"]
+            options["burst_raw"] = f"{nanoseconds // 64:x}"
+        state = {**captured("noqueue"), "kind": kind, "handle": handle, "options": options}
+    return state
+
+
+SIZES = st.integers(2000, 10_000_000)
+WISHES = st.one_of(
+    st.builds(
+        lambda r, b, extra: {"kind": "tbf", "rate": r, "burst": b, "limit": b + extra},
+        st.integers(100_000, 10**11), SIZES, SIZES,
+    ),
+    st.builds(lambda n: {"kind": "pfifo", "limit": n}, st.integers(1, 10**6)),
+    st.builds(lambda n: {"kind": "bfifo", "limit": n}, SIZES),
+)  # fmt: skip
+
+
+@given(st.one_of(st.none(), WISHES), st.lists(WISHES, min_size=1, max_size=3))
+def test_undo_leads_back_from_wherever_changes_led(first, wishes):
+    found = captured("noqueue")
+    if first is not None:
+        assume(first["kind"] != "tbf" or first["burst"] * 8e9 / first["rate"] < 2**32 * 64)
+        found = simulated(found, qdisc.change("data0", found, first))
+    state = found
+    for wanted in wishes:
+        state = simulated(state, qdisc.change("data0", state, wanted))
+        assert qdisc.unmet(state, wanted) == ()
+        assert qdisc.change("data0", state, wanted) == ()
+    state = json.loads(json.dumps(state))
+    undone = simulated(state, qdisc.undo("data0", json.loads(json.dumps(found)), state))
+    assert qdisc.differences(found, undone) == ()
+    assert qdisc.undo("data0", found, undone) == ()
+
+
+@given(st.sampled_from(sorted(KINDS)), st.text(max_size=12))
+def test_no_text_becomes_an_option_or_another_error(kind, text):
+    wanted = {"kind": kind, "rate": text, "burst": "1kb", "limit": text}
+    try:
+        jsonschema.validate(wanted, qdisc.schema)
+        commands = qdisc.change("data0", captured("noqueue"), wanted)
+    except (jsonschema.ValidationError, SettingError):
+        return
+    assert not any(word.startswith("-") for c in commands for word in c.argv)

@@ -1,0 +1,163 @@
+"""Network sysctls, on what `sysctl` showed (captures/ip/sysctl.txt)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.archive import unfinished
+from netlimits.errors import SettingError
+from netlimits.hosts.scripted import ScriptedHost, answer
+from netlimits.model import Command, Completed
+from netlimits.settings.applied import Applied
+from netlimits.settings.sysctl import Sysctl
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "ip"
+sysctl = Sysctl()
+NAMES = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack")
+
+
+def completed(stdout: str, names=NAMES, stderr: str = "", status: int = 0) -> Completed:
+    return Completed("sender", sysctl.read("data0", names), status, stdout, stderr, 0.0)
+
+
+@pytest.fixture
+def state():
+    return sysctl.state(completed((CAPTURES / "sysctl.txt").read_text()))
+
+
+def test_values_are_kept_to_the_letter(state):
+    assert list(state) == list(NAMES)
+    assert state["net.ipv4.tcp_rmem"] == "4096\t131072\t33554432"
+    assert json.loads(json.dumps(state)) == state
+
+
+def test_only_what_differs_is_written_in_the_files_order(state):
+    wanted = {
+        "net.ipv4.tcp_sack": 0,
+        "net.ipv4.tcp_congestion_control": state["net.ipv4.tcp_congestion_control"],
+        "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    }
+    (command,) = sysctl.change("data0", state, wanted)
+    assert command == Command(
+        ("sysctl", "-w", "net.ipv4.tcp_sack=0", "net.ipv4.tcp_rmem=4096 131072 6291456"),
+        sudo=True,
+    )
+    assert sysctl.change("data0", state, {"net.ipv4.tcp_rmem": "4096 131072  33554432"}) == ()
+
+
+def test_undo_writes_what_was_found_last_written_first(state):
+    now = {**state, "net.ipv4.tcp_sack": "0", "net.ipv4.tcp_rmem": "1\t2\t3"}
+    (command,) = sysctl.undo("data0", state, now)
+    assert command.argv[2:] == (
+        "net.ipv4.tcp_sack=1",
+        "net.ipv4.tcp_rmem=4096\t131072\t33554432",
+    )
+    assert sysctl.differences(state, now) == (
+        "net.ipv4.tcp_rmem is 1 2 3, was 4096 131072 33554432",
+        "net.ipv4.tcp_sack is 0, was 1",
+    )
+
+
+def test_a_name_that_is_not_there():
+    said = completed(
+        "", ("net.core.default_qdisc",), "sysctl: cannot stat /proc/sys/net/core/default_qdisc: "
+        "No such file or directory\n", 255,
+    )  # fmt: skip
+    with pytest.raises(SettingError, match=r"there is no net\.core\.default_qdisc .*namespace"):
+        sysctl.state(said)
+
+
+def test_no_sysctl_program_is_not_taken_for_a_missing_name():
+    with pytest.raises(SettingError, match="sysctl: sysctl: not found"):
+        sysctl.state(completed("", stderr="sysctl: not found\n", status=127))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["net.ipv6.conf.all.disable_ipv6", "net.ipv4.ip_forward", "net.ipv6.conf.eth0.mtu",
+     "net.ipv4.conf.all.forwarding", "net.ipv4.route.flush"],
+)  # fmt: skip
+def test_a_name_that_moves_more_than_itself(name):
+    with pytest.raises(SettingError, match="changes more than itself"):
+        sysctl.change("data0", {name: "0"}, {name: 1})
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"kernel.panic": 1},
+        {"-w": 1},
+        {"net.ipv4.tcp_sack=1 kernel.panic": 0},
+        {"net.ipv4/../../kernel/panic": 1},
+        {"net.ipv4.tcp_sack": "1\n"},
+        {"net.ipv4.tcp_sack": "$(reboot)"},
+        {"net.ipv4.tcp_sack": ""},
+        {"net.ipv4.tcp_sack": None},
+        {},
+    ],
+)
+def test_the_schema_lets_only_plain_names_under_net_through(wanted):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wanted, sysctl.schema)
+
+
+VALUES = st.dictionaries(
+    st.sampled_from([f"net.ipv4.tcp_{n}" for n in "abcdef"]), st.integers(-1, 99), min_size=1
+)
+
+
+class Kernel:
+    """Sysctls that can be read and written, as a scripted host's script."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values = values
+
+    def __call__(self, command: Command) -> Completed:
+        if command.argv[1] == "-w":
+            self.values.update(pair.split("=", 1) for pair in command.argv[2:])
+            return answer(command, host="sender")
+        lines = [f"{name} = {self.values[name]}" for name in command.argv[1:]]
+        return answer(command, stdout="\n".join(lines), host="sender")
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4))
+def test_every_name_of_every_run_is_put_back(wishes):
+    before = {f"net.ipv4.tcp_{n}": f"{i}\t{i}" for i, n in enumerate("abcdef")}
+    kernel = Kernel(dict(before))
+    host = ScriptedHost(kernel, "sender")
+    journal: list = []
+    applied = Applied(lambda _: host, journal.append, lambda _: None)
+    for wanted in wishes:
+        applied.reach("sender", "data0", "sysctl", wanted)
+        assert {n: kernel.values[n] for n in wanted} == {n: str(v) for n, v in wanted.items()}
+    (found,) = applied.changed
+    assert found.state.keys() == set().union(*wishes)
+    applied.put_back()
+    assert kernel.values == before
+
+
+class Events:
+    """An archive that holds these events."""
+
+    def __init__(self, *events: dict) -> None:
+        self._events = events
+
+    def events(self):
+        return iter(self._events)
+
+
+def test_a_journal_keeps_each_part_as_it_was_found_first():
+    place = {"event": "found", "role": "sender", "interface": "data0", "setting": "sysctl"}
+    events = [
+        {**place, "state": {"net.a": "1"}},
+        {**place, "state": {"net.a": "changed by us", "net.b": "2"}},
+    ]
+    (event,) = unfinished(Events(*events))  # type: ignore[arg-type]
+    assert event["state"] == {"net.a": "1", "net.b": "2"}
+    assert unfinished(Events(*events, {**place, "event": "put_back"})) == ()  # type: ignore[arg-type]
