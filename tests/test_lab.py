@@ -202,6 +202,22 @@ def test_a_killed_up_leaves_nothing_once_taken_down(name):
 
 
 @pytest.mark.lab
+def test_what_a_killed_command_started_is_waited_for(name, tmp_path):
+    labs.up(name)  # so that the folder that is locked stays
+    code = (
+        "from netlimits.lab.lock import locked; from netlimits.lab.programs import output\n"
+        f"with locked(): output('unshare', 'sh', '-c', 'touch {tmp_path}/begun; sleep 1.5')"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as holder:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        holder.kill()
+    started = time.monotonic()
+    labs.down(name)
+    assert time.monotonic() - started > 1
+
+
+@pytest.mark.lab
 def test_up_replaces_ruins(name):
     lab = labs.up(name)
     spaces = identities(lab)
