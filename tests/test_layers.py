@@ -23,7 +23,7 @@ LAYERS = (
     ("session", "campaign", "results"),
     ("analysis",),
     ("charts", "tables"),
-    ("report", "imports"),
+    ("report", "imports", "reproduce"),
     ("cli", "__main__"),
 )
 """From the bottom up: a module may import from its own layer (without a circle) and from below."""

@@ -29,6 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "table": ("netlimits.cli.results", "Print a campaign's tables."),
     "figures": ("netlimits.cli.results", "Draw a campaign's charts."),
     "goodput": ("netlimits.cli.goodput", "Say how much of a link's bit rate can carry data."),
+    "published": (
+        "netlimits.cli.published",
+        "List the reports' tables and charts, or make them again and compare.",
+    ),
     "schema": ("netlimits.cli.plan", "Print the JSON Schema of experiment files, for editors."),
     "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces, links, sshd."),
 }

@@ -1,0 +1,158 @@
+"""`published`: what the reports show, regenerated and compared with what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from netlimits.reproduce import Comparison, Item, Regenerated, Report
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Regenerate every table (CSV, Markdown) and chart (PNG, SVG) here, and compare.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+@click.pass_context
+def published(context: click.Context, out: Path | None, as_json: bool) -> None:
+    """List the tables and charts of the published reports, or regenerate and compare them.
+
+    With --out, each item is shown with what the report prints and what came out; the same goes to
+    DIR/comparison.csv, .md and .json. "slip" marks what a report is known to have wrong, "no
+    data" what it states without giving the data; there, and for charts without data, the
+    experiment that measures it is named. Exit status: 0 when all agree, 1 when something differs.
+
+    \b
+    Examples:
+      netlimits published
+      netlimits published --json
+      netlimits published --out again
+    """
+    from netlimits import reproduce
+
+    if out is None:
+        click.echo(_listing_json() if as_json else _listing())
+        return
+    shown = None
+    done = []
+    for part in reproduce.regenerate(out):
+        if not as_json:
+            if part.report is not shown:
+                click.echo(f"{part.report.title}")
+            click.echo(_regenerated(part, out))
+        shown = part.report
+        done.append(part)
+    rows = [row for part in done for row in part.comparisons]
+    summary = reproduce.write_comparison(rows, out)
+    if as_json:
+        click.echo(_regenerated_json(done, summary))
+    else:
+        click.echo(reproduce.counted(rows))
+        click.echo("\n".join(str(path) for path in summary))
+    if any(row.verdict == "differs" for row in rows):
+        context.exit(1)
+
+
+def _listing() -> str:
+    """Every item: its kind, heading, data, and the experiment that measures it."""
+    from netlimits.reproduce import REPORTS
+
+    lines = []
+    for report in REPORTS:
+        lines += ["", f"{report.name}: {report.title}"]
+        for item in report.items:
+            lines.append(f"  {item.kind:<8}{item.heading}")
+            lines.append(f"          data: {_data(item)}; measured by: {_experiment(item)}")
+            if item.remark:
+                lines.append(f"          {item.remark}")
+    return "\n".join(lines[1:])
+
+
+def _data(item: Item) -> str:
+    from netlimits.published import resource
+
+    if item.data:
+        return ", ".join(f"data/{resource(name)['path']}" for name in item.data)
+    return "none" if "needs no data" not in item.remark else "none needed"
+
+
+def _experiment(item: Item) -> str:
+    """The experiment's file where it is at hand, below here or in the checkout; else its name."""
+    path = _file(item)
+    return str(path) if path else item.experiment
+
+
+def _file(item: Item) -> Path | None:
+    import netlimits
+
+    checkout = Path(netlimits.__file__).resolve().parent.parent
+    here = Path("experiments") / f"{item.experiment}.yaml"
+    return next((path for path in (here, checkout / here) if path.is_file()), None)
+
+
+def _listing_json() -> str:
+    from netlimits.reproduce import ITEMS
+
+    return json.dumps([_item(report, item) for report, item in ITEMS], indent=1, ensure_ascii=False)
+
+
+def _item(report: Report, item: Item) -> dict[str, Any]:
+    path = _file(item)
+    return {
+        "report": report.name,
+        "title": report.title,
+        "item": item.name,
+        "kind": item.kind,
+        "heading": item.heading,
+        "data": list(item.data),
+        "experiment": item.experiment,
+        "experiment_file": str(path) if path else None,
+        "remark": item.remark,
+    }
+
+
+def _regenerated(part: Regenerated, out: Path) -> str:
+    """One item: its heading, files, and a line for each comparison."""
+    lines = []
+    if part.item:
+        lines.append(f"  {part.item.kind}: {part.item.heading}")
+        if part.files:
+            names = [str(path.relative_to(out)) for path in part.files]
+            lines.append(f"    wrote {', '.join(names)}")
+        elif part.item.kind == "chart":
+            lines.append(f"    {part.item.remark}; {_experiment(part.item)} measures it")
+    elif part.comparisons:
+        lines.append("  stated beside these:")
+    return "\n".join([*lines, *map(_compared, part.comparisons)])
+
+
+def _compared(row: Comparison) -> str:
+    if row.verdict == "condition":
+        return f"    {row.verdict:<10}{row.what}: {row.printed}"
+    said = f"printed {row.printed}"
+    if row.verdict != "no data":
+        said += f", came out {row.came_out}"
+    remark = f" ({row.remark})" if row.remark else ""
+    return f"    {row.verdict:<10}{row.what}: {said}{remark}"
+
+
+def _regenerated_json(done: list[Regenerated], summary: list[Path]) -> str:
+    from dataclasses import asdict
+
+    found = {
+        "items": [
+            {**_item(part.report, part.item), "files": [str(path) for path in part.files]}
+            for part in done
+            if part.item
+        ],
+        "comparisons": [asdict(row) for part in done for row in part.comparisons],
+        "files": [str(path) for path in summary],
+    }
+    return json.dumps(found, indent=1, ensure_ascii=False)

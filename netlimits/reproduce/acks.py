@@ -1,0 +1,246 @@
+"""“Data demonstrating the CPU overhead of ACKs”: three lists of runs, two traces, their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from netlimits import charts, published
+from netlimits.analysis import acks, bursts, goodput
+from netlimits.charts import Chart
+from netlimits.charts.bursts import burst_histogram
+from netlimits.charts.bursts import bursts as burst_chart
+from netlimits.reproduce.items import Check, Item, Report
+from netlimits.reproduce.rounding import CameOut, chosen, exact, within_rounding
+from netlimits.reproduce.rows import service_demands
+
+CPUS = 2
+"""The sender's processors; `statements.csv` has it as acks-cpus."""
+
+Where = Mapping[str, Any]
+
+SD, PER_ACK = "local_sd_us_per_kib", "segments_per_ack"
+OFF: Where = {"tso": "off"}
+ON: Where = {"tso": "on", "tcp_tso_win_divisor": 8}
+ONE: Where = {"tso": "on", "tcp_tso_win_divisor": 1}
+LISTS = {"ack-overhead-tso-off": OFF, "ack-overhead-tso-on": ON, "ack-overhead-win-divisor-1": ONE}
+TRACES = {"rr-trace-deferred-acks": 1, "rr-trace-ack-every-other": 2}
+"""Trace -> the number of its first transaction."""
+
+
+def _list_tables(name: str) -> Mapping[str, pd.DataFrame]:
+    frame = chosen("ack-overhead", LISTS[name])
+    found = {name: published.printed("ack-overhead").loc[frame.index]}
+    return found | ({f"{name}-change": acks.acks(frame)} if len(frame) > 1 else {})
+
+
+def _chart() -> Mapping[str, Chart]:
+    frame = pd.concat([chosen("ack-overhead", OFF), chosen("ack-overhead", ON)])
+    return {"ack-overhead": charts.acks(frame, series="tso")}
+
+
+def _changes(where: Where, segments: int, tso: str) -> dict[str, CameOut]:
+    """From 2 to `segments` per ACK: less by so many percent; and back: more by so many."""
+
+    def figures(frame: pd.DataFrame) -> dict[str, float]:
+        row = acks.acks(frame).iloc[-1]
+        return {
+            f"acks-drop-{tso}-{segments}": -row["change_pct"],
+            f"acks-rise-{tso}-{segments}": row["reverse_pct"],
+        }
+
+    where = {**where, PER_ACK: (2, segments)}
+    return within_rounding("ack-overhead", (SD,), PER_ACK, figures, where)
+
+
+def _off_figures() -> Mapping[str, CameOut]:
+    frame = chosen("ack-overhead", OFF)
+    demand = acks.acks(frame).set_index(PER_ACK)[SD]
+    one = frame.iloc[0]
+    bound = goodput.bound(1500, "1G", timestamps=True)
+    link = float(chosen("ack-overhead")["throughput_mbps"].max()) / 1e3 / bound.ratio
+    return {
+        **_changes(OFF, 8, "tso-off"),
+        **_changes(OFF, 16, "tso-off"),
+        **{f"acks-sd-tso-off-{n}": exact(demand[n]) for n in (2, 8, 16)},
+        "acks-link": exact(link, "highest throughput over Data/(Data+Headers) with timestamps"),
+        "acks-remote-rcvbuf": exact(one["remote_rcvbuf_bytes"] / 1024),
+        "acks-local-sndbuf-reported": exact(one["local_sndbuf_bytes"] / 1024),
+        "acks-send-size": exact(one["send_size"] / 1024),
+        "acks-seconds": exact(one["elapsed_s"]),
+    }
+
+
+def _on_figures() -> Mapping[str, CameOut]:
+    off, on = _changes(OFF, 8, "tso-off"), _changes(ON, 8, "tso-on")
+    less, more = off["acks-drop-tso-off-8"], on["acks-drop-tso-on-8"]
+    table = acks.acks(chosen("ack-overhead", ON))
+    odd = table.loc[table["anomaly"], PER_ACK]
+    named = published.statements().at["acks-anomaly-segments", "value"]
+    nearest = float(odd.iloc[(odd - named).abs().argmin()]) if len(odd) else 0.0
+    listed = ", ".join(f"{n}" for n in odd)
+    return {
+        **on,
+        **_changes(ON, 17, "tso-on"),
+        "acks-tso-delta-points": CameOut(
+            more.value - less.value, more.low - less.high, more.high - less.low
+        ),
+        "acks-tso-delta-relative": CameOut(
+            100 * (more.value / less.value - 1),
+            100 * (more.low / less.high - 1),
+            100 * (more.high / less.low - 1),
+        ),
+        "acks-anomaly-segments": exact(
+            nearest, f"below {100 * (1 - acks.TOLERANCE):g} % of link rate: {listed}"
+        ),
+        "acks-win-divisor-default": exact(
+            chosen("ack-overhead", ON)["tcp_tso_win_divisor"].iloc[0]
+        ),
+    }
+
+
+def _one_figures() -> Mapping[str, CameOut]:
+    only = chosen("ack-overhead", ONE)["tcp_tso_win_divisor"].iloc[0]
+    return {"acks-win-divisor-one": exact(only)}
+
+
+def _one_checks() -> list[Check]:
+    here, default = (
+        float(chosen("ack-overhead", {**where, PER_ACK: 2})[SD].iloc[0]) for where in (ONE, ON)
+    )
+    return [
+        service_demands("ack-overhead", "local", CPUS, ONE),
+        Check(
+            "Service demand with tcp_tso_win_divisor 1 against its default, 2 segments per ACK",
+            "lower",
+            f"{here:g} against {default:g} µs/KiB",
+            here < default,
+        ),
+    ]
+
+
+def _bursts(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """A trace's packets, its bursts of segments and its bursts of ACKs."""
+    packets = bursts.trace(published.path(name))
+    first = TRACES[name]
+    return (
+        packets,
+        bursts.bursts(packets, first_transaction=first),
+        bursts.ack_bursts(packets, first_transaction=first),
+    )
+
+
+def _trace_tables(name: str) -> Mapping[str, pd.DataFrame]:
+    packets, segments, answers = _bursts(name)
+    return {
+        name: packets,
+        f"{name}-bursts": segments,
+        f"{name}-ack-bursts": answers,
+        f"{name}-burst-sizes": bursts.burst_sizes(segments),
+    }
+
+
+def _trace_charts(name: str) -> Mapping[str, Chart]:
+    packets, segments, _ = _bursts(name)
+    about = published.traces()[name].partition(", ")[2]  # "receiver defers ACKs"
+    return {
+        f"{name}-bursts": burst_chart(
+            packets, first_transaction=TRACES[name], title=f"Bursts of a response: {about}"
+        ),
+        f"{name}-burst-sizes": burst_histogram(segments, title=f"Burst sizes, {about}"),
+    }
+
+
+def _deferred_figures() -> Mapping[str, CameOut]:
+    _, segments, _ = _bursts("rr-trace-deferred-acks")
+    return {
+        "acks-control-port": exact(bursts.CONTROL_PORT),
+        "acks-data-port-deferred": exact(segments["source_port"].iloc[0]),
+        "acks-response-size": exact(segments.groupby("transaction")["bytes"].sum().median() / 1024),
+        **_first_bursts("acks-burst-deferred", segments, (2, 3, 4)),
+    }
+
+
+def _every_other_figures() -> Mapping[str, CameOut]:
+    _, segments, answers = _bursts("rr-trace-ack-every-other")
+    largest = answers.groupby("transaction")["acks"].max()
+    rule = "the largest burst of ACKs in that transaction"
+    return _first_bursts("acks-burst-every-other", segments, (2, 3)) | {
+        f"acks-ack-burst-every-other-{n}": exact(largest[n], rule) for n in (2, 3)
+    }
+
+
+def _first_bursts(
+    start: str, segments: pd.DataFrame, transactions: tuple[int, ...]
+) -> dict[str, CameOut]:
+    table = bursts.first_of_transactions(segments).set_index("transaction")["segments"]
+    return {f"{start}-{n}": exact(table[n]) for n in transactions}
+
+
+ITEMS = (
+    Item(
+        "ack-overhead-tso-off",
+        "table",
+        "TSO disabled, netperf 128x32 TCP_STREAM",
+        "ack-overhead",
+        ("ack-overhead",),
+        "31 rows, 2 to 32 segments per ACK; the chart is ours",
+        tables=lambda: _list_tables("ack-overhead-tso-off"),
+        charts=_chart,
+        figures=_off_figures,
+        checks=lambda: [service_demands("ack-overhead", "local", CPUS, OFF)],
+    ),
+    Item(
+        "ack-overhead-tso-on",
+        "table",
+        "TSO enabled and tcp_tso_win_divisor at its default of 8",
+        "ack-overhead",
+        ("ack-overhead",),
+        "31 rows, 2 to 32 segments per ACK",
+        tables=lambda: _list_tables("ack-overhead-tso-on"),
+        figures=_on_figures,
+        checks=lambda: [service_demands("ack-overhead", "local", CPUS, ON)],
+    ),
+    Item(
+        "ack-overhead-win-divisor-1",
+        "table",
+        "set tcp_tso_win_divisor to 1",
+        "ack-overhead",
+        ("ack-overhead",),
+        "one row, 2 segments per ACK",
+        tables=lambda: _list_tables("ack-overhead-win-divisor-1"),
+        figures=_one_figures,
+        checks=_one_checks,
+    ),
+    Item(
+        "rr-trace-deferred-acks",
+        "trace",
+        "tcpdump trace of a netperf TCP_RR test",
+        "rr-bursts",
+        ("rr-trace-deferred-acks",),
+        "transactions 1 to 4; the charts are ours",
+        tables=lambda: _trace_tables("rr-trace-deferred-acks"),
+        charts=lambda: _trace_charts("rr-trace-deferred-acks"),
+        figures=_deferred_figures,
+    ),
+    Item(
+        "rr-trace-ack-every-other",
+        "trace",
+        "when the receiver is doing ack-every-other",
+        "rr-bursts",
+        ("rr-trace-ack-every-other",),
+        "transactions 2 and 3; the charts are ours",
+        tables=lambda: _trace_tables("rr-trace-ack-every-other"),
+        charts=lambda: _trace_charts("rr-trace-ack-every-other"),
+        figures=_every_other_figures,
+    ),
+)
+
+REPORT = Report(
+    "acks",
+    "Data demonstrating the CPU overhead of ACKs",
+    ITEMS,
+    conditions=frozenset({"acks-cpus", "acks-local-sndbuf-set"}),
+)

@@ -1,0 +1,110 @@
+"""What a report shows, item by item: the nouns that the files of the four reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from netlimits.charts import Chart
+from netlimits.reproduce.rounding import CameOut, Verdict
+
+Kind = Literal["table", "chart", "trace", "formula", "script"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One thing that a report prints beside what came out of our functions.
+
+    `statement` is its id in `statements.csv`, empty for a table's rows. `value`, `low` and `high`
+    are the figures behind `came_out`, in the printed unit, where it is one figure.
+    """
+
+    report: str
+    item: str
+    statement: str
+    what: str
+    printed: str
+    came_out: str
+    verdict: Verdict
+    remark: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A comparison in words, or of a table's rows with one another."""
+
+    what: str
+    printed: str
+    came_out: str
+    agrees: bool
+    remark: str = ""
+
+
+def _no_tables() -> Mapping[str, pd.DataFrame]:
+    return {}
+
+
+def _no_charts() -> Mapping[str, Chart]:
+    return {}
+
+
+def _no_figures() -> Mapping[str, CameOut]:
+    return {}
+
+
+def _no_checks() -> Iterable[Check]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One table, chart, trace, formula or script of a report, and what regenerates it.
+
+    `heading` is the report's own, a line of it (or its figure's number). `data` names the published
+    tables or traces that it is regenerated from; none means that no report gives the data, and
+    `experiment` measures it. The functions return, by file name, tables and charts; by
+    statement id, figures; and checks.
+    """
+
+    name: str
+    kind: Kind
+    heading: str
+    experiment: str
+    data: tuple[str, ...] = ()
+    remark: str = ""
+    tables: Callable[[], Mapping[str, pd.DataFrame]] = _no_tables
+    charts: Callable[[], Mapping[str, Chart]] = _no_charts
+    figures: Callable[[], Mapping[str, CameOut]] = _no_figures
+    checks: Callable[[], Iterable[Check]] = _no_checks
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A figure that a report has wrong: what is right, in its unit, and why."""
+
+    right: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One report: its items in their order, and what is to be said of what its text states.
+
+    `no_data` maps a statement to (item whose experiment measures it, why it is not computed);
+    `conditions` are statements that describe the set-up, from which others follow; `spans` maps
+    a statement that is one end of a range to the qualifier that it is compared by.
+    """
+
+    name: str
+    title: str
+    items: Sequence[Item]
+    no_data: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    conditions: frozenset[str] = frozenset()
+    slips: Mapping[str, Slip] = field(default_factory=dict)
+    spans: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,307 @@
+"""“A Brief Look at Network Performance Limiters”: its tables, charts, scripts and figures.
+
+Its percentile charts are in `percentile_charts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from netlimits import charts, published
+from netlimits.analysis import cost, pacing, packet_rate, spread
+from netlimits.analysis.headers import BYTES
+from netlimits.analysis.summary import summary
+from netlimits.charts import Chart
+from netlimits.metrics import metric
+from netlimits.reproduce import percentile_charts
+from netlimits.reproduce.items import Check, Item, Report, Slip
+from netlimits.reproduce.rounding import CameOut, chosen, exact, within_rounding
+from netlimits.reproduce.rows import arrived, sent, service_demands
+
+SUMMARIZED = ("throughput", "local_sd", "remote_sd")
+SIZES = "8192 over 1024"
+CPUS = 48
+"""Of an n2-standard-48; `statements.csv` has it as limiters-vcpus."""
+
+RATE, SENT = "throughput_mbps", "local_send_throughput_mbps"
+LOCAL, REMOTE = "local_sd_us_per_kib", "remote_sd_us_per_kib"
+PEAK = "local_cpu_peak_pct"
+ROUNDED = (RATE, SENT, LOCAL, REMOTE, PEAK)
+
+SAME, CLOSE = 0.02, 0.10
+"""How far the packet rate may be below its ceiling and be "roughly the same", "somewhat close"."""
+
+
+def rows(name: str) -> pd.DataFrame:
+    """A table's rows with every digit as printed."""
+    return published.printed(name)
+
+
+# --- Summary
+
+
+def _summary_tables() -> Mapping[str, pd.DataFrame]:
+    table = summary(chosen("summary"), SUMMARIZED, "send_size", "transport", SIZES)
+    table.attrs["notes"] = (
+        "each cell is one printed mean, hence 1 run; the report does not say of how many runs, nor "
+        "how they spread. Improvements are ratios of the rounded means: last digits may differ",
+    )
+    return {"summary": table}
+
+
+def _improvements() -> Mapping[str, CameOut]:
+    """The nine improvements, by `improvement: METRIC, TRANSPORT`."""
+
+    def ratios(frame: pd.DataFrame) -> dict[str, float]:
+        table = summary(frame, SUMMARIZED, "send_size", "transport", SIZES)
+        found = table[table["statistic"] == "improvement"]
+        return {
+            improvement_id(str(row["metric"]), str(row["transport"])): float(row["value"])
+            for row in found.to_dict("records")
+        }
+
+    def size_ratio() -> float:
+        sizes = chosen("summary")["send_size"]
+        return float(sizes.max() / sizes.min())
+
+    return within_rounding("summary", ROUNDED, "send_size", ratios) | {
+        "limiters-size-ratio": exact(size_ratio())
+    }
+
+
+def improvement_id(column: str, transport: str) -> str:
+    """The statement id of one cell of the Summary's Improvement rows."""
+    return f"improvement: {metric(column).title}, {transport}"
+
+
+# --- the UDP_STREAM table
+
+
+def _udp_tables() -> Mapping[str, pd.DataFrame]:
+    frame = chosen("udp-send-size")
+    return {
+        "udp-send-size": rows("udp-send-size"),
+        "udp-send-size-summary": summary(
+            frame, (*SUMMARIZED, "local_send_throughput"), "send_size", improvement=SIZES
+        ),
+        "udp-send-size-cost": cost.cost(frame, (*cost_metrics(), cost.TIME_PER_SEND)),
+    }
+
+
+def cost_metrics() -> tuple[str, str]:
+    """Both ends' service demand, which the cost model splits."""
+    return ("local_sd", "remote_sd")
+
+
+def _udp_charts() -> Mapping[str, Chart]:
+    title = "What a UDP packet costs, and what its bytes cost"
+    return {"udp-send-size-cost": charts.cost(chosen("udp-send-size"), title=title)}
+
+
+def _udp_figures() -> Mapping[str, CameOut]:
+    def small(frame: pd.DataFrame) -> dict[str, float]:
+        means = summary(frame, ("throughput", "local_sd"), "send_size").set_index("metric")["value"]
+        remote = spread.spread(frame, "remote_sd")
+        return {
+            "limiters-udp-1024-throughput": means[RATE] / 1e3,
+            "limiters-udp-1024-local-sd": means[LOCAL],
+            "limiters-udp-1024-remote-sd-low": remote["min"].iloc[0],
+            "limiters-udp-1024-remote-sd-high": remote["max"].iloc[0],
+            "limiters-udp-1024-local-cpu-peak": spread.spread(frame, PEAK)["min"].iloc[0],
+        }
+
+    def large(frame: pd.DataFrame) -> dict[str, float]:
+        least = spread.spread(frame, "local_send_throughput")["min"].iloc[0]
+        return {"limiters-udp-8192-throughput": least / 1e3}
+
+    name, by = "udp-send-size", "send_size"
+    found = within_rounding(name, ROUNDED, by, small, {by: 1024})
+    found |= within_rounding(name, ROUNDED, by, large, {by: 8192})
+    return found | {"limiters-runs-per-table": exact(len(chosen(name)))}
+
+
+# --- the TCP_STREAM table
+
+
+def _tcp_tables() -> Mapping[str, pd.DataFrame]:
+    found = summary(chosen("tcp-mss"), SUMMARIZED, "transport_mss_bytes", improvement=SIZES)
+    return {"tcp-mss": rows("tcp-mss"), "tcp-mss-summary": found}
+
+
+# --- packets per second
+
+
+def _pps_tables() -> Mapping[str, pd.DataFrame]:
+    frame = chosen("packets-per-second")
+    return {
+        "packets-per-second": rows("packets-per-second"),
+        "packets-per-second-rates": packet_rate.packet_rate(frame),
+        "packets-per-second-regimes": packet_rate.regimes(frame).frame(),
+    }
+
+
+def _pps_charts() -> Mapping[str, Chart]:
+    return {"packets-per-second": charts.packet_rate(chosen("packets-per-second"))}
+
+
+def _pps_figures() -> Mapping[str, CameOut]:
+    """The sizes of each regime, by the fit: up to 2 % below the ceiling, and up to 10 %."""
+    frame = chosen("packets-per-second")
+    sizes = frame["send_size"]
+    same, close = (packet_rate.regimes(frame, share=s).packets_until for s in (SAME, CLOSE))
+    flat, near = sizes[sizes <= same], sizes[(sizes > same) & (sizes <= close)]
+    rule = "packet rate at most {:.0f} % below its ceiling, by the fit".format
+    return {
+        "limiters-pps-regime-smallest": exact(flat.min(), rule(100 * SAME)),
+        "limiters-pps-regime-largest": exact(flat.max(), rule(100 * SAME)),
+        "limiters-pps-close-smallest": exact(near.min(), rule(100 * CLOSE)),
+        "limiters-pps-close-largest": exact(near.max(), rule(100 * CLOSE)),
+    }
+
+
+# --- constant bitrate
+
+
+def _cbr_tables() -> Mapping[str, pd.DataFrame]:
+    frame = chosen("constant-bitrate")
+    return {
+        "constant-bitrate": rows("constant-bitrate"),
+        "constant-bitrate-pacing": pacing.pacing(frame),
+        "constant-bitrate-summary": summary(
+            frame, ("local_sd", "remote_sd"), "send_size", improvement=SIZES
+        ),
+        "constant-bitrate-cost": cost.cost(frame),
+    }
+
+
+def _cbr_charts() -> Mapping[str, Chart]:
+    return {"constant-bitrate": charts.pacing(chosen("constant-bitrate"))}
+
+
+def _cbr_figures() -> Mapping[str, CameOut]:
+    def figures(frame: pd.DataFrame) -> dict[str, float]:
+        paced = pacing.pacing(frame)
+        ratio = pacing.ratios(frame, SIZES).set_index("metric")["value"]
+        return {
+            "limiters-cbr-user-rate": float(paced["mean_mbps"].mean()) / 1e3,
+            "limiters-cbr-packet-ratio": paced["packet_rate_pps"].iloc[0]
+            / paced["packet_rate_pps"].iloc[-1],
+            "limiters-cbr-local-sd-ratio": ratio[LOCAL],
+            "limiters-cbr-remote-sd-ratio-low": ratio[REMOTE],
+            "limiters-cbr-remote-sd-ratio-high": ratio[REMOTE],
+        }
+
+    return within_rounding("constant-bitrate", ROUNDED, "send_size", figures) | {
+        "limiters-cbr-frame-overhead": exact(pacing.SEEN_BY_QDISC)
+    }
+
+
+def _both_ends(name: str) -> list[Check]:
+    return [service_demands(name, end, CPUS) for end in ("local", "remote")]
+
+
+def _both_rates(name: str) -> list[Check]:
+    return [sent(name), arrived(name)]
+
+
+ITEMS = (
+    Item(
+        "summary",
+        "table",
+        "Summary",
+        "stateless-offloads",
+        ("summary", "summary-improvement"),
+        "means only: the report gives neither runs nor spread",
+        tables=_summary_tables,
+        figures=_improvements,
+    ),
+    Item(
+        "udp-send-size",
+        "table",
+        "MIGRATED UDP STREAM TEST: 1024 and 8192 bytes",
+        "udp-send-size",
+        ("udp-send-size",),
+        tables=_udp_tables,
+        charts=_udp_charts,
+        figures=_udp_figures,
+        checks=lambda: [*_both_rates("udp-send-size"), *_both_ends("udp-send-size")],
+    ),
+    Item("footnote-2", "script", "footnote 2: the loop behind the UDP table", "udp-send-size"),
+    *percentile_charts.by_size(),
+    Item(
+        "tcp-mss",
+        "table",
+        "TCP_STREAM by Transport MSS: 1024 and 8192 bytes",
+        "tcp-mss",
+        ("tcp-mss",),
+        tables=_tcp_tables,
+        checks=lambda: _both_ends("tcp-mss"),
+    ),
+    *percentile_charts.by_transport(),
+    Item(
+        "packets-per-second",
+        "table",
+        "Sometimes the Limit is Packets Per Second",
+        "packets-per-second",
+        ("packets-per-second",),
+        tables=_pps_tables,
+        charts=_pps_charts,
+        figures=_pps_figures,
+        checks=lambda: _both_rates("packets-per-second"),
+    ),
+    Item(
+        "constant-bitrate",
+        "table",
+        "What about at a constant bitrate?",
+        "constant-bitrate",
+        ("constant-bitrate",),
+        tables=_cbr_tables,
+        charts=_cbr_charts,
+        figures=_cbr_figures,
+        checks=lambda: [*_both_rates("constant-bitrate"), *_both_ends("constant-bitrate")],
+    ),
+    Item(
+        "footnote-7",
+        "script",
+        "footnote 7: the loop behind the constant-bitrate table",
+        "constant-bitrate",
+    ),
+    Item(
+        "percentile-script",
+        "script",
+        "Script For Percentile Data",
+        "stateless-offloads",
+        figures=lambda: {"limiters-script-mss-extra": exact(BYTES["TCP timestamps"][0])},
+    ),
+)
+
+REPORT = Report(
+    "limiters",
+    "A Brief Look at Network Performance Limiters",
+    ITEMS,
+    no_data={
+        "limiters-checksum-offload-saving": ("", "of the 1990s; no experiment measures it"),
+    },
+    conditions=frozenset(
+        {
+            "limiters-mtu",
+            "limiters-vcpus",
+            "limiters-rmem-default",
+            "limiters-tso-chunk",
+            "limiters-lro-control-kernel",
+            "limiters-cbr-user-rate-bytes",
+            "limiters-script-mtu",
+        }
+    ),
+    slips={
+        "limiters-udp-1024-local-cpu-peak": Slip(
+            56.30, "not every run: 10, 12 and 14 print 68.43, 56.30 and 61.00 %"
+        ),
+    },
+    spans={
+        "limiters-cbr-remote-sd-ratio-low": "at least",
+        "limiters-cbr-remote-sd-ratio-high": "at most",
+    },
+)

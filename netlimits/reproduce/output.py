@@ -1,0 +1,118 @@
+"""The reports' items as files: tables as CSV and Markdown, charts as PNG and SVG, comparisons.
+
+DIR/tables/NAME.csv .md     DIR/charts/NAME.png .svg     DIR/comparison.csv .md .json
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from netlimits import charts, tables
+from netlimits.errors import DataError, InputError
+from netlimits.reproduce.comparison import REPORTS, compare, frame, printed, stated
+from netlimits.reproduce.items import Comparison, Item, Report
+
+CHART_FORMATS = ("png", "svg")
+SHOWN = {
+    "item": "Item",
+    "what": "What",
+    "printed": "Printed",
+    "came_out": "Came out",
+    "verdict": "Verdict",
+    "remark": "Remark",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerated:
+    """One item, its files and its comparisons; no item: what is stated beside the items."""
+
+    report: Report
+    item: Item | None
+    files: tuple[Path, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def regenerate(folder: Path | str) -> Iterator[Regenerated]:
+    """Write every table and chart below `folder`, item by item as each is ready.
+
+    The same data give the same bytes. Raises InputError where `folder` cannot be written.
+    """
+    folder = Path(folder)
+    try:
+        for place in ("tables", "charts"):
+            (folder / place).mkdir(parents=True, exist_ok=True)
+        known = printed()
+        for report in REPORTS:
+            for item in report.items:
+                files = write_item(report, item, folder)
+                yield Regenerated(report, item, files, tuple(compare(report, item, known)))
+            yield Regenerated(report, None, (), tuple(stated(report, known)))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+
+def write_item(report: Report, item: Item, folder: Path) -> tuple[Path, ...]:
+    """Write one item's tables and charts into `folder`'s `tables` and `charts`, which are there."""
+    files: list[Path] = []
+    for name, table in item.tables().items():
+        files.append(folder / "tables" / f"{name}.csv")
+        files[-1].write_text(tables.render(table, "csv"), encoding="utf-8")
+        files.append(folder / "tables" / f"{name}.md")
+        files[-1].write_text(
+            tables.render(table, "markdown", title=f"{report.title}: {item.heading}"),
+            encoding="utf-8",
+        )
+    for name, chart in item.charts().items():
+        files += [charts.save(chart, folder / "charts" / f"{name}.{x}") for x in CHART_FORMATS]
+    return tuple(files)
+
+
+def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Path]:
+    """Write `comparison.csv`, `.md` (a section for each report) and `.json` into `folder`.
+
+    Raises DataError for no comparisons, InputError where `folder` cannot be written.
+    """
+    if not rows:
+        raise DataError("there is nothing to compare")
+    folder = Path(folder)
+    table = frame(list(rows))
+    parts = [
+        tables.render(_shown(table[table["report"] == report.name]), "markdown", title=report.title)
+        for report in REPORTS
+    ]
+    records = json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)
+    texts = {
+        "comparison.csv": tables.render(table, "csv"),
+        "comparison.md": f"{counted(rows)}\n\n" + "\n".join(parts),
+        "comparison.json": records + "\n",
+    }
+    try:
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return [folder / name for name in texts]
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The columns that people read, under words."""
+    return table[[*SHOWN]].rename(columns=SHOWN)
+
+
+def counted(rows: Sequence[Comparison]) -> str:
+    """How many comparisons have each verdict, in one line."""
+    number = {
+        v: sum(row.verdict == v for row in rows)
+        for v in ("agrees", "differs", "slip", "no data", "condition")
+    }
+    return (
+        f"{len(rows)} comparisons: {number['agrees']} agree, {number['differs']} differ, "
+        f"{number['slip']} slips of the reports, {number['no data']} without data, "
+        f"{number['condition']} conditions as stated"
+    )

@@ -1,0 +1,134 @@
+"""Whether what came out agrees with what was printed, and neither more nor less.
+
+A printed figure is rounded: 3.81 stands for anything from 3.805 to 3.815. What we compute from
+printed figures is therefore not a number but an interval, from the least to the greatest that
+their rounding allows: the same function is called with the printed table and with its corners,
+every group of rows moved up or down by half a unit of its last printed digit. (Means, ratios and
+differences are monotone in each group, so their extremes lie in corners.) The two agree when the
+intervals meet. A figure that the text hedges ("about", "nearly", "~") may be cut off as well as
+rounded, so it stands for one whole unit of its last digit to either side.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from netlimits import published
+
+HEDGED = ("about", "nearly", "for example")
+"""Qualifiers in `statements.csv` by which a text says that it does not mean all digits."""
+
+EDGE = 1e-9
+"""What meets only by the error of binary fractions meets."""
+
+Verdict = Literal["agrees", "differs", "slip", "no data", "condition"]
+
+
+@dataclass(frozen=True, slots=True)
+class CameOut:
+    """What our functions make of the data, and the least and greatest that rounding allows.
+
+    `rule` says how a word of the text was read where it needed reading.
+    """
+
+    value: float
+    low: float
+    high: float
+    rule: str = ""
+
+    def written(self, precision: int) -> str:
+        """The value to two digits more than were printed; its interval where that shows."""
+        if precision == 0 and self.low == self.high == round(self.value):
+            return f"{self.value:.0f}"
+        value, low, high = (f"{x:.{precision + 2}f}" for x in (self.value, self.low, self.high))
+        return value if low == high else f"{value} [{low}, {high}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A figure as a report prints it: `precision` decimals, and how the text hedges it."""
+
+    value: float
+    precision: int
+    unit: str = ""
+    qualifier: str = "exactly"
+
+    @property
+    def tolerance(self) -> float:
+        """How far off a figure may lie and still be this one, in its unit."""
+        unit = 10.0**-self.precision
+        return unit if self.qualifier in HEDGED else unit / 2
+
+    @property
+    def written(self) -> str:
+        """As printed, with its unit, and the hedge in front."""
+        number = f"{self.value:.{self.precision}f}"
+        hedge = "" if self.qualifier == "exactly" else f"{self.qualifier} "
+        return f"{hedge}{number}{'' if self.unit in ('', 'ratio') else f' {self.unit}'}"
+
+    def agrees(self, out: CameOut) -> bool:
+        """Whether what came out can be what was printed."""
+        slack = EDGE * max(1.0, abs(self.value))
+        if self.qualifier == "more than":
+            return out.high > self.value
+        if self.qualifier == "at least":
+            return out.high >= self.value - self.tolerance - slack
+        if self.qualifier == "at most":
+            return out.low <= self.value + self.tolerance + slack
+        return (
+            out.low <= self.value + self.tolerance + slack
+            and out.high >= self.value - self.tolerance - slack
+        )
+
+
+def exact(value: float, rule: str = "") -> CameOut:
+    """A figure that no rounding stands behind: a count, a sum of header bytes."""
+    return CameOut(float(value), float(value), float(value), rule)
+
+
+def half_units(texts: pd.Series[Any]) -> np.ndarray:
+    """Half a unit of the last printed digit of each text: 0.005 for "3.81", 0.5 for "4805"."""
+    decimals = texts.str.partition(".")[2].str.len().to_numpy(dtype=float)
+    return 0.5 * 10.0**-decimals
+
+
+def chosen(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """The rows of a published table whose columns hold `where`'s values (a tuple: one of them)."""
+    frame = published.table(name)
+    for column, wanted in (where or {}).items():
+        frame = frame[frame[column].isin(wanted if isinstance(wanted, tuple) else (wanted,))]
+    return frame
+
+
+def within_rounding(
+    name: str,
+    rounded: tuple[str, ...],
+    by: str,
+    figures: Callable[[pd.DataFrame], Mapping[str, float]],
+    where: Mapping[str, Any] | None = None,
+) -> dict[str, CameOut]:
+    """What `figures` makes of a published table, each with the interval that rounding allows.
+
+    `rounded` are the columns whose printed digits are rounded (a count is not); the rows of each
+    value of `by` move together. The number of calls is 2 to the number of those values, and one.
+    """
+    frame = chosen(name, where)
+    texts = published.printed(name).loc[frame.index]
+    here = [column for column in rounded if column in frame]
+    halves = {column: half_units(texts[column]) for column in here if column in texts}
+    if "throughput_mbps" in here and "throughput_mbps" not in texts:
+        halves["throughput_mbps"] = half_units(texts["remote_recv_throughput_mbps"])
+    values = list(dict.fromkeys(frame[by]))
+    found = {key: [float(value)] for key, value in figures(frame).items()}
+    for signs in itertools.product((-1, 1), repeat=len(values)):
+        sign = frame[by].map(dict(zip(values, signs, strict=True))).to_numpy(dtype=float)
+        moved = frame.assign(**{c: frame[c] + sign * halves[c] for c in here})
+        for key, value in figures(moved).items():
+            found[key].append(float(value))
+    return {key: CameOut(each[0], min(each), max(each)) for key, each in found.items()}

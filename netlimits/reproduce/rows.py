@@ -1,0 +1,81 @@
+"""Whether a table's rows fit themselves: each column that follows from the others, within rounding.
+
+netperf computes service demand from utilization and rate, and rate from calls and time. So every
+printed row can be computed again from its own other columns; a wrong digit shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netlimits import published
+from netlimits.evidence.cpu import service_demand
+from netlimits.metrics import metric
+from netlimits.reproduce.items import Check
+from netlimits.reproduce.rounding import EDGE, chosen, half_units
+
+SECONDS = (9.995, 10.005)
+"""The runs' length where a report does not print it: 10.00 s, as the rows themselves imply."""
+
+
+def service_demands(
+    name: str, end: str, cpus: int, where: Mapping[str, Any] | None = None
+) -> Check:
+    """Service demand (µs/KiB) of one end, from its CPU utilization and what was sent.
+
+    `evidence.cpu.service_demand` with the busy CPU seconds and the KiB of one second. The
+    receiver's divides by what was *sent* too, as netperf does.
+    """
+    frame = chosen(name, where)
+    texts = published.printed(name).loc[frame.index]
+    rate = next(c for c in ("local_send_throughput_mbps", "throughput_mbps") if c in texts)
+    cpu, printed = f"{end}_cpu_pct", f"{end}_sd_us_per_kib"
+
+    def demand(sign: int) -> np.ndarray:
+        busy = frame[cpu] + sign * half_units(texts[cpu])
+        mbps = frame[rate] - sign * half_units(texts[rate])
+        pairs = zip(busy / 100 * cpus, mbps * 1e6 / 8 / 1024, strict=True)
+        return np.array([service_demand(busy_s, kib) for busy_s, kib in pairs])
+
+    what = f"{metric(printed).title}, again from CPU utilization, {cpus} CPUs and rate"
+    return _check(what, frame, texts[printed], demand(-1), demand(1))
+
+
+def sent(name: str) -> Check:
+    """Send throughput (10⁶ bit/s), from calls, size and time."""
+    frame, texts = chosen(name), published.printed(name)
+    bits = 8 * frame["local_send_calls"].to_numpy() * frame["send_size"].to_numpy() / 1e6
+    what = "Send throughput, again from calls × size in 10.00 s"
+    printed = texts["local_send_throughput_mbps"]
+    return _check(what, frame, printed, bits / SECONDS[1], bits / SECONDS[0])
+
+
+def arrived(name: str) -> Check:
+    """Receive throughput (10⁶ bit/s): of what was sent, the share of calls that arrived."""
+    frame, texts = chosen(name), published.printed(name)
+    rate = "local_send_throughput_mbps"
+    share = (frame["remote_recv_calls"] / frame["local_send_calls"]).to_numpy()
+    low, high = (
+        share * (frame[rate] + sign * half_units(texts[rate])).to_numpy() for sign in (-1, 1)
+    )
+    what = "Receive throughput, again from send throughput × calls received / sent"
+    return _check(what, frame, texts["remote_recv_throughput_mbps"], low, high)
+
+
+def _check(
+    what: str, frame: pd.DataFrame, texts: pd.Series[Any], low: np.ndarray, high: np.ndarray
+) -> Check:
+    """How many rows' printed figures, rounded, meet [low, high]; the first that does not."""
+    printed, half = texts.to_numpy(dtype=float), half_units(texts)
+    meets = (low <= printed + half + EDGE) & (high >= printed - half - EDGE)
+    rows = "1 row" if len(meets) == 1 else f"{len(meets)} rows"
+    came_out = f"{int(meets.sum())} of {rows} within rounding"
+    if not meets.all():
+        at = int(np.flatnonzero(~meets)[0])
+        run, text = frame["run"].iloc[at], texts.iloc[at]
+        came_out += f"; run {run}: {low[at]:.5g} to {high[at]:.5g}, not {text}"
+    return Check(what, rows, came_out, bool(meets.all()))
