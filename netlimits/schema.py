@@ -21,7 +21,7 @@ TABLES = ("summary",)
 CHARTS: Mapping[str, tuple[str, ...]] = {
     "percentiles": ("of", "series", "title"),
     "spread": ("of", "by", "series", "bound_mbps", "title"),
-    "cost": ("of", "size", "title"),
+    "cost": ("of", "size", "series", "title"),
     "packet_rate": ("of", "size", "title"),
     "pacing": ("requested", "of", "size", "title"),
     "acks": ("of", "series", "ratio", "tolerance", "title"),
