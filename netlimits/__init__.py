@@ -21,6 +21,8 @@ _API = {
     "summary": ("netlimits.analysis.summary", "summary"),
     "analysis": ("netlimits.analysis", None),
     "charts": ("netlimits.charts", None),
+    "published": ("netlimits.published", None),
+    "reproduce": ("netlimits.reproduce", None),
 }
 """Public name -> the module that holds it, and what it is called there (None: the module)."""
 

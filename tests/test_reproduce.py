@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -352,10 +353,23 @@ def test_an_item_has_data_or_the_experiment_that_measures_it() -> None:
 # --- the files
 
 
+SPENT: list[float] = []
+
+
 @pytest.fixture(scope="module")
 def again(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[reproduce.Regenerated]]:
     folder = tmp_path_factory.mktemp("again")
-    return folder, list(reproduce.regenerate(folder))
+    before = time.process_time()
+    parts = list(reproduce.regenerate(folder))
+    SPENT.append(time.process_time() - before)
+    return folder, parts
+
+
+def test_all_of_it_takes_less_than_15_s_of_cpu(
+    again: tuple[Path, list[reproduce.Regenerated]],
+) -> None:
+    assert again[1]
+    assert SPENT[0] < 15
 
 
 def test_every_table_and_chart_is_written(again: tuple[Path, list[reproduce.Regenerated]]) -> None:
