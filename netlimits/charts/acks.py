@@ -30,6 +30,8 @@ def acks(
     rate = frames.column(frame, "throughput")
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
+    # named from the top curve down, as they stand: TSO off, then on, as the report has them
+    parts.sort(key=lambda part: -float(part[1][metric.column].mean()))
     with style():
         figure, (costs, rates) = blank(6.8, 5.4, 2)
         for key, part in parts:

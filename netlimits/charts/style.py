@@ -37,7 +37,7 @@ BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
     "#CC79A7",
 )
 GREY = "#666666"
-PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK)
+PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
 """Okabe and Ito's colours without the yellow, which is too pale for a line on white."""
 
 KNOWN: Mapping[str, str] = {
@@ -181,13 +181,15 @@ def looks(
 
     `factors` names what the values are of, so that labels carry units. Text values together
     choose the colour (KNOWN first) and numbers the line and marker, so that "UDP, 1024" and
-    "UDP, 8192" share a colour. Where there are only numbers, or only text, it chooses all.
+    "UDP, 8192" share a colour. Where there are only numbers, or only text, it chooses all; a
+    single text value that is KNOWN keeps its colour for every number.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
     labels = {key: ", ".join(frames.said(key, of)) or "all runs" for key in keys}
     names = {key: frames.label(v for v in key if not _number(v)) for key in keys}
     sizes = {key: frames.label(v for v in key if _number(v)) for key in keys}
-    if len(set(names.values())) == 1 < len(set(sizes.values())):
+    alone = len(set(names.values())) == 1 < len(set(sizes.values()))
+    if alone and not set(map(str.lower, names.values())) & set(KNOWN):
         names = dict(sizes)
     elif len(set(sizes.values())) == 1:
         sizes = dict(names)
@@ -206,9 +208,10 @@ def looks(
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name: its KNOWN one, or the next that is free."""
+    """A colour for each name: its KNOWN one, or the next that is free, unclaimed ones first."""
     known = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
     free = [c for c in PALETTE if c not in known.values()] or list(PALETTE)
+    free.sort(key=lambda colour: colour in KNOWN.values())
     others = [name for name in sorted(names, key=frames.rank) if name not in known]
     return known | {name: free[i % len(free)] for i, name in enumerate(others)}
 
