@@ -1,11 +1,12 @@
 """A campaign's folder: everything needed to believe it, repeat it, resume it and undo it.
 
     campaign.json      what this folder is: version, experiment's name, overrides, seed, machines
-    experiment.yaml    the experiment, to the letter
+    experiment.yaml    the experiment, to the letter (none where results were imported)
     plan.csv           the plan, one row a run
     hosts/ROLE.json    each host's facts, parsed and as printed
     journal.jsonl      what happened, one event a line; the only file that grows, never rewritten
     raw/RUN-ATTEMPT.jsonl   every command of an attempt with all that it printed
+    raw/imported/      the files that results were imported from
     results.csv, results.parquet   one row an attempt; made from the journal, may be deleted
 
 The journal is appended to with one write an event, then fsynced. A process killed in the middle
@@ -20,6 +21,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +34,7 @@ from netlimits.model import Completed, Machine, Record, Run
 
 VERSION = 1
 
-EVENTS = ("opened", "found", "put_back", "start", "end", "parsed", "closed")
+EVENTS = ("opened", "found", "put_back", "start", "end", "parsed", "imported", "closed")
 """What the journal may hold:
 
 opened    a process starts or goes on with the campaign
@@ -41,6 +43,7 @@ put_back  it is as it was found again
 start     an attempt at a run
 end       its outcome: status, reason, figures
 parsed    the same attempt, read again from raw output; the last one counts
+imported  runs read from a file that was there before, all in one event; the last reading counts
 closed    the process left in good order
 """
 
@@ -57,13 +60,14 @@ class Archive:
         cls,
         path: Path,
         meta: Mapping[str, Any],
-        text: str,
-        hosts: Mapping[str, Any],
-        write_plan: Callable[[TextIO], object],
+        text: str = "",
+        hosts: Mapping[str, Any] | None = None,
+        write_plan: Callable[[TextIO], object] | None = None,
     ) -> Archive:
         """A new folder with everything but runs; `campaign.json`, which makes it one, comes last.
 
-        Raises ArchiveError when the folder exists and is not empty, or cannot be written.
+        What is imported has neither experiment nor hosts nor plan. Raises ArchiveError when the
+        folder exists and is not empty, or cannot be written.
         """
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -71,11 +75,13 @@ class Archive:
                 raise ArchiveError(f"{path}: is not empty; name another folder with --out")
             (path / "raw").mkdir()
             (path / "hosts").mkdir()
-            write_whole(path / "experiment.yaml", text)
-            for role, facts in hosts.items():
+            if text:
+                write_whole(path / "experiment.yaml", text)
+            for role, facts in (hosts or {}).items():
                 write_whole(path / "hosts" / f"{role}.json", _pretty(facts))
-            with whole(path / "plan.csv") as beside, beside.open("w", newline="") as plan:
-                write_plan(plan)
+            if write_plan:
+                with whole(path / "plan.csv") as beside, beside.open("w", newline="") as plan:
+                    write_plan(plan)
             (path / "journal.jsonl").touch()
             write_whole(path / "campaign.json", _pretty({"version": VERSION, **meta}))
         except OSError as error:
@@ -228,10 +234,21 @@ def records(archive: Archive, runs: Mapping[int, Run]) -> list[Record]:
     """
     attempts: dict[tuple[int, int], dict[str, Any]] = {}
     for event in archive.events():
-        if event["event"] in ("start", "end", "parsed"):
+        if event["event"] == "imported":
+            attempts |= {(row["run"], row["attempt"]): row for row in event["rows"]}
+        elif event["event"] in ("start", "end", "parsed"):
             key = (event["run"], event["attempt"])
             attempts[key] = {**attempts.get(key, {}), **event}
     return [_record(runs[run], attempt, event) for (run, attempt), event in attempts.items()]
+
+
+def imported(archive: Archive) -> dict[int, dict[str, Any]]:
+    """What was imported, by run number: the fields of an `end`, and `values`, `config`, `line`."""
+    rows: dict[int, dict[str, Any]] = {}
+    for event in archive.events():
+        if event["event"] == "imported":
+            rows |= {row["run"]: row for row in event["rows"]}
+    return rows
 
 
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
@@ -272,11 +289,16 @@ def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
         attempt=attempt,
         status=event["status"] if ended else "interrupted",
         reason=event["reason"] if ended else "the process ended before the run did",
-        started=event["started"],
-        duration_s=event["duration_s"] if ended else 0.0,
+        started=_known(event["started"]),
+        duration_s=_known(event["duration_s"]) if ended else 0.0,
         figures=event["figures"] if ended else {},
         interim=tuple(event.get("interim", ())),
     )
+
+
+def _known(seconds: float | None) -> float:
+    """NaN for a time that an imported file does not tell."""
+    return math.nan if seconds is None else seconds
 
 
 def raw_entry(completed: Completed, step: str) -> dict[str, Any]:

@@ -38,17 +38,33 @@ class Campaign:
         """The folder."""
         return self.archive.path
 
+    @property
+    def imported(self) -> Mapping[str, Any] | None:
+        """What the folder was imported from (`netlimits import`), None for a campaign of ours."""
+        found: dict[str, Any] | None = self.archive.meta.get("imported")
+        return found
+
     @cached_property
     def experiment(self) -> Experiment:
-        """The experiment as it was run: the file to the letter, `--set`, and the seed drawn."""
+        """The experiment as it was run: the file to the letter, `--set`, and the seed drawn.
+
+        Of an imported campaign only the name and the factors' names are known.
+        """
         meta = self.archive.meta
+        if self.imported:
+            factors: dict[str, tuple[()]] = dict.fromkeys(self.imported["factors"], ())
+            path = self.path / "campaign.json"
+            return Experiment(meta["experiment"], path, text="", roles=(), factors=factors)
         overrides = [(key, text) for key, text in meta["overrides"]]
         loaded = experiments.load(self.path / "experiment.yaml", overrides)
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
 
     @cached_property
     def runs(self) -> Mapping[int, Run]:
-        """The plan, by run number."""
+        """The plan, by run number; of an imported campaign the runs that were read."""
+        if self.imported:
+            rows = archive.imported(self.archive).values()
+            return {row["run"]: Run(row["run"], 1, row["config"], row["values"]) for row in rows}
         return {run.number: run for run in plan.runs(self.experiment)}
 
     def records(self) -> list[Record]:
@@ -76,6 +92,7 @@ class Campaign:
             "path": str(self.path),
             "experiment": self.experiment.name,
             "seed": self.experiment.repeat.seed,
+            "imported": self.imported and [one["file"] for one in self.imported["files"]],
             "planned": len(self.runs),
             **{status: counts.get(status, 0) for status in STATUSES if status != "interrupted"},
             "left": len(self.runs) - len(outcomes),
@@ -162,6 +179,9 @@ def reparse(campaign: Campaign) -> tuple[int, int]:
 def check_plan(campaign: Campaign) -> None:
     """Raise ArchiveError when the archived experiment no longer makes the archived plan."""
     import io
+
+    if campaign.imported:
+        raise ArchiveError(f"{campaign.path}: was imported from files: there is nothing to resume")
 
     text = io.StringIO(newline="")
     plan.write_csv(campaign.experiment, text)

@@ -31,7 +31,10 @@ IDENTITY = (
     "duration_s",
     "shared_kernel",
 )
-"""`started` is an ISO 8601 UTC time; `shared_kernel` says that two roles were one machine."""
+"""`started` is an ISO 8601 UTC time; `shared_kernel` says that two roles were one machine.
+
+Imported files tell neither where they do not; what is not known is missing.
+"""
 
 _STAMP = b"netlimits.journal_bytes"
 
@@ -72,7 +75,7 @@ def write(campaign: Campaign) -> tuple[Path, Path]:
 
 
 def _frame(campaign: Campaign) -> pd.DataFrame:
-    shared = bool(campaign.archive.meta["shared_kernel"])
+    shared: bool | None = campaign.archive.meta["shared_kernel"]
     rows = [_row(record, shared) for record in campaign.records()]
     columns = [*IDENTITY, *_values(campaign.experiment), *_metrics(rows, campaign.experiment)]
     made = pd.DataFrame(rows, columns=columns)
@@ -84,7 +87,7 @@ def _frame(campaign: Campaign) -> pd.DataFrame:
     return made
 
 
-def _row(record: Record, shared: bool) -> dict[str, Any]:
+def _row(record: Record, shared: bool | None) -> dict[str, Any]:
     return {
         "run": record.run.number,
         "block": record.run.block,

@@ -103,11 +103,14 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
 def column(frame: pd.DataFrame, name: str) -> Metric:
     """The metric called `name` (short name or column), which `frame` must hold.
 
-    Raises DataError naming the metric and those that are there; InputError for a name that
-    is no metric's.
+    Where a frame has no service demand or CPU of our own computing (imported results), netperf's
+    stands in, whole-machine figures by the same formula, and its title says so. Raises DataError
+    naming the metric and those that are there; InputError for a name that is no metric's.
     """
     found = metric(name)
     if found.column not in frame.columns:
+        if f"netperf_{found.column}" in frame.columns:
+            return metric(f"netperf_{found.name}")
         raise DataError(
             f"no column {found.column} for {name!r}; metrics here: {listed(measured(frame))}"
         )

@@ -7,6 +7,7 @@ little more than click itself; its one-line help therefore stands here.
 from __future__ import annotations
 
 import importlib
+import keyword
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("netlimits.cli.campaign", "Say how far a campaign is and what it changed on hosts."),
     "restore": ("netlimits.cli.campaign", "Put hosts back as a campaign found them."),
     "parse": ("netlimits.cli.campaign", "Read the raw output of a campaign again."),
+    "import": ("netlimits.cli.imports", "Make a results folder of files that you already have."),
     "table": ("netlimits.cli.results", "Print a campaign's tables."),
     "figures": ("netlimits.cli.results", "Draw a campaign's charts."),
     "goodput": ("netlimits.cli.goodput", "Say how much of a link's bit rate can carry data."),
@@ -51,7 +53,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), cmd_name)
+        command: click.Command = getattr(
+            importlib.import_module(module),
+            f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name,
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -390,17 +390,24 @@ def _refuse_nonsense(
     seconds: float,
 ) -> None:
     """Raise for what netperf reports with exit status 0 although it is no measurement."""
-    if float(keys["THROUGHPUT"]) <= 0:
+    sending = options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
+    refuse_no_data(keys, sending)
+    _refuse_short_run(options, float(keys["ELAPSED_TIME"]), seconds)
+    _refuse_ignored(options, keys)
+
+
+def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
+    """Raise for a rate, or a count of calls in a test that sends, that is there and is zero."""
+    rates = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT") if sending else ("THROUGHPUT",)
+    rate = next((key for key in rates if key in keys), None)
+    if rate and float(keys[rate]) <= 0:
         sent = float(keys.get("LOCAL_SEND_THROUGHPUT", 0))
         what = f"nothing of {sent:g} Mbit/s sent arrived" if sent > 0 else "no data was sent"
-        raise ToolFailure(f"THROUGHPUT is {keys['THROUGHPUT']}: {what}; is the data path open?")
-    sending = options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
+        raise ToolFailure(f"{rate} is {keys[rate]}: {what}; is the data path open?")
     if sending:
         for key in ("LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"):
             if key in keys and float(keys[key]) == 0:
                 raise ToolFailure(f"{key} is 0: no data went through")
-    _refuse_short_run(options, float(keys["ELAPSED_TIME"]), seconds)
-    _refuse_ignored(options, keys)
 
 
 def _refuse_short_run(options: Mapping[str, Any], elapsed: float, seconds: float) -> None:

@@ -10,6 +10,7 @@ the hosts' /proc/stat alike for every tool.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from netlimits.errors import ToolFailure
 from netlimits.model import Scalar
@@ -72,6 +73,7 @@ ALWAYS_MEASURED = re.compile(r"(LOCAL|REMOTE)_(CPU_UTIL|CPU_PEAK_UTIL|SD)|THROUG
 """Selectors for which -1 means that the run is not what was asked for, not `does not apply`."""
 
 
+@lru_cache(maxsize=1024)
 def column(selector: str, throughput_units: str, sd_units: str) -> str:
     """The frame's column for a selector, given what THROUGHPUT_UNITS and SD_UNITS said.
 
@@ -90,12 +92,18 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
     return selector.lower()
 
 
+@lru_cache(maxsize=1024)
+def is_text(selector: str) -> bool:
+    """Whether a selector's values are words, or numbers that name something."""
+    return _TEXT.fullmatch(selector) is not None
+
+
 def value(selector: str, text: str) -> Scalar:
     """The value in netperf's text: a number, a word, or None where it does not apply (-1).
 
     Raises ToolFailure for a number that is none, or one that had to be measured and was not.
     """
-    if _TEXT.fullmatch(selector):
+    if is_text(selector):
         return None if text in ("Deprecated", "") else text
     try:
         number = int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)

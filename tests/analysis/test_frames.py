@@ -93,3 +93,14 @@ def test_an_empty_field_alone_is_missing(tmp_path) -> None:  # type: ignore[no-u
         bad.write_text(content)
         with pytest.raises(DataError, match=name):
             frames.load(bad)
+
+
+def test_netperfs_own_service_demand_stands_in_where_there_is_no_other():
+    imported = pd.DataFrame({"netperf_local_sd_us_per_kib": [1.5], "iperf3_local_cpu_pct": [40.0]})
+    found = frames.column(imported, "local_sd")
+    assert found.column == "netperf_local_sd_us_per_kib"
+    assert found.title == "Send service demand by netperf"
+    with pytest.raises(DataError):  # a process's CPU is not the machine's
+        frames.column(imported, "local_cpu")
+    both = imported.assign(local_sd_us_per_kib=[1.4])
+    assert frames.column(both, "local_sd").column == "local_sd_us_per_kib"

@@ -1,0 +1,186 @@
+"""`netlimits import`: results that people already have, as a results folder."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from netlimits.imports.base import Given
+    from netlimits.imports.folder import Report
+
+
+@click.command("import")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILES...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder for results; results/imported-DATE-TIME if left out.",
+)
+@click.option(
+    "--columns",
+    metavar="SELECTORS",
+    help="What netperf's -o or -O was given, for rows without a header (-P 0).",
+)
+@click.option(
+    "--given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What the files do not say: a netperf selector or a factor; may be given often.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def import_(
+    files: tuple[Path, ...],
+    out: Path | None,
+    columns: str | None,
+    given: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make a results folder, of the kind that `run` makes, of files that you already have.
+
+    Reads netperf's output in any form (-o, -k, -O, the classic tables; many runs a file, with or
+    without banners), iperf3's -J documents of clients and servers, and the files of the Turin
+    scripts. What a file says of protocol, direction, send size, MSS and brand become factors. A
+    value is never guessed: a file with a line that has no one meaning is named and left out, and
+    then the exit status is 1. A throughput without its unit is in netperf's default, 10^6bits/s.
+
+    netperf's own CPU and service demand stay under its name (netperf_local_sd_...), a tool's CPU
+    of its own process under iperf3_local_process_cpu_pct. A Turin file's rows are aggregates:
+    aggregated_runs says of how many, beside least, mean and greatest.
+
+    \b
+    Examples:
+      netlimits import percentiles.csv --out results/percentiles
+      netlimits import *.json old/*.txt --given offloads=off
+      netlimits import rows.csv --columns throughput,elapsed_time,result_brand \\
+          --given THROUGHPUT_UNITS=10^6bits/s
+    """
+    from netlimits.cli import printable
+    from netlimits.imports.folder import import_files
+
+    folder = out or _default_path()
+    report = import_files(files, folder, _given(columns, given))
+    for _, reason in report.refused:
+        click.echo(f"netlimits: left out: {printable(reason)}", err=True)
+    if not report.files:
+        raise DataError("nothing was imported")
+    if as_json:
+        click.echo(json.dumps(_as_json(report), indent=2))
+    else:
+        _say(report)
+    if report.refused:
+        sys.exit(1)
+
+
+def _say(report: Report) -> None:
+    """What came in, what was wrong with it, where it is, and what to do with it."""
+    runs = sum(report.outcomes.values())
+    counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
+    click.echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}")
+    for reason, count in list(report.reasons.items())[:5]:
+        click.echo(f"  {count} × {reason}")
+    for one in report.files:
+        if one.repaired:
+            click.echo(
+                f"  {one.file}: {_several(one.repaired, 'row')} with an empty field for a selector "
+                "that netperf did not know; left out, the values stand under their names"
+            )
+    for path in report.written:
+        click.echo(str(path))
+    click.echo(f"next: netlimits table {report.path} {_question(report.path)}")
+
+
+def _question(folder: Path) -> str:
+    """A table that these results can answer: the first metric, by the first factor that varies."""
+    from netlimits import campaign as campaigns
+    from netlimits.analysis import frames
+
+    frame = campaigns.open(folder).frame()
+    good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
+    metrics = frames.measured(good)
+    metric = metrics[0] if metrics else "throughput"
+    factors = [name for name in frames.varied(good) if name in _factors(folder)]
+    varied = [name for name in factors if good[name].nunique() > 1]
+    order = sorted(varied, key=lambda name: name in ("file", "tool", "mss"))
+    return f"--of {metric} --rows {(order or factors or ['file'])[0]}"
+
+
+def _factors(folder: Path) -> Sequence[str]:
+    from netlimits import campaign as campaigns
+
+    return list(campaigns.open(folder).experiment.factors)
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "path": str(report.path),
+        "runs": sum(report.outcomes.values()),
+        **report.outcomes,
+        "reasons": dict(report.reasons),
+        "files": [asdict(one) for one in report.files],
+        "refused": [{"file": name, "reason": reason} for name, reason in report.refused],
+        "written": [str(path) for path in report.written],
+    }
+
+
+def _given(columns: str | None, pairs: Sequence[str]) -> Given:
+    """The options as what files do not say. Raises InputError for a name that cannot be one."""
+    from netlimits.imports.base import Given
+    from netlimits.imports.netperf_headers import HEADERS
+    from netlimits.reading import RESERVED
+
+    named = [name.strip().upper() for name in columns.split(",")] if columns else []
+    if not all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in named):
+        raise InputError(f"--columns {columns}: write selectors, as in throughput,elapsed_time")
+    if named and not set(named) & set(HEADERS):
+        raise InputError(f"--columns {columns}: none of these is an output selector of netperf")
+    selectors: dict[str, str] = {}
+    factors: dict[str, int | float | str] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not (sign and value and re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)):
+            raise InputError(f"--given {pair}: write NAME=VALUE, as in offloads=off")
+        if name.isupper():
+            if name not in HEADERS:
+                near = difflib.get_close_matches(name, HEADERS, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise InputError(f"--given {name}: netperf has no such selector{hint}")
+            selectors[name] = value
+        elif name in RESERVED or name == "file":
+            raise InputError(f"--given {name}: is a column of every result; choose another name")
+        else:
+            factors[name] = _value(value)
+    return Given(tuple(named), selectors, factors)
+
+
+def _value(text: str) -> int | float | str:
+    if re.fullmatch(r"-?\d{1,15}", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text) else text
+
+
+def _default_path() -> Path:
+    stem = f"imported-{time.strftime('%Y%m%d-%H%M%S')}"
+    path, number = Path("results") / stem, 2
+    while path.exists():
+        path, number = Path("results") / f"{stem}-{number}", number + 1
+    return path
+
+
+def _several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,293 @@
+"""`netlimits import` from the command line: folders that `table`, `figures`, `parse` work on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import netlimits
+from netlimits import campaign as campaigns
+from netlimits.cli import main
+from netlimits.errors import ArchiveError, DataError
+from netlimits.imports import folder
+from netlimits.imports.base import FILE_LIMIT
+
+CAPTURES = Path(__file__).parent.parent / "captures" / "imports"
+SCRIPT = CAPTURES / "percentile-script.csv"
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of the whole command line."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    code = ended.value.code
+    return (code if isinstance(code, int) else 0), out, err
+
+
+@pytest.fixture
+def imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    code, _, _ = call(capsys, "import", SCRIPT, "--out", tmp_path / "out")
+    assert code == 0
+    return tmp_path / "out"
+
+
+def test_what_came_in_is_counted_and_the_next_step_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    files = [SCRIPT, CAPTURES / "failures.txt", CAPTURES / "iperf3-tcp.json"]
+    code, out, err = call(capsys, "import", *files, "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    printed = out.splitlines()
+    assert printed[0] == "3 files, 19 runs: 16 ok, 3 failed"
+    assert "13 rows with an empty field for a selector" in out
+    written = [Path(line) for line in printed if line.endswith(("csv", "parquet"))]
+    assert [path.name for path in written] == ["results.csv", "results.parquet"]
+    assert all(path.is_file() for path in written)
+    following = printed[-1].removeprefix("next: netlimits ").split()
+    code, out, err = call(capsys, *following)
+    assert code == 0, err
+
+
+def test_the_folder_is_of_the_kind_that_run_makes(imported: Path):
+    campaign = netlimits.open(imported)
+    frame = campaign.frame()
+    assert list(frame["run"]) == list(range(1, 14))
+    assert set(frame["brand"]) == {"on", "off"}
+    assert set(frame["file"]) == {"percentile-script.csv"}
+    assert frame["started"].isna().all()
+    assert frame["config"].nunique() == 7 + 1
+    assert campaign.state()["ok"] == 13
+    assert (
+        imported / "raw" / "imported" / "001-percentile-script.csv"
+    ).read_bytes() == SCRIPT.read_bytes()
+    csv = pd.read_csv(imported / "results.csv")
+    assert list(csv.columns) == list(frame.columns)
+    assert len(csv) == 13
+    by_hand = frame[
+        (frame["protocol"] == "tcp") & (frame["send_size"] == 8192) & (frame["brand"] == "off")
+    ]
+    table = netlimits.summary(frame, "local_sd", rows="send_size", columns=["protocol", "brand"])
+    cell = table[
+        (table["protocol"] == "tcp") & (table["send_size"] == 8192) & (table["brand"] == "off")
+    ]
+    assert cell["metric"].item() == "netperf_local_sd_us_per_kib"
+    assert cell["value"].item() == pytest.approx(by_hand["netperf_local_sd_us_per_kib"].mean())
+
+
+def test_table_figures_status_and_parse_work_on_it(
+    imported: Path, capsys: pytest.CaptureFixture[str]
+):
+    code, out, _ = call(
+        capsys,
+        "table",
+        imported,
+        "--of",
+        "local_send_throughput",
+        "--of",
+        "local_sd",
+        "--rows",
+        "send_size",
+        "--columns",
+        "protocol",
+        "--columns",
+        "brand",
+    )
+    assert code == 0
+    assert "Send service demand by netperf" in out
+    code, out, _ = call(
+        capsys, "figures", imported, "--of", "local_send_throughput", "--series", "protocol"
+    )
+    assert code == 0
+    assert (imported / "figures" / "percentiles-local_send_throughput.svg").is_file()
+    code, out, _ = call(capsys, "status", imported)
+    assert out.splitlines()[:2] == [f"imported (from 1 files) in {imported}", "13 runs: 13 ok"]
+    code, out, _ = call(capsys, "parse", imported)
+    assert out.splitlines()[0] == "13 attempts read again, 0 changed"
+
+
+def test_an_imported_campaign_has_nothing_to_resume(
+    imported: Path,
+):
+    with pytest.raises(ArchiveError, match="nothing to resume"):
+        campaigns.check_plan(netlimits.open(imported))
+    ran = subprocess.run(
+        [sys.executable, "-m", "netlimits", "resume", imported], capture_output=True, text=True
+    )
+    assert ran.returncode == 2
+    assert (
+        ran.stderr
+        == f"netlimits: {imported}: was imported from files: there is nothing to resume\n"
+    )
+
+
+def test_parse_puts_right_what_an_older_reading_got_wrong(imported: Path):
+    journal = imported / "journal.jsonl"
+    right = netlimits.open(imported).frame()
+    changed = journal.read_text().replace('"local_send_calls": ', '"local_send_calls": 9', 1)
+    journal.write_text(changed)
+    assert not netlimits.open(imported).frame().equals(right)
+    campaign = netlimits.open(imported)
+    campaign.archive.lock()
+    try:
+        assert folder.reparse(campaign) == (13, 1)
+    finally:
+        campaign.archive.close()
+    pd.testing.assert_frame_equal(netlimits.open(imported).frame(), right)
+    (imported / "raw" / "imported" / "001-percentile-script.csv").write_text("x")
+    with pytest.raises(ArchiveError, match="is not the file that was imported"):
+        folder.reparse(netlimits.open(imported))
+
+
+def test_a_file_without_sense_is_named_and_the_others_come_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("hello\x1b[31m\n")
+    twin = tmp_path / "twin.csv"
+    twin.write_bytes(SCRIPT.read_bytes())
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(FILE_LIMIT + 1)
+    files = [bad, SCRIPT, twin, fifo, large, tmp_path / "none", tmp_path]
+    code, out, err = call(capsys, "import", *files, "--out", tmp_path / "out")
+    assert code == 1
+    assert out.startswith("1 file, 13 runs: 13 ok\n")
+    said = err.splitlines()
+    assert said[0] == "netlimits: left out: bad.txt:1: holds a control code (0x1b); is it text?"
+    assert said[1].endswith("is percentile-script.csv again; its runs would count twice")
+    assert said[2].endswith("pipe: is no regular file")
+    assert said[3].endswith("large: 64 MiB are more than 64; split it")
+    assert said[4].endswith("none: No such file or directory")
+    assert said[5].endswith("is a folder; name the files in it")
+    assert len(netlimits.open(tmp_path / "out").frame()) == 13
+
+
+def test_nothing_that_comes_in_leaves_no_folder(tmp_path: Path):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("hello\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "netlimits", "import", bad],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1] == "netlimits: nothing was imported"
+    assert list(tmp_path.iterdir()) == [bad]
+
+
+def test_a_folder_that_cannot_be_written_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("netlimits.results.write", full)
+    with pytest.raises(ArchiveError, match="No space left on device"):
+        folder.import_files([SCRIPT], tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_use_is_left_alone(imported: Path, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(ArchiveError, match="is not empty"):
+        folder.import_files([SCRIPT], imported)
+    assert len(netlimits.open(imported).frame()) == 13
+
+
+def test_json_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("hello\n")
+    code, out, _ = call(capsys, "import", SCRIPT, bad, "--json", "--out", tmp_path / "out")
+    assert code == 1
+    said = json.loads(out)
+    assert (said["runs"], said["ok"]) == (13, 13)
+    assert said["files"][0]["repaired"] == 13
+    assert said["refused"][0]["reason"].startswith("bad.txt:1: ")
+    assert said["written"] == [
+        str(tmp_path / "out" / f"results.{kind}") for kind in ("csv", "parquet")
+    ]
+
+
+def test_what_files_do_not_say_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("9410.50,1.00\n9411.50,1.00\n")
+    given = (
+        "--given",
+        "THROUGHPUT_UNITS=10^6bits/s",
+        "--given",
+        "offloads=off",
+        "--given",
+        "mtu=9000",
+    )
+    words = ("import", rows, "--columns", "throughput,elapsed_time", *given)
+    code, _, err = call(capsys, *words, "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    frame = netlimits.open(tmp_path / "out").frame()
+    assert list(frame["throughput_mbps"]) == [9410.5, 9411.5]
+    assert set(frame["offloads"]) == {"off"}
+    assert set(frame["mtu"]) == {9000}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--given", "THROUGHPUT_UNIT=x"), "did you mean THROUGHPUT_UNITS"),
+        (("--given", "run=3"), "is a column of every result"),
+        (("--given", "throughput_mbps=3"), "is a column of every result"),
+        (("--given", "offloads"), "write NAME=VALUE"),
+        (("--columns", "a b"), "write selectors"),
+        (("--columns", "nosuch"), "none of these is an output selector"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(
+    words: tuple[str, ...], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    code, _, err = call(capsys, "import", SCRIPT, *words, "--out", tmp_path / "out")
+    assert code == 2
+    assert why in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_files_stay_inside_and_say_nothing_to_a_terminal(tmp_path: Path):
+    odd = tmp_path / "a"
+    odd.mkdir()
+    path = odd / "..\x1b[31m; rm -rf $(x) .csv"
+    path.write_bytes(SCRIPT.read_bytes())
+    report = folder.import_files([path], tmp_path / "out")
+    kept = list((tmp_path / "out" / "raw" / "imported").iterdir())
+    assert [one.name for one in kept] == ["001-__31m__rm_-rf___x__.csv"]
+    assert report.files[0].file.isprintable()
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path):
+    paths = [tmp_path / name / "data.txt" for name in ("a", "b")]
+    for path, source in zip(paths, ("classic-rr.txt", "several-k.txt"), strict=True):
+        path.parent.mkdir()
+        path.write_bytes((CAPTURES / source).read_bytes())
+    report = folder.import_files(paths, tmp_path / "out")
+    assert [one.file for one in report.files] == [str(path) for path in paths]
+    assert netlimits.open(tmp_path / "out").frame()["file"].nunique() == 2
+
+
+def test_every_capture_makes_one_folder(tmp_path: Path):
+    paths = [p for p in sorted(CAPTURES.iterdir()) if p.name not in ("README.md", "no-header.csv")]
+    report = folder.import_files(paths, tmp_path / "out")
+    assert report.refused == []
+    frame = netlimits.open(tmp_path / "out").frame()
+    assert len(frame) == sum(one.runs for one in report.files)
+    intervals = netlimits.open(tmp_path / "out").intervals()
+    assert {"ending_s", "interval_s", "throughput_mbps"} <= set(intervals.columns)
+
+
+def test_only_data_errors_come_from_reading(tmp_path: Path):
+    with pytest.raises(DataError):
+        folder._bytes(Path("\x00"), "nul")
