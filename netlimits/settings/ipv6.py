@@ -1,7 +1,7 @@
 """What IPv6 holds on an interface, so that it can be put back after the MTU moved.
 
 Linux takes IPv6 off an interface whose MTU falls below 1280: addresses, routes, neighbours and
-`net.ipv6.conf.INTERFACE` go, and a larger MTU brings back only a link-local address and defaults.
+its sysctls go, and a larger MTU brings back only a link-local address and the defaults.
 Above 1280, too, every change of the MTU resets `net.ipv6.conf.INTERFACE.mtu` and moves the `mtu`
 of routes. IPv4 loses nothing. All of it was seen on kernel 6.18 and is what tests/settings check.
 """
@@ -23,7 +23,8 @@ READ = (
     'ip -j -6 addr show dev "$1" 2>/dev/null || echo "[]"; '
     'ip -6 route show table all dev "$1" 2>/dev/null | sed "s/^/route /"; '
     'ip -6 neigh show dev "$1" nud permanent 2>/dev/null | sed "s/^/neigh /"; '
-    'grep -s "" "/proc/sys/net/ipv6/conf/$1"/* | sed "s/^/conf /"; '
+    'grep -s "" "/proc/sys/net/ipv6/conf/$1"/* "/proc/sys/net/ipv6/neigh/$1"/* '
+    '| sed "s/^/conf /"; '
 )
 """The part of a shell script that prints it, for the interface in "$1"; LC_ALL is C."""
 
@@ -34,8 +35,10 @@ _KNOWN = {
     *_FLAGS, *_PASSING,
 }  # fmt: skip
 _FOREVER = 2**32 - 1
-_CONF = re.compile(r"^/proc/sys/net/ipv6/conf/[^/]+/(?P<name>[A-Za-z0-9_]+):(?P<value>.*)$")
-_READ_ONLY = {"mc_forwarding"}
+_CONF = re.compile(
+    r"^/proc/sys/net/ipv6/(?P<kind>conf|neigh)/[^/]+/(?P<name>[A-Za-z0-9_]+):(?P<value>.*)$"
+)
+_READ_ONLY = {"conf/mc_forwarding"}
 
 
 def state(lines: Iterable[str]) -> State:
@@ -56,8 +59,9 @@ def state(lines: Iterable[str]) -> State:
             routes.append(" ".join(rest.split()))
         elif kind == "neigh":
             neighbours.append(" ".join(rest.split()))
-        elif kind == "conf" and (match := _CONF.match(rest)) and match["name"] not in _READ_ONLY:
-            conf[match["name"]] = match["value"]
+        elif kind == "conf" and (match := _CONF.match(rest)):
+            conf[f"{match['kind']}/{match['name']}"] = match["value"]
+    conf = {name: value for name, value in conf.items() if name not in _READ_ONLY}
     fading = [a["local"] for a in addresses if not _stays(a)]
     fading += [
         f"route {route.split()[0]}"
@@ -83,9 +87,9 @@ def undo(interface: str, found: State, now: State) -> Iterator[Command]:
         return
     have: State = now or {"addresses": [], "routes": [], "neighbours": [], "conf": {}}
     pairs = [
-        f"net/ipv6/conf/{interface}/{name}={value}"
-        for name, value in found["conf"].items()
-        if have["conf"].get(name) != value
+        f"net/ipv6/{kind}/{interface}/{name}={value}"
+        for (kind, name), value in ((n.split("/"), v) for n, v in found["conf"].items())
+        if have["conf"].get(f"{kind}/{name}") != value
     ]
     if pairs:
         yield _root("sysctl", "-w", *pairs)
@@ -107,7 +111,7 @@ def differences(found: State, now: State) -> Iterator[str]:
     """What is not as it was found, in words."""
     for name, value in found["conf"].items():
         if now["conf"].get(name) != value:
-            yield f"net.ipv6.conf {name} is {now['conf'].get(name, 'gone')}, was {value}"
+            yield f"sysctl net/ipv6/{name} is {now['conf'].get(name, 'gone')}, was {value}"
     for kind, one in (("addresses", "address"), ("routes", "route"), ("neighbours", "neighbour")):
         for what in found[kind]:
             if what not in now[kind]:

@@ -84,7 +84,7 @@ class Bench:
             "class": ("tc", "-r", "-d", "class", "show", "dev", self.interface),
             "features": ("ethtool", "-k", self.interface),
             "channels": ("ethtool", "-l", self.interface),
-            "sysctl": ("sysctl", "-a", "--pattern", r"^net\."),
+            "sysctl": ("sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\."),
         }
         return {name: inside(*argv, check=False).splitlines() for name, argv in looks.items()}
 

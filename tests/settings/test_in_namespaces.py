@@ -39,7 +39,13 @@ def test_an_mtu_too_small_for_ipv6_gives_all_of_ipv6_back(bench):
     bench.sh("ip", "-6", "route", "add", "default", "via", "2001:db8:9::2", "metric", "7")
     bench.sh("ip", "neigh", "add", "2001:db8::7", "lladdr", "02:00:00:00:00:01", "dev", "data0",
              "nud", "permanent")  # fmt: skip
-    bench.sh("sysctl", "-qw", "net.ipv6.conf.data0.accept_ra=2", "net.ipv6.conf.data0.hop_limit=99")
+    bench.sh(
+        "sysctl",
+        "-qw",
+        "net.ipv6.conf.data0.accept_ra=2",
+        "net.ipv6.conf.data0.hop_limit=99",
+        "net.ipv6.neigh.data0.ucast_solicit=5",
+    )
     before = bench.leaves()
     bench.reach("mtu", 576)
     assert "inet6" not in bench.sh("ip", "addr", "show", "data0")

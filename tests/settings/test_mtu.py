@@ -42,8 +42,8 @@ def test_what_a_capture_holds(state, more):
     assert (state["mtu"], state["least"], state["most"]) == (9000, 68, 65535)
     assert state["others"] == {}
     assert state["ipv6"]["addresses"][0]["local"] == "2001:db8::1"
-    assert state["ipv6"]["conf"]["mtu"] == "9000"
-    assert "mc_forwarding" not in state["ipv6"]["conf"]  # cannot be written
+    assert state["ipv6"]["conf"]["conf/mtu"] == "9000"
+    assert "conf/mc_forwarding" not in state["ipv6"]["conf"]  # cannot be written
     assert more["others"] == {"above": 9000}
     assert (
         "2001:db8:1::/64 via 2001:db8::2 metric 1024 mtu 8000 pref medium"
@@ -98,7 +98,7 @@ def test_ipv6_waits_until_the_mtu_is_back(state):
 def test_what_the_kernel_changed_on_the_way_is_put_back(more):
     now = json.loads(json.dumps(more))
     now["others"]["above"] = 1400
-    now["ipv6"]["conf"]["mtu"] = "1400"
+    now["ipv6"]["conf"]["conf/mtu"] = "1400"
     now["ipv6"]["routes"] = [r.replace("mtu 8000", "mtu 9000") for r in now["ipv6"]["routes"]]
     assert argvs(mtu.undo("data0", more, now)) == [
         "ip link set dev above mtu 9000",
@@ -145,7 +145,7 @@ STATES = st.builds(
             "addresses": addresses,
             "routes": [f"2001:db8:{i:x}::/64 metric {m}" for i, m in enumerate(routes)],
             "neighbours": [],
-            "conf": {"mtu": str(n), "hop_limit": str(conf)},
+            "conf": {"conf/mtu": str(n), "conf/hop_limit": str(conf), "neigh/proxy_qlen": "9"},
             "fading": [],
         },
     },
@@ -173,11 +173,12 @@ def simulated(state, commands):
             if n < 1280:
                 six.update(addresses=[], routes=[], neighbours=[], conf={})
             else:
-                six["conf"] = {"hop_limit": "64", **six["conf"], "mtu": str(n)}
+                six["conf"] = {"conf/hop_limit": "64", **six["conf"], "conf/mtu": str(n)}
         elif argv[0] == "sysctl":
             for pair in argv[2:]:
-                name, value = pair.rsplit("/", 1)[1].split("=")
-                six["conf"][name] = value
+                where, value = pair.split("=")
+                _, _, kind, _, name = where.split("/")
+                six["conf"][f"{kind}/{name}"] = value
         elif argv[:4] == ("ip", "-6", "addr", "replace"):
             local, length = argv[4].split("/")
             flags = {"nodad": True} if "nodad" in argv else {}
