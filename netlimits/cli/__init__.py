@@ -6,11 +6,12 @@ little more than click itself; its one-line help therefore stands here.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import keyword
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import NoReturn
 
 import click
 
@@ -59,6 +60,16 @@ class LazyGroup(click.Group):
         )
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names; what was meant when it names none."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing any."""
         with formatter.section("Commands"):
@@ -83,17 +94,33 @@ def group() -> None:
     """
 
 
-def main(argv: Sequence[str] | None = None) -> Any:
-    """Run the command line; our own errors become one line and an exit status."""
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; what goes wrong becomes one line and an exit status."""
     try:
-        return group.main(args=argv, prog_name="netlimits", standalone_mode=True)
+        status = group.main(args=argv, prog_name="netlimits", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
     except NetlimitsError as error:
+        # what is left on a host comes with the commands that mend it, one a line
         lines = str(error) if error.exit_status == 3 else " ".join(str(error).split())
-        click.echo(f"netlimits: {printable(lines)}", err=True)
-        sys.exit(error.exit_status)
+        _end(lines, error.exit_status)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(error.exit_code)
+    except click.UsageError as error:
+        asked = error.ctx.command_path if error.ctx else "netlimits"
+        _end(f"{' '.join(error.format_message().split())} (see {asked} --help)", error.exit_code)
+    except click.ClickException as error:
+        _end(" ".join(error.format_message().split()), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _end("interrupted", 130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+
+
+def _end(said: str, status: int) -> NoReturn:
+    click.echo(f"netlimits: {printable(said)}", err=True)
+    sys.exit(status)
 
 
 def printable(text: str) -> str:

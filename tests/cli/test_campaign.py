@@ -112,3 +112,22 @@ def test_every_command_has_an_example_in_its_help(capsys):
             main([name, "--help"])
         assert end.value.code == 0
         assert "Example" in capsys.readouterr().out, name
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["run"], "Missing argument 'EXPERIMENT'. (see netlimits run --help)"),
+        (["rum", "x"], "there is no command 'rum'; did you mean run?"),
+        (["lab", "up", "--hosts", "many"], "'many' is not a valid integer"),
+    ],
+)
+def test_a_slip_on_the_command_line_is_one_line_too(capsys, argv, said):
+    assert said in refused(capsys, *argv)
+
+
+def test_no_command_at_all_shows_the_help(capsys):
+    with pytest.raises(SystemExit) as end:
+        main([])
+    assert end.value.code == 2
+    assert "resume" in capsys.readouterr().err
