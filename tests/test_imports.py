@@ -193,6 +193,12 @@ def test_several_tables_of_one_run_are_one_run():
     assert set(two.figures) == {"throughput_mbps", "elapsed_s"}
 
 
+def test_rows_after_a_run_of_several_tables_are_refused():
+    text = (CAPTURES / "blocks-columns.txt").read_text()
+    with pytest.raises(DataError, match=r":13: a row without its header"):
+        text_runs(text + "1.01    2086.35\n")  # the first table's or the second's?
+
+
 def test_the_tables_of_one_run_must_not_contradict_each_other():
     text = (CAPTURES / "blocks-columns.txt").read_text()
     rate = lines("blocks-columns.txt")[5].strip()
