@@ -79,8 +79,10 @@ WISHES = [
 
 
 def test_fq_is_made_anew_each_time_and_what_was_found_comes_back(tmp_path):
-    if not shutil.which("linux.uml") or not shutil.which("script") or os.geteuid() != 0:
-        pytest.skip("needs root, user-mode-linux, kmod and script(1)")
+    if os.geteuid() != 0:
+        pytest.skip("hostfs as the root file system needs root")
+    missing = [name for name in ("linux.uml", "insmod", "script") if not shutil.which(name)]
+    assert not missing, f"no {', '.join(missing)}: scripts/setup --tests installs them"
     root = Path(__file__).parents[2]
     script, init, out = (tmp_path / name for name in ("script.py", "init", "out"))
     script.write_text(SCRIPT.format(found=FOUND, wishes=WISHES))
