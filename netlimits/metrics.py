@@ -76,6 +76,30 @@ METRICS: tuple[Metric, ...] = (
     Metric("loss", "loss_pct", "Packet loss", "%", "lower"),
     Metric("jitter", "jitter_us", "Jitter", "µs", "lower"),
     Metric("transport_mss", "transport_mss_bytes", "MSS", "bytes"),
+    Metric(
+        "local_transport_retrans", "local_transport_retrans", "Segments sent again", "", "lower"
+    ),
+    Metric(
+        "remote_transport_retrans",
+        "remote_transport_retrans",
+        "Segments the server sent again",
+        "",
+        "lower",
+    ),
+    Metric(
+        "local_process_cpu",
+        "local_process_cpu_pct",
+        "Client process's CPU",
+        "% of one CPU",
+        "lower",
+    ),
+    Metric(
+        "remote_process_cpu",
+        "remote_process_cpu_pct",
+        "Server process's CPU",
+        "% of one CPU",
+        "lower",
+    ),
     Metric("segments_per_ack", "segments_per_ack", "Segments per ACK", ""),
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from netlimits.tools.base import Tool
+from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.netperf import Netperf
+from netlimits.tools.nttcp import Nttcp
+from netlimits.tools.nuttcp import Nuttcp
 
-TOOLS: tuple[Tool, ...] = (Netperf(),)
+TOOLS: tuple[Tool, ...] = (Netperf(), Iperf3(), Nuttcp(), Nttcp())
 
 
 def tool(name: str) -> Tool:

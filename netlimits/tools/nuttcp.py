@@ -1,0 +1,344 @@
+"""nuttcp (6.1.2 and later), through `-v -fparse`: both ends' figures as key=value.
+
+The brief output has one rate and no MSS; the verbose one says what each end counted, the MSS in
+use and the calls. The receiver's part is required: nuttcp 6.1.2 exits 0 when its server died, and
+where no server answers it falls back to an old mode without one. Its `retrans` is not read, since
+Debian's 6.1.2 always prints 0: the kernel's counters tell. Rates are taken over one window, the
+receiver's, so that throughput times elapsed time is the bytes that arrived.
+
+nuttcp cannot listen on one address: its server, which serves one run and no third party, is open
+to every network of the host while it waits. Data goes to the port after the control port, and of
+parallel streams to the ports after it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from netlimits.errors import InputError, ToolFailure
+from netlimits.model import Command, Completed, Measurement, Scalar
+from netlimits.tools.base import Ends, Features
+from netlimits.tools.clock import stamped, started
+from netlimits.tools.sizes import binary_bytes, decimal_bits
+
+START_UP = 15.0
+"""Seconds that a run may take beyond its own; a UDP receiver waits two for stragglers."""
+
+TIMESTAMPS = 12
+"""Bytes that TCP timestamps take of each segment."""
+
+_MEGABIT = 2**20 * 8 / 1e6
+"""10⁶ bit in one of nuttcp's megabytes."""
+
+_INTERIM = ("megabytes", "real_sec", "rate_Mbps")
+_LARGEST_DATAGRAM = 65507
+_FALLBACK = "classic_mode"
+
+_SIZE: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 1,
+    "pattern": r"^[0-9]+[KMGkmg]?$",
+}
+
+
+class Nuttcp:
+    """`measure: nuttcp:`."""
+
+    name = "nuttcp"
+    server_program = "nuttcp"
+    port = 5000
+    server_lasts: Literal["campaign", "run"] = "run"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "nuttcp",
+        "description": "One test between the first role (client) and the last (one-off server).",
+        "additionalProperties": False,
+        "properties": {
+            "seconds": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": 86400,
+                "default": 10,
+                "description": "Length of a run (-T).",
+            },
+            "protocol": {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."},
+            "send_size": {
+                **_SIZE,
+                "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
+                "is fragmented where it does not fit the MTU (MTU - 28).",
+            },
+            "rate": {
+                "type": ["integer", "string"],
+                "minimum": 0,
+                "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+                "description": "bit/s to send at (-R), K M G are 1000^n, 0 is unlimited. UDP needs "
+                "it: nuttcp's default is 1 Mbit/s. Pacing takes the sender a whole CPU.",
+            },
+            "mss": {
+                "type": "integer",
+                "minimum": 88,
+                "maximum": 32767,
+                "description": "TCP maximum segment size to set (-M), timestamps included.",
+            },
+            "window": {
+                **_SIZE,
+                "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
+            },
+            "parallel": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 128,
+                "default": 1,
+                "description": "Streams (-N), all in one process.",
+            },
+            "reverse": {
+                "type": "boolean",
+                "default": False,
+                "description": "The server sends (-r).",
+            },
+            "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
+            "interim_seconds": {
+                "type": "number",
+                "minimum": 0.1,
+                "maximum": 3600,
+                "description": "Keep interim results of the receiver at this interval (-i).",
+            },
+        },
+    }
+
+    def probes(self) -> tuple[Command, ...]:
+        """The version, and the options it knows."""
+        return (Command(("nuttcp", "-V")), Command(("nuttcp", "-h")))
+
+    def features(self, completed: tuple[Completed, ...]) -> Features:
+        """The version. Raises ToolFailure when nuttcp is not there or too old."""
+        version, options = completed
+        found = re.search(r"nuttcp-(\d[\w.]*)", version.stdout)
+        if not found:
+            said = " ".join((version.stderr or version.stdout).split())[:200]
+            raise ToolFailure(
+                f"nuttcp does not answer ({said or 'it printed nothing'}); install it "
+                "(Debian and Ubuntu: nuttcp)"
+            )
+        if missing := [o for o in ("-fparse", "--nofork") if o not in options.stdout]:
+            raise ToolFailure(
+                f"nuttcp {found[1]} has no {' and no '.join(missing)}; install 6.1.2 or later"
+            )
+        return Features(found[1])
+
+    def check(self, options: Mapping[str, Any], features: Features) -> None:
+        """Raise InputError for options that contradict each other."""
+        udp = options.get("protocol", "tcp") == "udp"
+        if udp and "rate" not in options:
+            raise _wrong("rate", "UDP needs one (nuttcp's own is 1 Mbit/s); 0 is unlimited")
+        for option in ("mss", "nodelay") if udp else ():
+            if options.get(option):
+                raise _wrong(option, "it is for TCP only; leave it out")
+        if udp and binary_bytes(options.get("send_size", 1)) > _LARGEST_DATAGRAM:
+            raise _wrong("send_size", f"a UDP datagram holds {_LARGEST_DATAGRAM} bytes at most")
+
+    def server(self, ends: Ends) -> Command:
+        """A server for one test, in the foreground."""
+        once = ("-1", "--nofork", "--no3rdparty")
+        return Command(("nuttcp", *_family(ends), *once, "-P", str(ends.port)))
+
+    def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
+        """`nuttcp -v -fparse …`, with a deadline beyond its length."""
+        argv = (
+            *("nuttcp", *_family(ends), "-v", "-fparse"),
+            *("-r" if options.get("reverse") else "-t", f"-T{self.seconds(options):g}"),
+            *(f"-P{ends.port}", f"-p{ends.port + 1}"),
+            *_flags(options),
+            ends.address,
+        )
+        deadline = self.seconds(options) + START_UP
+        return Command(stamped(argv) if "interim_seconds" in options else argv, deadline=deadline)
+
+    def seconds(self, options: Mapping[str, Any]) -> float:
+        """The length of a run."""
+        return float(options.get("seconds", 10))
+
+    def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
+        """The figures under their columns. Raises ToolFailure for a run that must not count."""
+        start, printed = _printed(completed, options, self.seconds(options))
+        sent, got = _Side(printed, "t", "sender"), _Side(printed, "r", "receiver")
+        _refuse_ignored(options, sent)
+        elapsed = got.elapsed()
+        _refuse_nonsense(sent, got, elapsed, self.seconds(options))
+        sender, receiver = ("remote", "local") if options.get("reverse") else ("local", "remote")
+        arrived = got.number("rate_Mbps")
+        ratio = max(1.0, sent.number("megabytes") / got.number("megabytes"))
+        figures: dict[str, Scalar] = {
+            "throughput_mbps": arrived,
+            "elapsed_s": elapsed,
+            f"{sender}_send_throughput_mbps": arrived * ratio,
+            f"{receiver}_recv_throughput_mbps": arrived,
+            f"{sender}_send_calls": int(sent.number("io_calls")),
+            f"{receiver}_recv_calls": int(got.number("io_calls")),
+            f"nuttcp_{sender}_process_cpu_pct": sent.number("cpu"),
+            f"nuttcp_{receiver}_process_cpu_pct": got.number("cpu"),
+        }
+        if options.get("protocol") == "udp":
+            figures["loss_pct"] = _loss(got)
+        else:
+            figures["transport_mss_bytes"] = _mss(options, sent)
+        rows = _interim(printed, start) if "interim_seconds" in options else ()
+        return Measurement(figures, tuple(rows))
+
+
+class _Side:
+    """What one end said: the first value of each key in its lines."""
+
+    def __init__(self, printed: str, letter: str, name: str) -> None:
+        self.name = name
+        self.values: dict[str, str] = {}
+        for line in re.findall(rf"^nuttcp-{letter}: (.*)$", printed, re.MULTILINE):
+            for key, text in re.findall(r"(\w+)=(\S+)", line):
+                self.values.setdefault(key, text)
+
+    def text(self, key: str) -> str:
+        if key not in self.values:
+            raise ToolFailure(f"nuttcp printed no {key} of the {self.name}: did its server die?")
+        return self.values[key]
+
+    def number(self, key: str) -> float:
+        """A figure of at least 0. Raises ToolFailure for everything else."""
+        text = self.text(key)
+        if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?%?", text):
+            raise ToolFailure(f"nuttcp says {key}={text[:60]}, which is no figure")
+        return float(text.removesuffix("%"))
+
+    def elapsed(self) -> float:
+        """Seconds, from bytes and rate, which are finer than the two decimals printed."""
+        printed = self.number("real_seconds")
+        rate, megabytes = self.number("rate_Mbps"), self.number("megabytes")
+        if rate == 0 or megabytes < 1:
+            return printed
+        seconds = megabytes * _MEGABIT / rate
+        if not math.isclose(seconds, printed, rel_tol=0.01, abs_tol=0.02):
+            raise ToolFailure(
+                f"nuttcp's figures contradict each other: {megabytes:g} MB at {rate:g} Mbit/s in "
+                f"{printed:g} s"
+            )
+        return seconds
+
+
+def _flags(options: Mapping[str, Any]) -> Iterator[str]:
+    """The options, each in one word with its value, as nuttcp wants them."""
+    if options.get("protocol") == "udp":
+        yield "-u"
+    if "send_size" in options:
+        yield f"-l{binary_bytes(options['send_size'])}"
+    if "rate" in options:
+        kilobits = f"{decimal_bits(options['rate']) / 1000:.3f}".rstrip("0").rstrip(".")
+        yield f"-R{'u' if kilobits == '0' else kilobits}"
+    if "mss" in options:
+        yield f"-M{options['mss']}"
+    if "window" in options:
+        yield f"-w{binary_bytes(options['window'])}b"
+    if options.get("parallel", 1) > 1:
+        yield f"-N{options['parallel']}"
+    if options.get("nodelay"):
+        yield "-D"
+    if "interim_seconds" in options:
+        yield f"-i{options['interim_seconds']:g}"
+
+
+def _family(ends: Ends) -> tuple[str, ...]:
+    return ("-6",) if ":" in ends.address else ("-4",)
+
+
+def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -> tuple[float, str]:
+    """When the client started (0 if not asked for) and what it printed. Raises ToolFailure."""
+    if completed.timed_out:
+        raise ToolFailure(
+            f"nuttcp of {seconds:g} s had not ended after {completed.command.deadline:g} s and "
+            "was killed: is the data link down?",
+            status="timeout",
+        )
+    if completed.truncated:
+        raise ToolFailure("nuttcp printed more than may be kept")
+    if completed.status != 0:
+        lines = [line.strip() for line in completed.stderr.splitlines()]
+        told = [line for line in lines if line and "Info=" not in line]
+        said = " ".join(told)[:300] or "it printed no reason"
+        raise ToolFailure(f"nuttcp exited {completed.status}: {said}")
+    if _FALLBACK in completed.stderr:
+        raise ToolFailure(
+            "no nuttcp server answered and the client fell back to a mode without one, which "
+            "does not tell what arrived"
+        )
+    if "transfer interrupted" in completed.stdout:
+        raise ToolFailure("nuttcp was interrupted", status="invalid")
+    return started(completed.stdout) if "interim_seconds" in options else (0.0, completed.stdout)
+
+
+def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
+    """Raise for options that nuttcp took and did not act on."""
+    asked = {
+        "mode": options.get("protocol", "tcp"),
+        "nstream": str(options.get("parallel", 1)),
+        "buflen": str(binary_bytes(options["send_size"])) if "send_size" in options else None,
+    }
+    for key, wanted in asked.items():
+        if wanted is not None and sent.text(key) != wanted:
+            raise ToolFailure(
+                f"{key}={wanted} was asked for and {sent.text(key)} used", status="invalid"
+            )
+
+
+def _refuse_nonsense(sent: _Side, got: _Side, elapsed: float, wanted: float) -> None:
+    """Raise for what nuttcp reports with exit status 0 although it is no measurement."""
+    left, arrived = sent.number("megabytes"), got.number("megabytes")
+    if arrived == 0 or got.number("rate_Mbps") == 0:
+        what = f"nothing of {left:g} MB sent arrived" if left else "no data was sent"
+        raise ToolFailure(f"throughput is 0: {what}; is the data path open?")
+    if arrived > 1.01 * left + 1:
+        raise ToolFailure(
+            f"nuttcp says that {arrived:g} MB arrived of {left:g} MB sent", status="invalid"
+        )
+    if elapsed < 0.9 * wanted:
+        raise ToolFailure(
+            f"it ended after {elapsed:g} s of {wanted:g} s: something stopped it", status="invalid"
+        )
+
+
+def _loss(got: _Side) -> float:
+    """Datagrams sent that did not arrive, in percent, as the receiver counts them."""
+    drops = got.text("drop")
+    lost = 0.0 if drops.startswith("-") else got.number("drop")  # duplicates make it negative
+    sent = got.number("pkt")
+    if not sent or lost > sent:
+        raise ToolFailure(f"nuttcp says that {lost:g} of {sent:g} datagrams were lost")
+    return 100 * lost / sent
+
+
+def _mss(options: Mapping[str, Any], sent: _Side) -> int:
+    """The MSS in use, less timestamps. Raises ToolFailure when it is not the one asked for."""
+    used = int(sent.number("mss"))
+    asked = options.get("mss")
+    if asked is not None and used not in (asked, asked - TIMESTAMPS):
+        raise ToolFailure(
+            f"an MSS of {asked} was asked for and {used} was used: is the MTU large enough?",
+            status="invalid",
+        )
+    return used
+
+
+def _interim(printed: str, start: float) -> Iterator[dict[str, float]]:
+    """The receiver's interim results in order, one after another from the start of the client."""
+    ending = start
+    keys = (rf" *{key}= *([0-9]{{1,15}}\.[0-9]{{1,9}})" for key in _INTERIM)
+    for found in re.findall("^" + "".join(keys), printed, re.MULTILINE):
+        megabytes, seconds, rate = map(float, found)
+        if rate > 0:  # finer than the two decimals printed, which would add up to a drift
+            seconds = megabytes * _MEGABIT / rate
+        ending += seconds
+        yield {"ending_s": ending, "interval_s": seconds, "throughput_mbps": rate}
+
+
+def _wrong(option: str, problem: str) -> InputError:
+    return InputError(f"measure.nuttcp.{option}: {problem}")

@@ -1,0 +1,408 @@
+"""The captures were made between two network namespaces, with iperf3 3.12 and 3.18."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.errors import InputError, ToolFailure
+from netlimits.model import Command, Completed
+from netlimits.tools.base import Ends, Features
+from netlimits.tools.iperf3 import Iperf3
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "iperf3"
+iperf3 = Iperf3()
+ENDS = Ends("198.19.0.2", 5999)
+ALL = Features(
+    "3.12", frozenset({"affinity", "congestion", "zerocopy", "dont-fragment", "bidirectional"})
+)
+TCP = {"seconds": 1}
+UDP = {"seconds": 1, "protocol": "udp", "send_size": 1024, "rate": 0}
+MSS = {"seconds": 1, "mss": 1036}
+BOTH = ("312", "318")
+
+
+def text(name: str) -> str:
+    return (CAPTURES / name).read_text()
+
+
+def done(stdout="", status=0, stderr="", **more) -> Completed:
+    return Completed(
+        "sender", Command(("iperf3",), deadline=16), status, stdout, stderr, 1.0, **more
+    )
+
+
+def capture(name: str, status=0) -> Completed:
+    err = CAPTURES / f"{name}.err"
+    return done(text(f"{name}.txt"), status, err.read_text() if err.exists() else "")
+
+
+def edited(name: str, *path, value=None) -> Completed:
+    """A capture with one value changed, or with its key removed where no value is given."""
+    document = json.loads(text(f"{name}.txt"))
+    node = document
+    for key in path[:-1]:
+        node = node[key]
+    if value is None:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+    return done(json.dumps(document))
+
+
+def features(build: str) -> Features:
+    return iperf3.features((done(text(f"version-{build}.txt")), done(text(f"help-{build}.txt"))))
+
+
+def test_features_of_both_builds():
+    old, new = features("312"), features("318")
+    assert old.version == "3.12"
+    assert old.names == ALL.names
+    assert new.version == "3.18"
+    assert new.names == ALL.names | {"json-stream", "threads"}
+
+
+def test_no_iperf3_is_said_with_the_package():
+    missing = done(stderr="sh: 1: iperf3: not found", status=127)
+    with pytest.raises(ToolFailure, match=r"not found.*install it \(Debian and Ubuntu: iperf3\)"):
+        iperf3.features((missing, missing))
+
+
+def test_a_build_too_old_is_refused_with_the_reason():
+    with pytest.raises(ToolFailure, match=r"3\.9 is too old.*the receiver got of UDP"):
+        iperf3.features((done("iperf 3.9 (cJSON 1.7.13)\n"), done()))
+
+
+WRONG = {
+    "UDP without a rate": ({"protocol": "udp"}, r"measure\.iperf3\.rate: .*1 Mbit/s"),
+    "MSS of UDP": ({"protocol": "udp", "rate": 0, "mss": 1000}, r"measure\.iperf3\.mss: .*TCP only"),
+    "nodelay of UDP": ({"protocol": "udp", "rate": 0, "nodelay": True}, r"\.nodelay: .*TCP only"),
+    "Don't Fragment of TCP": ({"dont_fragment": True}, r"\.dont_fragment: .*UDP only"),
+    "both ways twice": ({"reverse": True, "bidirectional": True}, r"\.reverse: "),
+    "too large a datagram": (
+        {"protocol": "udp", "rate": 0, "send_size": "64K"}, r"\.send_size: .*65507"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_options_that_contradict_each_other_are_refused(case):
+    options, reason = WRONG[case]
+    with pytest.raises(InputError, match=reason):
+        iperf3.check(options, ALL)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("cpu_bind", 0), ("congestion_control", "reno"), ("zerocopy", True), ("bidirectional", True)],
+)
+def test_an_option_that_the_build_lacks_is_refused(option, value):
+    with pytest.raises(InputError, match=f"measure.iperf3.{option}: .*built without it"):
+        iperf3.check({option: value}, Features("3.12"))
+    iperf3.check({option: value}, ALL)
+
+
+def test_an_option_turned_off_needs_no_feature():
+    iperf3.check({"zerocopy": False, "bidirectional": False}, Features("3.12"))
+
+
+def test_every_option_reaches_the_command():
+    options = {
+        "seconds": 5, "send_size": "128K", "rate": "1G", "mss": 1036, "window": "256K",
+        "parallel": 2, "reverse": True, "congestion_control": "reno", "nodelay": True,
+        "zerocopy": True, "omit": 2, "cpu_bind": "0,1",
+    }  # fmt: skip
+    command = iperf3.client(options, ALL, ENDS)
+    assert " ".join(command.argv) == (
+        "iperf3 -c 198.19.0.2 -p 5999 -J --connect-timeout 5000 -t 5 -i 1 -l 128K -b 1G -M 1036 "
+        "-w 256K -P 2 -C reno -O 2 -A 0,1 -R -N -Z --get-server-output"
+    )
+    assert command.deadline == 5 + 2 + 15
+    assert iperf3.seconds(options) == 7
+    udp = iperf3.client({"protocol": "udp", "rate": 0, "dont_fragment": True}, ALL, ENDS).argv
+    assert " ".join(udp[udp.index("-u") :]) == "-u -b 0 --dont-fragment"
+
+
+def test_interim_results_are_asked_for_with_the_hosts_clock_before_them():
+    argv = iperf3.client({"interim_seconds": 0.5}, ALL, ENDS).argv
+    assert argv[:4] == ("sh", "-c", 'date +%s.%N && exec "$0" "$@"', "iperf3")
+    assert argv[argv.index("-i") + 1] == "0.5"
+
+
+def test_the_server_serves_one_run_on_the_data_address():
+    assert iperf3.server_lasts == "run"
+    assert iperf3.server(ENDS).argv == (
+        "iperf3",
+        "-s",
+        "-1",
+        "-J",
+        "-B",
+        "198.19.0.2",
+        "-p",
+        "5999",
+    )
+
+
+GOOD = {
+    "tcp": {**TCP, "interim_seconds": 0.5},
+    "tcp-mss": {**MSS, "send_size": 1024, "congestion_control": "reno"},
+    "tcp-parallel": {**TCP, "parallel": 3, "interim_seconds": 0.5},
+    "tcp-reverse": {**TCP, "reverse": True, "interim_seconds": 0.5},
+    "tcp-reverse-mss": {**MSS, "reverse": True},
+    "tcp-bidir": {**TCP, "bidirectional": True, "interim_seconds": 0.5},
+    "tcp-omit": {**TCP, "omit": 1, "interim_seconds": 0.5},
+    "udp": {**UDP, "interim_seconds": 0.5},
+    "udp-unlimited": UDP,
+    "udp-parallel": {**UDP, "parallel": 2},
+    "udp-reverse": {**UDP, "reverse": True, "interim_seconds": 0.5},
+    "udp-bidir": {**UDP, "bidirectional": True, "interim_seconds": 0.5},
+    "udp-omit": {**UDP, "omit": 1},
+    "udp-mixed": UDP,
+}
+
+
+def sensible(figures) -> None:
+    """What holds of every measurement, whatever the tool and its options."""
+    assert figures["throughput_mbps"] > 0
+    assert all(math.isfinite(v) and v >= 0 for v in figures.values())
+    for sender, receiver in (("local", "remote"), ("remote", "local")):
+        sent = figures.get(f"{sender}_send_throughput_mbps", math.inf)
+        assert figures.get(f"{receiver}_recv_throughput_mbps", 0) <= sent * (1 + 1e-12)
+    assert 0 <= figures.get("loss_pct", 0) <= 100
+    assert 0 <= figures.get("iperf3_loss_pct", 0) <= 100
+
+
+@pytest.mark.parametrize("build", BOTH)
+@pytest.mark.parametrize("name", GOOD)
+def test_each_capture_is_a_sensible_measurement(name, build):
+    figures = iperf3.read(capture(f"{name}-{build}"), GOOD[name]).figures
+    sensible(figures)
+    assert 0.9 < figures["elapsed_s"] < 1.1
+    assert ("loss_pct" in figures) == ("jitter_us" in figures) == name.startswith("udp")
+    assert ("transport_mss_bytes" in figures) == name.startswith("tcp")
+    assert figures["iperf3_local_process_cpu_pct"] > 0 < figures["iperf3_remote_process_cpu_pct"]
+
+
+def test_tcp_figures_stand_under_their_columns():
+    options = GOOD["tcp-mss"]
+    end = json.loads(text("tcp-mss-312.txt"))["end"]
+    figures = iperf3.read(capture("tcp-mss-312"), options).figures
+    assert figures["throughput_mbps"] == pytest.approx(end["sum_received"]["bits_per_second"] / 1e6)
+    assert figures["local_transport_retrans"] == end["sum_sent"]["retransmits"]
+    assert figures["transport_mss_bytes"] == 1024  # and not 1036, which is what `tcp_mss` echoes
+    assert (
+        figures["iperf3_remote_process_cpu_pct"] == end["cpu_utilization_percent"]["remote_total"]
+    )
+    kib = figures["local_send_throughput_mbps"] * 1e6 / 8 / 1024 * figures["elapsed_s"]
+    assert kib == pytest.approx(end["sum_sent"]["bytes"] / 1024)
+
+
+def test_reverse_is_the_servers_sending():
+    figures = iperf3.read(capture("tcp-reverse-312"), GOOD["tcp-reverse"]).figures
+    assert figures["throughput_mbps"] == figures["local_recv_throughput_mbps"]
+    assert "local_send_throughput_mbps" not in figures
+    assert "remote_transport_retrans" in figures
+    assert "local_transport_retrans" not in figures
+
+
+def test_bidirectional_adds_both_ways_up():
+    figures = iperf3.read(capture("tcp-bidir-318"), GOOD["tcp-bidir"]).figures
+    both = figures["remote_recv_throughput_mbps"] + figures["local_recv_throughput_mbps"]
+    assert figures["throughput_mbps"] == pytest.approx(both)
+
+
+def test_udp_throughput_is_what_arrived_and_not_what_the_sender_says():
+    end = json.loads(text("udp-unlimited-312.txt"))["end"]
+    figures = iperf3.read(capture("udp-unlimited-312"), UDP).figures
+    assert figures["throughput_mbps"] < 0.5 * end["sum"]["bits_per_second"] / 1e6
+    assert figures["loss_pct"] == pytest.approx(end["sum_received"]["lost_percent"])
+    assert figures["jitter_us"] == 1000 * end["sum_received"]["jitter_ms"]
+
+
+def test_loss_is_true_where_iperf3s_own_is_not():
+    mixed = iperf3.read(capture("udp-mixed-318"), UDP).figures  # 3.18 against a 3.12 server
+    assert mixed["iperf3_loss_pct"] == 0
+    assert mixed["loss_pct"] > 60
+    end = json.loads(text("udp-omit-312.txt"))["end"]["sum_received"]
+    assert end["lost_percent"] > 100
+    omitting = iperf3.read(capture("udp-omit-312"), GOOD["udp-omit"]).figures
+    assert omitting["loss_pct"] == pytest.approx(100 - 100 * end["bytes"] / 1024 / end["packets"])
+
+
+@pytest.mark.parametrize("build", BOTH)
+@pytest.mark.parametrize("name", [n for n in GOOD if "interim_seconds" in GOOD[n]])
+def test_interim_results_follow_each_other_from_the_start(name, build):
+    completed = capture(f"{name}-{build}")
+    started = float(completed.stdout.partition("\n")[0])
+    rows = iperf3.read(completed, GOOD[name]).interim
+    column = "throughput_mbps"
+    if name in ("udp", "udp-bidir"):
+        column = "local_send_throughput_mbps"  # the client cannot see what arrived
+    assert rows
+    assert all(set(row) == {"ending_s", "interval_s", column} for row in rows)
+    assert all(row[column] > 0 and 0 < row["interval_s"] < 0.6 for row in rows)
+    for before, after in itertools.pairwise(rows):
+        gap = after["ending_s"] - after["interval_s"] - before["ending_s"]
+        assert gap == pytest.approx(0, abs=0.002)
+    omitted = GOOD[name].get("omit", 0)
+    assert rows[-1]["ending_s"] == pytest.approx(started + omitted + 1, abs=0.1)
+
+
+def test_omitted_seconds_leave_no_interim_results():
+    old = iperf3.read(capture("tcp-omit-312"), GOOD["tcp-omit"]).interim
+    assert len(old) == 1  # of 3.12's, the first reaches back into the omitted second
+    assert len(iperf3.read(capture("tcp-omit-318"), GOOD["tcp-omit"]).interim) == 2
+
+
+NO_MEASUREMENT = {
+    "server refused": (capture("refused-312"), TCP, "unable to connect to server: Connection refused"),
+    "server refused 3.18": (capture("refused-318", 1), TCP, "Connection refused"),
+    "no route": (capture("noroute-312"), TCP, "No route to host"),
+    "server busy": (capture("busy-312"), TCP, "the server is busy running a test"),
+    "server busy 3.18": (capture("busy-318", 1), TCP, "the server is busy running a test"),
+    "not an iperf3": (capture("foreign-312"), TCP, "unknown control message"),
+    "unknown congestion control": (
+        capture("badcc-312"), {**TCP, "congestion_control": "nosuch"}, "algorithm not supported"),
+    "CPU that does not exist": (
+        capture("badcpu-312", 1), {**TCP, "cpu_bind": 9}, "exited 1.*unable to set CPU affinity"),
+    "CPU that does not exist 3.18": (
+        capture("badcpu-318", 1), {**TCP, "cpu_bind": 9}, "exited 1: it printed no reason"),
+    "CPU that the server does not have": (
+        capture("badservercpu-312"), {**TCP, "cpu_bind": "0,9"}, "unable to connect stream"),
+    "option error": (capture("badoption-312", 1), TCP, "exited 1.*TCP MSS too large"),
+    "option error 3.18": (capture("badoption-318", 1), TCP, "exited 1.*TCP MSS too large"),
+    "datagram above the MTU": (
+        capture("dont-fragment-312"), {**UDP, "send_size": 1600}, "Message too long"),
+    "datagram above the MTU 3.18": (
+        capture("dont-fragment-318"), {**UDP, "send_size": 1600}, "throughput is 0: nothing was sent"),
+    "server killed": (capture("server-killed-312"), TCP, "Connection reset by peer"),
+    "server killed 3.18": (capture("server-killed-318", 1), TCP, "control socket has closed"),
+    "server terminated": (capture("server-terminated-312"), TCP, "the server has terminated"),
+    "client terminated": (capture("client-terminated-312", 1), TCP, "the client has terminated"),
+    "UDP server killed": (capture("udp-server-killed-312"), UDP, "control socket has closed"),
+    "nothing arrived": (
+        capture("udp-lost-312"), {**UDP, "send_size": 8000}, "nothing of .* bytes sent arrived"),
+    "nothing arrived 3.18": (
+        capture("udp-lost-318"), {**UDP, "send_size": 8000}, "nothing of .* bytes sent arrived"),
+    "hung": (done("", 124, timed_out=True), TCP, "had not ended after 16 s and was killed"),
+    "empty end, no error": (edited("server-killed-312", "error"), TCP, "its server ended before"),
+    "no TCP data": (
+        edited("tcp-reverse-mss-312", "end", "sum_received", "bytes", value=0),
+        {**MSS, "reverse": True}, "throughput is 0"),
+    "more arrived than was sent": (
+        edited("udp-unlimited-312", "end", "sum_received", "bytes", value=10**12), UDP, "more than"),
+    "ended early": (capture("udp-unlimited-312"), {**UDP, "seconds": 5}, "it ended after 1.0.* of 5"),
+    "MSS above the MTU": (capture("tcp-mss9000-312"), {**TCP, "mss": 9000}, "MSS of 9000.*multiples"),
+    "MSS above the MTU 3.18": (capture("tcp-mss9000-318"), {**TCP, "mss": 9000}, "MSS of 9000"),
+    "no windows to tell the MSS": (
+        edited("tcp-reverse-mss-312", "server_output_json", "intervals", value=[]),
+        {**MSS, "reverse": True}, "no congestion window"),
+    "server's side missing": (
+        edited("tcp-reverse-mss-312", "server_output_json"),
+        {**MSS, "reverse": True}, "printed no server_output_json"),
+    "other congestion control": (
+        capture("tcp-mss-312"), {**MSS, "congestion_control": "cubic"}, "cubic did not take: .*reno"),
+    "other size of sends": (capture("udp-unlimited-312"), {**UDP, "send_size": "2K"}, "sends of 2K"),
+    "fewer streams": (capture("udp-unlimited-312"), {**UDP, "parallel": 4}, "1 of 4 streams"),
+    "no CPU figures": (
+        edited("udp-unlimited-312", "end", "cpu_utilization_percent"), UDP,
+        "no end.cpu_utilization_percent"),
+    "garbage in a figure": (
+        edited("udp-unlimited-312", "end", "sum_received", "bytes", value="much"), UDP, "no figure"),
+    "NaN": (
+        edited("udp-unlimited-312", "end", "sum_received", "jitter_ms", value=math.nan), UDP,
+        "no figure"),
+    "no clock": (capture("udp-unlimited-312"), {**UDP, "interim_seconds": 1}, "printed no time"),
+    "cut off": (done(text("udp-unlimited-312.txt")[:900]), UDP, "no whole JSON"),
+    "nothing printed": (done(""), TCP, "no whole JSON"),
+    "another JSON": (done("[1]"), TCP, "printed no results"),
+    "megabytes": (done("x", truncated=True), TCP, "more than may be kept"),
+    "not there": (
+        done("1795257460.1\n", 127, "sh: 1: exec: iperf3: not found"),
+        {**TCP, "interim_seconds": 1}, "exited 127.*not found"),
+}  # fmt: skip
+
+STATUS = {
+    "hung": "timeout",
+    "more arrived than was sent": "invalid",
+    "ended early": "invalid",
+    "MSS above the MTU": "invalid",
+    "MSS above the MTU 3.18": "invalid",
+    "other congestion control": "invalid",
+    "other size of sends": "invalid",
+    "fewer streams": "invalid",
+}
+
+
+@pytest.mark.parametrize("case", NO_MEASUREMENT)
+def test_what_iperf3_says_with_exit_0_is_a_failed_run_with_its_reason(case):
+    completed, options, reason = NO_MEASUREMENT[case]
+    with pytest.raises(ToolFailure, match=f"(?s){reason}") as error:
+        iperf3.read(completed, options)
+    assert error.value.status == STATUS.get(case, "failed")
+    assert "\n" not in str(error.value)
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**30), 10**30), st.text(max_size=5),
+    st.floats(allow_nan=True), st.just([]), st.just({}), st.just([{}]),
+)  # fmt: skip
+
+
+def paths(node, path=()):
+    yield path
+    items = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node)
+        if isinstance(node, list)
+        else ()
+    )
+    for key, child in items:
+        yield from paths(child, (*path, key))
+
+
+NAMES = st.sampled_from([n for n in GOOD if "interim_seconds" not in GOOD[n]])
+
+
+@given(NAMES, st.sampled_from(BOTH), st.data())
+def test_a_changed_figure_is_a_failed_run_or_still_a_sensible_one(name, build, data):
+    document = json.loads(text(f"{name}-{build}.txt"))
+    places = [p for p in paths(document) if p]
+    for path in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
+        node = document
+        try:
+            for key in path[:-1]:
+                node = node[key]
+            node[path[-1]] = data.draw(SCALARS)
+        except (TypeError, KeyError, IndexError):
+            continue  # an earlier change took this place away
+    try:
+        figures = iperf3.read(done(json.dumps(document)), GOOD[name]).figures
+    except ToolFailure:
+        return
+    sensible(figures)
+
+
+@given(st.sampled_from(sorted(GOOD)), st.sampled_from(BOTH), st.data())
+def test_output_cut_off_at_any_byte_is_a_failed_run(name, build, data):
+    whole = text(f"{name}-{build}.txt").rstrip()
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(ToolFailure):
+        iperf3.read(done(whole[:cut]), GOOD[name])
+
+
+@given(st.text(), st.sampled_from(sorted(GOOD)), st.sampled_from([0, 1]))
+def test_any_text_is_a_failed_run(printed, name, status):
+    with pytest.raises(ToolFailure):
+        iperf3.read(done(printed, status), GOOD[name])
+
+
+def test_brackets_without_end_are_a_failed_run():
+    with pytest.raises(ToolFailure, match="no whole JSON"):
+        iperf3.read(done("[" * 100_000), TCP)

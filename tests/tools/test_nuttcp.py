@@ -1,0 +1,305 @@
+"""The captures were made between two network namespaces, with nuttcp 6.1.2 and 8.2.2."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.errors import InputError, ToolFailure
+from netlimits.model import Command, Completed
+from netlimits.tools.base import Ends, Features
+from netlimits.tools.nuttcp import Nuttcp
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "nuttcp"
+nuttcp = Nuttcp()
+ENDS = Ends("198.19.0.2", 5900)
+BUILD = Features("6.1.2")
+TCP = {"seconds": 1}
+UDP = {"seconds": 1, "protocol": "udp", "send_size": 1024, "rate": 0}
+BOTH = ("612", "822")
+
+
+def text(name: str) -> str:
+    return (CAPTURES / f"{name}.txt").read_text()
+
+
+def done(stdout="", status=0, stderr="", **more) -> Completed:
+    return Completed(
+        "sender", Command(("nuttcp",), deadline=16), status, stdout, stderr, 1.0, **more
+    )
+
+
+def capture(name: str, status=0) -> Completed:
+    err = CAPTURES / f"{name}.err"
+    return done(text(name), status, err.read_text() if err.exists() else "")
+
+
+def edited(name: str, pattern: str, replacement: str) -> Completed:
+    changed, count = re.subn(pattern, replacement, text(name), flags=re.MULTILINE)
+    assert count
+    return done(changed)
+
+
+@pytest.mark.parametrize(("build", "version"), [("612", "6.1.2"), ("822", "8.2.2")])
+def test_features_of_both_builds(build, version):
+    probes = (capture(f"version-{build}"), capture(f"help-{build}", 1))
+    assert nuttcp.features(probes).version == version
+
+
+def test_no_nuttcp_is_said_with_the_package():
+    missing = done(stderr="sh: 1: nuttcp: not found", status=127)
+    with pytest.raises(ToolFailure, match=r"not found.*install it \(Debian and Ubuntu: nuttcp\)"):
+        nuttcp.features((missing, missing))
+
+
+def test_a_build_without_parsable_output_is_refused():
+    usage = done(text("help-612").replace("-fparse", ""), 1)
+    with pytest.raises(ToolFailure, match=r"6\.1\.2 has no -fparse; install"):
+        nuttcp.features((capture("version-612"), usage))
+
+
+WRONG = {
+    "UDP without a rate": ({"protocol": "udp"}, r"measure\.nuttcp\.rate: .*1 Mbit/s"),
+    "MSS of UDP": ({"protocol": "udp", "rate": 0, "mss": 1000}, r"measure\.nuttcp\.mss: .*TCP only"),
+    "nodelay of UDP": ({"protocol": "udp", "rate": 0, "nodelay": True}, r"\.nodelay: .*TCP only"),
+    "too large a datagram": (
+        {"protocol": "udp", "rate": 0, "send_size": 65508}, r"\.send_size: .*65507"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_options_that_contradict_each_other_are_refused(case):
+    options, reason = WRONG[case]
+    with pytest.raises(InputError, match=reason):
+        nuttcp.check(options, BUILD)
+    nuttcp.check({**UDP, "nodelay": False}, BUILD)
+
+
+def test_every_option_reaches_the_command():
+    options = {
+        "seconds": 2.5, "send_size": "1M", "rate": "1.5G", "mss": 1036, "window": "256K",
+        "parallel": 3, "nodelay": True,
+    }  # fmt: skip
+    command = nuttcp.client(options, BUILD, ENDS)
+    assert " ".join(command.argv) == (
+        "nuttcp -4 -v -fparse -t -T2.5 -P5900 -p5901 -l1048576 -R1500000 -M1036 -w262144b -N3 -D "
+        "198.19.0.2"
+    )
+    assert command.deadline == 2.5 + 15
+
+
+@pytest.mark.parametrize(
+    ("rate", "flag"),
+    [(0, "-Ru"), ("0", "-Ru"), ("100M", "-R100000"), (1500, "-R1.5"), ("2k", "-R2")],
+)
+def test_a_rate_is_kilobits_for_nuttcp(rate, flag):
+    argv = nuttcp.client({"protocol": "udp", "rate": rate, "reverse": True}, BUILD, ENDS).argv
+    assert flag in argv
+    assert {"-u", "-r"} <= set(argv)
+
+
+def test_interim_results_are_asked_for_with_the_hosts_clock_before_them():
+    argv = nuttcp.client({"interim_seconds": 0.25}, BUILD, ENDS).argv
+    assert argv[:4] == ("sh", "-c", 'date +%s.%N && exec "$0" "$@"', "nuttcp")
+    assert "-i0.25" in argv
+
+
+def test_the_server_serves_one_run_in_the_foreground():
+    assert nuttcp.server_lasts == "run"
+    command = ("nuttcp", "-4", "-1", "--nofork", "--no3rdparty", "-P", "5900")
+    assert nuttcp.server(ENDS).argv == command
+    assert "-6" in nuttcp.server(Ends("2001:db8::2", 1)).argv
+    assert "-6" in nuttcp.client({}, BUILD, Ends("2001:db8::2", 1)).argv
+
+
+GOOD = {
+    "tcp": {**TCP, "interim_seconds": 0.25},
+    "tcp-mss": {**TCP, "mss": 1036, "send_size": 1024},
+    "tcp-parallel": {**TCP, "parallel": 3, "interim_seconds": 0.25},
+    "tcp-reverse": {**TCP, "reverse": True, "interim_seconds": 0.25},
+    "tcp-one-byte": {**TCP, "send_size": 1},
+    "udp": {**UDP, "interim_seconds": 0.25},
+    "udp-unlimited": UDP,
+    "udp-parallel": {**UDP, "parallel": 2},
+    "udp-reverse": {**UDP, "reverse": True},
+}
+
+
+def sensible(figures) -> None:
+    """What holds of every measurement, whatever the tool and its options."""
+    assert figures["throughput_mbps"] > 0
+    assert all(math.isfinite(v) and v >= 0 for v in figures.values())
+    for sender, receiver in (("local", "remote"), ("remote", "local")):
+        sent = figures.get(f"{sender}_send_throughput_mbps", math.inf)
+        assert figures.get(f"{receiver}_recv_throughput_mbps", 0) <= sent * (1 + 1e-12)
+    assert 0 <= figures.get("loss_pct", 0) <= 100
+
+
+@pytest.mark.parametrize("build", BOTH)
+@pytest.mark.parametrize("name", GOOD)
+def test_each_capture_is_a_sensible_measurement(name, build):
+    figures = nuttcp.read(capture(f"{name}-{build}"), GOOD[name]).figures
+    sensible(figures)
+    assert 0.9 < figures["elapsed_s"] < 1.1
+    assert ("loss_pct" in figures) == name.startswith("udp")
+    assert ("transport_mss_bytes" in figures) == name.startswith("tcp")
+    assert not any("retrans" in column for column in figures)
+
+
+def test_tcp_figures_stand_under_their_columns():
+    figures = nuttcp.read(capture("tcp-mss-612"), GOOD["tcp-mss"]).figures
+    (rate,) = re.findall(r"nuttcp-r: .*rate_Mbps=(\S+)", text("tcp-mss-612"))
+    assert figures["throughput_mbps"] == float(rate)
+    assert figures["transport_mss_bytes"] == 1024
+    (local, remote) = re.findall(r"nuttcp-[tr]: .*cpu=(\d+)%", text("tcp-mss-612"))
+    assert figures["nuttcp_local_process_cpu_pct"] == float(local)
+    assert figures["nuttcp_remote_process_cpu_pct"] == float(remote)
+    (megabytes,) = re.findall(r"nuttcp-r: megabytes=(\S+) real", text("tcp-mss-612"))
+    carried = figures["throughput_mbps"] * 1e6 / 8 * figures["elapsed_s"]
+    assert carried == pytest.approx(float(megabytes) * 2**20)
+
+
+def test_reverse_is_the_servers_sending():
+    options = GOOD["tcp-reverse"]
+    figures = nuttcp.read(capture("tcp-reverse-822"), options).figures
+    assert figures["throughput_mbps"] == figures["local_recv_throughput_mbps"]
+    assert {"remote_send_throughput_mbps", "remote_send_calls", "local_recv_calls"} <= set(figures)
+    (local, remote) = re.findall(r"nuttcp-[rt]: .*cpu=(\d+)%", text("tcp-reverse-822"))
+    assert figures["nuttcp_local_process_cpu_pct"] == float(local)
+    assert figures["nuttcp_remote_process_cpu_pct"] == float(remote)
+
+
+def test_udp_loss_is_the_receivers_and_agrees_with_both_rates():
+    figures = nuttcp.read(capture("udp-unlimited-612"), UDP).figures
+    (loss,) = re.findall(r"data_loss=(\S+)", text("udp-unlimited-612"))
+    assert figures["loss_pct"] == pytest.approx(float(loss), abs=1e-4)
+    share = 1 - figures["remote_recv_throughput_mbps"] / figures["local_send_throughput_mbps"]
+    assert 100 * share == pytest.approx(figures["loss_pct"], abs=0.05)
+
+
+def test_a_duplicated_datagram_is_no_negative_loss():
+    completed = edited("udp-parallel-822", r"drop=0 pkt", "drop=-2 pkt")
+    assert nuttcp.read(completed, GOOD["udp-parallel"]).figures["loss_pct"] == 0
+
+
+@pytest.mark.parametrize("build", BOTH)
+@pytest.mark.parametrize("name", [n for n in GOOD if "interim_seconds" in GOOD[n]])
+def test_interim_results_follow_each_other_from_the_start(name, build):
+    completed = capture(f"{name}-{build}")
+    started = float(completed.stdout.partition("\n")[0])
+    rows = nuttcp.read(completed, GOOD[name]).interim
+    assert 3 <= len(rows) <= 4  # the last interval ends with the run and may not be printed
+    assert all(row["throughput_mbps"] > 0 and 0.2 < row["interval_s"] < 0.3 for row in rows)
+    for before, after in itertools.pairwise(rows):
+        assert after["ending_s"] - after["interval_s"] == pytest.approx(before["ending_s"])
+    assert rows[0]["ending_s"] - rows[0]["interval_s"] == pytest.approx(started)
+
+
+NO_MEASUREMENT = {
+    "server refused": (capture("refused-612", 1), TCP, "exited 1: .*connect: Connection refused"),
+    "server refused 8.2.2": (capture("refused-822", 1), TCP, "exited 1: .*Connection refused"),
+    "no route": (capture("noroute-612", 1), TCP, "No route to host"),
+    "not a nuttcp": (capture("foreign-612", 1), TCP, "Connection refused"),
+    "no server, something on the data port": (capture("classic-612"), TCP, "fell back to a mode"),
+    "option error": (capture("badoption-612", 1), TCP, "exited 1: invalid buflen = -5"),
+    "server killed": (capture("server-killed-612"), TCP, "of the receiver: did its server die"),
+    "server terminated": (capture("server-terminated-612"), TCP, "of the receiver: did its"),
+    "UDP server killed": (capture("udp-server-killed-612"), UDP, "of the receiver: did its"),
+    "UDP server killed 8.2.2": (capture("udp-server-killed-822"), UDP, "of the receiver: did"),
+    "data port taken": (capture("data-port-taken-612"), TCP, "of the receiver: did its"),
+    "data port taken 8.2.2": (
+        capture("data-port-taken-822", 1), TCP, "bind.* on data stream failed.*Address already"),
+    "client interrupted": (capture("client-interrupted-612"), TCP, "was interrupted"),
+    "client terminated": (capture("client-terminated-612", 143), TCP, "exited 143: it printed no"),
+    "nothing arrived": (
+        capture("udp-lost-612"), {**UDP, "send_size": 8000}, "throughput is 0: nothing of .* arrived"),
+    "nothing arrived 8.2.2": (
+        capture("udp-lost-822"), {**UDP, "send_size": 8000}, "throughput is 0: nothing of .* arrived"),
+    "nothing sent": (
+        edited("tcp-mss-612", r"megabytes=\S+ (.*)rate_Mbps=\S+", r"megabytes=0.0000 \1rate_Mbps=0.0"),
+        GOOD["tcp-mss"], "throughput is 0: no data was sent"),
+    "hung": (done("", 124, timed_out=True), TCP, "had not ended after 16 s and was killed"),
+    "ended early": (capture("tcp-mss-612"), {**GOOD["tcp-mss"], "seconds": 5}, "of 5 s: something"),
+    "MSS above the MTU": (capture("tcp-mss9000-612"), {**TCP, "mss": 9000}, "MSS of 9000.* 1448 was"),
+    "MSS above the MTU 8.2.2": (capture("tcp-mss9000-822"), {**TCP, "mss": 9000}, "MSS of 9000"),
+    "other size of sends": (
+        capture("tcp-mss-612"), {**TCP, "send_size": "2K"}, "buflen=2048 was asked for and 1024 used"),
+    "fewer streams": (capture("tcp-mss-612"), {**TCP, "parallel": 4}, "nstream=4 .* 1 used"),
+    "other protocol": (capture("tcp-mss-612"), UDP, "mode=udp .* tcp used"),
+    "more arrived than was sent": (
+        edited("tcp-mss-612", r"(?<=nuttcp-t: megabytes=)\S+", "2.0"), GOOD["tcp-mss"],
+        "MB arrived of 2 MB sent"),
+    "figures that contradict each other": (
+        edited("tcp-mss-612", r"(?<=nuttcp-r: megabytes=)\S+", "5.0"), GOOD["tcp-mss"], "contradict"),
+    "more lost than sent": (
+        edited("udp-unlimited-612", r"drop=\d+", "drop=99999999"), UDP, "datagrams were lost"),
+    "no loss told": (edited("udp-unlimited-612", r"drop=\d+ ", ""), UDP, "printed no drop"),
+    "garbage in a figure": (
+        edited("tcp-mss-612", r"io_calls=\d+", "io_calls=many"), GOOD["tcp-mss"], "no figure"),
+    "no clock": (capture("tcp-mss-612"), {**GOOD["tcp-mss"], "interim_seconds": 1}, "printed no time"),
+    "nothing printed": (done(""), TCP, "printed no mode of the sender"),
+    "megabytes": (done("x", truncated=True), TCP, "more than may be kept"),
+}  # fmt: skip
+
+STATUS = {
+    "hung": "timeout",
+    "client interrupted": "invalid",
+    "ended early": "invalid",
+    "MSS above the MTU": "invalid",
+    "MSS above the MTU 8.2.2": "invalid",
+    "other size of sends": "invalid",
+    "fewer streams": "invalid",
+    "other protocol": "invalid",
+    "more arrived than was sent": "invalid",
+}
+
+
+@pytest.mark.parametrize("case", NO_MEASUREMENT)
+def test_what_nuttcp_says_in_silence_is_a_failed_run_with_its_reason(case):
+    completed, options, reason = NO_MEASUREMENT[case]
+    with pytest.raises(ToolFailure, match=f"(?s){reason}") as error:
+        nuttcp.read(completed, options)
+    assert error.value.status == STATUS.get(case, "failed")
+    assert "\n" not in str(error.value)
+
+
+CHOICE = (st.sampled_from(sorted(GOOD)), st.sampled_from(BOTH))
+
+
+@given(*CHOICE, st.data())
+def test_a_changed_output_is_a_failed_run_or_still_a_sensible_one(name, build, data):
+    printed = text(f"{name}-{build}")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(printed)))
+        length = data.draw(st.integers(0, 40))
+        printed = (
+            printed[:at]
+            + data.draw(st.text("0123456789.-=% \ntr", max_size=8))
+            + printed[at + length :]
+        )
+    try:
+        measurement = nuttcp.read(done(printed), GOOD[name])
+    except ToolFailure:
+        return
+    sensible(measurement.figures)
+
+
+@given(*CHOICE, st.data())
+def test_output_cut_off_before_the_receivers_last_line_is_a_failed_run(name, build, data):
+    whole = text(f"{name}-{build}")
+    last = "nuttcp-t: stats" if GOOD[name].get("reverse") else "nuttcp-r: stats"
+    cut = data.draw(st.integers(0, whole.index(last)))
+    with pytest.raises(ToolFailure):
+        nuttcp.read(done(whole[:cut]), GOOD[name])
+
+
+@given(st.text(), st.sampled_from(sorted(GOOD)), st.sampled_from([0, 1]))
+def test_any_text_is_a_failed_run(printed, name, status):
+    with pytest.raises(ToolFailure):
+        nuttcp.read(done(printed, status), GOOD[name])
