@@ -200,27 +200,39 @@ class Campaign:
         self._step("server")
         self._serve(name, destination)
         client = tool(name).client(options, self.found.features[name], destination)
-        self._step(outcome.BEFORE)
-        for host in {local.name: local, remote.name: remote}.values():
-            host.run(cpu.READ)
-        self._step(outcome.CLIENT)
-        with self.stop.interruptible():
-            local.run(client)
-        self._step(outcome.AFTER)
-        for host in {local.name: local, remote.name: remote}.values():
-            host.run(cpu.READ)
+        try:
+            self._step(outcome.BEFORE)
+            for host in {local.name: local, remote.name: remote}.values():
+                host.run(cpu.READ)
+            self._step(outcome.CLIENT)
+            with self.stop.interruptible():
+                local.run(client)
+            self._step(outcome.AFTER)
+            for host in {local.name: local, remote.name: remote}.values():
+                host.run(cpu.READ)
+        finally:
+            if tool(name).server_lasts == "run":
+                self._entries.append(raw_entry(self._servers.pop(name).stop(), "server"))
 
     def _destination(self, name: str) -> Ends:
         server = self.found.machines[ends(self.experiment)["remote"]]
         return Ends(address=server.address or "", port=tool(name).port)
 
     def _serve(self, name: str, destination: Ends) -> None:
-        """See that the tool's server listens: ours, or one that ran before and is left alone."""
+        """See that the tool's server listens: ours, or one that ran before and is left alone.
+
+        A server that lasts for one run is always ours: another's would not end with the run.
+        """
         host = self._host(ends(self.experiment)["remote"])
         if name in self._servers and self._servers[name].alive():
             return
         if name not in self._servers and _listens(host, destination):
-            return
+            if tool(name).server_lasts == "campaign":
+                return
+            raise HostError(
+                f"port {destination.port} of {destination.address} is taken by another server",
+                host=host.name,
+            )
         server = self._servers[name] = host.serve(tool(name).server(destination))
         deadline = time.monotonic() + SERVER_UP
         while not _listens(host, destination):

@@ -69,11 +69,13 @@ def load(path: Path | str) -> pd.DataFrame:
 def usable(frame: pd.DataFrame) -> pd.DataFrame:
     """The runs that count: the last attempt of each run, where its status is `ok`.
 
-    A frame without `attempt` or `status` (a published table) counts as it is. Raises
+    Frames of several campaigns put together need a column `campaign`, since each of them has a
+    run 1. A frame without `attempt` or `status` (a published table) counts as it is. Raises
     DataError when no run is left.
     """
     if {"run", "attempt"} <= set(frame.columns) and (frame["attempt"] > 1).any():
-        frame = frame.loc[frame.groupby("run", sort=False)["attempt"].idxmax()]
+        frame = frame.reset_index(drop=True)  # frames put together repeat their index
+        frame = frame.loc[frame.groupby(_run(frame), sort=False)["attempt"].idxmax()]
     if "status" in frame.columns:
         good = frame["status"] == "ok"
         if not good.all():
@@ -87,10 +89,15 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def _run(frame: pd.DataFrame) -> list[str]:
+    """The columns that tell one run from another."""
+    return [name for name in ("campaign", "run") if name in frame.columns]
+
+
 def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     """What a reader of a table of `columns` must know: runs left out, roles on one kernel."""
     said = []
-    last = len(frame["run"].unique()) if "run" in frame.columns else len(frame)
+    last = len(frame[_run(frame)].drop_duplicates()) if "run" in frame.columns else len(frame)
     kept = len(usable(frame))
     if kept < last:
         said.append(f"{last - kept} of {last} runs are not ok and are left out")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from netlimits.analysis import frames
 from netlimits.analysis.spread import spread as spread_frame
@@ -23,6 +23,9 @@ from netlimits.charts.style import (
 )
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
+
+FEW = 8
+"""So many sizes at the most get a tick each; more get the powers of ten."""
 
 
 def spread(
@@ -51,7 +54,9 @@ def spread(
             _panel(axes, spread_frame(frame, metric.column, by, keys), metric, by, keys, bound)
         last = panels[-1]
         last.set_xlabel(frames.title(by))
-        last.xaxis.set_major_locator(LogLocator(10))
+        values = sorted(pd.to_numeric(frame[by]).unique())
+        few = len(values) <= FEW
+        last.xaxis.set_major_locator(FixedLocator(values) if few else LogLocator(10))
         last.xaxis.set_minor_locator(NullLocator())
         last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         about = "lines: means, bands: from the least run to the greatest"

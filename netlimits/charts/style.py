@@ -10,6 +10,7 @@ state; they show themselves in a notebook.
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
 
 KNOWN: Mapping[str, str] = {
     "udp": BLUE,
+    "plain ethernet": BLUE,
     "tcp on": VERMILION,
     "tcp off": GREEN,
     "tcp": VERMILION,
@@ -146,10 +148,13 @@ def two_lines(metric: Metric) -> str:
 
 def heading(axes: Axes, title: str, subtitle: str = "") -> None:
     """Title, and under it, in grey, what a reader needs to know to read the chart."""
-    axes.set_title(title, pad=20 if subtitle else 8, color="#111111")
-    if subtitle:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    lines = textwrap.wrap(subtitle, round(14 * figure.get_size_inches()[0]))
+    axes.set_title(title, pad=8 + 12 * len(lines), color="#111111")
+    if lines:
         axes.annotate(
-            subtitle,
+            "\n".join(lines),
             (0, 1),
             xytext=(0, 6),
             xycoords="axes fraction",

@@ -368,6 +368,13 @@ def _interim(keys: Mapping[str, str]) -> Iterator[Mapping[str, float]]:
             raise ToolFailure(f"interim result {number} is not whole: {error}") from None
 
 
+_SIGNALS = {
+    139: "it crashed; netperf 2.7.0 does without /etc/protocols (Debian: package netbase)",
+    141: "its connection to netserver broke (SIGPIPE): the server's child died",
+}
+"""What an exit status by a signal means, where netperf prints nothing."""
+
+
 def _refuse_failure(completed: Completed, seconds: float) -> None:
     """Raise when netperf did not end by itself with exit status 0."""
     said = " ".join((completed.stderr.strip() or completed.stdout.strip()).split())[:300]
@@ -380,7 +387,8 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
     if completed.truncated:
         raise ToolFailure("netperf printed more than may be kept")
     if completed.status != 0:
-        raise ToolFailure(f"netperf exited {completed.status}: {said or 'it printed nothing'}")
+        why = said or _SIGNALS.get(completed.status, "it printed nothing")
+        raise ToolFailure(f"netperf exited {completed.status}: {why}")
 
 
 def _refuse_nonsense(

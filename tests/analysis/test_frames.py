@@ -104,3 +104,13 @@ def test_netperfs_own_service_demand_stands_in_where_there_is_no_other():
         frames.column(imported, "local_cpu")
     both = imported.assign(local_sd_us_per_kib=[1.4])
     assert frames.column(both, "local_sd").column == "local_sd_us_per_kib"
+
+
+def test_runs_of_two_campaigns_are_told_apart_by_campaign():
+    one = pd.DataFrame(
+        {"run": [1, 1, 2], "attempt": [1, 2, 1], "status": ["interrupted", "ok", "ok"]}
+    )
+    both = pd.concat([one.assign(campaign="a"), one.assign(campaign="b")])
+    assert len(frames.usable(both)) == 4
+    assert set(frames.usable(both)["attempt"]) == {1, 2}
+    assert frames.notes(both, ["throughput_mbps"]) == ()

@@ -137,6 +137,8 @@ def edited(name: str, **keys: str) -> str:
 NO_MEASUREMENT = {
     "server refused": (done(text("refused.out"), 255, text("refused.err")), TCP, "exited 255.*netserver"),
     "server child died": (done("", 1, "recv_response: partial response received: 0 bytes"), TCP, "partial response"),
+    "server child died, by SIGPIPE": (done("", 141), TCP, "server's child died"),
+    "no /etc/protocols": (done("", 139), TCP, "netbase"),
     "hung": (done("", 124, timed_out=True), TCP, "was killed"),
     "no data (black hole)": (done(text("netperf270-blackholed-rc0.txt")), TCP, "printed no"),
     "zero throughput": (
