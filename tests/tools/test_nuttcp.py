@@ -199,6 +199,15 @@ def test_interim_results_follow_each_other_from_the_start(name, build):
     for before, after in itertools.pairwise(rows):
         assert after["ending_s"] - after["interval_s"] == pytest.approx(before["ending_s"])
     assert rows[0]["ending_s"] - rows[0]["interval_s"] == pytest.approx(started)
+    printed = re.findall(r"megabytes= *(\S+) real_sec= *\S+ rate_Mbps= *(\S+)", completed.stdout)
+    carried = sum(row["throughput_mbps"] * row["interval_s"] for row in rows)
+    assert carried == pytest.approx(sum(float(mb) for mb, _ in printed) * 2**20 * 8 / 1e6)
+
+
+def test_nothing_arrives_before_it_was_sent():
+    completed = edited("tcp-mss-612", r"(?<=nuttcp-t: megabytes=)\S+", "11.70")
+    figures = nuttcp.read(completed, GOOD["tcp-mss"]).figures
+    assert figures["local_send_throughput_mbps"] == figures["remote_recv_throughput_mbps"]
 
 
 NO_MEASUREMENT = {
