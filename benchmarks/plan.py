@@ -67,7 +67,7 @@ CASES = {
 def measured(command: list[str]) -> tuple[float, float]:
     """Seconds and peak resident megabytes (10⁶ bytes) of one process."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -67,7 +67,9 @@ class SimulatedMachine:
         argv = command.argv
         if argv[-1] == "/proc/stat":
             self.ticks += 100
-            return self._say(command, f"{self.ticks / 50} 0\ncpu0 {self.ticks} 0 0 {self.ticks} 0 0 0 0 0 0\n")
+            return self._say(
+                command, f"{self.ticks / 50} 0\ncpu0 {self.ticks} 0 0 {self.ticks} 0 0 0 0 0 0\n"
+            )
         if argv[-1].endswith("boot_id"):
             return self._say(command, self.boot_id)
         if argv[0] == "ss":

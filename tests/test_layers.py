@@ -62,7 +62,11 @@ def imports(path: Path, *, top_only: bool = False) -> set[str]:
                 full = f"{base}.{alias.name}" if base else alias.name
                 names.add(full if full in known else base)
         elif isinstance(node, ast.Import):
-            names |= {a.name.removeprefix("netlimits.") for a in node.names if a.name.startswith("netlimits.")}
+            names |= {
+                a.name.removeprefix("netlimits.")
+                for a in node.names
+                if a.name.startswith("netlimits.")
+            }
     return names - {""}
 
 
@@ -132,6 +136,7 @@ def test_only_the_command_line_prints_or_exits():
         for name, path in modules().items()
         if not name.startswith("cli")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "sys.exit", "exit", "quit")
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("print", "sys.exit", "exit", "quit")
     ]
     assert not wrong, wrong

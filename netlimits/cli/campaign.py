@@ -224,9 +224,7 @@ def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:
     return [(key, value) for key, _, value in split]
 
 
-def _bound(
-    roles: Sequence[str], hosts_file: Path | None, local: bool
-) -> Mapping[str, Machine]:
+def _bound(roles: Sequence[str], hosts_file: Path | None, local: bool) -> Mapping[str, Machine]:
     """The machine of each role: of a hosts file, this machine's loopback, or the lab."""
     from netlimits import machines
     from netlimits.model import Machine

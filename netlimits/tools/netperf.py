@@ -142,7 +142,7 @@ class Netperf:
             "burst": {
                 "type": "integer",
                 "minimum": 0,
-                "description": "Transactions in flight beyond the first (-b); not every build has it.",
+                "description": "Transactions in flight beyond the first (-b), if built in.",
             },
             "pacing": {
                 "type": "integer",

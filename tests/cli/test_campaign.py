@@ -93,7 +93,9 @@ def test_results_that_are_none(experiment, capsys, command):
 
 @pytest.mark.parametrize("command", ["resume", "status", "parse", "restore", "table", "figures"])
 def test_results_of_another_version(experiment, capsys, command):
-    archive = Archive.create(Path("old"), {"machines": {}, "netlimits": "9.9"}, EXPERIMENT, {}, lambda _: None)
+    archive = Archive.create(
+        Path("old"), {"machines": {}, "netlimits": "9.9"}, EXPERIMENT, {}, lambda _: None
+    )
     meta = archive.path / "campaign.json"
     meta.write_text(json.dumps({**archive.meta, "version": 99}))
     assert "version 99" in refused(capsys, command, "old")

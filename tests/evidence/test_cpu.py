@@ -69,7 +69,9 @@ def test_request_response_is_per_transaction():
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 8), min_size=1, max_size=8))
 def test_utilization_stays_within_0_and_100(ticks):
     zero = "0.0 0.0\n" + "".join(f"cpu{n} 0 0 0 0 0 0 0 0 0 0\n" for n in range(len(ticks)))
-    now = "1.0 1.0\n" + "".join(f"cpu{n} {' '.join(map(str, row))} 0 0\n" for n, row in enumerate(ticks))
+    now = "1.0 1.0\n" + "".join(
+        f"cpu{n} {' '.join(map(str, row))} 0 0\n" for n, row in enumerate(ticks)
+    )
     if not sum(map(sum, ticks)):
         with pytest.raises(ToolFailure):
             cpu.use(stat(zero), stat(now))
