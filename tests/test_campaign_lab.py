@@ -356,6 +356,28 @@ def test_no_sudo_there(on):
     assert "sudo" in said
 
 
+def test_a_login_that_may_run_ethtool_alone_is_enough(on):
+    """sudo is asked for exactly the commands that need root, one by one."""
+    rule = "engineer ALL=(root) NOPASSWD: /usr/sbin/ethtool, /sbin/ethtool\n"
+    files = [on.made.namespace_files(host) / "sudoers" for host in on.made.hosts]
+    found = [path.read_text() for path in files]
+    before = on.features()
+    for path, text in zip(files, found, strict=True):
+        path.write_text(text + rule)  # in place: the host's /etc/sudoers is this very file
+    try:
+        logins = {host: {"ssh": on.made.login(host, "engineer")} for host in on.made.hosts}
+        path = written_hosts(on, **logins)
+        on("run", on.experiment(), "--hosts", path, "--set", "repeat.replicates=1", "--out", "out")
+    finally:
+        for path, text in zip(files, found, strict=True):
+            path.write_text(text)
+    frame = nl.open(on.folder / "out").frame()
+    assert set(frame["status"]) == {"ok"}
+    entries = nl.open(on.folder / "out").archive.read_raw(1, 1)
+    assert [e["argv"][0] for e in entries if e["sudo"]] == ["ethtool"] * 2
+    assert on.features() == before
+
+
 def test_an_unknown_host_key(on):
     path = written_hosts(on)
     config = on.folder / "config"

@@ -10,7 +10,7 @@ With the rate taken over the window between the two readings this is the CPU tim
 over the KiB (1024 bytes) in it, which does not depend on how much longer than the transfer the
 window is. The window is the host's own, from /proc/uptime, and not the sum of ticks: a guest loses
 ticks while its host has the CPU (an eighth of them on the machines that this was written on), so
-that busy ticks alone come out too few. Both ends divide by what the *sender* sent, as netperf's do.
+that busy ticks alone come out too few. Both ends divide by what was *sent*, as netperf's do.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str,
         transactions = float(measured["transaction_rate_tps"] or 0) * elapsed
         columns[f"{end}_sd_us_per_tran"] = service_demand(used.busy_s, transactions)
         return columns
-    sent = measured.get("local_send_throughput_mbps") or measured.get("throughput_mbps")
-    kib = float(sent or 0) * 1e6 / 8 / 1024 * elapsed
+    senders = ("local_send_throughput_mbps", "remote_send_throughput_mbps")  # both when both send
+    sent = sum(float(measured.get(name) or 0) for name in senders)
+    rate = sent or float(measured["throughput_mbps"] or 0)
+    kib = rate * 1e6 / 8 / 1024 * elapsed
     columns[f"{end}_sd_us_per_kib"] = service_demand(used.busy_s, kib)
     return columns

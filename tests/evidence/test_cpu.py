@@ -90,3 +90,18 @@ def test_lost_ticks_do_not_make_a_run_cheaper():
     # a guest that lost half of its ticks: half of two CPUs for one second is still one CPU second
     after = AFTER.replace("100 0 90 410", "75 0 70 405").replace("50 0 60 490", "50 0 55 445")
     assert cpu.use(stat(BEFORE), stat(after)).busy_s == pytest.approx(1.0)
+
+
+def test_bytes_sent_either_way_count():
+    used = cpu.CpuUse(50.0, 90.0, 0, 1.0, 2)
+    both = {
+        "throughput_mbps": 600.0,
+        "local_send_throughput_mbps": 800.0,
+        "remote_send_throughput_mbps": 200.0,
+        "elapsed_s": 1.0,
+    }
+    expected = 1e6 / (1000e6 / 8 / 1024)
+    assert cpu.figures("local", used, both)["local_sd_us_per_kib"] == pytest.approx(expected)
+    received = {"throughput_mbps": 600.0, "local_send_throughput_mbps": 0.0, "elapsed_s": 1.0}
+    alone = cpu.figures("local", used, received)["local_sd_us_per_kib"]
+    assert alone == pytest.approx(1e6 / (600e6 / 8 / 1024))
