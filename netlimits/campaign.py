@@ -75,13 +75,29 @@ class Campaign:
         """One row an attempt: identity, factors and derived values, metrics (netlimits.results)."""
         from netlimits import results
 
-        return results.frame(self)
+        kept = results.kept(self.archive)
+        return self._frame() if kept is None else kept
 
     def intervals(self) -> pd.DataFrame:
         """One row an interim result: run, attempt, factors, `ending_s`, `interval_s`, the rate."""
         from netlimits import results
 
-        return results.intervals(self)
+        return results.intervals(self.records())
+
+    def write_results(self) -> tuple[Path, Path]:
+        """Make `results.csv` and `results.parquet` anew from the journal; returns their paths.
+
+        Nothing may append to the journal meanwhile: they are stamped with its length.
+        """
+        from netlimits import results
+
+        return results.write(self.archive, self._frame())
+
+    def _frame(self) -> pd.DataFrame:
+        from netlimits import results
+
+        shared = self.archive.meta["shared_kernel"]
+        return results.frame(self.experiment, self.records(), shared)
 
     def state(self) -> dict[str, Any]:
         """How far it is: runs by outcome, runs left, attempts interrupted, what is not put back."""

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from netlimits.archive import whole
+from netlimits.archive import Archive, whole
 from netlimits.metrics import METRICS
 from netlimits.model import Experiment, Record
-
-if TYPE_CHECKING:
-    from netlimits.campaign import Campaign
 
 IDENTITY = (
     "run",
@@ -39,45 +36,18 @@ Imported files tell neither where they do not; what is not known is missing.
 _STAMP = b"netlimits.journal_bytes"
 
 
-def frame(campaign: Campaign) -> pd.DataFrame:
-    """One row an attempt, in the order in which they started; from Parquet while it is current."""
-    parquet = campaign.path / "results.parquet"
-    if _stamp(parquet) == _journal_bytes(campaign):
-        return pd.read_parquet(parquet)
-    return _frame(campaign)
+def kept(archive: Archive) -> pd.DataFrame | None:
+    """The frame in `results.parquet`; None where there is none of the journal as it is now."""
+    parquet = archive.path / "results.parquet"
+    return pd.read_parquet(parquet) if _stamp(parquet) == _journal_bytes(archive) else None
 
 
-def intervals(campaign: Campaign) -> pd.DataFrame:
-    """One row an interim result: `run`, `attempt`, factors, `ending_s`, `interval_s`, the rate."""
-    rows = [
-        {"run": r.run.number, "attempt": r.attempt, "status": r.status, **r.run.values, **row}
-        for r in campaign.records()
-        for row in r.interim
-    ]
-    return pd.DataFrame(rows)
-
-
-def write(campaign: Campaign) -> tuple[Path, Path]:
-    """Make `results.csv` and `results.parquet` from the journal; returns their paths."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    size = _journal_bytes(campaign)
-    made = _frame(campaign)
-    csv, parquet = campaign.path / "results.csv", campaign.path / "results.parquet"
-    with whole(csv) as beside:
-        made.to_csv(beside, index=False)
-    table = pa.Table.from_pandas(made, preserve_index=False)
-    stamped = {**(table.schema.metadata or {}), _STAMP: str(size).encode()}
-    with whole(parquet) as beside:
-        pq.write_table(table.replace_schema_metadata(stamped), beside)
-    return csv, parquet
-
-
-def _frame(campaign: Campaign) -> pd.DataFrame:
-    shared: bool | None = campaign.archive.meta["shared_kernel"]
-    rows = [_row(record, shared) for record in campaign.records()]
-    columns = [*IDENTITY, *_values(campaign.experiment), *_metrics(rows, campaign.experiment)]
+def frame(
+    experiment: Experiment, records: Iterable[Record], shared_kernel: bool | None
+) -> pd.DataFrame:
+    """One row an attempt, in the order of `records`."""
+    rows = [_row(record, shared_kernel) for record in records]
+    columns = [*IDENTITY, *_values(experiment), *_metrics(rows, experiment)]
     made = pd.DataFrame(rows, columns=columns)
     made["started"] = pd.to_datetime(made["started"], unit="s", utc=True)
     for name in made.columns:
@@ -85,6 +55,32 @@ def _frame(campaign: Campaign) -> pd.DataFrame:
         if len(kinds) > 1:  # a factor such as [0, "128K"]: one column has one type
             made[name] = [None if v is None else str(v) for v in made[name]]
     return made
+
+
+def intervals(records: Iterable[Record]) -> pd.DataFrame:
+    """One row an interim result: `run`, `attempt`, factors, `ending_s`, `interval_s`, the rate."""
+    rows = [
+        {"run": r.run.number, "attempt": r.attempt, "status": r.status, **r.run.values, **row}
+        for r in records
+        for row in r.interim
+    ]
+    return pd.DataFrame(rows)
+
+
+def write(archive: Archive, made: pd.DataFrame) -> tuple[Path, Path]:
+    """Keep a frame as `results.csv` and `results.parquet`; returns their paths."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    csv, parquet = archive.path / "results.csv", archive.path / "results.parquet"
+    with whole(csv) as beside:
+        made.to_csv(beside, index=False)
+    table = pa.Table.from_pandas(made, preserve_index=False)
+    stamp = str(_journal_bytes(archive)).encode()
+    stamped = {**(table.schema.metadata or {}), _STAMP: stamp}
+    with whole(parquet) as beside:
+        pq.write_table(table.replace_schema_metadata(stamped), beside)
+    return csv, parquet
 
 
 def _row(record: Record, shared: bool | None) -> dict[str, Any]:
@@ -118,8 +114,8 @@ def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str
     return [*known, *(name for name in there if name not in known)]
 
 
-def _journal_bytes(campaign: Campaign) -> int:
-    return (campaign.path / "journal.jsonl").stat().st_size
+def _journal_bytes(archive: Archive) -> int:
+    return (archive.path / "journal.jsonl").stat().st_size
 
 
 def _stamp(parquet: Path) -> int | None:

@@ -200,7 +200,6 @@ def parse(results: Path) -> None:
       netlimits parse results/stateless-offloads-20260101-120000
     """
     from netlimits import campaign as campaigns
-    from netlimits import results as frames
 
     campaign = campaigns.open(results)
     with _locked(campaign):
@@ -211,7 +210,7 @@ def parse(results: Path) -> None:
         else:
             read, changed = campaigns.reparse(campaign)
     click.echo(f"{read} attempts read again, {changed} changed")
-    for path in frames.write(campaign):
+    for path in campaign.write_results():
         click.echo(str(path))
 
 
@@ -282,9 +281,7 @@ def _carry_out(
         done = "; hosts are put back" if isinstance(error, Interrupted) else ""
         raise type(error)(f"{error}{done}; go on with: netlimits resume {campaign.path}") from None
     campaign.archive.append("closed")
-    from netlimits import results as frames  # pandas: not before hosts are measured
-
-    written = frames.write(campaign)
+    written = campaign.write_results()
     _report(campaign, written, as_json)
 
 
@@ -306,10 +303,8 @@ def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
 
 
 def _write_frames(campaign: Campaign) -> None:
-    from netlimits import results as frames
-
     try:
-        frames.write(campaign)
+        campaign.write_results()
     except OSError as error:
         click.echo(f"netlimits: results.csv could not be written: {error}", err=True)
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from netlimits import __version__, archive, campaign, results
+from netlimits import __version__, archive, campaign
 from netlimits import imports as formats
 from netlimits.configurations import identity
 from netlimits.errors import ArchiveError, DataError
@@ -148,7 +148,7 @@ def _build(
             made.append("imported", file=name, rows=_rows(name, runs, given, first))
             first += len(runs)
         made.close()
-        written = results.write(campaign.open(stage))
+        written = campaign.open(stage).write_results()
         stage.replace(out)
     except OSError as error:
         raise ArchiveError(f"{out}: {error.strerror}; choose a folder with --out") from None

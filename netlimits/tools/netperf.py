@@ -16,6 +16,7 @@ from typing import Any, Literal
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement, Scalar
 from netlimits.tools.base import Ends, Features
+from netlimits.tools.netperf_options import EVERY_FEATURE, GLOBAL, SCHEMA, SPECIFIC
 from netlimits.tools.netperf_selectors import column, value
 
 DEFAULT_SELECT = (
@@ -55,28 +56,6 @@ GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCO
 START_UP = 15.0
 """Seconds that a run may take beyond its own before it counts as hung."""
 
-_SIZE: Mapping[str, Any] = {
-    "type": ["integer", "string"],
-    "minimum": 0,
-    "pattern": r"^[0-9]+[KMGkmg]?$",
-    "description": "Bytes; netperf's suffixes K M G are 1024^n, k m g 1000^n.",
-}
-_PAIR: Mapping[str, Any] = {
-    "type": ["integer", "string"],
-    "minimum": 0,
-    "pattern": r"^[0-9]+[KMGkmg]?(,[0-9]+[KMGkmg]?)?$",
-    "description": "Bytes, one size or two with a comma between; K M G are 1024^n, k m g 1000^n.",
-}
-_TESTS = (
-    "omni",
-    "TCP_STREAM",
-    "TCP_MAERTS",
-    "TCP_RR",
-    "TCP_CRR",
-    "UDP_STREAM",
-    "UDP_RR",
-)
-
 
 class Netperf:
     """`measure: netperf:`."""
@@ -85,109 +64,14 @@ class Netperf:
     server_program = "netserver"
     port = 12865
     server_lasts: Literal["campaign", "run"] = "campaign"
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "netperf",
-        "description": "One test between the first role (netperf) and the last (netserver).",
-        "additionalProperties": False,
-        "properties": {
-            "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
-            "seconds": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 86400,
-                "default": 10,
-                "description": "Length of a run in whole seconds (netperf -l cuts fractions off, "
-                "and 0 means for ever).",
-            },
-            "protocol": {
-                "enum": ["tcp", "udp", "sctp", "dccp", "udplite"],
-                "default": "tcp",
-                "description": "Transport protocol (test-specific -T).",
-            },
-            "direction": {
-                "enum": ["send", "recv", "rr"],
-                "default": "send",
-                "description": "Which way data flows, seen from netperf (test-specific -d).",
-            },
-            "send_size": {**_PAIR, "title": "Bytes per send (-m)"},
-            "recv_size": {**_PAIR, "title": "Bytes per receive (-M)"},
-            "request_size": {**_SIZE, "title": "Bytes per request (-r)"},
-            "response_size": {**_SIZE, "title": "Bytes per response (-r)"},
-            "local_buffer": {**_PAIR, "title": "netperf's socket buffers (-s)"},
-            "remote_buffer": {**_PAIR, "title": "netserver's socket buffers (-S)"},
-            "mss": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 65535,
-                "description": "TCP maximum segment size to set (-G), timestamps included.",
-            },
-            "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
-            "route": {
-                "type": "boolean",
-                "default": True,
-                "description": "Let UDP leave the link it is on (-R 1).",
-            },
-            "congestion_control": {
-                "type": "string",
-                "pattern": "^[A-Za-z0-9_-]{1,15}$",
-                "description": "On both ends (-K); read back.",
-            },
-            "cpu_bind": {
-                "type": ["integer", "string"],
-                "minimum": 0,
-                "pattern": "^[0-9]*(,[0-9]*)?$",
-                "description": "CPUs for netperf and netserver, `0` or `0,1` (global -T).",
-            },
-            "burst": {
-                "type": "integer",
-                "minimum": 0,
-                "description": "Transactions in flight beyond the first (-b), if built in.",
-            },
-            "pacing": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 2147483647,
-                "description": "SO_MAX_PACING_RATE in bytes/s (-q); needs a build after 2.7.0.",
-            },
-            "cpu": {
-                "type": "boolean",
-                "default": True,
-                "description": "Measure CPU and service demand on both ends (-c -C).",
-            },
-            "interim_seconds": {
-                "type": "number",
-                "not": {"const": 0},
-                "description": "Keep interim results at this interval (-D); negative: steadier, "
-                "at more CPU.",
-            },
-            "confidence": {
-                "type": "string",
-                "pattern": "^(90|95|99),[0-9]+(\\.[0-9]+)?$",
-                "description": "Level and width in percent, such as 99,5 (-I); "
-                "a run that misses it is invalid.",
-            },
-            "iterations": {
-                "type": "string",
-                "pattern": "^[0-9]{1,2},[0-9]{1,2}$",
-                "description": "Most and fewest iterations for `confidence` (-i), such as 10,3.",
-            },
-            "select": {
-                "type": "array",
-                "items": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"},
-                "minItems": 1,
-                "uniqueItems": True,
-                "description": "Output selectors, as `netperf -t omni -- -k '?'` lists them.",
-            },
-        },
-    }
+    schema = SCHEMA
 
     def probes(self) -> tuple[Command, ...]:
         """The version, the selectors, and (by asking for them) the features built in."""
         return (
             Command(("netperf", "-V")),
             Command(("netperf", "-t", "omni", "--", "-k", "?")),
-            Command(("netperf", *_EVERY_FEATURE, "-k", "?")),
+            Command(("netperf", *EVERY_FEATURE, "-k", "?")),
         )
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
@@ -203,7 +87,7 @@ class Netperf:
             )
         said = features.stdout + features.stderr
         missing = {
-            "burst": "Packet burst size is not compiled in",
+            "burst": "burst functionality not compiled",  # the test's -b; the global one paces
             "intervals": "Packet rate control is not compiled in",
             "demo": "Demo Mode not configured",
             "pacing": "invalid option -- 'q'",
@@ -243,7 +127,7 @@ class Netperf:
             *("netperf", "-P", "0", "-H", f"{ends.address},{_family(ends.address)}"),
             *("-p", str(ends.port), "-t", options.get("test", "omni")),
             *("-l", f"{self._length(options):g}"),
-            *_flags(options, _GLOBAL),
+            *_flags(options, GLOBAL),
             # the count of CPUs, by which a binding is checked, comes only with -c -C
             *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
             "--",
@@ -291,30 +175,11 @@ class Netperf:
             guards += ["LOCAL_CPU_BIND", "REMOTE_CPU_BIND", "LOCAL_CPU_COUNT", "REMOTE_CPU_COUNT"]
         if "congestion_control" in options:
             guards += ["LOCAL_CONG_CONTROL", "REMOTE_CONG_CONTROL"]
+        if "burst" in options:
+            guards.append("BURST_SIZE")
         if "confidence" in options:
             guards += ["THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL"]
         return tuple(dict.fromkeys([*selected, *guards]))
-
-
-_EVERY_FEATURE = ("-b", "1", "-w", "1", "-D", "1", "-t", "omni", "--", "-q", "1", "-f")
-"""Options that a build without the feature complains about; no server is asked."""
-
-_GLOBAL = {
-    "interim_seconds": "-D",
-    "cpu_bind": "-T",
-    "confidence": "-I",
-    "iterations": "-i",
-}
-_SPECIFIC = {
-    "send_size": "-m",
-    "recv_size": "-M",
-    "local_buffer": "-s",
-    "remote_buffer": "-S",
-    "mss": "-G",
-    "congestion_control": "-K",
-    "burst": "-b",
-    "pacing": "-q",
-}
 
 
 def _flags(options: Mapping[str, Any], table: Mapping[str, str]) -> Iterator[str]:
@@ -328,7 +193,7 @@ def _specific(options: Mapping[str, Any]) -> Iterator[str]:
     """The test-specific options, behind `--`."""
     if options.get("test", "omni") == "omni":
         yield from ("-T", options.get("protocol", "tcp"), "-d", options.get("direction", "send"))
-    yield from _flags(options, _SPECIFIC)
+    yield from _flags(options, SPECIFIC)
     if "request_size" in options or "response_size" in options:
         yield from ("-r", f"{options.get('request_size', 1)},{options.get('response_size', 1)}")
     if options.get("nodelay"):
@@ -455,6 +320,11 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
                     f"({end}_CONG_CONTROL is {got_name})",
                     status="invalid",
                 )
+    if "burst" in options and int(keys["BURST_SIZE"]) != int(options["burst"]):
+        raise ToolFailure(
+            f"a burst of {options['burst']} did not take (BURST_SIZE is {keys['BURST_SIZE']})",
+            status="invalid",
+        )
     if "confidence" in options:
         width = float(str(options["confidence"]).split(",")[1])
         reached = float(keys["THROUGHPUT_CONFID"])
