@@ -29,8 +29,7 @@ from netlimits.tools.base import Features
 class Survey:
     """What was found: machines with interface and address filled in, facts and tools' features.
 
-    `facts` by role; `features` by tool, of the client's build; `uses` the distinct pairs of
-    resolved settings and measure that the plan holds.
+    `facts` by role; `features` by tool, of the client's build.
     """
 
     machines: Mapping[str, Machine]
