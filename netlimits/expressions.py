@@ -66,7 +66,7 @@ class Expression:
                 if -_FAST < result < _FAST or result.bit_length() <= BIT_LIMIT:
                     return result
             elif type(result) is not float or math.isfinite(result):
-                return result  # type: ignore[no-any-return]
+                return result  # type: ignore[no-any-return]  # an expression over Scalars is one
         except _ComputeError as error:
             self._fail(str(error), values)
         except ZeroDivisionError:

@@ -22,7 +22,6 @@ import pandas as pd
 from netlimits.analysis.headers import BYTES, MINIMUM_FRAME, Layer, layer
 from netlimits.errors import DataError
 
-Inside = Literal["data", "inside MTU", "outside MTU"]
 MTU_RANGE = (68, 65535)
 
 
@@ -194,7 +193,7 @@ def curve(
         name = ", ".join(stack) or "plain Ethernet"
         for mtu in mtus:
             try:
-                at = bound(int(mtu), link, stack, **options)  # type: ignore[arg-type]
+                at = bound(int(mtu), link, stack, **options)  # type: ignore[arg-type]  # bound's own
             except DataError as error:
                 if "leaves no room" in str(error):
                     continue

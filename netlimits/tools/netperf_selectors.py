@@ -15,8 +15,6 @@ from functools import lru_cache
 from netlimits.errors import ToolFailure
 from netlimits.model import Scalar
 
-NOT_MEASURED = "-1"
-
 _COLUMNS = {
     "LOCAL_SEND_THROUGHPUT": "local_send_throughput_mbps",
     "LOCAL_RECV_THROUGHPUT": "local_recv_throughput_mbps",
