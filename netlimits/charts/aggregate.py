@@ -9,7 +9,7 @@ import pandas as pd
 
 from netlimits.analysis import aggregate as analysis
 from netlimits.analysis import frames
-from netlimits.charts.style import BLUE, GREY, Chart, blank, heading, style, thousands
+from netlimits.charts.style import BLUE, Chart, blank, goodput_bound, heading, style, thousands
 
 
 def aggregate(
@@ -35,16 +35,7 @@ def aggregate(
         axes.stairs(series[metric.column], edges, color=BLUE, linewidth=1.6, baseline=None)
         top = float(series[metric.column].max())
         if bound_mbps is not None:
-            axes.axhline(bound_mbps, color=GREY, linewidth=1, linestyle=(0, (6, 2)))
-            axes.annotate(
-                f"goodput bound {bound_mbps:,.0f} {metric.unit}",
-                (0, bound_mbps),
-                xycoords=("axes fraction", "data"),
-                xytext=(4, 3),
-                textcoords="offset points",
-                fontsize=8,
-                color=GREY,
-            )
+            goodput_bound(axes, bound_mbps, metric.unit)
             top = max(top, bound_mbps)
         if window_s is not None:
             best = analysis.highest_window(series, window_s, of).iloc[0]

@@ -11,9 +11,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 from netlimits.analysis import frames
 from netlimits.analysis.spread import spread as spread_frame
 from netlimits.charts.style import (
-    GREY,
     Chart,
     blank,
+    goodput_bound,
     heading,
     label_ends,
     looks,
@@ -91,16 +91,7 @@ def _panel(
         ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
     top = float(table["max"].max())
     if bound is not None:
-        axes.axhline(bound, color=GREY, linewidth=1, linestyle=(0, (6, 2)))
-        axes.annotate(
-            f"goodput bound {bound:,.0f} {metric.unit}",
-            (0, bound),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 3),
-            textcoords="offset points",
-            fontsize=8,
-            color=GREY,
-        )
+        goodput_bound(axes, bound, metric.unit)
         top = max(top, bound)
     axes.set_xscale("log")
     axes.set_ylim(0, top * 1.1)

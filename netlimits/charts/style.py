@@ -225,6 +225,20 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
+    """A dashed horizontal line at the goodput bound, its figure written above it in `unit`."""
+    axes.axhline(bound, color=GREY, linewidth=1, linestyle=(0, (6, 2)))
+    axes.annotate(
+        f"goodput bound {bound:,.0f} {unit}",
+        (0, bound),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 3),
+        textcoords="offset points",
+        fontsize=8,
+        color=GREY,
+    )
+
+
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, Look]]) -> None:
     """Write each series' label at the right edge, beside its last point (x, y), texts moved apart.
 
