@@ -131,7 +131,11 @@ class Archive:
 
     def facts(self, role: str) -> dict[str, Any]:
         """A host's facts as they were read when the campaign began."""
-        facts: dict[str, Any] = json.loads((self.path / "hosts" / f"{role}.json").read_text())
+        path = self.path / "hosts" / f"{role}.json"
+        try:
+            facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {_why(error)}") from None
         return facts
 
     # -- the journal ------------------------------------------------------------------------
@@ -221,7 +225,7 @@ class Archive:
         try:
             return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         except (OSError, ValueError) as error:
-            raise ArchiveError(f"{path}: cannot be read: {error}") from None
+            raise ArchiveError(f"{path}: cannot be read: {_why(error)}") from None
 
 
 # -- records: what the events say about runs ------------------------------------------------
@@ -335,6 +339,11 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all."""
     with whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(text)
+
+
+def _why(error: Exception) -> str:
+    """What went wrong, without the path and the number that OSError puts around it."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _pretty(value: Any) -> str:

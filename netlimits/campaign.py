@@ -201,7 +201,11 @@ def check_plan(campaign: Campaign) -> None:
 
     text = io.StringIO(newline="")
     plan.write_csv(campaign.experiment, text)
-    kept = (campaign.path / "plan.csv").read_bytes().decode("utf-8")
+    path = campaign.path / "plan.csv"
+    try:
+        kept = path.read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        raise ArchiveError(f"{path}: {error.strerror}") from None
     if text.getvalue() != kept:
         raise ArchiveError(
             f"{campaign.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from netlimits.archive import Archive, whole
+from netlimits.errors import ArchiveError
 from netlimits.metrics import METRICS
 from netlimits.model import Experiment, Record
 
@@ -115,7 +116,11 @@ def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str
 
 
 def _journal_bytes(archive: Archive) -> int:
-    return (archive.path / "journal.jsonl").stat().st_size
+    path = archive.path / "journal.jsonl"
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise ArchiveError(f"{path}: {error.strerror}") from None
 
 
 def _stamp(parquet: Path) -> int | None:

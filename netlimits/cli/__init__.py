@@ -116,6 +116,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:  # a folder that may not be read, a full disk under the output
+        _end(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
 
 
 def _end(said: str, status: int) -> NoReturn:

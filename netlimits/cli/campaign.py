@@ -323,7 +323,11 @@ def _say_put_back(found: Sequence[Any]) -> None:
 
 def _refuse_used(folder: Path) -> None:
     """Say before any host is asked that results cannot go there."""
-    if folder.is_dir() and any(folder.iterdir()):
+    try:
+        used = folder.is_dir() and any(folder.iterdir())
+    except OSError as error:
+        raise ArchiveError(f"{folder}: {error.strerror}; choose a folder with --out") from None
+    if used:
         raise ArchiveError(f"{folder}: is not empty; name another folder with --out")
 
 

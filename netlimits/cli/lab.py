@@ -126,6 +126,7 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
       netlimits lab shell receiver ip -s link show data0
       netlimits lab shell --as engineer sender 'id; sudo -n true'
     """
+    command = command[1:] if command[:1] == ("--",) else command
     need_root("logging in to a lab")
     found = labs.find(name)
     if found is None:

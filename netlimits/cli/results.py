@@ -23,7 +23,9 @@ FIGURE_FORMATS = ("png", "svg", "pdf")
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--of", multiple=True, metavar="METRIC", help="What to summarize; repeatable.")
+@click.option(
+    "--of", "--metric", "of", multiple=True, metavar="METRIC", help="What to summarize; repeatable."
+)
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option("--columns", multiple=True, metavar="FACTOR", help="Factors across; repeatable.")
 @click.option("--improvement", metavar="'A over B'", help="Compare two values of --rows.")
@@ -75,7 +77,9 @@ def table(
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
-@click.option("--of", multiple=True, metavar="METRIC", help="A chart for each; repeatable.")
+@click.option(
+    "--of", "--metric", "of", multiple=True, metavar="METRIC", help="A chart for each; repeatable."
+)
 @click.option("--series", multiple=True, metavar="FACTOR", help="Factors that make a curve each.")
 @click.option("--title", help="The title.")
 @click.option(

@@ -276,5 +276,6 @@ def _explained(endpoint: Endpoint) -> Iterator[None]:
         # paramiko has several words for a time that ran out, and none of them says so.
         if isinstance(error, TimeoutError) or time.monotonic() - started >= endpoint.timeout:
             raise ConnectError(f"{where} did not answer within {endpoint.timeout:g} s") from None
-        reason = " ".join(str(error).split()) or type(error).__name__
+        words = getattr(error, "strerror", None) or str(error)
+        reason = " ".join(str(words).split()) or type(error).__name__
         raise ConnectError(f"no SSH with {where}: {reason}") from None

@@ -133,3 +133,34 @@ def test_no_command_at_all_shows_the_help(capsys):
         main([])
     assert end.value.code == 2
     assert "resume" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("table", "journal.jsonl"),
+        ("figures", "journal.jsonl"),
+        ("status", "journal.jsonl"),
+        ("resume", "plan.csv"),
+        ("resume", "experiment.yaml"),
+    ],
+)
+def test_a_results_folder_that_lost_a_file(experiment, capsys, command, file):
+    meta = {"machines": {}, "netlimits": "0", "overrides": [], "seed": 1, "shared_kernel": False}
+    Archive.create(Path("lost"), meta, EXPERIMENT, {}, lambda _: None)
+    Path("lost", file).unlink()
+    assert file in refused(capsys, command, "lost")
+
+
+def test_an_output_that_is_full(experiment, tmp_path):
+    import subprocess
+    import sys
+
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "netlimits", "plan", experiment, "--csv", "-"],
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1, ran.stderr
+    assert "No space left" in ran.stderr
