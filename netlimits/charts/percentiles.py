@@ -43,7 +43,9 @@ def percentiles(
         axes.set_ylabel(metric.label)
         thousands(axes)
         by = " and ".join(frames.name(k) for k in keys)
-        runs = f"{counts[0]} runs" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
+        runs = f"{counts[0]} to {counts[-1]} runs"
+        if len(counts) == 1:
+            runs = f"{counts[0]} run{'' if counts[0] == 1 else 's'}"
         about = [metric.direction, f"{runs} a curve" if keys else runs]
         about += frames.notes(frame, [metric.column])
         heading(
