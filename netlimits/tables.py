@@ -179,7 +179,7 @@ def _finer(means: pd.DataFrame, decimals: int) -> int:
 
 
 def plain_block(table: pd.DataFrame) -> Block:
-    """Any frame as a block: numbers to six significant digits."""
+    """Any frame as a block: numbers to four significant digits, and never less than whole."""
     header = tuple(_heading(str(column)) for column in table.columns)
     rows = tuple(tuple(_cell(value) for value in row) for row in table.itertuples(index=False))
     return Block("", header, rows)
@@ -193,7 +193,9 @@ def _heading(column: str) -> str:
 def _cell(value: Any) -> str:
     if frames.is_missing(value):
         return "–"
-    return f"{value:.6g}" if isinstance(value, float) else frames.text(value)
+    if not isinstance(value, float):
+        return frames.text(value)
+    return f"{value:.0f}" if abs(value) >= 1000 and math.isfinite(value) else f"{value:.4g}"
 
 
 def _as_text(block: Block) -> str:

@@ -89,7 +89,13 @@ def test_a_configuration_that_was_not_run_is_a_dash_and_notes_follow() -> None:
 
 def test_any_other_frame_is_shown_as_it_is() -> None:
     frame = pd.DataFrame({"send_size": [1024], "cost_ns": [1234.56789], "why": [None]})
-    assert tables.render(frame).splitlines()[-1].split() == ["1024", "1234.57", "–"]
+    assert tables.render(frame).splitlines()[-1].split() == ["1024", "1235", "–"]
+    assert tables.render(frame).splitlines()[0].split("  ")[-2].strip() == "Cost (ns)"
+    rates = pd.DataFrame({"link_gbps": [50.0, 94.1482], "bound_mbps": [0.24713, 123456.7]})
+    header, _, *rows = tables.render(rates).splitlines()
+    assert "Link (Gbit/s)" in header
+    assert "Bound (Mbit/s)" in header
+    assert [row.split() for row in rows] == [["50", "0.2471"], ["94.15", "123457"]]
     with pytest.raises(DataError, match="no table format 'xls'"):
         tables.render(frame, "xls")
 

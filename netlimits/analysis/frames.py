@@ -45,6 +45,20 @@ FACTOR_UNITS = {
 }
 """Units of factors whose name does not carry them."""
 
+SUFFIX_UNITS = {
+    "gbps": "Gbit/s",
+    "mbps": "Mbit/s",
+    "bps": "bit/s",
+    "pps": "packets/s",
+    "s": "s",
+    "ms": "ms",
+    "us": "µs",
+    "ns": "ns",
+    "pct": "%",
+    "bytes": "bytes",
+}
+"""The last word of a column's name, where it is a unit, as people write it."""
+
 ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 
 SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
@@ -229,13 +243,17 @@ def name(factor: str) -> str:
 
 
 def title(column: str) -> str:
-    """A column's name as a heading with its unit: `send_size` is `Send size (bytes)`."""
+    """A column's name as a heading with its unit: `send_size` is `Send size (bytes)`.
+
+    `link_gbps` is `Link (Gbit/s)`.
+    """
     for known in METRICS:
         if column == known.column:
             return known.label
-    words = name(column)
-    unit = f" ({FACTOR_UNITS[column]})" if column in FACTOR_UNITS else ""
-    return words[:1].upper() + words[1:] + unit
+    stem, _, suffix = column.rpartition("_")
+    unit = FACTOR_UNITS.get(column) or (SUFFIX_UNITS.get(suffix) if stem else None)
+    words = name(stem if stem and suffix in SUFFIX_UNITS else column)
+    return words[:1].upper() + words[1:] + (f" ({unit})" if unit else "")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -77,6 +77,9 @@ def test_any_values_can_be_sorted(values: list[object]) -> None:
 
 def test_headings() -> None:
     assert frames.title("send_size") == "Send size (bytes)"
+    assert frames.title("link_gbps") == "Link (Gbit/s)"
+    assert frames.title("of_bound_pct") == "Of bound (%)"
+    assert frames.title("s") == "S", "a name that is nothing but a unit's is a name"
     assert frames.title("local_sd_us_per_kib") == "Send service demand (µs CPU/KiB)"
     assert frames.name("transport_mss") == "transport MSS"
     assert frames.label([None, "udp", 1024.0, True]) == "udp 1024 true"
