@@ -104,6 +104,24 @@ METRICS: tuple[Metric, ...] = (
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
 )
 
+IDENTITY = (
+    "run",
+    "block",
+    "config",
+    "attempt",
+    "status",
+    "reason",
+    "started",
+    "duration_s",
+    "shared_kernel",
+)
+"""The columns of a frame of runs that say how a run went, not what was varied or measured.
+
+`started` is an ISO 8601 UTC time; `shared_kernel` says that two roles were one machine.
+
+Imported files tell neither where they do not; what is not known is missing.
+"""
+
 TOOL_PREFIXES = ("netperf_", "iperf3_", "nuttcp_", "nttcp_")
 """A column so prefixed is that tool's own idea of the metric that follows the prefix."""
 

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed
 from netlimits.settings.applied import Found
 
@@ -52,13 +53,16 @@ def remove(found: Found, link_address: str) -> Command:
 
 
 def notes(completed: Completed) -> Iterator[dict[str, Any]]:
-    """The notes in what `read` printed; a line that is none is passed over."""
+    """The notes in what `read` printed. Raises RestoreError for a line that is none."""
     for line in completed.stdout.splitlines():
         try:
             note = json.loads(line)
             note["role"], note["interface"], note["setting"], note["state"], note["link_address"]
         except (ValueError, KeyError, TypeError):
-            continue
+            raise RestoreError(
+                f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
+                "look at /run/netlimits (root) or ~/.local/state/netlimits there"
+            ) from None
         yield note
 
 

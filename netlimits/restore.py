@@ -36,7 +36,7 @@ def applied(
         must(host(of.role).run(notes.write(of, address(of), archive.path.name, time.time())))
 
     def on_put_back(of: Found) -> None:
-        host(of.role).run(notes.remove(of, address(of)))
+        must(host(of.role).run(notes.remove(of, address(of))))
         archive.append("put_back", role=of.role, interface=of.interface, setting=of.setting)
 
     return Applied(host, on_found, on_put_back, found)
@@ -54,14 +54,14 @@ def restore_from_notes(hosts: Mapping[str, Host]) -> tuple[Found, ...]:
     """Put back what the notes on the hosts themselves tell; returns what that was."""
     done: list[Found] = []
     for role, host in hosts.items():
-        for note in list(notes.notes(host.run(notes.read()))):
+        for note in list(notes.notes(must(host.run(notes.read())))):
             found = Found(role, note["interface"], note["setting"], note["state"])
             mac = _link_address(host, found.interface)
             if mac != note["link_address"]:
                 continue  # another host's, whose login shares this home folder
 
             def forget(of: Found, host: Host = host, mac: str = mac) -> None:
-                host.run(notes.remove(of, mac))
+                must(host.run(notes.remove(of, mac)))
 
             Applied(hosts.__getitem__, lambda _: None, forget, (found,)).put_back()
             done.append(found)

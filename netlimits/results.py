@@ -15,24 +15,8 @@ import pandas as pd
 
 from netlimits.archive import Archive, whole
 from netlimits.errors import ArchiveError
-from netlimits.metrics import METRICS
+from netlimits.metrics import IDENTITY, METRICS
 from netlimits.model import Experiment, Record
-
-IDENTITY = (
-    "run",
-    "block",
-    "config",
-    "attempt",
-    "status",
-    "reason",
-    "started",
-    "duration_s",
-    "shared_kernel",
-)
-"""`started` is an ISO 8601 UTC time; `shared_kernel` says that two roles were one machine.
-
-Imported files tell neither where they do not; what is not known is missing.
-"""
 
 _STAMP = b"netlimits.journal_bytes"
 

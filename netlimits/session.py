@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,13 +110,12 @@ class Campaign:
         Returns how it stood at the end. Raises Interrupted after Ctrl-C, with the hosts put back;
         RestoreError when one could not be.
         """
-        try:
-            return self._every_run(on_progress)
-        finally:
-            self._stop_servers()
-            self._applied.put_back()
+        with ExitStack() as last:  # in reverse: servers, settings, connections, whatever fails
             for host in self._hosts.values():
-                host.close()
+                last.callback(host.close)
+            last.callback(self._applied.put_back)
+            last.callback(self._stop_servers)
+            return self._every_run(on_progress)
 
     def _host(self, role: str) -> Witness:
         """The host of a role, connected anew when its connection was lost."""

@@ -16,20 +16,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.errors import DataError
-from netlimits.metrics import METRICS, TOOL_PREFIXES, Metric, metric
-
-BOOKKEEPING = (
-    "run",
-    "block",
-    "config",
-    "attempt",
-    "status",
-    "reason",
-    "started",
-    "duration_s",
-    "shared_kernel",
-)
-"""Columns that say how a run went, not what was varied or measured."""
+from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Metric, metric
 
 WORDS = ("udp", "tcp", "on", "off")
 """Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
@@ -153,7 +140,7 @@ def measured(frame: pd.DataFrame) -> list[str]:
 def varied(frame: pd.DataFrame) -> list[str]:
     """The columns that are neither metric nor bookkeeping: factors and derived values."""
     metrics = {metric(name).column for name in measured(frame)}
-    return [str(c) for c in frame.columns if c not in metrics and c not in BOOKKEEPING]
+    return [str(c) for c in frame.columns if c not in metrics and c not in IDENTITY]
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
