@@ -81,6 +81,10 @@ class Bound:
         return pd.DataFrame(rows, columns=["header", "bytes", "counts"])
 
 
+class NoRoom(DataError):
+    """The headers fill the MTU."""
+
+
 def bound(
     mtu: int = 1500,
     link: str | float = "1G",
@@ -102,6 +106,8 @@ def bound(
     """
     if not MTU_RANGE[0] <= mtu <= MTU_RANGE[1]:
         raise DataError(f"an MTU is {MTU_RANGE[0]} to {MTU_RANGE[1]} bytes, not {mtu}")
+    if mtu_of not in ("link", "guest"):
+        raise DataError(f"mtu_of is link or guest, not {mtu_of!r}")
     layers = [layer(name) for name in stack]
     outer = "IPv6" if outer_ipv6 else "IPv4"
     tunnels = [x for x in layers if x.place == "tunnel"]
@@ -114,7 +120,8 @@ def bound(
     for part in own:
         room = part.room(room, outer)
     if room < 1:
-        raise DataError(f"an MTU of {mtu} leaves no room for data under {', '.join(stack) or own}")
+        under = ", ".join(stack) or f"{transport.upper()} and IP"
+        raise NoRoom(f"an MTU of {mtu} leaves no room for data under {under}")
     size = room if data is None else data
     if not 1 <= size <= room:
         raise DataError(f"{data} bytes do not fit into one packet: at most {room} do at MTU {mtu}")
@@ -194,10 +201,8 @@ def curve(
         for mtu in mtus:
             try:
                 at = bound(int(mtu), link, stack, **options)  # type: ignore[arg-type]  # bound's own
-            except DataError as error:
-                if "leaves no room" in str(error):
-                    continue
-                raise
+            except NoRoom:
+                continue
             rows.append(
                 (name, at.mtu, at.data_bytes, at.header_bytes, at.ratio, at.goodput_bps / 1e6)
             )

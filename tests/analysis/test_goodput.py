@@ -163,3 +163,8 @@ def test_the_curve_of_the_chart() -> None:
     assert curve.iloc[1]["ratio"] == goodput.bound(1500, timestamps=True).ratio
     with pytest.raises(DataError, match="no MTU"):
         goodput.curve([80], [("vxlan",)])
+
+
+def test_an_mtu_is_the_links_or_the_guests_and_nothing_else():
+    with pytest.raises(DataError, match="link or guest, not 'gest'"):
+        goodput.bound(mtu_of="gest", stack=["vxlan"])
