@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits.cli.options import HOSTS, JSON, RESULTS, SET, pairs
 from netlimits.errors import ArchiveError, InputError, RestoreError
 
 if TYPE_CHECKING:
@@ -20,28 +21,12 @@ if TYPE_CHECKING:
     from netlimits.stop import Stop
     from netlimits.survey import Survey
 
-HOSTS = click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The hosts file that binds roles to machines; without it the lab is used.",
-)
-RESULTS = click.argument("results", type=click.Path(path_type=Path))
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-
 
 @click.command()
 @click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
 @HOSTS
 @click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change the experiment, such as measure.netperf.seconds=1; may be given often.",
-)
+@SET
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -212,15 +197,6 @@ def parse(results: Path) -> None:
     click.echo(f"{read} attempts read again, {changed} changed")
     for path in campaign.write_results():
         click.echo(str(path))
-
-
-def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:
-    """`--set KEY=VALUE` as (KEY, VALUE). Raises InputError where there is no `=`."""
-    split = [text.partition("=") for text in overrides]
-    for key, sign, value in split:
-        if not (key and sign):
-            raise InputError(f"--set {key}{value}: write KEY=VALUE, as in repeat.replicates=3")
-    return [(key, value) for key, _, value in split]
 
 
 def _bound(roles: Sequence[str], hosts_file: Path | None, local: bool) -> Mapping[str, Machine]:

@@ -55,11 +55,14 @@ def import_(
     without banners), iperf3's -J documents of clients and servers, and the files of the Turin
     scripts. What a file says of protocol, direction, send size, MSS and brand become factors. A
     value is never guessed: a file with a line that has no one meaning is named and left out, and
-    then the exit status is 1. A throughput without its unit is in netperf's default, 10^6bits/s.
+    then the exit status is 1. A throughput without its unit is in netperf's default, 10^6bits/s,
+    where a banner names the test (Trans/s of a request/response one); where neither a banner nor
+    THROUGHPUT_UNITS says it, the file is refused and --given must say it.
 
     netperf's own CPU and service demand stay under its name (netperf_local_sd_...), a tool's CPU
     of its own process under iperf3_local_process_cpu_pct. A Turin file's rows are aggregates:
-    aggregated_runs says of how many, beside least, mean and greatest.
+    aggregated_runs says of how many, beside least (throughput_min_mbps), mean and greatest.
+    Where the scripts ran another number than their own, say --given aggregated_runs=N.
 
     \b
     Examples:

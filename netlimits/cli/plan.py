@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import printable
-from netlimits.cli.campaign import JSON, pairs
+from netlimits.cli.options import JSON, SET, pairs
 from netlimits.errors import InputError
 from netlimits.templates import written
 
@@ -27,13 +27,7 @@ ROWS = 10
 
 @click.command()
 @click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change the experiment, such as measure.netperf.seconds=1; may be given often.",
-)
+@SET
 @click.option("--rows", type=click.IntRange(min=0), help=f"Runs to show; {ROWS} if left out.")
 @click.option(
     "--commands",

@@ -84,17 +84,21 @@ def _data(item: Item) -> str:
 
 
 def _experiment(item: Item) -> str:
-    """The experiment's file where it is at hand, below here or in the checkout; else its name."""
+    """The experiment's file, or its name where there is none yet."""
     path = _file(item)
-    return str(path) if path else item.experiment
+    return path.as_posix() if path else f"{item.experiment} (not shipped yet)"
 
 
 def _file(item: Item) -> Path | None:
+    """`experiments/NAME.yaml`, where that is at hand, below here or in the checkout.
+
+    It is always told from the checkout's top: the same words on every machine.
+    """
     import netlimits
 
     checkout = Path(netlimits.__file__).resolve().parent.parent
-    here = Path("experiments") / f"{item.experiment}.yaml"
-    return next((path for path in (here, checkout / here) if path.is_file()), None)
+    path = Path("experiments") / f"{item.experiment}.yaml"
+    return path if path.is_file() or (checkout / path).is_file() else None
 
 
 def _listing_json() -> str:
@@ -113,7 +117,7 @@ def _item(report: Report, item: Item) -> dict[str, Any]:
         "heading": item.heading,
         "data": list(item.data),
         "experiment": item.experiment,
-        "experiment_file": str(path) if path else None,
+        "experiment_file": path.as_posix() if path else None,
         "remark": item.remark,
     }
 
