@@ -79,7 +79,11 @@ class Campaign:
         return self._frame() if kept is None else kept
 
     def intervals(self) -> pd.DataFrame:
-        """One row an interim result: run, attempt, factors, `ending_s`, `interval_s`, the rate."""
+        """One row an interim result: run, attempt, factors, `ending_s`, `interval_s`, the rate.
+
+        A run with parallel streams of its own (iperf3's `parallel`) has their sum in one row, so
+        that `analysis.aggregate` takes runs for streams unless it is told other columns.
+        """
         from netlimits import results
 
         return results.intervals(self.records())

@@ -34,6 +34,11 @@ class Metric:
         """The axis label: title and unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
+    def extreme(self, end: str) -> str:
+        """The column with the "min" or "max" of aggregated runs: `throughput_min_mbps`."""
+        unit = self.column.removeprefix(self.name)
+        return f"{self.name}_{end}{unit}" if unit != self.column else f"{self.column}_{end}"
+
     @property
     def direction(self) -> str:
         """ "Higher is better", "Lower is better", or nothing."""

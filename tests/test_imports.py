@@ -487,15 +487,15 @@ NTTCP_TXT = (
 
 def test_turins_rows_are_aggregates_and_say_so():
     first, second = text_runs(IPERF3_TXT)
-    assert first.values == {"tool": "iperf3", "protocol": "tcp", "buffer_length": 1}
+    assert first.values == {"tool": "iperf3", "protocol": "tcp", "send_size": 1}
     assert first.figures["throughput_mbps"] == pytest.approx(6.5)
     assert first.figures["throughput_min_mbps"] == pytest.approx(6.1)
     assert first.figures["throughput_max_mbps"] == pytest.approx(7.1)
     assert first.figures["aggregated_runs"] == 10
-    assert first.figures["iperf3_local_process_cpu_max_pct"] == 99
-    assert second.values["buffer_length"] == 3
+    assert first.figures["local_process_cpu_max_pct"] == 99
+    assert second.values["send_size"] == 3
     _, last = text_runs(NTTCP_TXT)
-    assert last.values["buffer_count"] == 30000
+    assert last.values["count"] == 30000
     assert last.figures["throughput_mbps"] == 2351.2
     assert last.figures["aggregated_runs"] == 20
 

@@ -36,7 +36,10 @@ def aggregate(
     """The streams' sum over their common window.
 
     `intervals` has a row an interim result: `ending_s` (epoch), `interval_s`, the rate, and the
-    columns that tell streams apart. `offsets` are seconds to subtract from a stream's clock, by
+    columns that tell streams apart. Where there is no `stream` column the runs are the streams
+    (column `run`): netperf programs that ran side by side and were
+    imported are a run each; a run with parallel streams of its own tells their sum alone.
+    `offsets` are seconds to subtract from a stream's clock, by
     its value (by tuple where `stream` is several columns). `step` averages over steps of so many
     seconds, the last one shorter; without it there is a row wherever the sum changes.
 
@@ -109,6 +112,8 @@ def _curves(
     offsets: Mapping[Hashable, float],
 ) -> list[_Curve]:
     """Each stream's cumulated data against time."""
+    if stream == "stream" and "stream" not in intervals.columns and "run" in intervals.columns:
+        stream = "run"
     keys = frames.factors(intervals, stream)
     frames.factors(intervals, ["ending_s", "interval_s"])
     if intervals.empty:

@@ -48,6 +48,15 @@ SUFFIX_UNITS = {
 
 ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 
+AGGREGATED = "aggregated_runs"
+"""The column that says of how many runs a row is the mean (an imported file of the Turin scripts).
+
+The least and the greatest of them stand beside the mean, in `metrics.Metric.extreme`'s columns.
+"""
+
+PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
+"""CPU of one process, which every tool that knows it tells under its own name."""
+
 SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
 
 
@@ -71,8 +80,9 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     """The runs that count: the last attempt of each run, where its status is `ok`.
 
     Frames of several campaigns put together need a column `campaign`, since each of them has a
-    run 1. A frame without `attempt` or `status` (a published table) counts as it is. Raises
-    DataError when no run is left.
+    run 1. A frame without `attempt` or `status` (a published table) counts as it is. A process's
+    CPU is in one column for all tools: where a row lacks `local_process_cpu_pct`, its tool's own
+    (`iperf3_local_process_cpu_pct`) stands there. Raises DataError when no run is left.
     """
     if {"run", "attempt"} <= set(frame.columns) and (frame["attempt"] > 1).any():
         frame = frame.reset_index(drop=True)  # frames put together repeat their index
@@ -87,7 +97,31 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
             frame = frame[good]
     if frame.empty:
         raise DataError("there are no runs in this frame")
+    for name in PROCESS_CPU:
+        for said in _tools_own(frame, name):
+            own = pd.to_numeric(frame[said])
+            kept = frame[name].fillna(own) if name in frame.columns else own
+            frame = frame.assign(**{name: kept})
     return frame
+
+
+def _tools_own(frame: pd.DataFrame, column: str) -> list[str]:
+    """The columns in which tools say of themselves what `column` is: its name, prefixed."""
+    own = [prefix + column for prefix in TOOL_PREFIXES]
+    return [name for name in own if column in PROCESS_CPU and name in frame.columns]
+
+
+def weights(runs: pd.DataFrame) -> pd.Series[Any]:
+    """How many runs each row stands for: 1, but for the mean of several its `aggregated_runs`.
+
+    Raises DataError for a number that is none of runs.
+    """
+    if AGGREGATED not in runs.columns:
+        return pd.Series(1, index=runs.index)
+    counts = pd.to_numeric(runs[AGGREGATED], errors="coerce").where(runs[AGGREGATED].notna(), 1)
+    if not ((counts >= 1) & (counts % 1 == 0)).all():
+        raise DataError(f"{AGGREGATED} must be a whole number above zero in every row")
+    return counts.astype(int)
 
 
 def _run(frame: pd.DataFrame) -> list[str]:
@@ -105,6 +139,13 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
         said.append(SHARED_KERNEL)
+    several = weights(usable(frame)).loc[lambda n: n > 1]
+    if len(several):
+        low, high = several.min(), several.max()
+        said.append(
+            f"a row is the mean of {low if low == high else f'{low} to {high}'} runs, whose "
+            "variance is not known: it has no confidence interval"
+        )
     return tuple(said)
 
 
@@ -112,11 +153,14 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     """The metric called `name` (short name or column), which `frame` must hold.
 
     Where a frame has no service demand or CPU of our own computing (imported results), netperf's
-    stands in, whole-machine figures by the same formula, and its title says so. Raises DataError
+    stands in, whole-machine figures by the same formula, and its title says so. A process's CPU
+    is found under any tool's own name, and `usable` puts it into the column. Raises DataError
     naming the metric and those that are there; InputError for a name that is no metric's.
     """
     found = metric(name)
     if found.column not in frame.columns:
+        if _tools_own(frame, found.column):
+            return found
         if f"netperf_{found.column}" in frame.columns:
             return metric(f"netperf_{found.name}")
         raise DataError(
@@ -139,7 +183,9 @@ def measured(frame: pd.DataFrame) -> list[str]:
 
 def varied(frame: pd.DataFrame) -> list[str]:
     """The columns that are neither metric nor bookkeeping: factors and derived values."""
-    metrics = {metric(name).column for name in measured(frame)}
+    here = [metric(name) for name in measured(frame)]
+    metrics = {name for m in here for name in (m.column, m.extreme("min"), m.extreme("max"))}
+    metrics.add(AGGREGATED)
     return [str(c) for c in frame.columns if c not in metrics and c not in IDENTITY]
 
 

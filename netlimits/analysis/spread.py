@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames
 from netlimits.errors import DataError
+from netlimits.metrics import Metric
 
 
 def spread(
@@ -30,21 +32,52 @@ def spread(
 ) -> pd.DataFrame:
     """Least, mean and greatest at each point.
 
-    A point is one combination of `series` and `by`. Returns their columns, `n`, `min`, `mean`,
-    `max`, `range`, `sd` and `cv_pct` (both NaN for a lone run). Raises DataError for what is
-    not there.
+    A point is one combination of `series` and `by`. A row that is itself the mean of several runs
+    (`aggregated_runs`, imported files of the Turin scripts) counts as so many, with the least and
+    the greatest that stand beside it (`throughput_min_mbps`, `throughput_max_mbps`).
+
+    Returns their columns, `n`, `min`, `mean`, `max`, `range`, `sd` and `cv_pct` (both NaN for a
+    lone run, and where an aggregate hides how its runs spread). Raises DataError for what is not
+    there.
     """
     keys = [*frames.factors(frame, series), *frames.factors(frame, by)]
-    column = frames.column(frame, of).column
-    runs = frames.complete(frames.usable(frame), [column])
-    grouped = runs.groupby(keys, sort=False, dropna=False, observed=True)[column]
-    table = grouped.agg(["size", "min", "mean", "max", "std"]).reset_index()
-    table = table.rename(columns={"size": "n", "std": "sd"})
+    metric = frames.column(frame, of)
+    runs = frames.complete(frames.usable(frame), [metric.column])
+    rows = runs[keys].assign(**_figures(runs, metric))
+    grouped = rows.groupby(keys, sort=False, dropna=False, observed=True)
+    table = grouped.agg(
+        n=("_n", "sum"),
+        min=("_min", "min"),
+        max=("_max", "max"),
+        sum=("_sum", "sum"),
+        sd=("_mean", "std"),
+        most=("_n", "max"),
+    ).reset_index()
+    table["mean"] = table["sum"] / table["n"]
+    table["sd"] = table["sd"].where(table["most"] == 1)
     ranks = table[keys].apply(lambda row: tuple(frames.rank(value) for value in row), axis=1)
     table = table.loc[sorted(table.index, key=ranks.__getitem__)].reset_index(drop=True)
     table["range"] = table["max"] - table["min"]
     table["cv_pct"] = 100 * table["sd"] / table["mean"]
     return table[[*keys, "n", "min", "mean", "max", "range", "sd", "cv_pct"]]
+
+
+def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
+    """Each row's number of runs, and their least, mean, greatest and sum."""
+    value = runs[metric.column]
+    n = frames.weights(runs)
+    ends = {}
+    for end in ("min", "max"):
+        name = metric.extreme(end)
+        lone = value.where(n == 1)
+        ends[end] = lone.fillna(runs[name]) if name in runs.columns else lone
+        lacking = int(ends[end].isna().sum())
+        if lacking:
+            raise DataError(
+                f"{name} is missing in {lacking} rows that are means of several runs "
+                f"({frames.AGGREGATED})"
+            )
+    return {"_n": n, "_min": ends["min"], "_max": ends["max"], "_mean": value, "_sum": n * value}
 
 
 def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -53,7 +86,7 @@ def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.
     `points` is a frame of `spread`, or any with `n`, `min`, `mean` and `max` (published minima
     and maxima). Returns the series' factors, `points`, `runs`, `turin_variance` (sum of ranges
     over number of points), `sd_from_ranges` (mean of range / d₂(n)), `pooled_sd` and
-    `pooled_cv_pct` (NaN where `sd` is not known). Points of one run say nothing and are left
+    `pooled_cv_pct` (NaN where some `sd` is not known). Points of one run say nothing and are left
     out; DataError when only such are there.
     """
     for name in ("n", "min", "mean", "max"):
@@ -78,9 +111,13 @@ def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.
         }
         if "sd" in part.columns:
             freedom = part["n"] - 1
-            row["pooled_sd"] = np.sqrt((freedom * part["sd"] ** 2).sum() / freedom.sum())
+            row["pooled_sd"] = np.sqrt(
+                (freedom * part["sd"] ** 2).sum(skipna=False) / freedom.sum()
+            )
             relative = (part["sd"] / part["mean"]) ** 2
-            row["pooled_cv_pct"] = 100 * np.sqrt((freedom * relative).sum() / freedom.sum())
+            row["pooled_cv_pct"] = 100 * np.sqrt(
+                (freedom * relative).sum(skipna=False) / freedom.sum()
+            )
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -5,8 +5,12 @@ interval is Student's t over the runs of its cell. An improvement is the ratio o
 unrounded means, turned so that better is above 1; its interval is a log-t one: with the
 relative standard errors r = s / (mean √n) of both cells (delta method on the logarithm),
 log ratio ± t(ν) √(r₁² + r₂²), and Welch and Satterthwaite's
-ν = (r₁² + r₂²)² / (r₁⁴/(n₁−1) + r₂⁴/(n₂−1)). A cell of one run has no interval: only there
-`low` and `high` are NaN.
+ν = (r₁² + r₂²)² / (r₁⁴/(n₁−1) + r₂⁴/(n₂−1)). A cell of one run has no interval: its `low` and
+`high` are NaN.
+
+A row that is itself the mean of several runs (`aggregated_runs` of an imported file) counts as so
+many in n and in the mean. How those runs spread is lost, and rows of it are no sample of runs, so
+that a cell with such a row has no interval either, whatever its n; a note says so.
 """
 
 from __future__ import annotations
@@ -74,6 +78,7 @@ def _cells(runs: pd.DataFrame, keys: list[str], wanted: Sequence[Metric]) -> pd.
     grouped = runs.groupby(keys, sort=False, dropna=False, observed=True)
     size = grouped.size()
     parts = []
+    weights = frames.weights(runs)
     for name in names:
         part = grouped[name].agg(["mean", "var", "count"]).rename(columns={"count": "n"})
         short = part[(part["n"] > 0) & (part["n"] < size)]
@@ -85,12 +90,26 @@ def _cells(runs: pd.DataFrame, keys: list[str], wanted: Sequence[Metric]) -> pd.
                 size.loc[short.index[0]],
             )
             raise DataError(f"{name} is missing in {lacking} of the {of_all} runs of {place}")
+        if (weights > 1).any():
+            part = _weighted(runs, keys, name, weights, part)
         part = part[part["n"] > 0].reset_index()
         if part.empty:
             raise DataError(f"{name} has no value in any run")
         ranks = part[keys].apply(lambda row: tuple(frames.rank(v) for v in row), axis=1)
         parts.append(part.loc[sorted(part.index, key=ranks.__getitem__)].assign(metric=name))
     return pd.concat(parts, ignore_index=True)
+
+
+def _weighted(
+    runs: pd.DataFrame, keys: list[str], name: str, weights: pd.Series[Any], part: pd.DataFrame
+) -> pd.DataFrame:
+    """Cells whose rows stand for several runs each: n of these, no variance."""
+    rows = runs[keys].assign(_n=weights.where(runs[name].notna(), 0), _sum=weights * runs[name])
+    grouped = rows.groupby(keys, sort=False, dropna=False, observed=True)
+    n = grouped["_n"].sum()
+    aggregated = n > part["n"]
+    mean = (grouped["_sum"].sum() / n.where(n > 0)).where(aggregated, part["mean"])
+    return part.assign(mean=mean, var=part["var"].mask(aggregated), n=n)
 
 
 def _tuple(key: Any) -> tuple[Any, ...]:
@@ -163,7 +182,7 @@ def _ratio(
             f"{name}: a ratio needs means above zero, not {top['mean']}, {bottom['mean']}"
         )
     value = float(top["mean"] / bottom["mean"])
-    if top["n"] < 2 or bottom["n"] < 2:
+    if np.isnan(top["var"]) or np.isnan(bottom["var"]):  # a lone run, or an aggregate
         return value, np.nan, np.nan
     squares = [c["var"] / (c["n"] * c["mean"] ** 2) for c in (top, bottom)]
     total = sum(squares)

@@ -25,7 +25,8 @@ def aggregate(
     """The streams' sum over the window common to all, the best `window_s` seconds shaded.
 
     `intervals`, `stream`, `offsets` and `step` are those of `analysis.aggregate`, which raises
-    what this raises. `bound_mbps` draws the goodput bound.
+    what this raises; without a column `stream`, runs are the streams.
+    `bound_mbps` draws the goodput bound.
     """
     metric = frames.column(intervals, of)
     series = analysis.aggregate(intervals, of, stream, offsets, step)

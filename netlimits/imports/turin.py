@@ -2,9 +2,9 @@
 
 `iperf3.txt` holds `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s, `nttcp.txt`
 has the count of buffers after the length, and Mbit/s. CPU is what /usr/bin/time said of the client
-process, 100 being one core. A line is no run but an aggregate: its row says of how many in
-`aggregated_runs`, which the files do not hold: 10 and 20 are the scripts' own numbers, and
-`--given aggregated_runs=N` says another.
+process, 100 being one core, whichever the tool: `local_process_cpu_pct`. A line is no run but an
+aggregate: its row says of how many in `aggregated_runs`, which the files do not hold: 10 and 20 are
+the scripts' own numbers, and `--given aggregated_runs=N` says another.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def read(source: Source, given: Given) -> list[Imported]:
         values: dict[str, Scalar] = {
             "tool": tool,
             "protocol": "tcp",
-            "buffer_length": int(words[0]),
+            "send_size": int(words[0]),
         }
         if tool == "nttcp":
-            values["buffer_count"] = int(words[1])
+            values["count"] = int(words[1])
         if least <= 0:
             reason = "a run among them measured nothing"
             found.append(Imported(number, "failed", reason, values))
@@ -62,9 +62,9 @@ def read(source: Source, given: Given) -> list[Imported]:
             "throughput_mbps": mean * unit,
             "throughput_min_mbps": least * unit,
             "throughput_max_mbps": most * unit,
-            f"{tool}_local_process_cpu_pct": cpu[1],
-            f"{tool}_local_process_cpu_min_pct": cpu[0],
-            f"{tool}_local_process_cpu_max_pct": cpu[2],
+            "local_process_cpu_pct": cpu[1],
+            "local_process_cpu_min_pct": cpu[0],
+            "local_process_cpu_max_pct": cpu[2],
         }
         if "aggregated_runs" not in given.factors:
             figures["aggregated_runs"] = runs

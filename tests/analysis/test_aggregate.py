@@ -103,3 +103,14 @@ def test_no_window_beats_the_highest(steps: list[float], length: float, seed: in
     others = (np.interp(starts + length, times, data) - np.interp(starts, times, data)) / length
     assert best["throughput_mbps"] >= others.max() * (1 - 1e-9)
     assert best["end_s"] <= times[-1] + 1e-6
+
+
+def test_without_a_stream_column_the_runs_are_the_streams() -> None:
+    """As campaign.intervals() has them: programs that ran side by side, a run each."""
+    frame = pd.concat(
+        [stream("a", 0.0, [1.0] * 3, [10, 20, 30]), stream("b", 0.5, [1.0] * 3, [100, 200, 300])]
+    )
+    runs = frame.rename(columns={"stream": "run"})
+    pd.testing.assert_frame_equal(aggregate(runs), aggregate(frame))
+    with pytest.raises(DataError, match="no factor 'stream'"):
+        aggregate(runs.drop(columns="run"))

@@ -117,3 +117,27 @@ def test_runs_of_two_campaigns_are_told_apart_by_campaign():
     assert len(frames.usable(both)) == 4
     assert set(frames.usable(both)["attempt"]) == {1, 2}
     assert frames.notes(both, ["throughput_mbps"]) == ()
+
+
+def test_the_process_cpu_of_several_tools_is_one_metric() -> None:
+    frame = pd.DataFrame(
+        {
+            "tool": ["iperf3", "nttcp", "turin"],
+            "iperf3_local_process_cpu_pct": [50.0, np.nan, np.nan],
+            "nttcp_local_process_cpu_pct": [np.nan, 60.0, np.nan],
+        }
+    )
+    assert frames.column(frame, "local_process_cpu").column == "local_process_cpu_pct"
+    both = frames.usable(frame.iloc[:2])
+    assert both["local_process_cpu_pct"].tolist() == [50.0, 60.0]
+    kept = frames.usable(frame.assign(local_process_cpu_pct=[np.nan, np.nan, 70.0]))
+    assert kept["local_process_cpu_pct"].tolist() == [50.0, 60.0, 70.0]
+    assert "local_process_cpu_pct" not in frame.columns
+    with pytest.raises(DataError, match="remote_process_cpu_pct"):
+        frames.column(frame, "remote_process_cpu")
+
+
+def test_what_stands_beside_a_mean_of_runs_is_no_factor() -> None:
+    columns = ("send_size", "throughput_mbps", "throughput_min_mbps", "throughput_max_mbps")
+    frame = pd.DataFrame({name: [1] for name in (*columns, "aggregated_runs")})
+    assert frames.varied(frame) == ["send_size"]

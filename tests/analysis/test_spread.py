@@ -63,3 +63,44 @@ def test_lone_runs_say_nothing_about_spread() -> None:
         repeatability(pd.DataFrame({"min": [1]}))
     with pytest.raises(DataError, match="two samples"):
         expected_range(1)
+
+
+def published_points() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "tool": ["iperf3", "iperf3", "nttcp"],
+            "send_size": [1, 2, 1],
+            "throughput_mbps": [10.0, 20.0, 30.0],
+            "throughput_min_mbps": [9.0, 18.0, 25.0],
+            "throughput_max_mbps": [12.0, 21.0, 31.0],
+            "aggregated_runs": [10, 10, 20],
+        }
+    )
+
+
+def test_a_row_that_is_the_mean_of_runs_brings_its_own_least_and_greatest() -> None:
+    table = spread(published_points(), series="tool")
+    assert table["n"].tolist() == [10, 10, 20]
+    assert table["min"].tolist() == [9, 18, 25]
+    assert table["mean"].tolist() == [10, 20, 30]
+    assert table["max"].tolist() == [12, 21, 31]
+    assert table["sd"].isna().all()
+    rows = repeatability(table, "tool").set_index("tool")
+    assert rows["turin_variance"].to_dict() == {"iperf3": 3.0, "nttcp": 6.0}
+    assert rows["runs"].to_dict() == {"iperf3": 20, "nttcp": 20}
+    assert rows["pooled_sd"].isna().all()
+
+
+def test_runs_and_a_mean_of_runs_at_one_point_are_weighted_by_their_number() -> None:
+    frame = pd.concat([published_points().iloc[:1], samples("iperf3", 1, 0.0, points=1)])
+    row = spread(frame).iloc[0]
+    assert (row["n"], row["min"], row["max"]) == (11, 9, 1000)
+    assert row["mean"] == pytest.approx((10 * 10 + 1000) / 11)
+    assert np.isnan(row["sd"])
+
+
+def test_a_mean_of_runs_without_its_least_and_greatest_has_no_range() -> None:
+    with pytest.raises(DataError, match="throughput_min_mbps is missing in 3 rows"):
+        spread(published_points().drop(columns="throughput_min_mbps"))
+    with pytest.raises(DataError, match="whole number"):
+        spread(published_points().assign(aggregated_runs=0))

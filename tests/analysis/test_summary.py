@@ -142,3 +142,23 @@ def test_the_ratio_s_degrees_of_freedom_are_welch_s() -> None:
         pytest.approx(8 * math.exp(-half)),
         pytest.approx(8 * math.exp(half)),
     )
+
+
+def test_rows_that_are_means_of_runs_count_these_and_have_no_interval() -> None:
+    frame = pd.DataFrame(
+        {
+            "size": [1, 1, 2, 2, 2],
+            "throughput_mbps": [10.0, 40.0, 5.0, 6.0, 7.0],
+            "aggregated_runs": [10, 20, np.nan, np.nan, np.nan],
+        }
+    )
+    table = summary(frame, "throughput", "size", improvement="1 over 2")
+    means = table[table["statistic"] == "mean"].set_index("size")
+    assert means["n"].tolist() == [30, 3]
+    assert means["value"].tolist() == [30.0, 6.0]
+    assert np.isnan(means.loc[1, "low"])
+    assert means.loc[2, "low"] == pytest.approx(6 - 4.302653 / np.sqrt(3), abs=1e-5)
+    ratio = table[table["statistic"] == "improvement"].iloc[0]
+    assert ratio["value"] == 5
+    assert np.isnan(ratio["low"])
+    assert any("mean of 10 to 20 runs" in note for note in table.attrs["notes"])

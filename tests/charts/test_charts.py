@@ -119,3 +119,21 @@ def test_every_registered_chart_takes_runs_and_says_what_it_is() -> None:
     for name, draw in charts.CHARTS:
         assert draw is getattr(charts, name)
         assert (draw.__doc__ or "").splitlines()[0].endswith(".")
+
+
+def test_a_spread_of_two_tools_shows_each_ones_own_cpu() -> None:
+    """A campaign's frame has a CPU column a tool, empty in the other's rows."""
+    empty = np.full(4, np.nan)
+    frame = pd.DataFrame(
+        {
+            "tool": ["iperf3"] * 4 + ["nttcp"] * 4,
+            "send_size": [1000, 1000, 2000, 2000] * 2,
+            "throughput_mbps": [10.0, 11, 20, 21, 30, 31, 40, 41],
+            "iperf3_local_process_cpu_pct": [*[50.0, 52, 60, 62], *empty],
+            "nttcp_local_process_cpu_pct": [*empty, *[70.0, 72, 80, 82]],
+        }
+    )
+    figure = charts.spread(frame, of=["throughput", "local_process_cpu"], series="tool")
+    lines = [line.get_ydata().tolist() for line in figure.axes[1].get_lines()]
+    assert [51.0, 61.0] in lines
+    assert [71.0, 81.0] in lines

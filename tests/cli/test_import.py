@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 import netlimits
 from netlimits import campaign as campaigns
+from netlimits.analysis import frames
+from netlimits.analysis.spread import repeatability, spread
 from netlimits.cli import main
 from netlimits.errors import ArchiveError, DataError
 from netlimits.imports import folder
@@ -291,3 +294,54 @@ def test_every_capture_makes_one_folder(tmp_path: Path):
 def test_only_data_errors_come_from_reading(tmp_path: Path):
     with pytest.raises(DataError):
         folder._bytes(Path("\x00"), "nul")
+
+
+@pytest.fixture
+def turin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The Turin scripts' two files, imported."""
+    (tmp_path / "iperf3.txt").write_text(
+        "1 0.0061 0.0065 0.0071 98 98.7 99\n3 0.0201 0.0212 0.022 97 98 99\n"
+    )
+    (tmp_path / "nttcp.txt").write_text(
+        "1 14000000 10.5 11.25 12.0 99.0 99.0 99.0\n3 30000 34.1 35.2 35.3 8.0 9.5 11.0\n"
+    )
+    files = [tmp_path / name for name in ("iperf3.txt", "nttcp.txt")]
+    code, out, err = call(capsys, "import", *files, "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert "--rows send_size" in out
+    return tmp_path / "out"
+
+
+def test_turins_figures_come_out_of_turins_own_files(
+    turin: Path, capsys: pytest.CaptureFixture[str]
+):
+    words = ("--chart", "spread", "--of", "throughput", "--series", "tool")
+    code, out, err = call(capsys, "figures", turin, *words)
+    assert code == 0, err
+    assert "spread" in out
+    frame = netlimits.open(turin).frame()
+    points = spread(frame, "local_process_cpu", series="tool")
+    assert points["n"].tolist() == [10, 10, 20, 20]
+    assert points["max"].tolist() == [99, 99, 99, 11]
+    rows = repeatability(spread(frame, series="tool"), "tool").set_index("tool")
+    assert rows["turin_variance"].to_dict() == pytest.approx({"iperf3": 1.45, "nttcp": 1.35})
+    assert frames.varied(frame) == ["file", "tool", "protocol", "send_size", "count"]
+    of = ("--of", "throughput", "--rows", "send_size", "--columns", "tool")
+    code, out, err = call(capsys, "table", turin, *of)
+    assert code == 0, err
+    assert re.search(r"runs +10 +20", out)
+    assert "mean of 10 to 20 runs" in out
+
+
+def test_a_throughput_whose_unit_nothing_says_is_refused_as_the_help_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "rows.csv").write_text("Throughput,Elapsed Time (sec)\n941.3,10.00\n")
+    words = ("import", tmp_path / "rows.csv", "--out", tmp_path / "out")
+    code, _, err = call(capsys, *words)
+    assert code != 0
+    assert "THROUGHPUT_UNITS" in err
+    code, out, _ = call(capsys, "import", "--help")
+    assert "refused and --given must say it" in " ".join(out.split())
+    code, _, err = call(capsys, *words, "--given", "THROUGHPUT_UNITS=10^6bits/s")
+    assert code == 0, err
