@@ -84,7 +84,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     CPU is in one column for all tools: where a row lacks `local_process_cpu_pct`, its tool's own
     (`iperf3_local_process_cpu_pct`) stands there. Raises DataError when no run is left.
     """
-    if {"run", "attempt"} <= set(frame.columns) and (frame["attempt"] > 1).any():
+    if _tried_again(frame):
         frame = frame.reset_index(drop=True)  # frames put together repeat their index
         frame = frame.loc[frame.groupby(_run(frame), sort=False)["attempt"].idxmax()]
     if "status" in frame.columns:
@@ -124,6 +124,11 @@ def weights(runs: pd.DataFrame) -> pd.Series[Any]:
     return counts.astype(int)
 
 
+def _tried_again(frame: pd.DataFrame) -> bool:
+    """Whether some run stands there with several attempts."""
+    return {"run", "attempt"} <= set(frame.columns) and bool((frame["attempt"] > 1).any())
+
+
 def _run(frame: pd.DataFrame) -> list[str]:
     """The columns that tell one run from another."""
     return [name for name in ("campaign", "run") if name in frame.columns]
@@ -132,7 +137,7 @@ def _run(frame: pd.DataFrame) -> list[str]:
 def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     """What a reader of a table of `columns` must know: runs left out, roles on one kernel."""
     said = []
-    last = len(frame[_run(frame)].drop_duplicates()) if "run" in frame.columns else len(frame)
+    last = len(frame[_run(frame)].drop_duplicates()) if _tried_again(frame) else len(frame)
     kept = len(usable(frame))
     if kept < last:
         said.append(f"{last - kept} of {last} runs are not ok and are left out")
