@@ -69,6 +69,44 @@ def test_tcp_mss(hosts, tmp_path):
     assert (frame["transport_mss_bytes"] == frame["send_size"]).all()
 
 
+LENGTHS = ("--set", "factors.send_size=[100,100000]", "--set", "repeat.replicates=1")
+
+
+def seconds_of(*tools: str) -> list[str]:
+    return [word for tool in tools for word in ("--set", f"measure.{tool}.seconds=1")]
+
+
+def longer_sends_are_faster(frame: pd.DataFrame, *series: str) -> None:
+    for key, part in frame.groupby(list(series)):
+        least, most = part.sort_values("send_size")["throughput_mbps"].iloc[[0, -1]]
+        assert 0 < 1.5 * least < most, key
+
+
+def test_tool_comparison(hosts, tmp_path):
+    tools = ("iperf3", "nuttcp", "netperf")
+    frame = short_form("tool-comparison", tmp_path / "out", *hosts, *seconds_of(*tools), *LENGTHS)
+    assert len(frame) == 6
+    assert set(frame["tool"]) == set(tools)
+    longer_sends_are_faster(frame, "tool")
+    assert frame["transport_mss_bytes"].nunique() == 1, "one link, one segment size in every tool"
+    assert frame["elapsed_s"].between(0.9, 1.5).all()
+
+
+def test_tso(hosts, tmp_path):
+    out = tmp_path / "out"
+    frame = short_form("tso", out, *hosts, *seconds_of("iperf3", "nuttcp"), *LENGTHS)
+    assert len(frame) == 8
+    longer_sends_are_faster(frame, "tool", "tso")
+
+
+def test_jumbo(hosts, tmp_path):
+    out = tmp_path / "out"
+    frame = short_form("jumbo", out, *hosts, *seconds_of("iperf3", "nuttcp"), *LENGTHS)
+    assert len(frame) == 8
+    assert (frame["transport_mss_bytes"] == frame["mtu"] - 20 - 20 - 12).all()
+    longer_sends_are_faster(frame, "tool", "mtu")
+
+
 def test_packets_per_second(hosts, tmp_path):
     once = ("--set", "repeat.replicates=1")
     frame = short_form("packets-per-second", tmp_path / "out", *hosts, *SECOND, *once)

@@ -14,7 +14,10 @@ from netlimits.analysis import frames
 from netlimits.charts.style import GREY, KNOWN, Chart, blank, heading, style, thousands
 from netlimits.metrics import metric
 
-PACKET_SHADE, BYTE_SHADE = "#AFC6DD", "#F6E7CC"
+PACKET_SHADE, BYTE_SHADE = "#D4D4D4", "#F0F0F0"
+"""Greys, and BYTE_HATCH over the second: the colours are the sender's and the receiver's dots."""
+
+BYTE_HATCH, HATCH_LINE = "....", "#C4C4C4"
 
 
 def cost(
@@ -71,7 +74,9 @@ def _panel(
     packet = np.full(2, row["packet_ns"])
     line = packet + row["kib_ns"] * x / 1024
     axes.fill_between(x, 0, packet, color=PACKET_SHADE, linewidth=0)
-    axes.fill_between(x, packet, line, color=BYTE_SHADE, linewidth=0)
+    axes.fill_between(
+        x, packet, line, facecolor=BYTE_SHADE, edgecolor=HATCH_LINE, hatch=BYTE_HATCH, linewidth=0
+    )
     axes.plot(x, packet, color="#222222", linewidth=0.8, linestyle=":")
     axes.plot(x, line, color="#222222", linewidth=1.2)
     colour = KNOWN["receiver" if name.startswith("remote") else "sender"]

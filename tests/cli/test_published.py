@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -43,13 +44,28 @@ def test_an_experiment_is_a_path_only_where_the_file_is(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(netlimits, "__file__", str(tmp_path / "netlimits" / "__init__.py"))
-    assert "measured by: mtu-aggregate\n" in call().output
+    assert "measured by: mtu-aggregate (not shipped yet)\n" in call().output
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "mtu-aggregate.yaml").touch()
     assert "measured by: experiments/mtu-aggregate.yaml\n" in call().output
     found = {item["item"]: item["experiment_file"] for item in json.loads(call("--json").output)}
     assert found["aggregate-throughput"] == "experiments/mtu-aggregate.yaml"
     assert found["summary"] is None
+
+
+def test_every_experiment_named_is_there_or_said_not_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    checkout = Path(__file__).parents[2]
+    named = re.findall(r"measured by: (.+)", call().output)
+    items = json.loads(call("--json").output)
+    assert len(named) == len(items)
+    for said, item in zip(named, items, strict=True):
+        path = f"experiments/{item['experiment']}.yaml"
+        there = (checkout / path).is_file()
+        assert said == (path if there else f"{item['experiment']} (not shipped yet)")
+        assert item["experiment_file"] == (path if there else None)
 
 
 def test_all_agree_and_the_exit_status_says_so(tmp_path: Path, without_charts: None) -> None:
