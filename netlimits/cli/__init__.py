@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import keyword
 import sys
 from collections.abc import Sequence
@@ -98,6 +99,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; what goes wrong becomes one line and an exit status."""
     try:
         status = group.main(args=argv, prog_name="netlimits", standalone_mode=False)
+        sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except NetlimitsError as error:
         # what is left on a host comes with the commands that mend it, one a line
@@ -117,7 +119,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:  # a folder that may not be read, a full disk under the output
+        _drop_output()
         _end(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
+
+
+def _drop_output() -> None:
+    """Leave nothing for the interpreter to flush at its end where flushing fails."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(said: str, status: int) -> NoReturn:
