@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import os
 import keyword
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
