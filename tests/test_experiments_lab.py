@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,11 @@ def test_tso(hosts, tmp_path):
     frame = short_form("tso", out, *hosts, *seconds_of("iperf3", "nuttcp"), *LENGTHS)
     assert len(frame) == 8
     longer_sends_are_faster(frame, "tool", "tso")
+    for run, attempt, tso in frame[["run", "attempt", "tso"]].itertuples(index=False):
+        lines = (out / "raw" / f"{run:06}-{attempt}.jsonl").read_text().splitlines()
+        steps = [json.loads(line) for line in lines]
+        shown = [step for step in steps if step["argv"][:2] == ["ethtool", "-k"]]
+        assert f"\ntcp-segmentation-offload: {tso}\n" in shown[-1]["stdout"], "as read before a run"
 
 
 def test_jumbo(hosts, tmp_path):
