@@ -68,6 +68,15 @@ def test_the_cost_chart_says_what_it_found() -> None:
     assert "per KiB 188 ± 21 ns" in said
 
 
+def test_the_cost_chart_keeps_colours_for_the_two_ends() -> None:
+    for axes in DRAWN["cost"]().axes:
+        packet, byte = axes.collections
+        for area in (packet, byte):
+            red, green, blue, _ = area.get_facecolor()[0]
+            assert red == green == blue, "a grey"
+        assert (packet.get_hatch(), bool(byte.get_hatch())) == (None, True)
+
+
 def test_each_series_has_its_own_row_of_panels() -> None:
     frame = published.table("udp-send-size")
     both = pd.concat([frame.assign(nic="a"), frame.assign(nic="b")])
