@@ -198,7 +198,7 @@ class Campaign:
         local, remote = (self._host(role) for role in ends(self.experiment).values())
         destination = self._destination(name)
         self._step("server")
-        self._serve(name, destination)
+        self._serve(name, options, destination)
         client = tool(name).client(options, self.found.features[name], destination)
         try:
             self._step(outcome.BEFORE)
@@ -218,7 +218,7 @@ class Campaign:
         server = self.found.machines[ends(self.experiment)["remote"]]
         return Ends(address=server.address or "", port=tool(name).port)
 
-    def _serve(self, name: str, destination: Ends) -> None:
+    def _serve(self, name: str, options: Mapping[str, Any], destination: Ends) -> None:
         """See that the tool's server listens: ours, or one that ran before and is left alone.
 
         A server that lasts for one run is always ours: another's would not end with the run.
@@ -233,7 +233,7 @@ class Campaign:
                 f"port {destination.port} of {destination.address} is taken by another server",
                 host=host.name,
             )
-        server = self._servers[name] = host.serve(tool(name).server(destination))
+        server = self._servers[name] = host.serve(tool(name).server(options, destination))
         deadline = time.monotonic() + SERVER_UP
         while not _listens(host, destination):
             if not server.alive() or time.monotonic() > deadline:
@@ -301,7 +301,7 @@ def commands(
                 yield role, setting(use.name).read(interface, use.options)
     local, remote = ends(experiment).values()
     destination = Ends(machines[remote].address or "ADDRESS", tool(name).port)
-    yield remote, tool(name).server(destination)
+    yield remote, tool(name).server(options, destination)
     yield from ((role, cpu.READ) for role in dict.fromkeys((local, remote)))
     yield local, tool(name).client(options, features, destination)
     yield from ((role, cpu.READ) for role in dict.fromkeys((local, remote)))

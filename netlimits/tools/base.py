@@ -59,8 +59,11 @@ class Tool(Protocol):
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError when resolved options ask for what this build does not have."""
 
-    def server(self, ends: Ends) -> Command:
-        """The server, in the foreground, listening on the data address only."""
+    def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
+        """The server, in the foreground, listening on the data address only.
+
+        Options shape it only where `server_lasts` says "run": another server serves every run.
+        """
 
     def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
         """The measurement, with a deadline that a hung run cannot pass."""

@@ -208,7 +208,7 @@ class Iperf3:
                     "leave it out or install a build that has it",
                 )
 
-    def server(self, ends: Ends) -> Command:
+    def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """A server for one test, in the foreground, on the data address only."""
         return Command(("iperf3", "-s", "-1", "-J", "-B", ends.address, "-p", str(ends.port)))
 

@@ -116,7 +116,7 @@ class Netperf:
                     f"without it ({feature}); leave it out or install a build that has it"
                 )
 
-    def server(self, ends: Ends) -> Command:
+    def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """`netserver` in the foreground, on the data address only."""
         listening = f"{ends.address},{_family(ends.address)}"
         return Command(("netserver", "-D", "-L", listening, "-p", str(ends.port)))

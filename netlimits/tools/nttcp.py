@@ -98,7 +98,7 @@ class Nttcp:
                 "seconds * bit/s / (8 * send_size)"
             )
 
-    def server(self, ends: Ends) -> Command:
+    def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """`nttcp -i`, which stays in the foreground and forks a child for each run."""
         return Command(("nttcp", "-i", "-p", str(ends.port)))
 

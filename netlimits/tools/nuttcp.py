@@ -140,7 +140,7 @@ class Nuttcp:
         if udp and binary_bytes(options.get("send_size", 1)) > _LARGEST_DATAGRAM:
             raise _wrong("send_size", f"a UDP datagram holds {_LARGEST_DATAGRAM} bytes at most")
 
-    def server(self, ends: Ends) -> Command:
+    def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """A server for one test, in the foreground."""
         once = ("-1", "--nofork", "--no3rdparty")
         return Command(("nuttcp", *_family(ends), *once, "-P", str(ends.port)))

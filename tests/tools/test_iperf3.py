@@ -136,7 +136,7 @@ def test_interim_results_are_asked_for_with_the_hosts_clock_before_them():
 
 def test_the_server_serves_one_run_on_the_data_address():
     assert iperf3.server_lasts == "run"
-    assert iperf3.server(ENDS).argv == (
+    assert iperf3.server({}, ENDS).argv == (
         "iperf3",
         "-s",
         "-1",

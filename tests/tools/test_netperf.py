@@ -83,7 +83,7 @@ def test_the_command_is_the_published_scripts_with_k_for_o():
 
 def test_an_ipv6_address_asks_for_its_family():
     assert "2001:db8::2,6" in netperf.client(TCP, Features("2.7.0"), Ends("2001:db8::2", 1)).argv
-    assert "2001:db8::2,6" in netperf.server(Ends("2001:db8::2", 1)).argv
+    assert "2001:db8::2,6" in netperf.server({}, Ends("2001:db8::2", 1)).argv
 
 
 def test_tcp_figures_stand_under_their_columns():

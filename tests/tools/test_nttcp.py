@@ -67,7 +67,7 @@ def test_every_option_reaches_the_command():
     )
     assert command.deadline == 3 * 20 + 15
     assert command.stdin == ""  # a socket there would make nttcp believe that it is the server
-    assert nttcp.server(Ends("198.19.0.2", 5037)).argv == ("nttcp", "-i", "-p", "5037")
+    assert nttcp.server({}, Ends("198.19.0.2", 5037)).argv == ("nttcp", "-i", "-p", "5037")
     assert nttcp.server_lasts == "campaign"
 
 

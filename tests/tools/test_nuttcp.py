@@ -113,8 +113,8 @@ def test_interim_results_are_asked_for_with_the_hosts_clock_before_them():
 def test_the_server_serves_one_run_in_the_foreground():
     assert nuttcp.server_lasts == "run"
     command = ("nuttcp", "-4", "-1", "--nofork", "--no3rdparty", "-P", "5900")
-    assert nuttcp.server(ENDS).argv == command
-    assert "-6" in nuttcp.server(Ends("2001:db8::2", 1)).argv
+    assert nuttcp.server({}, ENDS).argv == command
+    assert "-6" in nuttcp.server({}, Ends("2001:db8::2", 1)).argv
     assert "-6" in nuttcp.client({}, BUILD, Ends("2001:db8::2", 1)).argv
 
 
