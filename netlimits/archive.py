@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from netlimits.errors import ArchiveError
-from netlimits.model import Completed, Machine, Record, Run
+from netlimits.model import Command, Completed, Machine, Record, Run
 
 VERSION = 1
 
@@ -320,6 +320,20 @@ def raw_entry(completed: Completed, step: str) -> dict[str, Any]:
         "stdout": completed.stdout,
         "stderr": completed.stderr,
     }
+
+
+def completed(entry: Mapping[str, Any]) -> Completed:
+    """A raw entry as the Completed that it was; what was fed to it is not kept."""
+    return Completed(
+        host=entry["host"],
+        command=Command(tuple(entry["argv"]), entry["sudo"], entry["deadline"]),
+        status=entry["status"],
+        stdout=entry["stdout"],
+        stderr=entry["stderr"],
+        seconds=entry["seconds"],
+        timed_out=entry["timed_out"],
+        truncated=entry["truncated"],
+    )
 
 
 @contextmanager

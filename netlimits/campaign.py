@@ -21,7 +21,7 @@ from netlimits.archive import Archive, end_fields
 from netlimits.errors import ArchiveError, ToolFailure
 from netlimits.evidence import facts
 from netlimits.model import STATUSES, Experiment, Record, Run
-from netlimits.survey import Survey, ends
+from netlimits.survey import Survey
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,7 +189,7 @@ def reparse(campaign: Campaign) -> tuple[int, int]:
         if not outcome.has_client(entries):
             continue
         read += 1
-        again = _read_again(record, campaign.experiment, entries)
+        again = _read_again(record, campaign, entries)
         if again != record:
             changed += 1
             campaign.archive.append("parsed", **end_fields(again))
@@ -217,10 +217,10 @@ def check_plan(campaign: Campaign) -> None:
         )
 
 
-def _read_again(record: Record, experiment: Experiment, entries: list[dict[str, Any]]) -> Record:
-    _, (name, options) = experiments.resolved(experiment, record.run.values)
+def _read_again(record: Record, campaign: Campaign, entries: list[dict[str, Any]]) -> Record:
+    _, asked = outcome.asked(campaign.experiment, record.run, campaign.archive.machines)
     try:
-        again = outcome.measured(name, options, entries, ends(experiment))
+        again = outcome.read(asked, entries)
     except ToolFailure as error:
         status: Any = error.status
         return replace(record, status=status, reason=str(error), figures={}, interim=())

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netlimits import document, templates
+from netlimits import document, schema, templates
 from netlimits import overrides as sets
 from netlimits.document import Document, KeyPath
 from netlimits.expressions import shown
-from netlimits.model import Experiment, SettingUse, Values
+from netlimits.model import Around, Experiment, Pace, SettingUse, Trace, Values
 from netlimits.overrides import Source
 from netlimits.reading import Reader, check_shape
 from netlimits.violations import faults
@@ -69,6 +69,23 @@ def resolved(
     options = templates.resolve(unresolved, values)
     _hold(experiment, ("measure", name), unresolved, options, tool(name).schema, values)
     return tuple(settings), (name, options)
+
+
+def around(experiment: Experiment, values: Values) -> Around:
+    """The streams, pace and trace of one configuration, with every `${…}` looked up.
+
+    Raises DocumentError when one of them cannot take the value that it gets.
+    """
+    found = {}
+    for name, written in experiment.around.items():
+        found[name] = templates.resolve(written, values)
+        _hold(experiment, (name,), written, found[name], schema.AROUND[name], values)
+    pace, trace = found.get("pace"), found.get("trace")
+    return Around(
+        streams=found.get("streams", 1),
+        pace=Pace(**pace) if pace else None,
+        trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
+    )
 
 
 def _hold(

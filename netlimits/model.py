@@ -96,6 +96,40 @@ class SettingUse:
     entry: int = 0
 
 
+Ends = Mapping[str, tuple[str, ...]]
+"""`local` -> the client's role, `remote` -> the roles of the servers: one, or several sinks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A constant bit rate: `rate` of user data, `frame_rate` of the whole frames that carry it.
+
+    Both in bit/s. A run further than `tolerance_pct` from `rate` does not count.
+    """
+
+    rate: float
+    frame_rate: float
+    tolerance_pct: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A bounded packet trace of the data link, taken on `roles` during each run."""
+
+    roles: tuple[str, ...]
+    packets: int
+    snap_bytes: int = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a configuration asks for around the tool: streams to each server, pace, trace."""
+
+    streams: int = 1
+    pace: Pace | None = None
+    trace: Trace | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Repeat:
     """How often, in which order. `runs` only for `coin-flips`, `replicates` for the others."""
@@ -112,7 +146,9 @@ class Experiment:
 
     `factors` and each group of `zips` map a name to its values, in the file's order. `derive`
     maps a name to an expression, in an order that can be evaluated. `measure` maps a tool's name
-    to its options. `text` is the file to the letter and `overrides` what `--set` changed, as
+    to its options; `around` holds `streams`, `pace` and `trace` as written. `roles` are those of
+    single machines; `groups` maps each role as written to them (`sinks: 2` is `sinks-1`,
+    `sinks-2`). `text` is the file to the letter and `overrides` what `--set` changed, as
     (key, value as written): the two together make the experiment again.
     """
 
@@ -123,6 +159,7 @@ class Experiment:
     question: str = ""
     source: str = ""
     roles: tuple[str, ...] = ("sender", "receiver")
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     factors: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
     zips: tuple[Mapping[str, tuple[Scalar, ...]], ...] = ()
     derive: Mapping[str, str] = field(default_factory=dict)
@@ -130,9 +167,16 @@ class Experiment:
     include: tuple[Values, ...] = ()
     settings: tuple[SettingUse, ...] = ()
     measure: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    around: Mapping[str, Any] = field(default_factory=dict)
     repeat: Repeat = Repeat()
     report: tuple[Mapping[str, Any], ...] = ()
     lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict)
+
+    @property
+    def ends(self) -> Ends:
+        """Who runs the tool's client, and who its servers: the first role, and the last."""
+        groups = list(self.groups.values()) or [(role,) for role in self.roles]
+        return {"local": groups[0], "remote": groups[-1]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from netlimits import expressions, schema, templates
 from netlimits.document import KeyPath, did_you_mean
 from netlimits.errors import InputError
 from netlimits.expressions import Expression, shown
+from netlimits.machines import members_of
 from netlimits.metrics import METRICS, TOOL_PREFIXES, metric
 from netlimits.model import Experiment, Repeat, Scalar, SettingUse, Values
 from netlimits.overrides import Source
@@ -26,6 +27,7 @@ RESERVED = frozenset(
 """Columns of a campaign's results, which no factor may be called."""
 
 Lists = Mapping[str, tuple[Scalar, ...]]
+Groups = Mapping[str, tuple[str, ...]]
 
 
 def check_shape(data: dict[str, Any], where: Source) -> None:
@@ -35,6 +37,9 @@ def check_shape(data: dict[str, Any], where: Source) -> None:
 
     found = faults(data, schema.structure(), skip_templates=False)
     if not found:
+        for name, part in schema.AROUND.items():
+            if name in data:
+                found += _within((name,), data[name], part)
         for name, part in ((t.name, t.schema) for t in TOOLS):
             if name in data["measure"]:
                 found += _within(("measure", name), data["measure"][name], part)
@@ -80,7 +85,7 @@ class Reader:
             given.update(group)
         derive = self.derive()
         exclude = tuple(self.exclude())
-        roles = self.roles()
+        groups = self.groups()
         measure = self.measure(given)
         return Experiment(
             name=self.data["experiment"],
@@ -89,14 +94,16 @@ class Reader:
             overrides=self.where.overrides,
             question=self.data.get("question", ""),
             source=self.data.get("source", ""),
-            roles=roles,
+            roles=tuple(member for members in groups.values() for member in members),
+            groups=groups,
             factors=factors,
             zips=zips,
             derive=derive,
             exclude=exclude,
             include=tuple(self.include(given)),
-            settings=tuple(self.settings(roles)),
+            settings=tuple(self.settings(groups)),
             measure=measure,
+            around=self.around(groups),
             repeat=self.repeat(),
             report=tuple(self.report(given)),
             lines=self.where.lines,
@@ -207,22 +214,44 @@ class Reader:
                 raise self.where.error(f"gives no value to {', '.join(missing)}", *key)
             yield {name: row[name] for name in given}
 
-    def roles(self) -> tuple[str, ...]:
-        """The roles, each once."""
-        roles = self.data.get("roles", schema.ROLES)
-        self.once(roles, ("roles",))
-        return tuple(roles)
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Each role and those who play it: itself, or `sinks-1`, `sinks-2` of `sinks: 2`."""
+        groups: dict[str, tuple[str, ...]] = {}
+        for number, entry in enumerate(self.data.get("roles", schema.ROLES)):
+            ((role, count),) = entry.items() if isinstance(entry, dict) else ((entry, None),)
+            members = (role,) if count is None else members_of(role, count)
+            taken = {*groups, *(member for group in groups.values() for member in group)}
+            if twice := taken & {role, *members}:
+                raise self.where.error(f"has {shown(min(twice))} twice", "roles", number)
+            groups[role] = members
+        if len(next(iter(groups.values()))) > 1:
+            raise self.where.error("the first role runs the client: it is one machine", "roles", 0)
+        return groups
 
-    def settings(self, roles: Sequence[str]) -> Iterator[SettingUse]:
+    def players(self, roles: Sequence[str], groups: Groups, *key: str | int) -> tuple[str, ...]:
+        """Those who play the roles that stand at a key: `sinks` is all of them."""
+        for index, role in enumerate(roles):
+            if role not in groups:
+                raise self.where.error(
+                    f"no role is called {role}{did_you_mean(role, groups)}", *key, index
+                )
+        self.once(roles, key)
+        return tuple(member for role in roles for member in groups[role])
+
+    def around(self, groups: Groups) -> dict[str, Any]:
+        """`streams`, `pace` and `trace` as written, with the trace's roles as their players."""
+        found = {name: self.data[name] for name in schema.AROUND if name in self.data}
+        for name, written in found.items():
+            self.lookups(written, (name,))
+        if "trace" in found:
+            roles = self.players(found["trace"]["roles"], groups, "trace", "roles")
+            found["trace"] = {**found["trace"], "roles": list(roles)}
+        return found
+
+    def settings(self, groups: Groups) -> Iterator[SettingUse]:
         """The settings in the file's order."""
         for number, entry in enumerate(self.data.get("settings", [])):
-            for index, role in enumerate(entry["roles"]):
-                if role not in roles:
-                    raise self.where.error(
-                        f"no role is called {role}{did_you_mean(role, roles)}",
-                        *("settings", number, "roles", index),
-                    )
-            self.once(entry["roles"], ("settings", number, "roles"))
+            roles = self.players(entry["roles"], groups, "settings", number, "roles")
             if len(entry) == 1:
                 raise self.where.error("sets nothing on its roles", "settings", number)
             for name, options in entry.items():
@@ -231,7 +260,7 @@ class Reader:
                 key = ("settings", number, name)
                 self.lookups(options, key)
                 line = self.where.line(key) or 0
-                yield SettingUse(name, tuple(entry["roles"]), options, line, number)
+                yield SettingUse(name, roles, options, line, number)
 
     def lookups(self, options: Any, key: KeyPath) -> None:
         """Raise for a `${…}` that names nothing."""

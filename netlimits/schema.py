@@ -15,6 +15,7 @@ from netlimits import templates
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
+ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$"
 ROLES = ("sender", "receiver")
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 TABLES = ("summary",)
@@ -44,6 +45,76 @@ _LISTS: Mapping[str, Any] = {
     "additionalProperties": {"type": "array", "minItems": 1, "items": _SCALAR},
 }
 _EXPRESSION = {"type": ["string", "number", "boolean"]}
+
+
+_RATE: Mapping[str, Any] = {
+    "type": "number",
+    "exclusiveMinimum": 0,
+    "maximum": 1e13,
+}
+AROUND: Mapping[str, Mapping[str, Any]] = {
+    "streams": {
+        "title": "Parallel streams",
+        "description": "How many clients run at the same time to each server. More than one "
+        "connection needs interim results, since only the time that all share counts.",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 256,
+        "default": 1,
+    },
+    "pace": {
+        "title": "A constant bit rate",
+        "description": "Paced by what the sender can do, best first: netperf's -q under fq, "
+        "fq maxrate, tbf. A run that misses the rate is invalid.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["rate", "frame_rate"],
+        "properties": {
+            "rate": {"description": "Of user data, bit/s.", **_RATE},
+            "frame_rate": {
+                "description": "Of whole frames, which a qdisc counts, bit/s: over UDP and IPv4 "
+                "rate * (send_size + 42) / send_size.",
+                **_RATE,
+            },
+            "tolerance_pct": {
+                "description": "How far from `rate` a run may be, percent.",
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": 100,
+                "default": 1,
+            },
+        },
+    },
+    "trace": {
+        "title": "A packet trace",
+        "description": "tcpdump on the data link during each run, bounded in packets and time.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["roles", "packets"],
+        "properties": {
+            "roles": {
+                "description": "Where it is taken.",
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string"},
+            },
+            "packets": {
+                "description": "The most packets that are kept.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 100_000,
+            },
+            "snap_bytes": {
+                "description": "Bytes kept of each packet.",
+                "type": "integer",
+                "minimum": 64,
+                "maximum": 65535,
+                "default": 96,
+            },
+        },
+    },
+}
+"""What may be asked for around the tool, whichever it is."""
 
 
 def structure() -> dict[str, Any]:
@@ -77,10 +148,17 @@ def structure() -> dict[str, Any]:
             "roles": {
                 "title": "Roles",
                 "description": "What the hosts file binds to machines: the first role runs the "
-                "tool's client, the last its server.",
+                "tool's client, the last its server. `sinks: 2` is a role that two machines play.",
                 "type": "array",
                 "minItems": 2,
-                "items": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,31}$"},
+                "items": {
+                    "type": ["string", "object"],
+                    "pattern": ROLE,
+                    "propertyNames": {"pattern": ROLE},
+                    "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64},
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                },
                 "default": [*ROLES],
             },
             "factors": {
@@ -142,6 +220,7 @@ def structure() -> dict[str, Any]:
                 "additionalProperties": False,
                 "properties": {tool.name: {} for tool in TOOLS},
             },
+            **{name: {} for name in AROUND},
             "repeat": _repeat(),
             "report": {
                 "title": "Tables and charts",
@@ -258,6 +337,7 @@ def document_schema() -> dict[str, Any]:
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
     keys["measure"]["properties"] = {tool.name: templated(tool.schema) for tool in TOOLS}
+    keys |= {name: templated(part) for name, part in AROUND.items()}
     return {"$schema": DRAFT, **whole}
 
 

@@ -1,7 +1,8 @@
 """The campaign: a straight line from a plan to a journal.
 
-For each run: settings are applied and read back, /proc/stat is read, the client runs, /proc/stat
-is read again, everything that was printed goes to disk, and only then is it parsed and recorded.
+For each run: settings are applied and read back, the evidence is read, the client runs, the
+evidence is read again, everything that was printed goes to disk, and only then is it parsed and
+recorded.
 Whatever happens, hosts are put back at the end: after an error, after Ctrl-C, and by
 `netlimits restore` when this process was killed.
 """
@@ -9,31 +10,28 @@ Whatever happens, hosts are put back at the end: after an error, after Ctrl-C, a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from netlimits import experiment as experiments
-from netlimits import outcome, plan
-from netlimits.archive import Archive, end_fields, raw_entry, records
+from netlimits import outcome, pace, plan
+from netlimits.archive import Archive, end_fields, records
 from netlimits.errors import ConnectError, ConnectionLost, HostError, SettingError, ToolFailure
-from netlimits.evidence import cpu, sockets
-from netlimits.hosts.base import Host, Server
-from netlimits.model import Command, Completed, Experiment, Machine, Record, Run, SettingUse
+from netlimits.hosts.base import Host
+from netlimits.measuring import Measuring
+from netlimits.model import Experiment, Machine, Record, Run, SettingUse
+from netlimits.outcome import Measured
 from netlimits.restore import applied
-from netlimits.settings import setting
+from netlimits.servers import Servers
 from netlimits.stop import Interrupted, Stop
-from netlimits.survey import Survey, ends
+from netlimits.survey import Survey
 from netlimits.tools import tool
-from netlimits.tools.base import Ends, Features
+from netlimits.tools.base import Features
+from netlimits.witness import Witness
 
-SERVER_UP = 5.0
-"""Seconds that a server may take to listen."""
-
-
-Resolved = tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]
-"""The settings of a configuration, and the tool with its options."""
+Resolved = tuple[tuple[SettingUse, ...], Measured]
+"""The settings of a configuration, and what it measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +43,6 @@ class Progress:
     total: int
     seconds_left: float
     last: Record | None
-
-
-class Witness:
-    """A host that keeps, in `entries`, everything that a run had it do."""
-
-    def __init__(self, host: Host, entries: list[dict[str, Any]]) -> None:
-        self.name = host.name
-        self.step = ""
-        self.lost = False
-        self._host = host
-        self._entries = entries
-
-    def replace(self, host: Host) -> None:
-        """Go on with another connection to the same machine."""
-        self._host.close()
-        self._host, self.lost = host, False
-
-    def run(self, command: Command) -> Completed:
-        """The same as the host's, kept."""
-        try:
-            completed = self._host.run(command)
-        except ConnectionLost:
-            self.lost = True
-            raise
-        self._entries.append(raw_entry(completed, self.step))
-        return completed
-
-    def serve(self, command: Command) -> Server:
-        """The same as the host's."""
-        return self._host.serve(command)
-
-    def close(self) -> None:
-        """The same as the host's."""
-        self._host.close()
 
 
 class Campaign:
@@ -101,7 +65,9 @@ class Campaign:
         self._reconnect = reconnect
         self._hosts = {role: Witness(host, self._entries) for role, host in hosts.items()}
         self._configurations: dict[str, Resolved] = {}
-        self._servers: dict[str, Server] = {}
+        self._servers = Servers()
+        self._measuring = Measuring(self._host, found.machines, self._servers, stop)
+        self._way = ""
         self._applied = applied(archive, self._host, found.facts)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
@@ -114,7 +80,7 @@ class Campaign:
             for host in self._hosts.values():
                 last.callback(host.close)
             last.callback(self._applied.put_back)
-            last.callback(self._stop_servers)
+            last.callback(self._servers.stop)
             return self._every_run(on_progress)
 
     def _host(self, role: str) -> Witness:
@@ -154,15 +120,17 @@ class Campaign:
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
         self.archive.append("start", run=run.number, attempt=attempt, started=started)
-        settings, (name, options) = self._resolved(run)
+        settings, asked = self._resolved(run)
         interrupted: Interrupted | None = None
         status, reason = "ok", ""
         measurement = None
         try:
             self._apply(settings)
-            self._measure(name, options)
+            if asked.around.pace:
+                asked = self._pace(asked)
+            self._measuring.measure(asked, self._features(asked))
             self.archive.write_raw(run.number, attempt, self._entries)
-            measurement = outcome.measured(name, options, self._entries, ends(self.experiment))
+            measurement = outcome.read(asked, self._entries)
         except ToolFailure as error:
             status, reason = error.status, str(error)
         except (SettingError, HostError) as error:
@@ -193,74 +161,34 @@ class Campaign:
                 interface = self.found.machines[role].interface or ""
                 self._applied.reach(role, interface, use.name, use.options)
 
-    def _measure(self, name: str, options: Mapping[str, Any]) -> None:
-        """The client between two readings of /proc/stat, on each end."""
-        local, remote = (self._host(role) for role in ends(self.experiment).values())
-        destination = self._destination(name)
-        self._step("server")
-        self._serve(name, options, destination)
-        client = tool(name).client(options, self.found.features[name], destination)
-        try:
-            self._step(outcome.BEFORE)
-            for host in {local.name: local, remote.name: remote}.values():
-                host.run(cpu.READ)
-            self._step(outcome.CLIENT)
-            with self.stop.interruptible():
-                local.run(client)
-            self._step(outcome.AFTER)
-            for host in {local.name: local, remote.name: remote}.values():
-                host.run(cpu.READ)
-        finally:
-            if tool(name).server_lasts == "run":
-                self._entries.append(raw_entry(self._servers.pop(name).stop(), "server"))
+    def _pace(self, asked: Measured) -> Measured:
+        """Pace the sender by the best way that its kernel takes; the tool's options with it."""
+        assert asked.around.pace
+        refused = []
+        for way in [self._way] if self._way else pace.ways(asked.tool, self._features(asked)):
+            use, options = pace.paced(way, asked.around.pace, asked.ends["local"], asked.options)
+            try:
+                self._apply((use,))
+            except SettingError as error:
+                refused.append(f"{way}: {error.problem}")
+                continue
+            self._way = way
+            return replace(asked, options=options)
+        raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
 
-    def _destination(self, name: str) -> Ends:
-        server = self.found.machines[ends(self.experiment)["remote"]]
-        return Ends(address=server.address or "", port=tool(name).port)
-
-    def _serve(self, name: str, options: Mapping[str, Any], destination: Ends) -> None:
-        """See that the tool's server listens: ours, or one that ran before and is left alone.
-
-        A server that lasts for one run is always ours: another's would not end with the run.
-        """
-        host = self._host(ends(self.experiment)["remote"])
-        if name in self._servers and self._servers[name].alive():
-            return
-        if name not in self._servers and _listens(host, destination):
-            if tool(name).server_lasts == "campaign":
-                return
-            raise HostError(
-                f"port {destination.port} of {destination.address} is taken by another server",
-                host=host.name,
-            )
-        server = self._servers[name] = host.serve(tool(name).server(options, destination))
-        deadline = time.monotonic() + SERVER_UP
-        while not _listens(host, destination):
-            if not server.alive() or time.monotonic() > deadline:
-                said = server.stop()
-                del self._servers[name]
-                printed = " ".join((said.stderr or said.stdout).split())[:200]
-                raise HostError(
-                    f"{tool(name).server_program} does not listen on {destination.address} port "
-                    f"{destination.port}: {printed or 'it printed nothing'}",
-                    host=host.name,
-                )
-            time.sleep(0.02)
-
-    def _stop_servers(self) -> None:
-        for server in self._servers.values():
-            server.stop()
-        self._servers.clear()
+    def _features(self, asked: Measured) -> Features:
+        return self.found.features[asked.tool]
 
     def _resolved(self, run: Run) -> Resolved:
         """The settings and the measurement of a run, looked up once a configuration."""
         if run.config not in self._configurations:
-            self._configurations[run.config] = experiments.resolved(self.experiment, run.values)
+            found = outcome.asked(self.experiment, run, self.found.machines)
+            self._configurations[run.config] = found
         return self._configurations[run.config]
 
     def _seconds(self, run: Run) -> float:
-        _, (name, options) = self._resolved(run)
-        return tool(name).seconds(options)
+        _, asked = self._resolved(run)
+        return tool(asked.tool).seconds(asked.options)
 
     def _step(self, step: str) -> None:
         for host in self._hosts.values():
@@ -285,27 +213,3 @@ class Clock:
     def left(self) -> float:
         """Seconds."""
         return self._planned * (self._took / self._meant if self._meant else 1.0)
-
-
-def commands(
-    experiment: Experiment, run: Run, machines: Mapping[str, Machine], features: Features
-) -> Iterator[tuple[str, Command]]:
-    """(role, command) in the order of one run; a change is sent only where the host differs."""
-    settings, (name, options) = experiments.resolved(experiment, run.values)
-    for use in settings:
-        for role in use.roles:
-            interface = machines[role].interface or "INTERFACE"
-            yield role, setting(use.name).read(interface, use.options)
-            for command in setting(use.name).change(interface, {}, use.options):
-                yield role, command
-                yield role, setting(use.name).read(interface, use.options)
-    local, remote = ends(experiment).values()
-    destination = Ends(machines[remote].address or "ADDRESS", tool(name).port)
-    yield remote, tool(name).server(options, destination)
-    yield from ((role, cpu.READ) for role in dict.fromkeys((local, remote)))
-    yield local, tool(name).client(options, features, destination)
-    yield from ((role, cpu.READ) for role in dict.fromkeys((local, remote)))
-
-
-def _listens(host: Host, destination: Ends) -> bool:
-    return sockets.listens(host.run(sockets.LISTENING), destination.address, destination.port)

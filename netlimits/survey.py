@@ -56,11 +56,6 @@ def survey(
     return found
 
 
-def ends(experiment: Experiment) -> dict[str, str]:
-    """`local` -> the client's role, `remote` -> the server's: the first role and the last."""
-    return {"local": experiment.roles[0], "remote": experiment.roles[-1]}
-
-
 def _each(act: Callable[[Machine], Any], machines: Iterable[Machine]) -> list[Any]:
     """`act` on every machine at the same time; the first error in order is raised."""
     with ThreadPoolExecutor(8) as pool:
@@ -105,7 +100,7 @@ def _addresses(
 
 def _features(experiment: Experiment, hosts: Mapping[str, Host]) -> dict[str, Features]:
     """Features of each tool that the experiment measures with, asked of the client."""
-    client, server = (hosts[role] for role in ends(experiment).values())
+    client, *servers = (hosts[role] for roles in experiment.ends.values() for role in roles)
     features = {}
     for name in experiment.measure:
         try:
@@ -113,8 +108,11 @@ def _features(experiment: Experiment, hosts: Mapping[str, Host]) -> dict[str, Fe
         except ToolFailure as error:
             raise HostError(str(error), host=client.name) from None
         program = tool(name).server_program
-        if server.run(Command(("sh", "-c", 'command -v "$1"', "sh", program))).status != 0:
-            raise HostError(f"there is no {program}; install {name} there too", host=server.name)
+        for server in servers:
+            if server.run(Command(("sh", "-c", 'command -v "$1"', "sh", program))).status != 0:
+                raise HostError(
+                    f"there is no {program}; install {name} there too", host=server.name
+                )
     return features
 
 

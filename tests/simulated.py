@@ -156,5 +156,8 @@ class Fails:
     def serve(self, command: Command):
         return self._host.serve(command)
 
+    def aside(self, command: Command):
+        return self._host.aside(command)
+
     def close(self) -> None:
         self._host.close()

@@ -221,11 +221,11 @@ def _machines(made: Plan, hosts_file: Path | None) -> dict[str, Machine]:
 
 def _commands(made: Plan, run: Run, machines: Mapping[str, Machine]) -> Iterator[tuple[str, str]]:
     """(role, command as a shell would take it) of one run."""
-    from netlimits import session
+    from netlimits import rehearsal
     from netlimits.tools.base import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    for role, command in session.commands(made.experiment, run, machines, every):
+    for role, command in rehearsal.commands(made.experiment, run, machines, every):
         sudo = ("sudo", "-n") if command.sudo else ()
         yield role, shlex.join((*sudo, *command.argv))
 

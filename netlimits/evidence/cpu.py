@@ -15,7 +15,7 @@ that busy ticks alone come out too few. Both ends divide by what was *sent*, as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
@@ -113,3 +113,16 @@ def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str,
     kib = rate * 1e6 / 8 / 1024 * elapsed
     columns[f"{end}_sd_us_per_kib"] = service_demand(used.busy_s, kib)
     return columns
+
+
+def pooled(uses: Sequence[CpuUse]) -> CpuUse:
+    """Several machines of one end as one: CPU seconds add up, the busiest CPU is the busiest."""
+    busiest = max(uses, key=lambda used: used.peak_pct)
+    count = sum(used.count for used in uses)
+    return CpuUse(
+        util_pct=sum(used.util_pct * used.count for used in uses) / count,
+        peak_pct=busiest.peak_pct,
+        peak_cpu=busiest.peak_cpu,
+        busy_s=sum(used.busy_s for used in uses),
+        count=count,
+    )

@@ -49,6 +49,13 @@ class Host(Protocol):
         Its deadline is not used: it lives until it is stopped.
         """
 
+    def aside(self, command: Command) -> Server:
+        """Run `command` beside others, to its end or its deadline, for what ends by itself.
+
+        Cheaper to start than `serve`, but only the deadline ends it when our connection is gone.
+        `stop` ends it if need be, and hands over what came of it; ConnectionLost as `run`.
+        """
+
     def close(self) -> None:
         """End the connection and every server. Closing twice is harmless."""
 

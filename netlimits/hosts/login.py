@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 
 from netlimits.errors import ConnectionLost
+from netlimits.hosts.aside import Aside
 from netlimits.hosts.shell import Shell
 from netlimits.hosts.streams import Login
 from netlimits.hosts.tether import Tethered
@@ -34,7 +35,15 @@ class LoginHost:
 
     def run(self, command: Command) -> Completed:
         """Run `command` to its end or its deadline; as `Host.run`."""
+        return self._in(self._shell(), command)
+
+    def aside(self, command: Command) -> Aside:
+        """Run `command` beside others; as `Host.aside`."""
         shell = self._shell()
+        return Aside(shell, command, lambda: self._in(shell, command))
+
+    def _in(self, shell: Shell, command: Command) -> Completed:
+        """Run it in a shell, which is idle again afterwards, or given up."""
         try:
             return shell.run(command)
         finally:

@@ -71,6 +71,10 @@ class ScriptedHost:
         self.servers.append(server)
         return server
 
+    def aside(self, command: Command) -> ScriptedServer:
+        """The script's answer, at once."""
+        return self.serve(command)
+
     def close(self) -> None:
         """Stop the servers and refuse everything from now on."""
         self.closed = True

@@ -19,7 +19,7 @@ import time
 
 from netlimits.errors import ConnectionLost, HostError, InputError
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.streams import LAST, STALL, Ended, Login, Overdue, Stream, Talk
+from netlimits.hosts.streams import LAST, STALL, TICK, Ended, Login, Overdue, Stream, Talk
 from netlimits.model import Command, Completed
 
 OPEN_DEADLINE = 20.0
@@ -119,6 +119,7 @@ class Shell:
         """Open it. Raises HostError."""
         self.name = name
         self.usable = False
+        self._running: Talk | None = None
         self._login = login
         nonce = secrets.token_hex(16)
         self._stream = login.open("exec sh")
@@ -135,6 +136,7 @@ class Shell:
         sudo = command.sudo and self.uid != 0
         talk = Talk(self._stream, nonce, script(command, nonce, sudo=sudo))
         self.usable = False
+        self._running = talk
         try:
             talk.until(LAST, command.deadline + KILL_GRACE + STALL)
         except Overdue:
@@ -160,6 +162,19 @@ class Shell:
             timed_out=status in (124, 137) and seconds >= command.deadline,
             truncated=talk.out.truncated or talk.err.truncated,
         )
+
+    def end(self) -> None:
+        """End the command that another thread runs here, whose `run` then returns."""
+        talk = self._running
+        if talk is not None and len(talk.out.marks) == 2:
+            killer = self._login.open(f"exec kill -TERM {int(talk.out.marks[1])}")
+            try:
+                until = time.monotonic() + KILL_GRACE
+                while not killer.exchange(memoryview(b""), TICK).exited:
+                    if time.monotonic() > until:
+                        break
+            finally:
+                killer.close()
 
     def close(self) -> None:
         """End the shell."""

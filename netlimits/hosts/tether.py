@@ -14,7 +14,7 @@ import time
 
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.shell import OPEN_DEADLINE, brief, greeting, mark, words
+from netlimits.hosts.shell import OPEN_DEADLINE, SUDO, brief, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Ended, Login, Overdue, Talk
 from netlimits.model import Command, Completed
 
@@ -22,9 +22,13 @@ GONE = 255
 """A server's status when the connection broke before it ended: what `ssh` says in that case."""
 
 
-def script(command: Command, nonce: str) -> bytes:
-    """The compound line that starts a server and waits for it, or for our end to close."""
-    start = b"setsid " + words(command.argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&- &\n"
+def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
+    """The compound line that starts a server and waits for it, or for our end to close.
+
+    Through sudo, root's process is not ours to end: such a command must end by itself.
+    """
+    argv = (*SUDO, *command.argv) if sudo else command.argv
+    start = b"setsid " + words(argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&- &\n"
     watch = (
         "server=$!\n" + mark(nonce, "$server") + "( while read -r _; do :; done <&5\n"
         "kill -s TERM -- -$server || kill -s TERM $server\n"
@@ -48,10 +52,10 @@ class Tethered:
         self._completed: Completed | None = None
         self._started = time.monotonic()
         nonce = secrets.token_hex(16)
-        asked = script(command, nonce)
         self._stream = login.open("exec sh")
         try:
-            greeting(self._stream, nonce, name)
+            uid = greeting(self._stream, nonce, name)
+            asked = script(command, nonce, sudo=command.sudo and uid != 0)
             self._talk = Talk(self._stream, nonce, asked)
             self._talk.until(2, OPEN_DEADLINE)
         except BaseException as error:

@@ -1,0 +1,52 @@
+"""A host that keeps everything that a run had it do, so that raw output is whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netlimits.archive import raw_entry
+from netlimits.errors import ConnectionLost
+from netlimits.hosts.base import Host, Server
+from netlimits.model import Command, Completed
+
+
+class Witness:
+    """A host that keeps, in `entries`, everything that a run had it do."""
+
+    def __init__(self, host: Host, entries: list[dict[str, Any]]) -> None:
+        self.name = host.name
+        self.step = ""
+        self.lost = False
+        self._host = host
+        self._entries = entries
+
+    def replace(self, host: Host) -> None:
+        """Go on with another connection to the same machine."""
+        self._host.close()
+        self._host, self.lost = host, False
+
+    def run(self, command: Command) -> Completed:
+        """The same as the host's, kept."""
+        try:
+            completed = self._host.run(command)
+        except ConnectionLost:
+            self.lost = True
+            raise
+        self.keep(completed, self.step)
+        return completed
+
+    def keep(self, completed: Completed, step: str) -> None:
+        """Keep what a server of this host printed."""
+        self._entries.append(raw_entry(completed, step))
+
+    def serve(self, command: Command) -> Server:
+        """The same as the host's."""
+        return self._host.serve(command)
+
+    def aside(self, command: Command) -> Server:
+        """The same as the host's; what came of it is for `keep`."""
+        return self._host.aside(command)
+
+    def close(self) -> None:
+        """The same as the host's."""
+        self._host.close()
