@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,11 +205,26 @@ def _bound(roles: Sequence[str], hosts_file: Path | None, local: bool) -> Mappin
     from netlimits import machines
     from netlimits.model import Machine
 
-    if not local:
-        return machines.machines(hosts_file or lab_hosts_file(), roles)
-    if hosts_file:
+    if local and hosts_file:
         raise InputError("say either --hosts FILE or --local")
+    if hosts_file:
+        return machines.machines(hosts_file, roles)
+    if not local:
+        return _in_lab(roles)
     return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
+
+
+def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
+    """The lab's hosts in their order, in the experiment's roles. Raises InputError if too few."""
+    from netlimits import machines
+
+    there = list(machines.machines(lab_hosts_file()).values())
+    if len(there) < len(roles):
+        raise InputError(
+            f"the experiment needs {len(roles)} hosts ({', '.join(roles)}) and the lab has "
+            f"{len(there)}: `netlimits lab down` and `netlimits lab up --hosts {len(roles)}`"
+        )
+    return {role: replace(machine, role=role) for role, machine in zip(roles, there, strict=False)}
 
 
 def lab_hosts_file() -> Path:
