@@ -2,12 +2,13 @@
 
 Raw entries are what `archive.raw_entry` keeps. The steps that count here: `before` and `after`
 (/proc/stat of each host) around `client` (the tool), `before NAME` and `after NAME` (evidence),
-`sample` (the one look during the run). Everything else is kept, not read.
+`sample` (the one look during the run), `guard` (whether a host's guard put settings back
+meanwhile). Everything else is kept, not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from netlimits.model import (
 from netlimits.tools import parallel, tool
 
 BEFORE, CLIENT, AFTER, SAMPLE, TRACE = "before", "client", "after", "sample", "trace"
+GUARD = "guard"
 
 Entries = Sequence[Mapping[str, Any]]
 
@@ -69,8 +71,9 @@ def read(asked: Measured, entries: Entries) -> Measurement:
 
     Raises ToolFailure for an attempt that must not count.
     """
-    clients = parallel.split(_one(entries, CLIENT, asked.ends["local"][0]), asked.connections)
-    measured = parallel.merged([tool(asked.tool).read(c, asked.options) for c in clients])
+    _refuse_fired(entries)
+    client = _one(entries, CLIENT, asked.ends["local"][0])
+    measured = parallel.merged(list(_streams(asked, client)))
     figures: dict[str, Scalar] = dict(measured.figures)
     for end, roles in asked.ends.items():
         uses = [cpu.use(*(cpu.times(_one(entries, s, r)) for s in (BEFORE, AFTER))) for r in roles]
@@ -83,6 +86,30 @@ def read(asked: Measured, entries: Entries) -> Measurement:
         way = pace.way(entries, asked.ends["local"][0])
         figures |= pace.hold(asked.around.pace, way, figures)
     return replace(measured, figures=figures)
+
+
+def _refuse_fired(entries: Entries) -> None:
+    for entry in entries:
+        if entry["step"] == GUARD and "fired" in entry["stdout"].split():
+            raise ToolFailure(
+                f"{entry['host']}: its guard put settings back in mid-run, having waited too long",
+                status="invalid",
+            )
+
+
+def _streams(asked: Measured, client: Completed) -> Iterator[Measurement]:
+    """Each stream's measurement. Raises ToolFailure that says which one failed."""
+    streams = parallel.split(client, asked.connections)
+    for number, stream in enumerate(streams):
+        try:
+            yield tool(asked.tool).read(stream, asked.options)
+        except ToolFailure as error:
+            if len(streams) == 1:
+                raise
+            sink = asked.ends["remote"][number // asked.around.streams]
+            raise ToolFailure(
+                f"stream {number + 1} of {len(streams)}, to {sink}: {error}", status=error.status
+            ) from None
 
 
 def has_client(entries: Entries) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from netlimits import experiment
 from netlimits.errors import DocumentError, InputError
-from netlimits.model import Experiment
+from netlimits.model import Around, Experiment, Pace, Trace
 
 STATELESS = Path(__file__).parents[1] / "experiments" / "stateless-offloads.yaml"
 HEAD = "experiment: trial\nmeasure: {netperf: {}}\n"
@@ -46,6 +46,31 @@ def test_options_are_looked_up_with_their_type():
     assert settings[0].options["lro"] == {"want": "off", "if_fixed": "accept"}
     assert tool == "netperf"
     assert (options["send_size"], options["mss"], options["protocol"]) == (8192, 8204, "tcp")
+
+
+def test_a_role_that_several_machines_play():
+    found = read(
+        HEAD + "roles: [source, sinks: 2]\n"
+        "settings: [{roles: [sinks], offload: {gro: on}}, {roles: [source], offload: {tso: on}}]\n"
+    )
+    assert found.roles == ("source", "sinks-1", "sinks-2")
+    assert found.ends == {"local": ("source",), "remote": ("sinks-1", "sinks-2")}
+    assert [use.roles for use in found.settings] == [("sinks-1", "sinks-2"), ("source",)]
+    assert read(HEAD).ends == {"local": ("sender",), "remote": ("receiver",)}
+
+
+def test_what_is_asked_for_around_the_tool():
+    found = read(
+        HEAD + "factors: {streams: [1, 4], rate: [1e6]}\n"
+        "derive: {frames: rate * 1.5}\nstreams: '${streams}'\n"
+        "pace: {rate: '${rate}', frame_rate: '${frames}'}\n"
+        "trace: {roles: [receiver], packets: 100}\n"
+    )
+    around = experiment.around(found, {"streams": 4, "rate": 1e6, "frames": 1.5e6})
+    assert around == Around(4, Pace(1e6, 1.5e6, 1.0), Trace(("receiver",), 100, 96))
+    assert experiment.around(read(HEAD), {}) == Around()
+    with pytest.raises(DocumentError, match=r"streams: .*where streams = 0"):
+        experiment.around(found, {"streams": 0, "rate": 1e6, "frames": 1.5e6})
 
 
 def test_a_lookup_inside_of_a_text():
@@ -134,6 +159,12 @@ BAD = [
         SETTINGS + "\n   lro: {want: on,\n         if_fixd: accept}",
         8, "settings.0.offload.lro.if_fixd", "did you mean if_fixed?",
     ),
+    (HEAD + "roles: [a, {b: 2}, b-1]", 3, "roles.2", 'has "b-1" twice'),
+    (HEAD + "roles: [{a: 2}, b]", 3, "roles.0", "it is one machine"),
+    (HEAD + "roles: [a, {b: 0}]", 3, "roles.1.b", "must be at least 1"),
+    (HEAD + "trace: {roles: [sendr], packets: 9}", 3, "trace.roles.0", "did you mean sender"),
+    (HEAD + "pace: {rate: '${x}', frame_rate: 1}", 3, "pace.rate", "no factor is called x"),
+    (HEAD + "streams: two", 3, "streams", "must be"),
     (HEAD + "settings:\n- roles: [sendr]\n  offload: {tso: on}", 4, "settings.0.roles.0",
      "no role is called sendr; did you mean sender?"),
     (HEAD + "settings:\n- roles: [sender]", 4, "settings.0", "sets nothing"),

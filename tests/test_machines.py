@@ -91,3 +91,28 @@ def test_what_is_wrong_is_said_with_file_line_and_key(tmp_path, text, says):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(DocumentError, match="no such file"):
         machines(tmp_path / "hosts.yaml", ROLES)
+
+
+def test_a_role_of_several_machines_is_a_list(tmp_path):
+    text = "source: {ssh: a}\nsinks: [{ssh: b, interface: ens4}, {ssh: c}]\n"
+    found = read(tmp_path, text, ("source", "sinks-1", "sinks-2"))
+    assert [(m.role, m.ssh, m.interface) for m in found.values()] == [
+        ("source", "a", None),
+        ("sinks-1", "b", "ens4"),
+        ("sinks-2", "c", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("sinks: [{ssh: b}]\nsource: {ssh: a}", "add machine 2 to the list under sinks"),
+        ("source: {ssh: a}\nsinks: [{ssh: b}, {shh: c}]", "hosts.yaml:2: sinks.1.shh"),
+        ("source: {ssh: a}\nsinks: [{ssh: b}, c]", "sinks.1: must be"),
+        ("source: {ssh: a}\nsinks: [{ssh: b}]\nsinks-1: {ssh: c}", "sinks-1 is number 1 of sinks"),
+    ],
+)
+def test_what_is_wrong_in_a_list_is_named(tmp_path, text, says):
+    with pytest.raises(DocumentError) as caught:
+        read(tmp_path, text, ("source", "sinks-1", "sinks-2"))
+    assert says in str(caught.value)
