@@ -2,8 +2,8 @@
 
 The journal undoes what a killed campaign left, but it lies with the controller. A note on the
 host lets `netlimits restore --hosts FILE` do it from any machine. A note is one JSON file for each
-setting of an interface, made before the first change and removed once it is put back. It lies
-under /run/netlimits for root, since offloads do not outlive a boot either, and in the login's
+setting of a role's interface, made before the first change and removed once it is put back. It
+lies under /run/netlimits for root, since offloads do not outlive a boot either, and in the login's
 own state folder otherwise. The scripts are constants; what varies goes in as arguments.
 """
 
@@ -18,17 +18,25 @@ from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed
 from netlimits.settings.applied import Found
 
-_FOLDER = (
+FOLDER = (
     'umask 077; if [ "$(id -u)" = 0 ]; then d=/run/netlimits; '
     'else d="$HOME/.local/state/netlimits"; fi; '
 )
-_WRITE = _FOLDER + 'mkdir -p "$d" && cat >"$d/.$1" && mv "$d/.$1" "$d/$1"'
-_READ = _FOLDER + '[ ! -d "$d" ] || for f in "$d"/*.json; do [ ! -f "$f" ] || cat "$f"; done'
-_REMOVE = _FOLDER + 'rm -f "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
+"""The part of a shell script that finds the folder of notes and guards, as $d."""
+
+NOTES = '[ ! -d "$d" ] || for one in "$d"/*.json; do [ ! -f "$one" ] || cat "$one"; done'
+_WRITE = FOLDER + 'mkdir -p "$d" && cat >"$d/.$1" && mv "$d/.$1" "$d/$1"'
+_READ = FOLDER + NOTES
+_REMOVE = FOLDER + 'rm -f "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 
 
-def write(found: Found, link_address: str, campaign: str, since: float) -> Command:
-    """The command that leaves a note about `found`; `link_address` is the interface's MAC."""
+def write(
+    found: Found, link_address: str, campaign: str, identity: str, since: float, order: int
+) -> Command:
+    """The command that leaves a note about `found`, the `order`-th thing changed.
+
+    `link_address` is the interface's MAC, `identity` what tells this campaign from all others.
+    """
     note = {
         "role": found.role,
         "interface": found.interface,
@@ -36,7 +44,9 @@ def write(found: Found, link_address: str, campaign: str, since: float) -> Comma
         "setting": found.setting,
         "state": found.state,
         "campaign": campaign,
+        "id": identity,
         "since": since,
+        "order": order,
     }
     name = _file_name(found, link_address)
     return Command(("sh", "-c", _WRITE, "sh", name), stdin=json.dumps(note) + "\n", deadline=10)
@@ -53,11 +63,19 @@ def remove(found: Found, link_address: str) -> Command:
 
 
 def notes(completed: Completed) -> Iterator[dict[str, Any]]:
-    """The notes in what `read` printed. Raises RestoreError for a line that is none."""
+    """The notes in what `read` printed, last change first.
+
+    Raises RestoreError for a line that is none.
+    """
+    yield from sorted(_notes(completed), key=lambda note: note["order"], reverse=True)
+
+
+def _notes(completed: Completed) -> Iterator[dict[str, Any]]:
     for line in completed.stdout.splitlines():
         try:
             note = json.loads(line)
             note["role"], note["interface"], note["setting"], note["state"], note["link_address"]
+            note["order"] = int(note.get("order", 0))
         except (ValueError, KeyError, TypeError):
             raise RestoreError(
                 f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
@@ -67,5 +85,5 @@ def notes(completed: Completed) -> Iterator[dict[str, Any]]:
 
 
 def _file_name(found: Found, link_address: str) -> str:
-    place = "\0".join((link_address, found.interface, found.setting))
+    place = "\0".join((link_address, *found.place))
     return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}.json"

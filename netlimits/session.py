@@ -18,11 +18,12 @@ from typing import Any
 from netlimits import outcome, pace, plan
 from netlimits.archive import Archive, end_fields, records
 from netlimits.errors import ConnectError, ConnectionLost, HostError, SettingError, ToolFailure
+from netlimits.guard import PATIENCE
 from netlimits.hosts.base import Host
-from netlimits.measuring import Measuring
+from netlimits.measuring import Measuring, client_command
 from netlimits.model import Experiment, Machine, Record, Run, SettingUse
 from netlimits.outcome import Measured
-from netlimits.restore import applied
+from netlimits.restore import applied, guards, put_back
 from netlimits.servers import Servers
 from netlimits.stop import Interrupted, Stop
 from netlimits.survey import Survey
@@ -56,7 +57,9 @@ class Campaign:
         hosts: Mapping[str, Host],
         stop: Stop,
         reconnect: Callable[[Machine], Host],
+        patience: float | None = PATIENCE,
     ) -> None:
+        """`patience` is the guards', in seconds; None for no guards."""
         self.archive = archive
         self.experiment = experiment
         self.found = found
@@ -68,7 +71,8 @@ class Campaign:
         self._servers = Servers()
         self._measuring = Measuring(self._host, found.machines, self._servers, stop)
         self._way = ""
-        self._applied = applied(archive, self._host, found.facts)
+        self._guards = guards(archive, self._host, patience)
+        self._applied = applied(archive, self._host, found.facts, self._guards)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
         """Every run of the plan that has no outcome yet; then put the hosts back.
@@ -79,7 +83,8 @@ class Campaign:
         with ExitStack() as last:  # in reverse: servers, settings, connections, whatever fails
             for host in self._hosts.values():
                 last.callback(host.close)
-            last.callback(self._applied.put_back)
+            self._guards.claim()
+            last.callback(put_back, self._applied, self._guards)
             last.callback(self._servers.stop)
             return self._every_run(on_progress)
 
@@ -117,6 +122,7 @@ class Campaign:
         self.stop.check()
         for role in self._hosts:
             self._host(role)  # a host that is gone ends the campaign, not run after run
+        self._guards.renew(self._longest(run))  # neither does one that somebody else took over
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
         self.archive.append("start", run=run.number, attempt=attempt, started=started)
@@ -129,6 +135,8 @@ class Campaign:
             if asked.around.pace:
                 asked = self._pace(asked)
             self._measuring.measure(asked, self._features(asked))
+            self._step(outcome.GUARD)
+            self._guards.fired()
             self.archive.write_raw(run.number, attempt, self._entries)
             measurement = outcome.read(asked, self._entries)
         except ToolFailure as error:
@@ -189,6 +197,11 @@ class Campaign:
     def _seconds(self, run: Run) -> float:
         _, asked = self._resolved(run)
         return tool(asked.tool).seconds(asked.options)
+
+    def _longest(self, run: Run) -> float:
+        """Seconds until the deadline of the run's tool, whatever happens."""
+        _, asked = self._resolved(run)
+        return client_command(asked, self._features(asked), self.found.machines).deadline
 
     def _step(self, step: str) -> None:
         for host in self._hosts.values():

@@ -14,6 +14,7 @@ from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed, Machine
 from netlimits.settings.offload import SHORT_NAMES, Offload
 
+GUARDING = ("look", "take", "renew", "arm", "hold", "fired", "release", "remove")
 CAPTURES = Path(__file__).parent / "captures"
 FIGURES = {
     "THROUGHPUT": "800.00",
@@ -37,6 +38,7 @@ class SimulatedMachine:
         self.state = {k: dict(v) for k, v in Offload().state(read).items()}
         self.found = dict(self.state["features"])
         self.notes: dict[str, str] = {}
+        self.claim = self.guard = ""
         self.ticks = 0
         self.serving = False
         self.boot_id = "6cb7b4ce-0000-4000-8000-" + role.encode().hex()[:12].ljust(12, "0")
@@ -90,6 +92,8 @@ class SimulatedMachine:
 
     def _script(self, command: Command) -> Completed:
         script, arguments = command.argv[2], command.argv[4:]
+        if command.argv[3:4] and command.argv[3] in GUARDING:
+            return self._say(command, self._guarding(command))
         if "cat >" in script:
             self.notes[arguments[0]] = command.stdin
         elif "rm -f" in script:
@@ -97,6 +101,26 @@ class SimulatedMachine:
         elif "cat " in script:
             return self._say(command, "".join(self.notes.values()))
         return self._say(command, "")
+
+    def _guarding(self, command: Command) -> str:
+        """The scripts of netlimits.guard, without time: nothing fires and nothing runs out."""
+        name, arguments = command.argv[3], command.argv[4:]
+        claim = f"/run/lock/netlimits-{self.boot_id}.claim"
+        if name == "look":
+            notes = "".join(f"note {note}" for note in self.notes.values())
+            there = f"claim {claim} {self.claim}\n" if self.claim else ""
+            link = f"link 02:00:00:00:00:{len(self.role):02x}\n"
+            return f"key {self.boot_id} 0\nuptime 100\n{there}{link}{notes}"
+        if name == "take":
+            self.claim = arguments[0][:-1] + ', "until": 400}'
+            return claim + "\n"
+        if name in ("renew", "arm", "release") and not self.claim.startswith(arguments[0][:-1]):
+            return f"lost {self.claim}\n"
+        if name == "arm":
+            self.guard = command.stdin
+        if name in ("release", "remove"):
+            self.claim = self.guard = ""
+        return ""
 
     def _features(self) -> str:
         leaves = {leaf for group in self.state["groups"].values() for leaf in group}

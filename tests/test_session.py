@@ -212,6 +212,7 @@ def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
     doomed = session.Campaign(
         archive, work.experiment, work.found, hosts, Stop(), lambda m: work.two[m.role].host()
     )
+    doomed._guards.claim()
     with pytest.raises(Killed):
         doomed._every_run(lambda _: None)
     archive.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli.options import HOSTS, JSON, RESULTS, SET, pairs
+from netlimits.cli.options import GUARD, HOSTS, JSON, RESULTS, SET, pairs
 from netlimits.errors import ArchiveError, InputError, RestoreError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="The folder for results; results/NAME-DATE-TIME if left out.",
 )
+@GUARD
 @JSON
 def run(
     experiment_file: Path,
@@ -41,12 +42,14 @@ def run(
     local: bool,
     overrides: Sequence[str],
     out: Path | None,
+    guard: str,
     as_json: bool,
 ) -> None:
     """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
 
     Hosts are checked before anything is touched and put back as they were found at the end,
-    after an error and after Ctrl-C, which also says how to go on.
+    after an error and after Ctrl-C, which also says how to go on. A guard on each host puts it
+    back should this machine be lost. A host on which another campaign is at work is refused.
 
     \b
     Examples:
@@ -57,6 +60,7 @@ def run(
     """
     from netlimits import campaign as campaigns
     from netlimits import experiment as experiments
+    from netlimits import guard as guards
     from netlimits import plan
     from netlimits.stop import Stop
     from netlimits.survey import survey
@@ -65,13 +69,15 @@ def run(
     bound = _bound(experiment.roles, hosts_file, local)
     folder = out or campaigns.default_path(experiment)
     _refuse_used(folder)
+    patience = _patience(guard)
     with Stop() as stop, stop.interruptible(), connected(bound) as hosts:
+        guards.refuse_claimed(hosts)
         found = survey(experiment, bound, hosts)
         stop.defer()
         campaign = campaigns.create(experiment, found, folder)
         click.echo(f"results: {campaign.path}", err=as_json)
         with _locked(campaign):
-            _carry_out(campaign, found, hosts, stop, as_json)
+            _carry_out(campaign, found, hosts, stop, patience, as_json)
 
 
 @click.command()
@@ -81,8 +87,9 @@ def run(
     is_flag=True,
     help="Go on although a host's kernel, CPU, NIC or boot is not what it was.",
 )
+@GUARD
 @JSON
-def resume(results: Path, accept_changed_hosts: bool, as_json: bool) -> None:
+def resume(results: Path, accept_changed_hosts: bool, guard: str, as_json: bool) -> None:
     """Go on with a campaign that was interrupted: put back what it left, then do what is left.
 
     A run that has an outcome keeps it; a run that was interrupted gets a new attempt.
@@ -99,6 +106,7 @@ def resume(results: Path, accept_changed_hosts: bool, as_json: bool) -> None:
     campaign = campaigns.open(results)
     campaigns.check_plan(campaign)
     bound = campaign.archive.machines
+    patience = _patience(guard)
     with Stop() as stop, _locked(campaign), stop.interruptible(), connected(bound) as hosts:
         stop.defer()
         _say_put_back(put_back(campaign.archive, hosts))
@@ -109,37 +117,67 @@ def resume(results: Path, accept_changed_hosts: bool, as_json: bool) -> None:
                 f"{results}: not the same hosts: {'; '.join(changed)}; "
                 "--accept-changed-hosts goes on all the same"
             )
-        _carry_out(campaign, found, hosts, stop, as_json)
+        _carry_out(campaign, found, hosts, stop, patience, as_json)
 
 
 @click.command()
-@RESULTS
+@click.argument("results", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--hosts",
+    "hosts_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Ask the hosts of this file who is at work on them, and for their guards.",
+)
+@click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
 @JSON
-def status(results: Path, as_json: bool) -> None:
+def status(results: Path | None, hosts_file: Path | None, guards: bool, as_json: bool) -> None:
     """Say how far a campaign is, why runs failed, and what it changed and did not put back.
 
+    With --guards or --hosts also what hosts say: which campaign claims them since when, whether
+    a guard waits there, when it would put them back, and by which commands.
+
     \b
-    Example:
+    Examples:
       netlimits status results/stateless-offloads-20260101-120000
+      netlimits status results/stateless-offloads-20260101-120000 --guards
+      netlimits status --hosts hosts.yaml
     """
     from netlimits import campaign as campaigns
+    from netlimits import machines
+    from netlimits.cli.guards import lines, reports
 
-    state = campaigns.open(results).state()
+    if results is None and (hosts_file is None or guards):
+        raise InputError("name a results folder, or --hosts FILE")
+    campaign = campaigns.open(results) if results is not None else None
+    state = campaign.state() if campaign else {}
+    asked: dict[str, Machine] = {}
+    if campaign and guards:
+        asked |= campaign.archive.machines
+    if hosts_file is not None:
+        asked |= machines.machines(hosts_file)
+    said = reports(asked) if asked else {}
     if as_json:
-        click.echo(json.dumps(state, indent=2))
+        click.echo(json.dumps({**state, **({"hosts": said} if asked else {})}, indent=2))
         return
+    for line in [*(_progress(state) if campaign else ()), *lines(said)]:
+        click.echo(line)
+
+
+def _progress(state: Mapping[str, Any]) -> Iterator[str]:
+    """A campaign's state for people."""
     files = state["imported"]
     origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
-    click.echo(f"{state['experiment']} ({origin}) in {state['path']}")
-    click.echo(_counts(state))
+    yield f"{state['experiment']} ({origin}) in {state['path']}"
+    yield _counts(state)
     for reason, count in state["reasons"].items():
-        click.echo(f"  {count} × {' '.join(reason.split())}")
+        yield f"  {count} × {' '.join(reason.split())}"
     for place in state["not_put_back"]:
-        click.echo("not put back: {role}: {interface}: {setting}".format(**place))
+        yield "not put back: {role}: {interface}: {setting}".format(**place)
     if state["not_put_back"]:
-        click.echo(f"put back with: netlimits restore {state['path']}")
+        yield f"put back with: netlimits restore {state['path']}"
     if state["left"]:
-        click.echo(f"go on with: netlimits resume {state['path']}")
+        yield f"go on with: netlimits resume {state['path']}"
 
 
 @click.command()
@@ -148,7 +186,9 @@ def status(results: Path, as_json: bool) -> None:
 def restore(results: Path | None, hosts_file: Path | None) -> None:
     """Put hosts back as they were found, from a campaign's journal or from notes on the hosts.
 
-    Harmless when there is nothing to put back. Exit status 3 when something could not be.
+    Guards and claims that a lost campaign left are removed too. With --hosts it is you who says
+    that the campaign is dead: one that is still at work there stops. Harmless when there is
+    nothing to put back. Exit status 3 when something could not be.
 
     \b
     Examples:
@@ -254,6 +294,7 @@ def _carry_out(
     found: Survey,
     hosts: Mapping[str, Host],
     stop: Stop,
+    patience: float | None,
     as_json: bool,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
@@ -262,7 +303,9 @@ def _carry_out(
     from netlimits.hosts.connect import reconnect
     from netlimits.stop import Interrupted
 
-    work = session.Campaign(campaign.archive, campaign.experiment, found, hosts, stop, reconnect)
+    work = session.Campaign(
+        campaign.archive, campaign.experiment, found, hosts, stop, reconnect, patience
+    )
     campaign.archive.append("opened")
     try:
         with shown(campaign.experiment) as on_progress:
@@ -292,6 +335,19 @@ def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
         click.echo(f"      netlimits figures {campaign.path}")
     if state["ok"] < state["planned"]:
         sys.exit(1)
+
+
+def _patience(guard: str) -> float | None:
+    from netlimits.guard import patience
+
+    seconds = patience(guard)
+    if seconds is None:
+        click.echo(
+            "netlimits: --guard off: hosts stay changed when this machine is lost, until "
+            "`netlimits restore`",
+            err=True,
+        )
+    return seconds
 
 
 def _write_frames(campaign: Campaign) -> None:

@@ -25,6 +25,14 @@ SET = click.option(
     metavar="KEY=VALUE",
     help="Change the experiment, such as measure.netperf.seconds=1; may be given often.",
 )
+GUARD = click.option(
+    "--guard",
+    default="5m",
+    show_default=True,
+    metavar="TIME",
+    help="Hosts put themselves back when nothing was heard from here for so long beyond a run "
+    "(90s, 5m, 1h); off: they never do.",
+)
 
 
 def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ set -e
 printf %s "$2" >/proc/sys/kernel/hostname
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir /run/sshd
+mkdir -m 1777 /run/lock
 : >{IN_A_LAB}
 cd /
 set -- "$1" -f "$3/sshd_config" -E "$3/sshd.log"

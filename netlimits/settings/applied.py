@@ -37,7 +37,8 @@ class Applied:
     """What we changed on hosts, and the way back.
 
     `host` gives the host of a role (reconnecting if need be); `on_found` must have made its
-    argument durable when it returns; `on_put_back` is told what is as it was found again.
+    argument durable when it returns; `on_put_back` is told what is as it was found again, and
+    `before_put_back` what is about to be put back.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Applied:
         on_found: Callable[[Found], None],
         on_put_back: Callable[[Found], None],
         found: tuple[Found, ...] = (),
+        before_put_back: Callable[[Found], None] = lambda _: None,
     ) -> None:
+        self._before_put_back = before_put_back
         self._host = host
         self._on_found = on_found
         self._on_put_back = on_put_back
@@ -111,6 +114,7 @@ class Applied:
     def _try_to_put_back(self, found: Found) -> str:
         """What keeps it from being as it was found; "" when it is, and that is written down."""
         try:
+            self._before_put_back(found)
             problem = self._put_one_back(found)
             if not problem:
                 self._on_put_back(found)

@@ -49,7 +49,10 @@ class Setting(Protocol):
         """What of `wanted` is not so in `state`, in words; none when it took."""
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
-        """The commands from `state` back to `found`; none when it is there already."""
+        """The commands from `state` back to `found`; none when it is there already.
+
+        An empty `state` is one that nobody has looked at: the commands then lead back from any.
+        """
 
     def differences(self, found: State, state: State) -> tuple[str, ...]:
         """What in `state` is not as it was `found`, in words, leaf by leaf."""

@@ -136,12 +136,15 @@ class Offload:
         return tuple(problems)
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
-        """One `ethtool -K` that requests, leaf by leaf, what was requested when it was found."""
-        now = _requested(state)
+        """One `ethtool -K` that requests, leaf by leaf, what was requested when it was found.
+
+        An empty `state` stands for an interface that nobody has looked at: all is then asked for.
+        """
+        now = _requested(state) if state else {}
         pairs = [
             word
             for leaf, value in _requested(found).items()
-            if leaf in now and now[leaf] != value
+            if not state or (leaf in now and now[leaf] != value)
             for word in (leaf, value)
         ]
         return _switch(interface, pairs)

@@ -1,0 +1,83 @@
+"""What a look at a host says about its guard, as data for `netlimits status`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from netlimits.guard.claim import printable
+from netlimits.guard.commands import Seen
+
+
+def report(now: Seen) -> dict[str, Any]:
+    """Who claims a host, what its guard is doing, and what it would put back.
+
+    Shape: {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left"}],
+    "guard": none, waiting, putting back, fired or dead, "pid", "seconds_left", "puts_back":
+    [command], "log": [line], "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds
+    are below 0 once the time is over; `changed` is what the notes there tell.
+    """
+    left = None if now.deadline is None else now.deadline - now.uptime
+    return {
+        "claims": [
+            {**asdict(claim.holder), "seconds_left": round(claim.left)}
+            for _, _, claim in now.claimed()
+            if claim
+        ],
+        "guard": _doing(now),
+        "pid": now.pid or None,
+        "seconds_left": left,
+        "puts_back": now.would,
+        "log": now.said,
+        "changed": [note for text in now.notes if (note := _note(text, now))],
+    }
+
+
+def lines(role: str, said: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    shown = []
+    for claim in said["claims"]:
+        time = _time(claim["seconds_left"])
+        who = "{campaign} of {user} at {controller} (process {pid})".format(**claim)
+        shown.append(f"claimed by campaign {who}, {time}")
+    if not said["claims"]:
+        shown.append("claimed by nobody")
+    guard = {"waiting": "guard waits", "fired": "guard has put back", "dead": "guard is dead"}
+    if said["guard"] != "none":
+        what = guard.get(said["guard"], "guard is putting back")
+        pid = f" (process {said['pid']})" if said["pid"] else ""
+        shown.append(f"{what}{pid}, {_time(said['seconds_left'])}")
+    shown += ["changed: {role}: {interface}: {setting}, by {campaign}".format(**n)
+              for n in said["changed"]]  # fmt: skip
+    shown += [f"would run: {command}" for command in said["puts_back"]]
+    shown += [f"log: {line}" for line in said["log"]]
+    return [f"{role}: {line}" for line in shown]
+
+
+def _doing(now: Seen) -> str:
+    if now.pid is None:
+        return "none"
+    if now.doing == "now":
+        return "putting back"
+    if now.doing == "watch":
+        return "waiting"
+    return "fired" if now.fired else "dead"
+
+
+def _time(seconds: int | None) -> str:
+    if seconds is None:
+        return "no deadline"
+    return f"{seconds} s left" if seconds >= 0 else f"time over since {-seconds} s"
+
+
+def _note(text: str, now: Seen) -> dict[str, str] | None:
+    """What a note is about; None for one of another host, whose login shares the folder."""
+    try:
+        note = json.loads(text)
+        if note["link_address"] not in now.links:
+            return None
+        names = ("role", "interface", "setting", "campaign")
+        return {name: printable(str(note[name]))[:200] for name in names}
+    except (ValueError, KeyError, TypeError):
+        return dict.fromkeys(("role", "interface", "setting", "campaign"), "damaged note")

@@ -1,0 +1,127 @@
+"""The guard itself: a shell script that a person can read, with the commands of the way back in it.
+
+It needs `sh`, `timeout` and `sleep`, which every host of ours has, and nothing is installed. It
+sleeps until a time that the controller moves on at each run; when that time comes, nobody moved
+it, and the script puts back what was found. Time is /proc/uptime's, which no clock step touches.
+
+When something more is changed the file is replaced, and the process that runs stays: at its
+time it starts the file that is there then (`sh FILE now`), which a person may do as well.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+
+from netlimits.guard.claim import Holder, printable
+from netlimits.hosts.base import KILL_GRACE
+from netlimits.hosts.shell import ROOTS_PATH, SUDO
+from netlimits.model import Command
+from netlimits.settings import setting
+from netlimits.settings.applied import Found
+
+SECOND_PASS = 3
+"""Seconds between the two passes: a link may be down while its MTU changes, and an offload that
+another one blocked takes only once that one is back."""
+
+_HEAD = """\
+#!/bin/sh
+# A netlimits guard. A campaign changed settings of this host. If it is not heard from until the
+# time in the file ending in .deadline (seconds, as in /proc/uptime), this puts them back.
+#
+"""
+
+_BODY = """\
+
+LC_ALL=C PATH=$PATH{path}
+export LC_ALL PATH
+cd /
+trap '' HUP
+name=${{0%.guard}}
+root=
+[ "$(id -u)" = 0 ] || root='{sudo}'
+
+act() {{
+    seconds=$1
+    shift
+    printf '%s\\n' "$*"
+    timeout -k {grace:g} "$seconds" "$@" </dev/null
+    printf '  exit status %s\\n' "$?"
+}}
+
+put_back() {{
+{commands}
+}}
+
+case $1 in
+watch)
+    echo $$ >"$name.pid"
+    while [ -f "$0" ]; do
+        until=
+        read -r until <"$name.deadline"
+        case $until in '' | *[!0-9]*) until=0 ;; esac
+        read -r up _ </proc/uptime
+        left=$((until - ${{up%.*}}))
+        [ "$left" -gt 0 ] || exec sh "$0" now
+        [ "$left" -lt {patience} ] || left={patience}
+        sleep "$left"
+    done
+    ;;
+now)
+    log=$name.log
+    true >"$log" || log=/dev/null
+    {{
+        read -r up _ </proc/uptime
+        printf 'put back at %s (/proc/uptime %s)\\n' "$(date -u)" "$up"
+        put_back
+        sleep {second_pass}
+        put_back
+        echo done
+    }} >>"$log" 2>&1
+    ;;
+*)
+    echo "usage: sh $0 now"
+    exit 2
+    ;;
+esac
+"""
+
+
+def render(holder: Holder, found: Sequence[Found], patience: int) -> str:
+    """The script that puts back `found` (in the order of the first changes), last change first.
+
+    `patience` is in seconds: the longest that it sleeps before it looks at its deadline again.
+    """
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
+    head = (
+        f"#   campaign   {holder.campaign}",
+        f"#   since      {since}",
+        f"#   run by     {holder.user} at {holder.controller}, process {holder.pid}",
+        *(f"#   puts back  {one.role}: {one.interface}: {one.setting}" for one in reversed(found)),
+        "#",
+        "# To put it back now:  sh FILE now     To stop it:  kill PID, which is in the file .pid",
+        "# To put back, verify and clear away:  netlimits restore --hosts FILE",
+    )
+    body = _BODY.format(
+        path=ROOTS_PATH,
+        sudo=" ".join(SUDO),
+        grace=KILL_GRACE,
+        commands="\n".join(_lines(found)) or "    :",
+        patience=max(1, patience),
+        second_pass=SECOND_PASS,
+    )
+    return _HEAD + "\n".join(map(printable, head)) + "\n" + body
+
+
+def commands(found: Found) -> tuple[Command, ...]:
+    """The commands from whatever state there is then back to `found`."""
+    return setting(found.setting).undo(found.interface, found.state, {})
+
+
+def _lines(found: Sequence[Found]) -> Iterator[str]:
+    for one in reversed(found):
+        yield printable(f"    # {one.role}: {one.interface}: {one.setting}")
+        for command in commands(one):
+            root = "$root " if command.sudo else ""
+            yield f"    act {command.deadline:g} {root}{shlex.join(command.argv)}"
