@@ -19,12 +19,7 @@ from netlimits.tools.base import Ends, Features
 from netlimits.tools.netperf_options import EVERY_FEATURE, GLOBAL, SCHEMA, SPECIFIC
 from netlimits.tools.netperf_selectors import column, value
 
-DEFAULT_SELECT = (
-    "throughput",
-    "local_send_throughput",
-    "remote_recv_throughput",
-    "local_send_calls",
-    "remote_recv_calls",
+_COST = (
     "local_cpu_util",
     "local_cpu_peak_util",
     "local_sd",
@@ -32,6 +27,14 @@ DEFAULT_SELECT = (
     "remote_cpu_peak_util",
     "remote_sd",
     "transport_mss",
+)
+DEFAULT_SELECT = (
+    "throughput",
+    "local_send_throughput",
+    "remote_recv_throughput",
+    "local_send_calls",
+    "remote_recv_calls",
+    *_COST,
 )
 RR_SELECT = (
     "throughput",
@@ -42,13 +45,7 @@ RR_SELECT = (
     "p99_latency",
     "max_latency",
     "stddev_latency",
-    "local_cpu_util",
-    "local_cpu_peak_util",
-    "local_sd",
-    "remote_cpu_util",
-    "remote_cpu_peak_util",
-    "remote_sd",
-    "transport_mss",
+    *_COST,
 )
 GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCOL")
 """Keys that every run asks for, since without them a run cannot be believed."""
