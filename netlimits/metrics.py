@@ -45,6 +45,77 @@ class Metric:
         return f"{self.better.capitalize()} is better" if self.better else ""
 
 
+Row = tuple[str, str, str, str, Better]
+"""`name`, `column`, `title`, `unit`, `better` of a metric that both ends have, less its end."""
+
+_OF_BOTH_ENDS: tuple[Row, ...] = (
+    # where the CPU time went (evidence.cpu)
+    ("cpu_peak_cpu", "cpu_peak_cpu", "Busiest CPU's number", "", ""),
+    ("cpu_peak_softirq", "cpu_peak_softirq_pct", "Softirq on the busiest CPU", "%", "lower"),
+    ("softirq", "softirq_pct", "CPU time in softirq", "%", "lower"),
+    ("irq", "irq_pct", "CPU time in interrupts", "%", "lower"),
+    ("steal", "steal_pct", "CPU time stolen by the host", "%", "lower"),
+    # what the kernel counted (evidence.counters)
+    ("tcp_in_segs", "tcp_in_segs", "TCP segments in, after GRO", "", ""),
+    ("tcp_out_segs", "tcp_out_segs", "TCP segments out", "", ""),
+    ("tcp_retrans_segs", "tcp_retrans_segs", "TCP segments retransmitted", "", "lower"),
+    ("tcp_lost_retransmits", "tcp_lost_retransmits", "TCP retransmits lost", "", "lower"),
+    ("tcp_timeouts", "tcp_timeouts", "TCP timeouts", "", "lower"),
+    ("tcp_backlog_drops", "tcp_backlog_drops", "TCP backlog drops", "", "lower"),
+    ("tcp_rcvq_drops", "tcp_rcvq_drops", "TCP receive queue drops", "", "lower"),
+    ("udp_in_datagrams", "udp_in_datagrams", "UDP datagrams in", "", ""),
+    ("udp_out_datagrams", "udp_out_datagrams", "UDP datagrams out", "", ""),
+    ("udp_in_errors", "udp_in_errors", "UDP input errors", "", "lower"),
+    ("udp_rcvbuf_errors", "udp_rcvbuf_errors", "UDP receive buffer errors", "", "lower"),
+    ("udp_sndbuf_errors", "udp_sndbuf_errors", "UDP send buffer errors", "", "lower"),
+    ("ip_frag_creates", "ip_frag_creates", "IP fragments made", "", "lower"),
+    ("ip_reasm_fails", "ip_reasm_fails", "IP reassembly failures", "", "lower"),
+    ("softnet_dropped", "softnet_dropped", "Backlog (softnet) drops", "packets", "lower"),
+    ("softnet_squeezed", "softnet_squeezed", "NAPI budget exhausted", "times", "lower"),
+    ("rx_packets", "rx_packets", "Interface packets in", "packets", ""),
+    ("tx_packets", "tx_packets", "Interface packets out", "packets", ""),
+    ("rx_bytes", "rx_bytes", "Interface bytes in", "bytes", ""),
+    ("tx_bytes", "tx_bytes", "Interface bytes out", "bytes", ""),
+    ("rx_dropped", "rx_dropped", "Interface receive drops", "packets", "lower"),
+    ("tx_dropped", "tx_dropped", "Interface transmit drops", "packets", "lower"),
+    ("rx_errors", "rx_errors", "Interface receive errors", "packets", "lower"),
+    ("rx_missed", "rx_missed", "Interface packets missed", "packets", "lower"),
+    # the local queue (evidence.queues) and the ring (evidence.nic)
+    ("qdisc_drops", "qdisc_drops", "Qdisc drops", "packets", "lower"),
+    ("qdisc_overlimits", "qdisc_overlimits", "Qdisc overlimits", "times", ""),
+    ("qdisc_requeues", "qdisc_requeues", "Qdisc requeues", "times", "lower"),
+    ("nic_rx_drops", "nic_rx_drops", "NIC receive drops, at least", "packets", "lower"),
+    # the look in mid-run (evidence.sample)
+    ("processes", "processes", "Tool's processes", "", ""),
+    ("threads", "threads", "Tool's threads", "", ""),
+    ("connections", "connections", "Data connections", "", ""),
+    ("cwnd", "cwnd_segs", "Congestion window", "segments", ""),
+    ("mss", "mss_bytes", "MSS in use", "bytes", ""),
+    ("rtt", "rtt_us", "TCP's round-trip time", "µs", "lower"),
+    ("min_rtt", "min_rtt_us", "TCP's least round-trip time", "µs", "lower"),
+    ("pacing_rate", "pacing_rate_mbps", "TCP's pacing rate", "Mbit/s", ""),
+    ("delivery_rate", "delivery_rate_mbps", "TCP's delivery rate", "Mbit/s", ""),
+    ("busy", "busy_pct", "Time with data in flight", "%", ""),
+    ("rwnd_limited", "rwnd_limited_pct", "Busy time limited by the receive window", "%", ""),
+    ("sndbuf_limited", "sndbuf_limited_pct", "Busy time limited by the send buffer", "%", ""),
+    ("app_limited", "app_limited_pct", "Connections limited by the program", "%", ""),
+    (
+        "sampled_segments_per_ack",
+        "sampled_segments_per_ack",
+        "Segments per ACK, by the sample",
+        "",
+        "",
+    ),
+)
+
+
+def _both(name: str, column: str, title: str, unit: str, better: Better) -> tuple[Metric, Metric]:
+    return (
+        Metric(f"local_{name}", f"local_{column}", f"{title}, sender", unit, better),
+        Metric(f"remote_{name}", f"remote_{column}", f"{title}, receiver", unit, better),
+    )
+
+
 METRICS: tuple[Metric, ...] = (
     Metric("throughput", "throughput_mbps", "Throughput", "Mbit/s", "higher"),
     Metric("local_send_throughput", "local_send_throughput_mbps", "Send throughput", "Mbit/s"),
@@ -107,6 +178,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("segments_per_ack", "segments_per_ack", "Segments per ACK", ""),
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
+    *(metric for row in _OF_BOTH_ENDS for metric in _both(*row)),
 )
 
 IDENTITY = (

@@ -24,21 +24,40 @@ from netlimits.model import Command, Completed, Scalar
 READ = Command(("cat", "/proc/uptime", "/proc/stat"), deadline=10)
 
 
+IDLE, IRQ, SOFTIRQ, STEAL = 3, 5, 6, 7
+"""Columns of a CPU's line in /proc/stat, after `user nice system idle iowait`."""
+
+
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Seconds and ticks since boot: of each CPU, busy and total, in the order of /proc/stat."""
+    """Seconds since boot, and each CPU's ticks since then: a row of 8 columns of /proc/stat."""
 
     uptime_s: float
     cpus: tuple[int, ...]
-    busy: tuple[int, ...]
-    total: tuple[int, ...]
+    ticks: tuple[tuple[int, ...], ...]
+
+    @property
+    def total(self) -> tuple[int, ...]:
+        """Ticks of each CPU."""
+        return tuple(map(sum, self.ticks))
+
+    @property
+    def busy(self) -> tuple[int, ...]:
+        """Ticks of each CPU that were not idle."""
+        return tuple(sum(row) - row[IDLE] for row in self.ticks)
+
+    def column(self, index: int) -> tuple[int, ...]:
+        """One kind of ticks of each CPU."""
+        return tuple(row[index] for row in self.ticks)
 
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """What a machine's CPUs did between two readings.
+    """What the CPUs of a machine, or of several, did between two readings.
 
     `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all.
+    `irq_pct`, `softirq_pct` and `steal_pct` are parts of `util_pct`, `peak_softirq_pct` of
+    `peak_pct`.
     """
 
     util_pct: float
@@ -46,23 +65,25 @@ class CpuUse:
     peak_cpu: int
     busy_s: float
     count: int
+    irq_pct: float = 0.0
+    softirq_pct: float = 0.0
+    steal_pct: float = 0.0
+    peak_softirq_pct: float = 0.0
 
 
 def times(completed: Completed) -> CpuTimes:
     """The counters that READ prints. Raises ToolFailure when it shows none."""
-    cpus, busy, total = [], [], []
+    cpus, ticks = [], []
     uptime, *stat = completed.stdout.splitlines() or [""]
     for line in stat:
         name, _, rest = line.partition(" ")
         if not (name.startswith("cpu") and name[3:].isdigit()):
             continue
-        ticks = [int(field) for field in rest.split()[:8]]  # guest times are in user's already
         cpus.append(int(name[3:]))
-        total.append(sum(ticks))
-        busy.append(sum(ticks) - ticks[3])
+        ticks.append(tuple(int(f) for f in rest.split()[:8]))  # guest times are in user's already
     if not cpus:
         raise ToolFailure(f"{completed.host}: /proc/stat shows no CPU")
-    return CpuTimes(float(uptime.split()[0]), tuple(cpus), tuple(busy), tuple(total))
+    return CpuTimes(float(uptime.split()[0]), tuple(cpus), tuple(ticks))
 
 
 def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
@@ -72,10 +93,12 @@ def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
     """
     if before.cpus != after.cpus:
         raise ToolFailure("CPUs went on- or offline during the run", status="invalid")
-    pairs = zip(before.busy, after.busy, strict=True), zip(before.total, after.total, strict=True)
-    busy, total = ([max(0, b - a) for a, b in pair] for pair in pairs)
+    busy, total = _more(before.busy, after.busy), _more(before.total, after.total)
     if not sum(total):
         raise ToolFailure("no CPU time passed between two readings of /proc/stat")
+    irq, softirq, steal = (
+        _more(before.column(kind), after.column(kind)) for kind in (IRQ, SOFTIRQ, STEAL)
+    )
     loads = [min(100.0, 100 * b / t) if t else 0.0 for b, t in zip(busy, total, strict=True)]
     peak = max(range(len(loads)), key=loads.__getitem__)
     util = sum(busy) / sum(total)
@@ -85,7 +108,41 @@ def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
         peak_cpu=before.cpus[peak],
         busy_s=util * len(loads) * (after.uptime_s - before.uptime_s),
         count=len(loads),
+        irq_pct=100 * sum(irq) / sum(total),
+        softirq_pct=100 * sum(softirq) / sum(total),
+        steal_pct=100 * sum(steal) / sum(total),
+        peak_softirq_pct=min(100.0, 100 * softirq[peak] / total[peak]) if total[peak] else 0.0,
     )
+
+
+def pooled(uses: Sequence[CpuUse]) -> CpuUse:
+    """Several machines of one end as if they were one.
+
+    CPU seconds and CPUs add up, percentages are weighted by the machines' CPUs, and the busiest
+    CPU is the busiest of all (its number is that on its own machine).
+    """
+    count = sum(used.count for used in uses)
+    peak = max(uses, key=lambda used: used.peak_pct)
+
+    def mean(percentages: Sequence[float]) -> float:
+        return sum(p * u.count for p, u in zip(percentages, uses, strict=True)) / count
+
+    return CpuUse(
+        util_pct=mean([used.util_pct for used in uses]),
+        peak_pct=peak.peak_pct,
+        peak_cpu=peak.peak_cpu,
+        busy_s=sum(used.busy_s for used in uses),
+        count=count,
+        irq_pct=mean([used.irq_pct for used in uses]),
+        softirq_pct=mean([used.softirq_pct for used in uses]),
+        steal_pct=mean([used.steal_pct for used in uses]),
+        peak_softirq_pct=peak.peak_softirq_pct,
+    )
+
+
+def _more(before: Sequence[int], after: Sequence[int]) -> list[int]:
+    """How much each of some counters grew, at least 0."""
+    return [max(0, b - a) for a, b in zip(before, after, strict=True)]
 
 
 def service_demand(busy_s: float, units: float) -> float:
@@ -101,6 +158,11 @@ def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str,
     columns: dict[str, Scalar] = {
         f"{end}_cpu_pct": used.util_pct,
         f"{end}_cpu_peak_pct": used.peak_pct,
+        f"{end}_cpu_peak_cpu": used.peak_cpu,
+        f"{end}_cpu_peak_softirq_pct": used.peak_softirq_pct,
+        f"{end}_irq_pct": used.irq_pct,
+        f"{end}_softirq_pct": used.softirq_pct,
+        f"{end}_steal_pct": used.steal_pct,
     }
     elapsed = float(measured["elapsed_s"] or 0)
     if "throughput_mbps" not in measured:  # request/response: the unit of work is a transaction
@@ -113,16 +175,3 @@ def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str,
     kib = rate * 1e6 / 8 / 1024 * elapsed
     columns[f"{end}_sd_us_per_kib"] = service_demand(used.busy_s, kib)
     return columns
-
-
-def pooled(uses: Sequence[CpuUse]) -> CpuUse:
-    """Several machines of one end as one: CPU seconds add up, the busiest CPU is the busiest."""
-    busiest = max(uses, key=lambda used: used.peak_pct)
-    count = sum(used.count for used in uses)
-    return CpuUse(
-        util_pct=sum(used.util_pct * used.count for used in uses) / count,
-        peak_pct=busiest.peak_pct,
-        peak_cpu=busiest.peak_cpu,
-        busy_s=sum(used.busy_s for used in uses),
-        count=count,
-    )
