@@ -9,7 +9,10 @@ from __future__ import annotations
 from netlimits.settings.base import Setting
 from netlimits.settings.channels import CHANNELS
 from netlimits.settings.coalesce import Coalesce
+from netlimits.settings.irq import Irq
+from netlimits.settings.load import Load
 from netlimits.settings.mtu import Mtu
+from netlimits.settings.napi import Napi
 from netlimits.settings.offload import Offload
 from netlimits.settings.qdisc import Qdisc
 from netlimits.settings.ring import RING
@@ -21,10 +24,13 @@ SETTINGS: tuple[Setting, ...] = (
     CHANNELS,  # builds the queues anew: rings, coalescing and an mq qdisc belong to them
     RING,  # many drivers restart the interface, which may lose coalescing
     Coalesce(),
+    Irq(),  # channels make and remove interrupts, so after them
     Mtu(),  # some drivers restart too; IPv6 loses routes' mtu, and below 1280 the routes
     Offload(),  # with a large MTU some drivers switch features off, so after it
+    Napi(),  # the queues again; it works through GRO, which offload switches
     Qdisc(),  # after the queues are there; nothing later touches it
-    Route(),  # last: metrics are lost with a route when anything above takes the link down
+    Route(),  # metrics are lost with a route when anything above takes the link down
+    Load(),  # last and so first to end: nothing else has to be set or put back on a loaded host
 )
 
 

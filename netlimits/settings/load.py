@@ -1,0 +1,209 @@
+"""Background load of the host's CPUs: stress-ng, a number of workers for each CPU.
+
+stress-ng runs in a session of its own, so that it outlives the command that starts it, and ends
+by itself after `hours` if everything is lost. A file beside our notes (netlimits.notes) says which
+process it is; its name holds the network namespace, since hosts of a lab share one machine. A
+process counts as ours only with the process id, the start time and the command line of that file,
+since ids are reused, and only its process group is ever killed. It needs no root. What the state
+tells as running are the workers that are really there, not what was asked for.
+
+Where kernel.sched_autogroup_enabled is 1 (many distributions), the scheduler shares each CPU
+between sessions first: all workers of a CPU together then weigh as much as the measuring program.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings.base import State
+
+_OURS = r"""umask 077
+if [ "$(id -u)" = 0 ]; then d=/run/netlimits; else d=$HOME/.local/state/netlimits; fi
+f=$d/load-$(readlink /proc/self/ns/net | tr -cd 0-9)
+cpus=$(grep -c '^cpu[0-9]' /proc/stat)
+ours() {
+    [ -f "$f" ] && read -r pid began each share method until <"$f" || return 1
+    { read -r stat </proc/"$pid"/stat; } 2>/dev/null || return 1
+    set -- ${stat##*) }
+    [ "${20}" = "$began" ] || return 1
+    case $(tr '\0' ' ' </proc/"$pid"/cmdline) in "stress-ng --cpu "*) ;; *) return 1 ;; esac
+}
+workers() { ps -o s=,comm= -s "$pid" | grep -c '^[^Z] *stress-ng-cpu'; }
+"""
+"""The folder as in netlimits.notes; `ours` sets pid and what was asked for, if it still runs."""
+
+_READ = (
+    _OURS
+    + r"""echo "cpus $cpus"
+for program in stress-ng setsid ps; do
+    command -v "$program" >/dev/null || echo "missing $program"
+done
+if ours; then
+    read -r up rest </proc/uptime
+    echo "load $each $share $method $((until - ${up%.*})) $(workers)"
+fi"""
+)
+
+_SET = (
+    _OURS
+    + r"""left() { ps -o s= -s "$pid" | grep -q '^[^Z]'; }
+end() {
+    kill -s TERM -- "-$pid"
+    n=0
+    while left && [ "$n" -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
+    ! left || kill -s KILL -- "-$pid"
+}
+! ours || end
+rm -f "$f" "$f.log"
+if [ "$1" -gt 0 ]; then
+    mkdir -p "$d" && cd "$d" || exit 1
+    setsid sh -c '
+        began=$(cut -d " " -f 22 /proc/$$/stat)
+        read -r up rest </proc/uptime
+        echo "$$ $began $3 $4 $5 $((${up%.*} + $6))" >"$1.new" && mv "$1.new" "$1" || exit 1
+        exec stress-ng --cpu "$2" --cpu-load "$4" --cpu-method "$5" --timeout "$6s"
+    ' sh "$f" $((cpus * $1)) "$@" </dev/null >"$f.log" 2>&1 &
+    n=0
+    while [ "$n" -lt 100 ]; do
+        if ours && [ "$(workers)" -eq $((cpus * $1)) ]; then exit 0; fi
+        case $(ps -o s= -p "$!") in '' | Z*) break ;; esac
+        sleep 0.1
+        n=$((n + 1))
+    done
+    cat "$f.log" >&2
+    ! ours || end
+    rm -f "$f" "$f.log"
+fi
+rmdir "$d" 2>/dev/null
+[ "$1" -eq 0 ]"""
+)
+"""End ours if it runs; then start $1 workers a CPU at $2 % by method $3, for $4 s at the most."""
+
+_LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
+
+DEFAULT_HOURS = 12
+
+
+class Load:
+    """`load: {workers_per_cpu: 2}`."""
+
+    name = "load"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Background load of the host's CPUs",
+        "description": "By stress-ng, which must be installed there. It needs no root.",
+        "required": ["workers_per_cpu"],
+        "properties": {
+            "workers_per_cpu": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 64,
+                "description": "Busy processes for each online CPU; 0 is no load of ours.",
+            },
+            "cpu_load": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 100,
+                "default": 100,
+                "description": "Percent of the time that each is busy (stress-ng --cpu-load).",
+            },
+            "method": {
+                "type": "string",
+                "pattern": r"^[A-Za-z0-9_-]{1,40}$(?!\n)",
+                "default": "all",
+                "description": "What each computes (stress-ng --cpu-method): all of them in turn, "
+                "or one, say sqrt or matrixprod.",
+            },
+            "hours": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": 168,
+                "default": DEFAULT_HOURS,
+                "description": "stress-ng ends by itself after so long, should everything be lost. "
+                "It is started anew before a run when half of it is over, so one run may take "
+                "up to half of it.",
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """CPUs online, programs missing, and our load if there is one."""
+        return Command(("sh", "-c", _READ))
+
+    def state(self, completed: Completed) -> State:
+        """What of ours runs: workers asked for a CPU, and how many are `running` in all."""
+        cpus = re.search(r"^cpus ([1-9]\d*)$", completed.stdout, re.MULTILINE)
+        if completed.status != 0 or not cpus:
+            said = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+            raise SettingError(
+                f"cannot be read: {said}", setting=self.name, host=completed.host
+            )  # fmt: skip
+        each, share, method, left, running = "0", "0", "", "0", "0"
+        if load := _LINE.search(completed.stdout):
+            each, share, method, left, running = load.groups()
+        return {
+            "cpus": int(cpus[1]),
+            "missing": re.findall(r"^missing (\S+)$", completed.stdout, re.MULTILINE),
+            "workers_per_cpu": int(each),
+            "cpu_load": int(share),
+            "method": method,
+            "seconds_left": int(left),
+            "running": int(running),
+        }
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """End the load that is not as wanted, and start the one that is."""
+        seconds = math.ceil(wanted.get("hours", DEFAULT_HOURS) * 3600)
+        if not wanted["workers_per_cpu"]:
+            return _set(0) if not state or self.unmet(state, wanted) else ()
+        if state and state["missing"]:
+            raise SettingError(
+                f"no {', '.join(state['missing'])} there; install it (Debian and Ubuntu: "
+                "stress-ng, util-linux, procps)",
+                setting=self.name,
+            )
+        if state and not self.unmet(state, wanted) and state["seconds_left"] >= seconds / 2:
+            return ()
+        share, method = wanted.get("cpu_load", 100), wanted.get("method", "all")
+        return _set(wanted["workers_per_cpu"], share, method, seconds)
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """How the load that runs differs from what is wanted."""
+        kind = {"cpu_load": wanted.get("cpu_load", 100), "method": wanted.get("method", "all")}
+        return _unlike(state, {"workers_per_cpu": wanted["workers_per_cpu"], **kind}, "not")
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """End our load; where one of ours was found, start one like it."""
+        if state and not self.differences(found, state):
+            return ()
+        if not found["workers_per_cpu"]:
+            return _set(0)
+        left = max(60, found["seconds_left"])
+        return _set(found["workers_per_cpu"], found["cpu_load"], found["method"], left)
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """How the load that runs differs from what was found."""
+        return _unlike(state, found, "was")
+
+
+def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:
+    """How the load of a state differs, in words; its kind counts only where there is one."""
+    each = like["workers_per_cpu"]
+    if state["running"] != each * state["cpus"] or state["workers_per_cpu"] != each:
+        return (f"{state['running']} workers run, {word} {each * state['cpus']}",)
+    return tuple(
+        f"{name} is {state[name]}, {word} {like[name]}"
+        for name in ("cpu_load", "method")
+        if each and state[name] != like[name]
+    )
+
+
+def _set(each: int, share: int = 0, method: str = "-", seconds: int = 0) -> tuple[Command, ...]:
+    words = (str(each), str(share), method, str(seconds))
+    return (Command(("sh", "-c", _SET, "sh", *words), deadline=60),)

@@ -1,0 +1,108 @@
+"""How long the kernel collects received packets before it hands them on, through /sys.
+
+With `defer_hard_irqs` the NIC's interrupt stays off for that many empty polls, and a timer of
+`gro_flush_timeout` polls instead: GRO merges more segments, so fewer ACKs are sent, and a packet
+may wait that much longer. Both hold for every queue of the interface.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings.base import State
+
+_FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
+"""What an experiment calls it -> the file in /sys/class/net/INTERFACE."""
+
+_LINE = re.compile(r"^/sys/class/net/[^/]+/(?P<file>[a-z_]+):(?P<value>[0-9]+)$", re.MULTILINE)
+
+
+class Napi:
+    """`napi: {gro_flush_timeout: 200000, defer_hard_irqs: 100}`."""
+
+    name = "napi"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Deferred polling of the data interface",
+        "description": "It takes both: the timer counts only while interrupts are deferred. "
+        "Neither does anything where GRO is off.",
+        "minProperties": 1,
+        "properties": {
+            "gro_flush_timeout": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1_000_000_000,
+                "description": "Nanoseconds that merged segments may wait for more (0: none).",
+            },
+            "defer_hard_irqs": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 2**31 - 1,
+                "description": "Empty polls before the interrupt is switched on again "
+                "(napi_defer_hard_irqs; Linux 5.8 and later).",
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`grep -H` of both files, since one may not be there."""
+        return Command(("grep", "-H", ".", *(_path(interface, name) for name in _FILES)))
+
+    def state(self, completed: Completed) -> State:
+        """{name: value} of those that the kernel has."""
+        shown = {m["file"]: int(m["value"]) for m in _LINE.finditer(completed.stdout)}
+        state = {name: shown[file] for name, file in _FILES.items() if file in shown}
+        if not state:
+            said = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+            raise SettingError(
+                f"the interface shows none: {said}", setting=self.name, host=completed.host
+            )
+        return state
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """One `tee` for each that is not as wanted."""
+        for name in wanted if state else ():
+            if name not in state:
+                raise SettingError(
+                    f"this kernel has no {_FILES[name]} (Linux 5.8 and later have it); leave "
+                    f"{name} out for this host",
+                    setting=self.name,
+                )
+        return _write(interface, {n: v for n, v in wanted.items() if state.get(n) != v})
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """Each that has another value."""
+        return tuple(
+            f"{name} is {state.get(name, 'not there')}, not {value}"
+            for name, value in wanted.items()
+            if state.get(name) != value
+        )
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """One `tee` for each that is not as it was found."""
+        return _write(interface, {n: v for n, v in found.items() if state.get(n) != v})
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """Each that is not as it was."""
+        return tuple(
+            f"{name} is {state.get(name, 'gone')}, was {value}"
+            for name, value in found.items()
+            if state.get(name) != value
+        )
+
+
+def _path(interface: str, name: str) -> str:
+    return f"/sys/class/net/{interface}/{_FILES[name]}"
+
+
+def _write(interface: str, values: Mapping[str, int]) -> tuple[Command, ...]:
+    """Through `tee`, whose argument sudoers can name."""
+    return tuple(
+        Command(("tee", _path(interface, name)), sudo=True, stdin=f"{value}\n")
+        for name, value in values.items()
+    )

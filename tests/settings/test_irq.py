@@ -1,0 +1,134 @@
+"""Interrupt affinity: on captured text, and read (never written) on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from netlimits.errors import SettingError
+from netlimits.hosts.local import local_host
+from netlimits.hosts.scripted import ScriptedHost, answer
+from netlimits.model import Command, Completed
+from netlimits.settings import setting
+from netlimits.settings.applied import Applied, current
+
+IRQ = setting("irq")
+VIRTIO = "online 0-1\n37 0-1\n38 0-1\n39 0-1\n"
+"""As read of a virtio NIC with a configuration, a receive and a send interrupt."""
+
+STATE = {"online": "0-1", "37": "0-1", "38": "0-1", "39": "0-1"}
+
+
+def completed(stdout: str, stderr: str = "") -> Completed:
+    return Completed("sender", IRQ.read("data0", {}), 0, stdout, stderr, 0.1)
+
+
+def test_what_a_nic_shows():
+    assert IRQ.state(completed(VIRTIO)) == STATE
+
+
+@pytest.mark.parametrize("stdout", ["", "online 0-1\n"])
+def test_an_interface_without_interrupts_of_its_own(stdout):
+    with pytest.raises(SettingError, match=r"data0 has no interrupts of its own \(a veth"):
+        IRQ.state(completed(stdout))
+
+
+def test_what_is_written():
+    commands = IRQ.change("data0", {**STATE, "38": "1"}, {"cpus": 1})
+    assert [(c.argv, c.stdin, c.sudo) for c in commands] == [
+        (("tee", "/proc/irq/37/smp_affinity_list"), "1\n", True),
+        (("tee", "/proc/irq/39/smp_affinity_list"), "1\n", True),
+    ]
+    assert IRQ.change("data0", STATE, {"cpus": "0,1"}) == (), "another way to write the same"
+    assert IRQ.change("data0", {}, {"cpus": "0"}) == ()
+    back = IRQ.undo("data0", STATE, {**STATE, "38": "1"})
+    assert [(c.argv[1], c.stdin) for c in back] == [("/proc/irq/38/smp_affinity_list", "0-1\n")]
+    assert len(IRQ.undo("data0", STATE, {})) == 3, "from a state that nobody has looked at"
+
+
+def test_a_cpu_that_is_not_there():
+    with pytest.raises(SettingError, match="CPU 2 is not there; online are 0-1"):
+        IRQ.change("data0", STATE, {"cpus": "1-3"})
+    with pytest.raises(SettingError, match="1-0 runs backward"):
+        IRQ.change("data0", STATE, {"cpus": "1-0"})
+
+
+def test_an_interrupt_that_is_gone_or_new_needs_nothing_put_back():
+    fewer = {n: cpus for n, cpus in STATE.items() if n != "39"}
+    assert IRQ.differences(STATE, fewer) == ()
+    assert IRQ.undo("data0", STATE, fewer) == ()
+    assert IRQ.differences(fewer, STATE) == ()
+    assert IRQ.differences(STATE, {**STATE, "37": "1"}) == (
+        "interrupt 37 is on CPUs 1, was on 0-1",
+    )
+
+
+class Kernel:
+    """The interrupts of one NIC; those in `managed` cannot be moved, as the kernel has it."""
+
+    def __init__(self, *managed: str) -> None:
+        self.on = {n: cpus for n, cpus in STATE.items() if n != "online"}
+        self.managed = managed
+
+    def __call__(self, command: Command) -> Completed:
+        if command.argv[0] == "sh":
+            lines = "".join(f"{n} {cpus}\n" for n, cpus in self.on.items())
+            return answer(command, f"online 0-1\n{lines}")
+        assert command.argv[0] == "tee"
+        assert command.sudo
+        number = command.argv[1].split("/")[3]
+        if number in self.managed:
+            said = f"tee: {command.argv[1]}: Input/output error\n"
+            return answer(command, command.stdin, said, 1)
+        self.on[number] = command.stdin.strip()
+        return answer(command, command.stdin)
+
+
+def test_set_read_back_and_put_back():
+    kernel = Kernel()
+    applied = Applied(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
+    applied.reach("sender", "eth0", "irq", {"cpus": 0})
+    assert set(kernel.on.values()) == {"0"}
+    kernel.on["40"] = "0-1"  # a channel more: found now, and put back with the others
+    applied.reach("sender", "eth0", "irq", {"cpus": 1})
+    assert set(kernel.on.values()) == {"1"}
+    applied.put_back()
+    assert kernel.on == {"37": "0-1", "38": "0-1", "39": "0-1", "40": "0-1"}
+
+
+def test_an_interrupt_that_the_kernel_manages_is_reported():
+    kernel = Kernel("38")
+    applied = Applied(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
+    with pytest.raises(SettingError, match=r"interrupt 38 stays on CPUs 0-1, not 0 .*Input/output"):
+        applied.reach("sender", "eth0", "irq", {"cpus": 0})
+    applied.put_back()
+    assert kernel.on == Kernel().on
+
+
+@pytest.mark.parametrize("wrong", [{}, {"cpus": ""}, {"cpus": "0;1"}, {"cpus": 0, "mask": 1}])
+def test_what_the_schema_refuses(wrong):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, IRQ.schema)
+
+
+def test_this_machines_own_interfaces_read_only():
+    """Every interface is read; what it shows is what /proc and /sys say by themselves."""
+    host = local_host("sender")
+    try:
+        for folder in Path("/sys/class/net").iterdir():
+            parents = [folder / "device", folder / "device/.."]
+            own = [p / "msi_irqs" for p in parents if (p / "msi_irqs").is_dir()]
+            if not (folder / "device").exists():
+                with pytest.raises(SettingError, match=f"{folder.name} has no interrupts"):
+                    current(host, "irq", folder.name, {})
+            elif own:
+                state = current(host, "irq", folder.name, {})
+                numbers = {p.name for p in own[0].iterdir() if Path("/proc/irq", p.name).exists()}
+                assert state.keys() - {"online"} == numbers
+                for number in numbers:
+                    shown = Path("/proc/irq", number, "smp_affinity_list").read_text().strip()
+                    assert state[number] == shown
+    finally:
+        host.close()

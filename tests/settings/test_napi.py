@@ -1,0 +1,103 @@
+"""Deferred polling: on what the kernel shows, and on a real interface over SSH."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jsonschema
+import pytest
+
+from netlimits.errors import SettingError
+from netlimits.hosts.connect import connect
+from netlimits.model import Command, Completed, Machine
+from netlimits.settings import setting
+from netlimits.settings.applied import Applied
+
+NAPI = setting("napi")
+FOLDER = "/sys/class/net/data0"
+NOW = {"gro_flush_timeout": 0, "defer_hard_irqs": 0}
+
+
+def completed(stdout: str, status: int = 0, stderr: str = "") -> Completed:
+    return Completed("sender", NAPI.read("data0", {}), status, stdout, stderr, 0.1)
+
+
+def test_what_the_kernel_shows():
+    shown = f"{FOLDER}/gro_flush_timeout:20000\n{FOLDER}/napi_defer_hard_irqs:2\n"
+    assert NAPI.state(completed(shown)) == {"gro_flush_timeout": 20000, "defer_hard_irqs": 2}
+    assert NAPI.read("data0", {}).argv[3:] == (
+        f"{FOLDER}/gro_flush_timeout",
+        f"{FOLDER}/napi_defer_hard_irqs",
+    )
+
+
+def test_an_old_kernel_and_no_interface():
+    missing = f"grep: {FOLDER}/napi_defer_hard_irqs: No such file or directory\n"
+    old = NAPI.state(completed(f"{FOLDER}/gro_flush_timeout:0\n", 2, missing))
+    assert NAPI.change("data0", old, {"gro_flush_timeout": 0}) == ()
+    with pytest.raises(SettingError, match=r"no napi_defer_hard_irqs \(Linux 5\.8 .*leave defer_h"):
+        NAPI.change("data0", old, {"gro_flush_timeout": 1, "defer_hard_irqs": 1})
+    with pytest.raises(SettingError, match=r"sender: napi: .*shows none: grep: .*No such file"):
+        NAPI.state(completed("", 2, missing))
+
+
+def test_what_is_written():
+    wanted = {"gro_flush_timeout": 200000, "defer_hard_irqs": 0}
+    (command,) = NAPI.change("data0", NOW, wanted)
+    assert command == Command(
+        ("tee", f"{FOLDER}/gro_flush_timeout"), sudo=True, stdin="200000\n"
+    )  # fmt: skip
+    assert len(NAPI.change("data0", {}, wanted)) == 2
+    assert NAPI.unmet(NOW, wanted) == ("gro_flush_timeout is 0, not 200000",)
+    (back,) = NAPI.undo("data0", NOW, {**NOW, "gro_flush_timeout": 200000})
+    assert (back.argv, back.stdin) == (("tee", f"{FOLDER}/gro_flush_timeout"), "0\n")
+    assert len(NAPI.undo("data0", NOW, {})) == 2, "from a state that nobody has looked at"
+    assert NAPI.differences(NOW, {**NOW, "defer_hard_irqs": 7}) == ("defer_hard_irqs is 7, was 0",)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"gro_flush_timeout": -1}, {"defer_hard_irqs": 2**31}, {"napi_defer": 1}]
+)
+def test_what_the_schema_refuses(wrong):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, NAPI.schema)
+
+
+@pytest.fixture
+def engineer(lab) -> Iterator[Machine]:
+    """A login that may run, as root, `tee` onto these two files and nothing else."""
+    files = f"/usr/bin/tee {FOLDER}/gro_flush_timeout, /usr/bin/tee {FOLDER}/napi_defer_hard_irqs"
+    path = lab.namespace_files("sender") / "sudoers"
+    found = path.read_text()
+    path.write_text(found + f"engineer ALL=(root) NOPASSWD: {files}\n")
+    try:
+        yield Machine("sender", ssh=lab.login("sender", "engineer"), ssh_config=lab.ssh_config)
+    finally:
+        path.write_text(found)
+
+
+@pytest.mark.lab
+def test_on_a_real_interface_through_sudo(engineer):
+    host = connect(engineer)
+    applied = Applied(lambda _: host, lambda _: None, lambda _: None)
+
+    def values() -> list[str]:
+        return host.run(
+            Command(
+                ("cat", f"{FOLDER}/gro_flush_timeout", f"{FOLDER}/napi_defer_hard_irqs"),
+            )
+        ).stdout.split()
+
+    try:
+        before = values()
+        applied.reach(
+            "sender", "data0", "napi", {"gro_flush_timeout": 123456, "defer_hard_irqs": 3}
+        )
+        assert values() == ["123456", "3"]
+        applied.reach("sender", "data0", "napi", {"gro_flush_timeout": 0})
+        assert values() == ["0", "3"]
+        applied.put_back()
+        assert values() == before
+    finally:
+        applied.put_back()
+        host.close()
