@@ -14,6 +14,7 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings.base import State
+from netlimits.settings.quantities import shows_none
 
 _PAIR = re.compile(r"^(?P<kind>Adaptive|CQE mode) RX: (?P<rx>\S+)\s+TX: (?P<tx>\S+)\s*$")
 _LINE = re.compile(r"^(?P<name>[a-z][a-z-]+):\s*(?P<value>[0-9]+|n/a)\s*$")
@@ -67,14 +68,7 @@ class Coalesce:
             elif match := _LINE.match(line):
                 shown[_SHOWN_AS.get(match["name"], match["name"])] = match["value"]
         if completed.status != 0 or not shown:
-            said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
-            raise SettingError(
-                f"`{' '.join(completed.command.argv)}` shows none: "
-                f"{said[-1] if said else f'exit status {completed.status}'}; leave "
-                f"`{self.name}` out for this host's interface",
-                setting=self.name,
-                host=completed.host,
-            )
+            raise shows_none(completed, self.name)
         return {
             name: int(shown[name]) if shown[name].isdigit() else shown[name]
             for name in _NAMES

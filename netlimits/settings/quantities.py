@@ -60,14 +60,7 @@ class Quantities:
             if match and section is not None and match["value"] != "n/a":
                 section[match["name"]] = int(match["value"])
         if completed.status != 0 or not sections[_CURRENT]:
-            said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
-            raise SettingError(
-                f"`{' '.join(completed.command.argv)}` shows none: "
-                f"{said[-1] if said else f'exit status {completed.status}'}; leave "
-                f"`{self.name}` out for this host's interface",
-                setting=self.name,
-                host=completed.host,
-            )
+            raise shows_none(completed, self.name)
         most = {n: sections[_MAXIMUMS].get(shown, 0) for n, shown in self.names.items()}
         return {
             "most": {n: m for n, m in most.items() if m},
@@ -115,3 +108,15 @@ class Quantities:
     def _write(self, interface: str, values: Mapping[str, int]) -> tuple[Command, ...]:
         words = [word for name, value in values.items() for word in (name, str(value))]
         return (Command(("ethtool", self.write, interface, *words), sudo=True),) if words else ()
+
+
+def shows_none(completed: Completed, name: str) -> SettingError:
+    """The error of a setting that the interface does not have, in ethtool's last words."""
+    said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+    return SettingError(
+        f"`{' '.join(completed.command.argv)}` shows none: "
+        f"{said[-1] if said else f'exit status {completed.status}'}; leave "
+        f"`{name}` out for this host's interface",
+        setting=name,
+        host=completed.host,
+    )

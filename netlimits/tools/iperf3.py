@@ -16,7 +16,7 @@ from netlimits.model import Command, Completed, Measurement
 from netlimits.tools.base import Ends, Features
 from netlimits.tools.clock import stamped
 from netlimits.tools.iperf3_results import measurement
-from netlimits.tools.sizes import binary_bytes
+from netlimits.tools.sizes import RATE, SIZE, binary_bytes
 
 OLDEST = (3, 12)
 START_UP = 15.0
@@ -62,12 +62,6 @@ _SWITCHES = {
     "dont_fragment": "--dont-fragment",
 }
 
-_SIZE: Mapping[str, Any] = {
-    "type": ["integer", "string"],
-    "minimum": 1,
-    "pattern": r"^[0-9]+[KMGkmg]?$",
-}
-
 
 class Iperf3:
     """`measure: iperf3:`."""
@@ -91,14 +85,12 @@ class Iperf3:
             },
             "protocol": {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."},
             "send_size": {
-                **_SIZE,
+                **SIZE,
                 "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
                 "is fragmented where it does not fit the MTU (MTU - 28).",
             },
             "rate": {
-                "type": ["integer", "string"],
-                "minimum": 0,
-                "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+                **RATE,
                 "description": "bit/s of each stream (-b), K M G are 1000^n, 0 is unlimited. UDP "
                 "needs it: iperf3's default is 1 Mbit/s.",
             },
@@ -109,7 +101,7 @@ class Iperf3:
                 "description": "TCP maximum segment size to set (-M), timestamps included.",
             },
             "window": {
-                **_SIZE,
+                **SIZE,
                 "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
             },
             "parallel": {

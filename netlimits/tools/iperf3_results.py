@@ -20,10 +20,7 @@ from typing import Any
 from netlimits.errors import ToolFailure
 from netlimits.model import Completed, Measurement, Scalar
 from netlimits.tools.clock import started
-from netlimits.tools.sizes import binary_bytes
-
-TIMESTAMPS = 12
-"""Bytes that TCP timestamps take of each segment."""
+from netlimits.tools.sizes import TIMESTAMPS, binary_bytes
 
 _MOST = 1e18
 """No figure of a network is above; an exabyte, or the age of the universe in seconds."""

@@ -22,13 +22,10 @@ from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement, Scalar
 from netlimits.tools.base import Ends, Features
 from netlimits.tools.clock import stamped, started
-from netlimits.tools.sizes import binary_bytes, decimal_bits
+from netlimits.tools.sizes import RATE, SIZE, TIMESTAMPS, binary_bytes, decimal_bits
 
 START_UP = 15.0
 """Seconds that a run may take beyond its own; a UDP receiver waits two for stragglers."""
-
-TIMESTAMPS = 12
-"""Bytes that TCP timestamps take of each segment."""
 
 _MEGABIT = 2**20 * 8 / 1e6
 """10⁶ bit in one of nuttcp's megabytes."""
@@ -36,12 +33,6 @@ _MEGABIT = 2**20 * 8 / 1e6
 _INTERIM = ("megabytes", "real_sec", "rate_Mbps")
 _LARGEST_DATAGRAM = 65507
 _FALLBACK = "classic_mode"
-
-_SIZE: Mapping[str, Any] = {
-    "type": ["integer", "string"],
-    "minimum": 1,
-    "pattern": r"^[0-9]+[KMGkmg]?$",
-}
 
 
 class Nuttcp:
@@ -66,14 +57,12 @@ class Nuttcp:
             },
             "protocol": {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."},
             "send_size": {
-                **_SIZE,
+                **SIZE,
                 "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
                 "is fragmented where it does not fit the MTU (MTU - 28).",
             },
             "rate": {
-                "type": ["integer", "string"],
-                "minimum": 0,
-                "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+                **RATE,
                 "description": "bit/s to send at (-R), K M G are 1000^n, 0 is unlimited. UDP needs "
                 "it: nuttcp's default is 1 Mbit/s. Pacing takes the sender a whole CPU.",
             },
@@ -84,7 +73,7 @@ class Nuttcp:
                 "description": "TCP maximum segment size to set (-M), timestamps included.",
             },
             "window": {
-                **_SIZE,
+                **SIZE,
                 "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
             },
             "parallel": {

@@ -6,6 +6,26 @@ For iperf3 and nuttcp alike the suffixes of a size are powers of 1024 and those 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+SIZE: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 1,
+    "pattern": r"^[0-9]+[KMGkmg]?$",
+}
+"""JSON Schema of a size in bytes."""
+
+RATE: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "pattern": r"^[0-9]+(\.[0-9]+)?[KMGkmg]?$",
+}
+"""JSON Schema of a rate in bit/s."""
+
+TIMESTAMPS = 12
+"""Bytes that TCP timestamps take of each segment."""
+
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
 
 
