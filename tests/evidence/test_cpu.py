@@ -105,3 +105,26 @@ def test_bytes_sent_either_way_count():
     received = {"throughput_mbps": 600.0, "local_send_throughput_mbps": 0.0, "elapsed_s": 1.0}
     alone = cpu.figures("local", used, received)["local_sd_us_per_kib"]
     assert alone == pytest.approx(1e6 / (600e6 / 8 / 1024))
+
+
+def test_softirq_irq_and_steal_are_parts_of_the_utilization():
+    after = "1.0 1.0\ncpu0 10 0 0 50 0 5 30 5\ncpu1 0 0 0 100 0 0 0 0\n"
+    before = "0.0 0.0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n"
+    used = cpu.use(stat(before), stat(after))
+    assert (used.util_pct, used.peak_pct, used.peak_cpu) == (25.0, 50.0, 0)
+    assert (used.irq_pct, used.softirq_pct, used.steal_pct) == (2.5, 15.0, 2.5)
+    assert used.peak_softirq_pct == 30.0
+    columns = cpu.figures("remote", used, {"throughput_mbps": 1.0, "elapsed_s": 1.0})
+    assert columns["remote_softirq_pct"] == 15.0
+    assert columns["remote_steal_pct"] == 2.5
+    assert columns["remote_irq_pct"] == 2.5
+    assert columns["remote_cpu_peak_softirq_pct"] == 30.0
+    assert columns["remote_cpu_peak_cpu"] == 0
+
+
+def test_several_machines_are_one_with_all_their_cpus():
+    small = cpu.CpuUse(80.0, 90.0, 1, 1.6, 2, 1.0, 8.0, 0.0, 5.0)
+    large = cpu.CpuUse(20.0, 95.0, 4, 1.2, 6, 2.0, 4.0, 4.0, 70.0)
+    assert cpu.pooled([small]) == small
+    pooled = cpu.pooled([small, large])
+    assert pooled == cpu.CpuUse(35.0, 95.0, 4, pytest.approx(2.8), 8, 1.75, 5.0, 3.0, 70.0)

@@ -1,0 +1,157 @@
+"""Kernel counters, on captures of netperf runs between two namespaces (veth, 8 and 2.5 Gbit/s)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.errors import ToolFailure
+from netlimits.evidence import EVIDENCE, acks
+from netlimits.evidence.counters import INTERFACE, PROTOCOLS, Counters
+from netlimits.evidence.difference import growth
+from netlimits.metrics import METRICS
+from netlimits.model import Command, Completed, Scalar
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "evidence"
+ONE = """/proc/net/snmp:Tcp: RtoMin MaxConn InSegs OutSegs
+/proc/net/snmp:Tcp: 200 -1 10 20
+/proc/net/softnet_stat:00000001 fffffffe 00000002 0 0 0 0 0 0 0 0 0 00000000 0 0
+/sys/class/net/data0/statistics/rx_packets:7
+"""
+
+
+def completed(text: str, status: int = 0, **more: bool) -> Completed:
+    return Completed("sender", Command(("grep",)), status, text, "", 0.0, **more)
+
+
+def captured(run: str, end: str) -> dict[str, Scalar]:
+    texts = ((CAPTURES / f"{run}-{end}-counters-{w}.txt").read_text() for w in ("before", "after"))
+    return Counters().figures(*map(completed, texts))
+
+
+def test_each_figure_of_a_tcp_stream_is_the_difference_of_two_readings():
+    sender, receiver = captured("tcp", "local"), captured("tcp", "remote")
+    assert sender.keys() == {*PROTOCOLS, *INTERFACE, "softnet_dropped", "softnet_squeezed"}
+    assert sender["tcp_out_segs"] == 1447434
+    assert sender["tcp_retrans_segs"] == 658
+    # what one end of a veth pair sends is what the other receives
+    for sent, got in (("tx_packets", "rx_packets"), ("tx_bytes", "rx_bytes")):
+        assert sender[sent] == receiver[got]
+        assert receiver[sent] == sender[got]
+    # after GRO: fewer than the segments on the wire
+    assert receiver["tcp_in_segs"] == 50778 < sender["tcp_out_segs"]
+
+
+def test_a_udp_streams_lost_datagrams_are_the_receive_buffers_errors():
+    receiver = captured("udp", "remote")
+    # netperf said 159784 sent and 80517 received
+    assert receiver["udp_in_datagrams"] == 80517 + 1
+    assert receiver["udp_rcvbuf_errors"] == receiver["udp_in_errors"] == 159784 - 80517
+
+
+def test_ipv6_datagrams_are_counted_along():
+    v4 = (CAPTURES / "udp-remote-counters-after.txt").read_text()
+    v6 = v4.replace("Udp6InDatagrams                 \t0", "Udp6InDatagrams                 \t5")
+    assert v6 != v4
+    assert Counters().figures(completed(v4), completed(v6))["udp_in_datagrams"] == 5
+
+
+def test_softnet_is_hexadecimal_added_over_cpus_and_wraps_at_32_bits():
+    two = ONE.replace("fffffffe 00000002", "00000003 00000012")
+    figures = Counters().figures(completed(ONE), completed(two))
+    assert figures["softnet_dropped"] == 5
+    assert figures["softnet_squeezed"] == 16
+    assert figures["rx_packets"] == 0
+
+
+def test_what_a_host_does_not_have_is_left_out():
+    assert Counters().figures(completed(ONE), completed(ONE)).keys() == {
+        "tcp_in_segs",
+        "tcp_out_segs",
+        "rx_packets",
+        "softnet_dropped",
+        "softnet_squeezed",
+    }
+    assert Counters().figures(completed("", 2), completed("", 2)) == {}
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "said"),
+    [
+        ("-1 10 20", "-1 10 19", "Tcp.OutSegs went back from 20 to 19"),
+        ("/sys/class/net/data0/statistics/rx_packets:7\n", "", "interface or its namespace"),
+        ("00000000 0 0\n", "00000001 0 0\n", "CPUs went"),
+    ],
+)
+def test_readings_that_do_not_belong_together_make_the_run_invalid(was: str, now: str, said: str):
+    with pytest.raises(ToolFailure, match=said) as failure:
+        Counters().figures(completed(ONE), completed(ONE.replace(was, now)))
+    assert failure.value.status == "invalid"
+
+
+def test_a_reading_that_hung_is_not_taken_for_a_host_without_counters():
+    with pytest.raises(ToolFailure, match="did not end in time"):
+        Counters().figures(completed("", 124, timed_out=True), completed(ONE))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2**31 - 1))
+def test_a_counter_of_32_bits_grows_across_its_end(before: int, grown: int):
+    assert growth("drops", before, (before + grown) % 2**32, bits=32) == grown
+
+
+@given(st.integers(1, 2**31), st.integers(1, 2**31))
+def test_a_counter_that_was_reset_is_no_growth(before: int, back: int):
+    with pytest.raises(ToolFailure, match="reset"):
+        growth("drops", before, max(0, before - back))
+    with pytest.raises(ToolFailure, match="reset"):
+        growth("drops", before, max(0, before - back), bits=32)
+
+
+def test_segments_per_ack_is_the_senders_out_over_the_receivers_whichever_end_sends():
+    sender, receiver = captured("tcp", "local"), captured("tcp", "remote")
+    assert acks.segments_per_ack(sender, receiver) == pytest.approx(1447434 / 19639)
+    assert acks.segments_per_ack(receiver, sender) == pytest.approx(1447434 / 19639)
+    both = {f"local_{k}": v for k, v in sender.items()}
+    both |= {f"remote_{k}": v for k, v in receiver.items()}
+    assert acks.figures(both) == {"segments_per_ack": pytest.approx(1447434 / 19639)}
+
+
+def test_a_quick_acknowledging_receiver_that_sends_more_segments_is_still_the_receiver():
+    sender = {"tcp_out_segs": 1000, "tx_bytes": 1_000_000}
+    receiver = {"tcp_out_segs": 1010, "tx_bytes": 66_000}
+    assert acks.segments_per_ack(sender, receiver) == pytest.approx(1000 / 1010)
+
+
+@pytest.mark.parametrize(
+    ("local", "remote"),
+    [
+        ({}, {}),
+        ({"tcp_out_segs": 7, "tx_bytes": 1650}, {"tcp_out_segs": 5, "tx_bytes": 1650}),
+        (  # a UDP stream while something else talks TCP
+            {"tcp_out_segs": 900, "udp_out_datagrams": 159787, "tx_bytes": 656713492},
+            {"tcp_out_segs": 800, "tx_bytes": 60000},
+        ),
+    ],
+)
+def test_without_tcp_there_are_no_segments_per_ack(
+    local: dict[str, Scalar], remote: dict[str, Scalar]
+):
+    assert acks.segments_per_ack(local, remote) is None
+    assert acks.figures({f"local_{k}": v for k, v in local.items()}) == {}
+
+
+def test_every_figure_is_a_metric_of_both_ends():
+    columns = {metric.column for metric in METRICS}
+    figures = {*PROTOCOLS, *INTERFACE, "softnet_dropped", "softnet_squeezed"}
+    assert {f"{end}_{name}" for name in figures for end in ("local", "remote")} <= columns
+
+
+def test_commands_hold_the_interface_as_an_argument_and_need_no_root():
+    for evidence in EVIDENCE:
+        command = evidence.read("data0")
+        assert any("data0" in word for word in command.argv)
+        assert command.argv[0] in ("grep", "tc", "ethtool")
+        assert not command.sudo

@@ -1,0 +1,133 @@
+"""Qdiscs and NIC counters: a capture of htb over tbf with UDP at 50 Mbit/s, and drivers' names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netlimits.errors import ToolFailure
+from netlimits.evidence.nic import Nic
+from netlimits.evidence.queues import Queues
+from netlimits.model import Command, Completed
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "evidence"
+
+
+def completed(text: str, status: int = 0) -> Completed:
+    return Completed("sender", Command(("tc",)), status, text, "", 0.0)
+
+
+def qdisc(kind: str, handle: str, parent: str = "", **counters: int) -> dict[str, Any]:
+    place = {"parent": parent} if parent else {"root": True}
+    return {"kind": kind, "handle": handle, **place, "drops": 0, **counters}
+
+
+def figures(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> dict[str, Any]:
+    return Queues().figures(completed(json.dumps(before)), completed(json.dumps(after)))
+
+
+def test_drops_of_a_child_count_once_and_overlimits_of_each_shaper():
+    before, after = ((CAPTURES / f"shaped-local-queues-{w}.txt") for w in ("before", "after"))
+    assert Queues().figures(completed(before.read_text()), completed(after.read_text())) == {
+        "qdisc_drops": 279142,  # netperf's send errors: 279142
+        "qdisc_overlimits": 295021,
+        "qdisc_requeues": 0,
+    }
+
+
+def test_mq_repeats_its_childrens_counters():
+    before = [qdisc("mq", "1:"), qdisc("fq", "0:", "1:1"), qdisc("fq", "0:", "1:2")]
+    after = [
+        qdisc("mq", "1:", drops=7, overlimits=5, requeues=2),
+        qdisc("fq", "0:", "1:1", drops=3, overlimits=4, requeues=2),
+        qdisc("fq", "0:", "1:2", drops=4, overlimits=1),
+    ]
+    assert figures(before, after) == {
+        "qdisc_drops": 7,
+        "qdisc_overlimits": 5,
+        "qdisc_requeues": 2,
+    }
+
+
+def test_what_is_policed_on_the_way_in_is_no_queue():
+    inward = qdisc("clsact", "ffff:", "ffff:fff1", drops=9, overlimits=9)
+    noqueue = qdisc("noqueue", "0:")
+    assert figures([noqueue], [noqueue, inward]) == {
+        "qdisc_drops": 0,
+        "qdisc_overlimits": 0,
+        "qdisc_requeues": 0,
+    }
+
+
+def test_a_counter_of_a_qdisc_has_32_bits():
+    before, after = qdisc("fq", "1:", drops=2**32 - 2), qdisc("fq", "1:", drops=3)
+    assert figures([before], [after])["qdisc_drops"] == 5
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ([qdisc("tbf", "8002:")], "tbf 8001: root became tbf 8002: root"),
+        ([qdisc("fq", "8001:")], "tbf 8001: root became fq 8001: root"),
+        ([], "became nothing"),
+        ([qdisc("tbf", "8001:", drops=1)], "went back from 5 to 1"),
+    ],
+)
+def test_other_qdiscs_than_before_make_the_run_invalid(after: list[dict[str, Any]], said: str):
+    with pytest.raises(ToolFailure, match=said) as failure:
+        figures([qdisc("tbf", "8001:", drops=5)], after)
+    assert failure.value.status == "invalid"
+
+
+def test_an_interface_that_is_gone_makes_the_run_invalid():
+    before = completed(json.dumps([qdisc("tbf", "8001:")]))
+    with pytest.raises(ToolFailure, match="became nothing"):
+        Queues().figures(before, completed("", 1))
+
+
+def test_a_host_without_tc_has_no_queues_and_one_without_ethtool_no_nic():
+    assert Queues().figures(completed("", 127), completed("", 127)) == {}
+    assert Nic().figures(completed("", 127), completed("", 127)) == {}
+
+
+def nic(*counters: str) -> Completed:
+    return completed("NIC statistics:\n" + "".join(f"     {line}\n" for line in counters))
+
+
+def test_a_veths_drops_are_read_and_its_xdp_programs_are_not():
+    text = (CAPTURES / "udp-remote-nic-after.txt").read_text()
+    dropped = text.replace("_drops: 0", "_drops: 4")
+    assert Nic().figures(completed(text), completed(text)) == {"nic_rx_drops": 0}
+    assert Nic().figures(completed(text), completed(dropped)) == {"nic_rx_drops": 4}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        # mlx5: the same packet for the port and for the queues
+        (
+            ("rx_out_of_buffer: 5", "rx0_buff_alloc_err: 0", "rx_discards_phy: 0"),
+            ("rx_out_of_buffer: 9", "rx0_buff_alloc_err: 0", "rx_discards_phy: 3"),
+            4,
+        ),
+        # i40e: for the device and for the port
+        (("rx_dropped: 1", "port.rx_dropped: 1"), ("rx_dropped: 6", "port.rx_dropped: 7"), 6),
+        # bnxt, virtio: queue by queue
+        (("[0]: rx_discards: 0", "[1]: rx_discards: 2"), ("[0]: rx_discards: 1", "[1]: rx_discards: 4"), 3),
+        (("rx_queue_0_drops: 0", "rx_queue_1_drops: 0"), ("rx_queue_0_drops: 1", "rx_queue_1_drops: 1"), 2),
+        # what is sent, and what a filter drops on purpose
+        (("tx_dropped: 0", "rx_filter_drops: 0", "rx_errors_x: 0"), ("tx_dropped: 5", "rx_filter_drops: 5", "rx_errors_x: 1"), None),
+        # a driver that started one counter again
+        (("rx_missed_errors: 9", "rx_no_dma_resources: 0"), ("rx_missed_errors: 0", "rx_no_dma_resources: 1"), 1),
+        # a queue that went
+        (("rx_queue_0_drops: 0", "rx_queue_1_drops: 0"), ("rx_queue_0_drops: 1",), None),
+    ],
+)  # fmt: skip
+def test_drivers_names_are_grouped_by_queue_and_the_largest_group_counts(
+    before: tuple[str, ...], after: tuple[str, ...], lost: int | None
+):
+    expected = {} if lost is None else {"nic_rx_drops": lost}
+    assert Nic().figures(nic(*before), nic(*after)) == expected

@@ -1,0 +1,173 @@
+"""The look in mid-run, on captures: netperf TCP_STREAM, UDP_STREAM, iperf3 -P 3 and -u."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.evidence import sample
+from netlimits.metrics import METRICS
+from netlimits.model import Completed, Scalar
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "evidence"
+NETPERF, IPERF3 = 12865, 5201
+
+
+def looked(text: str, port: int = NETPERF) -> Completed:
+    command = sample.command(1.0, "netperf", ["192.0.2.2"], port)
+    return Completed("sender", command, 0, text, "", 1.0)
+
+
+def captured(name: str, port: int = NETPERF) -> Completed:
+    return looked((CAPTURES / f"{name}-sample.txt").read_text(), port)
+
+
+def test_the_senders_connection_tells_its_window_and_what_limited_it():
+    figures = sample.figures([captured("tcp-local")])
+    assert figures == {
+        "processes": 1,
+        "threads": 1,
+        "connections": 1,
+        "cwnd_segs": 514,
+        "mss_bytes": 1448,
+        "rtt_us": pytest.approx(154),
+        "min_rtt_us": pytest.approx(3),
+        "pacing_rate_mbps": pytest.approx(32254.2),
+        "delivery_rate_mbps": pytest.approx(23168),
+        "app_limited_pct": 100,
+        "busy_pct": pytest.approx(93.6),
+        "rwnd_limited_pct": pytest.approx(33.76, abs=0.01),  # `ss` rounds it to 33.8 %
+        "sndbuf_limited_pct": 0,
+    }
+
+
+def test_the_receivers_connection_tells_segments_per_ack_and_nothing_of_a_sender():
+    figures = sample.figures([captured("tcp-remote")])
+    assert figures.keys() == {"processes", "threads", "connections", "sampled_segments_per_ack"}
+    assert figures["sampled_segments_per_ack"] == pytest.approx(100.18, abs=0.01)
+    # the server that listens and its child; the other two are another test host's on this machine
+    assert captured("tcp-remote").stdout.count(" netserver") >= 2
+    assert figures["processes"] == 2
+
+
+def test_parallel_streams_share_a_port_with_their_control_connection():
+    sampled = captured("iperf3-local", IPERF3)
+    found = sample.connections(sampled.stdout)
+    assert len(found) == 4
+    figures = sample.figures([sampled])
+    assert figures["connections"] == 3
+    streams = sorted(found, key=lambda c: c.sent)[1:]
+    rate = sum(c.value("delivery_rate") for c in streams)
+    assert figures["delivery_rate_mbps"] == pytest.approx(rate / 1e6) == pytest.approx(13593.812)
+    assert figures["cwnd_segs"] == pytest.approx(sum(c.value("cwnd") for c in streams) / 3)
+    assert figures["app_limited_pct"] == pytest.approx(100 / 3)
+    assert figures["rwnd_limited_pct"] == pytest.approx(4.296, abs=0.001)
+
+
+@pytest.mark.parametrize(("name", "port"), [("udp-remote", NETPERF), ("iperf3-u-local", IPERF3)])
+def test_under_udp_only_processes_are_told(name: str, port: int):
+    assert sample.figures([captured(name, port)]).keys() == {"processes", "threads"}
+
+
+def test_processes_of_other_namespaces_do_not_count():
+    lines = ["namespace net:[4026532246]"]
+    lines += ["4026532387 10191 10064 1 netserver", "4026532246 28007 1 3 netserver"]
+    lines += ["         - 28008 1 1 netserver"]
+    figures = sample.figures([looked("\n".join(lines))])
+    assert figures == {"processes": 1, "threads": 3}
+
+
+def test_a_server_of_another_login_counts_where_it_is_the_only_one():
+    figures = sample.figures([looked("namespace net:[1]\n         - 28008     1    2 netserver\n")])
+    assert figures == {"processes": 1, "threads": 2}
+
+
+def test_several_hosts_of_one_end_are_added_up():
+    one, two = captured("tcp-remote"), captured("tcp-remote")
+    figures = sample.figures([one, two])
+    assert figures["processes"] == 4
+    assert figures["connections"] == 2
+    assert figures["sampled_segments_per_ack"] == pytest.approx(100.18, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "namespace net:[1]\n", "namespace \nsh: 5: ss: not found\n", "sh: sleep: …\n"]
+)
+def test_what_is_not_found_is_left_out(text: str):
+    assert sample.figures([looked(text)]) == {}
+
+
+def test_no_sample_no_figures():
+    assert sample.figures([]) == {}
+
+
+def test_both_ends_in_one_network_stack_are_not_told_apart():
+    sent, got = (
+        "tcp ESTAB 0 0 127.0.0.1:40000 127.0.0.1:50000 cubic bytes_sent:900000 busy:500ms",
+        "tcp ESTAB 0 0 127.0.0.1:50000 127.0.0.1:40000 cubic bytes_received:900000 segs_out:9",
+    )
+    assert "connections" in sample.figures([looked(f"namespace net:[1]\n{sent}\n")])
+    assert sample.figures([looked(f"namespace net:[1]\n{sent}\n{got}\n")]) == {}
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("pacing_rate 32254", "pacing_rate 3.2.5"),
+        ("busy:", "busy:" + "9" * 5000),
+        (" 1 netperf", " " + "9" * 5000 + " netperf"),
+        ("rtt:0", "rtt:²"),
+        ("bytes_sent:", "bytes_sent:-"),
+    ],
+)
+def test_an_impossible_number_is_passed_over(was: str, now: str):
+    whole = (CAPTURES / "tcp-local-sample.txt").read_text()
+    assert was in whole
+    figures = sample.figures([looked(whole.replace(was, now))])
+    assert all(-1 < float(value or 0) < 1e15 for value in figures.values())
+
+
+@given(st.text(max_size=300), st.integers(0, 2000))
+def test_no_output_and_no_cut_through_one_fails_a_run(text: str, cut: int):
+    sample.figures([looked("namespace net:[1]\n" + text)])
+    whole = (CAPTURES / "tcp-local-sample.txt").read_text()
+    sample.figures([looked(whole[:cut]), looked(whole[:cut] + text)])
+
+
+def test_every_figure_is_a_metric_of_both_ends():
+    columns = {metric.column for metric in METRICS}
+    figures: dict[str, Scalar] = {}
+    for name in ("tcp-local", "tcp-remote"):
+        figures |= sample.figures([captured(name)])
+    assert {f"{end}_{name}" for name in figures for end in ("local", "remote")} <= columns
+
+
+def test_peers_become_arguments_of_ss_never_of_the_script():
+    command = sample.command(2.5, "netserver", ("192.0.2.1", "", "2001:db8::1"), 12865)
+    assert command.argv[:2] == ("sh", "-c")
+    assert command.argv[3:] == (
+        *("12865", "2.5", "netserver"),
+        *("dst", "192.0.2.1", "or", "dst", "[2001:db8::1]"),
+    )
+    assert command.deadline > 2.5
+    assert not command.sudo
+
+
+@pytest.mark.skipif(not (shutil.which("ss") and shutil.which("ps")), reason="needs ss and ps")
+def test_the_command_finds_a_process_of_this_machine_and_no_connection():
+    sleeper = subprocess.Popen(("sleep", "60"))
+    try:
+        command = sample.command(0.05, "sleep", ("192.0.2.2", "2001:db8::1"), 12865)
+        ended = subprocess.run(command.argv, capture_output=True, text=True, check=True, timeout=60)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert ended.stderr == ""
+    figures = sample.figures([Completed("here", command, 0, ended.stdout, "", 0.1)])
+    assert int(figures["processes"] or 0) >= 1
+    assert "connections" not in figures
