@@ -29,10 +29,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TextIO
 
+from netlimits import shapes
 from netlimits.errors import ArchiveError
 from netlimits.model import Command, Completed, Machine, Record, Run
 
 VERSION = 1
+
+LINE_LIMIT = 2**30
+"""Bytes of one event: an import of a million runs is a third of that."""
 
 EVENTS = ("opened", "found", "put_back", "start", "end", "parsed", "imported", "closed")
 """What the journal may hold:
@@ -92,7 +96,7 @@ class Archive:
     def open(cls, path: Path) -> Archive:
         """The campaign in a folder. Raises ArchiveError when it holds none or another version's."""
         try:
-            meta = json.loads((path / "campaign.json").read_text(encoding="utf-8"))
+            meta = shapes.load(path / "campaign.json")
             version = meta["version"]
         except FileNotFoundError:
             raise ArchiveError(f"{path}: holds no campaign (no campaign.json)") from None
@@ -112,7 +116,11 @@ class Archive:
     @property
     def meta(self) -> dict[str, Any]:
         """What `campaign.json` says."""
-        meta: dict[str, Any] = json.loads((self.path / "campaign.json").read_text("utf-8"))
+        path = self.path / "campaign.json"
+        try:
+            meta: dict[str, Any] = shapes.load(path)
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {_why(error)}") from None
         return meta
 
     @property
@@ -133,9 +141,11 @@ class Archive:
         """A host's facts as they were read when the campaign began."""
         path = self.path / "hosts" / f"{role}.json"
         try:
-            facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
+            facts: dict[str, Any] = shapes.load(path)
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: cannot be read: {_why(error)}") from None
+        if not isinstance(facts, dict):
+            raise ArchiveError(f"{path}: is damaged")
         return facts
 
     # -- the journal ------------------------------------------------------------------------
@@ -189,14 +199,12 @@ class Archive:
         path = self.path / "journal.jsonl"
         try:
             with path.open("rb") as journal:
-                for number, line in enumerate(journal, 1):
-                    if not line.endswith(b"\n"):
+                for number, line in enumerate(iter(lambda: journal.readline(LINE_LIMIT), b""), 1):
+                    if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
                         return
-                    try:
-                        event = json.loads(line)
-                        event["event"]
-                    except (ValueError, KeyError, TypeError):
-                        raise ArchiveError(f"{path}:{number}: is damaged") from None
+                    event = shapes.event(line)
+                    if event is None:
+                        raise ArchiveError(f"{path}:{number}: is damaged")
                     yield event
         except OSError as error:
             raise ArchiveError(f"{path}: {error.strerror}") from None
@@ -223,9 +231,13 @@ class Archive:
         """What an attempt's commands printed, in order. Raises ArchiveError when it is not kept."""
         path = self.raw_path(run, attempt)
         try:
-            return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        except (OSError, ValueError) as error:
+            # by line feeds alone: output may hold the other line breaks that splitlines() knows
+            entries = [json.loads(ln) for ln in path.read_text("utf-8").split("\n") if ln]
+        except (OSError, ValueError, RecursionError) as error:
             raise ArchiveError(f"{path}: cannot be read: {_why(error)}") from None
+        if not shapes.has(entries, [{"step": shapes.TEXT}]):
+            raise ArchiveError(f"{path}: is damaged")
+        return entries
 
 
 # -- records: what the events say about runs ------------------------------------------------
@@ -243,6 +255,9 @@ def records(archive: Archive, runs: Mapping[int, Run]) -> list[Record]:
         elif event["event"] in ("start", "end", "parsed"):
             key = (event["run"], event["attempt"])
             attempts[key] = {**attempts.get(key, {}), **event}
+    if strange := [run for run, _ in attempts if run not in runs]:
+        path = archive.path / "journal.jsonl"
+        raise ArchiveError(f"{path}: tells of run {strange[0]}, which the plan does not have")
     return [_record(runs[run], attempt, event) for (run, attempt), event in attempts.items()]
 
 
@@ -323,7 +338,12 @@ def raw_entry(completed: Completed, step: str) -> dict[str, Any]:
 
 
 def completed(entry: Mapping[str, Any]) -> Completed:
-    """A raw entry as the Completed that it was; what was fed to it is not kept."""
+    """A raw entry as the Completed that it was; what was fed to it is not kept.
+
+    Raises ArchiveError for an entry that is none.
+    """
+    if not shapes.has(entry, shapes.ENTRY):
+        raise ArchiveError(f"the raw output is damaged at {str(entry)[:80]}")
     return Completed(
         host=entry["host"],
         command=Command(tuple(entry["argv"]), entry["sudo"], entry["deadline"]),

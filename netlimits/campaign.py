@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netlimits import __version__, archive, outcome, plan
+from netlimits import __version__, archive, outcome, plan, shapes
 from netlimits import experiment as experiments
 from netlimits.archive import Archive, end_fields
 from netlimits.errors import ArchiveError, ToolFailure
@@ -54,7 +54,8 @@ class Campaign:
         if self.imported:
             factors: dict[str, tuple[()]] = dict.fromkeys(self.imported["factors"], ())
             path = self.path / "campaign.json"
-            return Experiment(meta["experiment"], path, text="", roles=(), factors=factors)
+            name = meta.get("experiment", "imported")
+            return Experiment(name, path, text="", roles=(), factors=factors)
         overrides = [(key, text) for key, text in meta["overrides"]]
         loaded = experiments.load(self.path / "experiment.yaml", overrides)
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
@@ -127,7 +128,10 @@ class Campaign:
 
 def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.open
     """The campaign in a folder. Raises ArchiveError when there is none, or another version's."""
-    return Campaign(Archive.open(Path(path)))
+    opened = Archive.open(Path(path))
+    if not shapes.has(opened.meta, shapes.META):
+        raise ArchiveError(f"{opened.path / 'campaign.json'}: is damaged")
+    return Campaign(opened)
 
 
 def create(experiment: Experiment, found: Survey, path: Path) -> Campaign:

@@ -116,6 +116,8 @@ def _text(document: Document, entry: dict[str, Any], *at: str | int) -> str | No
     value = entry[key]
     if not isinstance(value, str) or not value or value != "".join(value.split()):
         raise document.error("must be a name without spaces", *at)
+    if key == "interface" and ("/" in value or value in (".", "..")):
+        raise document.error(f"{value} is a path, not an interface", *at)
     if value.startswith("-"):
         raise document.error(f"{value} would be read as an option; a name cannot start so", *at)
     return value

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from netlimits import shapes
 from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed
 from netlimits.settings.applied import Found
@@ -74,9 +75,10 @@ def _notes(completed: Completed) -> Iterator[dict[str, Any]]:
     for line in completed.stdout.splitlines():
         try:
             note = json.loads(line)
-            note["role"], note["interface"], note["setting"], note["state"], note["link_address"]
+            if not shapes.has(note, shapes.NOTE):
+                raise ValueError
             note["order"] = int(note.get("order", 0))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, RecursionError):
             raise RestoreError(
                 f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
                 "look at /run/netlimits (root) or ~/.local/state/netlimits there"

@@ -65,7 +65,17 @@ def _each(act: Callable[[Machine], Any], machines: Iterable[Machine]) -> list[An
 def _placed(host: Host, machine: Machine) -> Machine:
     """The machine with its data interface and address, whichever of the two was given."""
     listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
-    links = {link["ifname"]: link for link in json.loads(listing.stdout)}
+    try:
+        links = {str(link["ifname"]): link for link in json.loads(listing.stdout)}
+        return _at(links, machine)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise HostError(
+            f"what `ip -j addr show` prints is not understood: {error}", host=machine.role
+        ) from None
+
+
+def _at(links: Mapping[str, Any], machine: Machine) -> Machine:
+    """The machine, placed among what `ip -j addr show` lists."""
     interface = machine.interface
     if interface is None and machine.address is not None:
         wanted = ipaddress.ip_address(machine.address)

@@ -45,6 +45,7 @@ TALK = re.compile(
     r"tcpdump: |Warning: |reading from |listening on |dropped privs|"
     r"\d+ packets? (captured|received|dropped)"
 )
+ENDLESS = re.compile(r"(?<![0-9a-fA-F:])\d{16}")
 HEX = re.compile(r"\s+0x[0-9a-f]{4}:")
 
 
@@ -57,6 +58,8 @@ def packets(text: str, name: str = "trace") -> Iterator[Packet]:
     found: list[tuple[str, int, Packet | None]] = []
     for number, line in _lines(text):
         where = f"{name}:{number}"
+        if ENDLESS.search(line):
+            raise DataError(f"{where}: a number of 16 digits or more, which no packet has")
         clock, moment, rest = _moment(line, where)
         if clock == "clock" and (found[0][0] == "elapsed" if found else not moment):
             clock = "elapsed"
@@ -151,6 +154,8 @@ def _packet(line: str, where: str) -> Packet | None:
             f"{where}: seq {start}:{end} does not span the {length} bytes it is said to"
         )
     ack = int(fields["ack"]) if fields["ack"] else None
+    if max(start or 0, end or 0, ack or 0) >= 2**33 or (length or 0) >= 2**24:
+        raise DataError(f"{where}: numbers beyond TCP's: {said[:80]!r}")
     letters = set(fields["flags"]) - set("none") | ({"."} if ack is not None else set())
     flags = "".join(letter for _, letter in pcap.FLAGS if letter in letters)
     return Packet(

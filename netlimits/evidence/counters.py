@@ -90,9 +90,16 @@ class Counters:
 
 
 def counts(completed: Completed) -> Counts:
-    """What the command printed. Raises ToolFailure when it did not end in time."""
+    """What the command printed. Raises ToolFailure when it did not end in time, or is no counts."""
     if completed.timed_out:
         raise ToolFailure(f"{completed.host}: reading the kernel's counters did not end in time")
+    try:
+        return _counts(completed)
+    except (ValueError, IndexError) as error:
+        raise ToolFailure(f"{completed.host}: the kernel's counters are cut off: {error}") from None
+
+
+def _counts(completed: Completed) -> Counts:
     counters: dict[str, int] = {}
     softnet: dict[int, tuple[int, int]] = {}
     header: list[str] = []

@@ -15,6 +15,7 @@ that busy ticks alone come out too few. Both ends divide by what was *sent*, as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,12 +78,17 @@ def times(completed: Completed) -> CpuTimes:
     uptime, *stat = completed.stdout.splitlines() or [""]
     for line in stat:
         name, _, rest = line.partition(" ")
-        if not (name.startswith("cpu") and name[3:].isdigit()):
+        if not re.fullmatch("cpu[0-9]{1,6}", name):
             continue
+        fields = rest.split()[:8]  # guest times are in user's already
+        if len(fields) < 8 or not all(re.fullmatch("[0-9]{1,20}", f) for f in fields):
+            raise ToolFailure(f"{completed.host}: /proc/stat is not whole: {line[:80]!r}")
         cpus.append(int(name[3:]))
-        ticks.append(tuple(int(f) for f in rest.split()[:8]))  # guest times are in user's already
+        ticks.append(tuple(map(int, fields)))
     if not cpus:
         raise ToolFailure(f"{completed.host}: /proc/stat shows no CPU")
+    if not re.fullmatch(r"[0-9]{1,15}\.[0-9]+ .*", uptime):
+        raise ToolFailure(f"{completed.host}: no /proc/uptime: {uptime[:80]!r}")
     return CpuTimes(float(uptime.split()[0]), tuple(cpus), tuple(ticks))
 
 

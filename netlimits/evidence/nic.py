@@ -20,6 +20,7 @@ _LOST = re.compile(
     r"|no_?buf|no_(dma_res|desc|mem)|out_of_buf|oob|alloc_fail)",
     re.IGNORECASE,
 )
+_WHOLE = re.compile(r"\s*[0-9]{1,20}\s*")
 _ON_PURPOSE = re.compile(r"xdp|filter", re.IGNORECASE)
 """Dropped because somebody asked for it: a program in the driver, an address filter."""
 
@@ -56,6 +57,6 @@ def counters(completed: Completed) -> dict[str, int]:
     found = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")
-        if _LOST.search(name) and not _ON_PURPOSE.search(name) and value.strip().isdigit():
+        if _LOST.search(name) and not _ON_PURPOSE.search(name) and _WHOLE.fullmatch(value):
             found[name] = int(value)
     return found

@@ -17,12 +17,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from netlimits import shapes
 from netlimits.errors import ToolFailure
 from netlimits.evidence.difference import growth
 from netlimits.model import Command, Completed, Scalar
 
 _INGRESS = ("ingress", "clsact")
 _SUMS_OF_CHILDREN = ("mq", "mqprio")
+
+_QDISC = {
+    "kind": shapes.TEXT, "handle": shapes.TEXT,
+    "drops?": shapes.WHOLE, "overlimits?": shapes.WHOLE, "requeues?": shapes.WHOLE,
+}  # fmt: skip
 
 Qdiscs = Sequence[Mapping[str, Any]]
 
@@ -65,8 +71,10 @@ def qdiscs(completed: Completed) -> Qdiscs | None:
     """The qdiscs on the way out, as `tc` prints them; None where it does not."""
     try:
         listed = json.loads(completed.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
+    if not shapes.has(listed, [_QDISC]):
+        raise ToolFailure(f"{completed.host}: `tc -j qdisc` lists no qdiscs as it should")
     return [qdisc for qdisc in listed if qdisc["kind"] not in _INGRESS]
 
 

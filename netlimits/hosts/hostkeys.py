@@ -78,7 +78,7 @@ def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
             marker, rest = _marked(line.strip())
             try:
                 entry = HostKeyEntry.from_line(rest)
-            except (InvalidHostKey, paramiko.SSHException):
+            except (InvalidHostKey, paramiko.SSHException, ValueError):
                 continue
             if entry and entry.key and matches(endpoint.key_name, entry.hostnames or []):
                 yield marker, entry.key

@@ -121,6 +121,8 @@ class Applied:
                 del self._found[found.place]
         except NetlimitsError as error:  # a full disk under the journal must not stop the others
             return str(error)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            return f"what is written down of how it was found is damaged ({error!r})"
         return problem
 
     def _put_one_back(self, found: Found) -> str:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from netlimits import shapes
 from netlimits.model import Command
 from netlimits.settings.base import State
 
@@ -34,6 +35,7 @@ _KNOWN = {
     "family", "local", "prefixlen", "scope", "valid_life_time", "preferred_life_time", "metric",
     *_FLAGS, *_PASSING,
 }  # fmt: skip
+_ADDRESS = {"local": shapes.TEXT, "prefixlen": shapes.WHOLE, "scope": shapes.TEXT}
 _FOREVER = 2**32 - 1
 _CONF = re.compile(
     r"^/proc/sys/net/ipv6/(?P<kind>conf|neigh)/[^/]+/(?P<name>[A-Za-z0-9_]+):(?P<value>.*)$"
@@ -55,6 +57,8 @@ def state(lines: Iterable[str]) -> State:
         kind, _, rest = line.partition(" ")
         if line.startswith("["):
             addresses += [a for link in json.loads(line) for a in link.get("addr_info", ())]
+            if not shapes.has(addresses, [_ADDRESS]):
+                raise ValueError("no addresses")
         elif kind == "route":
             routes.append(" ".join(rest.split()))
         elif kind == "neigh":
@@ -89,7 +93,7 @@ def undo(interface: str, found: State, now: State) -> Iterator[Command]:
     pairs = [
         f"net/ipv6/{kind}/{interface}/{name}={value}"
         for (kind, name), value in ((n.split("/"), v) for n, v in found["conf"].items())
-        if have["conf"].get(f"{kind}/{name}") != value
+        if have["conf"].get(f"{kind}/{name}") != value and _is_conf(kind, name)
     ]
     if pairs:
         yield _root("sysctl", "-w", *pairs)
@@ -128,6 +132,11 @@ def cannot_return(now: State) -> tuple[str, ...]:
         if a.keys() - _KNOWN
     ]
     return (*now["fading"], *strange)
+
+
+def _is_conf(kind: str, name: str) -> bool:
+    """Whether it is a file of /proc/sys/net/ipv6/KIND/INTERFACE; a journal may be damaged."""
+    return kind in ("conf", "neigh") and bool(re.fullmatch("[A-Za-z0-9_]+", name))
 
 
 def _stays(address: Mapping[str, Any]) -> bool:

@@ -12,12 +12,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from netlimits import shapes
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import ipv6
 from netlimits.settings.base import State
 
 _SCRIPT = f'ip -d -j link show dev "$1" || exit 1; ip -j link show; {ipv6.READ} true'
+
+
+_LINK = {
+    "ifname": shapes.TEXT, "mtu": shapes.WHOLE, "min_mtu?": shapes.WHOLE, "max_mtu?": shapes.WHOLE,
+}  # fmt: skip
 
 
 class Mtu:
@@ -46,6 +52,8 @@ class Mtu:
         try:
             first, second, *lines = completed.stdout.splitlines()
             (link,), links = json.loads(first), json.loads(second)
+            if not shapes.has([link, *links], [_LINK]):
+                raise ValueError("no links")
             name, master = link["ifname"], link.get("master")
             others = {
                 other["ifname"]: other["mtu"]
@@ -59,7 +67,7 @@ class Mtu:
                 "others": others,
                 "ipv6": ipv6.state(lines),
             }
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             said = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
                 f"`ip link show` shows no MTU: {said}", setting=self.name, host=completed.host

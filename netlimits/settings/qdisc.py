@@ -65,7 +65,7 @@ class Qdisc:
             first, *lines = completed.stdout.splitlines()
             shown = [q for q in json.loads(first) if q["kind"] not in ("clsact", "ingress")]
             (root,) = [q for q in shown if q.get("root")]
-            return {
+            state = {
                 "kind": root["kind"],
                 "handle": root["handle"],
                 "options": root.get("options", {}),
@@ -74,7 +74,13 @@ class Qdisc:
                 "classes": [_words(ln) for ln in lines if ln.startswith("class ")],
                 "filters": [_words(ln) for ln in lines if ln.startswith("filter ")],
             }
-        except (ValueError, KeyError, TypeError):
+            if not all(isinstance(state[part], str) for part in ("kind", "handle")):
+                raise TypeError
+            parameters(state)  # what tc shows is understood now, or not at all
+            if state["kind"] in KINDS:
+                KINDS[state["kind"]].values(state["options"])
+            return state
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
             said = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
                 f"`tc qdisc show` shows no root qdisc: {said}",
@@ -178,7 +184,7 @@ def _is_our_htb(state: State) -> bool:
     return (
         state["kind"] == "htb"
         and state["handle"] == _OURS
-        and [c.split()[1] for c in state["classes"]] == [f"{_OURS}1"]
+        and [c.split()[1:2] for c in state["classes"]] == [[f"{_OURS}1"]]
         and not state["filters"]
         and not state["inner"]
     )
@@ -208,9 +214,12 @@ def _class_values(state: State) -> dict[str, Any]:
     """Rates and bursts of our htb's one class; {} when there is another structure."""
     if not _is_our_htb(state) or not (match := _CLASS.match(state["classes"][0])):
         return {}
-    return {
-        "rate": tc_units.rate(match["rate"]),
-        "ceil": tc_units.rate(match["ceil"]),
-        "burst": tc_units.size(match["burst"]),
-        "cburst": tc_units.size(match["cburst"]),
-    }
+    try:
+        return {
+            "rate": tc_units.rate(match["rate"]),
+            "ceil": tc_units.rate(match["ceil"]),
+            "burst": tc_units.size(match["burst"]),
+            "cburst": tc_units.size(match["cburst"]),
+        }
+    except ValueError:  # not as tc writes them
+        return {}

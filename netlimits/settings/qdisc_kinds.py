@@ -70,7 +70,7 @@ class Kind:
 
     def values(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What `tc` shows, in the units of `wish`."""
-        shown = {name: options[name] for name in self.units if name in options}
+        shown = {n: options[n] for n in self.units if isinstance(options.get(n), int | float)}
         if "burst_raw" in options:
             shown["burst"] = burst(options)
         return {n: v * 8 if self.units[n] == "rate" else v for n, v in shown.items()}

@@ -146,6 +146,8 @@ def _whole_lines(text: str) -> Iterator[str]:
     """One line a route; the next hops of a multipath route follow it indented."""
     whole = ""
     for line in text.splitlines():
+        if line.strip() in ("", "inet6"):
+            continue
         if line.removeprefix("inet6 ")[:1].isspace():
             whole += " " + line.removeprefix("inet6 ").strip()
             continue

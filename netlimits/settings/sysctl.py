@@ -18,6 +18,9 @@ from netlimits.settings.base import State
 
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
 
+_NAME = re.compile(r"^net(\.[A-Za-z0-9_-]+)+$(?!\n)")
+"""Also what is put back, from a journal or a note, stays under net."""
+
 MOVES_MORE = re.compile(
     r"\.(disable_ipv6|forwarding|mc_forwarding|ip_forward|addr_gen_mode|stable_secret|flush|mtu)$"
 )
@@ -34,7 +37,7 @@ class Sysctl:
         "description": "Name under net. to its value, as sysctl shows it; written in this order. "
         "They hold for the whole host (or its network namespace), not for one interface.",
         "minProperties": 1,
-        "propertyNames": {"pattern": r"^net(\.[A-Za-z0-9_-]+)+$(?!\n)"},
+        "propertyNames": {"pattern": _NAME.pattern},
         "additionalProperties": {
             "anyOf": [
                 {"type": "integer"},
@@ -109,6 +112,8 @@ def _same(shown: str | None, wanted: Any) -> bool:
 
 
 def _write(values: Mapping[str, Any]) -> tuple[Command, ...]:
+    if strange := [name for name in values if not _NAME.match(name)]:
+        raise SettingError(f"{strange[0]!r} is no sysctl under net.", setting="sysctl")
     pairs = (f"{name}={value}" for name, value in values.items())
     return (Command(("sysctl", "-w", *pairs), sudo=True),) if values else ()
 
