@@ -27,15 +27,15 @@ program=$2
 shift 2
 echo "namespace $(readlink /proc/self/ns/net)"
 ss -tuinmHO "$@"
-ps -C "$program" -o netns=,pid=,ppid=,nlwp=,comm=
+ps -C "$program" -o netns=,pid=,ppid=,nlwp=,pcpu=,comm=
 exit 0
 """
 
 _PAIR = re.compile(r"(\w+):(\S+)")
 _NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?")
 _RATE = re.compile(r"\b(pacing_rate|delivery_rate) ([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMG]?)bps")
-_PROCESS = re.compile(r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+\S.*")
-"""netns pid ppid nlwp comm"""
+_PROCESS = re.compile(r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+(?:([0-9.]{1,9})\s+)?\S.*")
+"""netns pid ppid nlwp pcpu comm"""
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -83,7 +83,8 @@ def command(wait_s: float, program: str, peers: Iterable[str], port: int) -> Com
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     """What the samples of one end's hosts say together; nothing that was not found.
 
-    `processes` and `threads` of the tool; `connections` with data. Of the sending ones: the rates
+    `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU since
+    they were started (a server's child: since the run began); `connections` with data. Of the sending ones: the rates
     `pacing_rate_mbps` and `delivery_rate_mbps` added up; `cwnd_segs`, `mss_bytes`, `rtt_us` and
     `min_rtt_us` as means; `rwnd_limited_pct` and `sndbuf_limited_pct` as shares of all their busy
     time, `busy_pct` of the time until the look (the mean; the connections are a little younger),
@@ -92,10 +93,12 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     as on the wire.
     """
     said: dict[str, Scalar] = {}
-    counted = [_processes(sample.stdout) for sample in samples if _looked(sample)]
-    if sum(processes for processes, _ in counted):
-        said["processes"] = sum(processes for processes, _ in counted)
-        said["threads"] = sum(threads for _, threads in counted)
+    rows = [row for sample in samples if _looked(sample) for row in _processes(sample.stdout)]
+    if rows:
+        said["processes"] = len(rows)
+        said["threads"] = sum(int(row[2]) for row in rows)
+        if any(row[3] for row in rows):
+            said["process_cpu_pct"] = sum(_number(row[3]) for row in rows)
     found = [connection for sample in samples for connection in _data(sample)]
     if not found:
         return said
@@ -171,8 +174,8 @@ def _looked(sample: Completed) -> bool:
     return sample.stdout.startswith("namespace ")
 
 
-def _processes(stdout: str) -> tuple[int, int]:
-    """Processes and threads of the program in this network namespace.
+def _processes(stdout: str) -> list[re.Match[str]]:
+    """The rows of the program's processes in this network namespace.
 
     Of another login's processes the namespace is not to be seen (`-`); where that is so of all,
     they are the ones (a server that ran before us as root).
@@ -180,5 +183,11 @@ def _processes(stdout: str) -> tuple[int, int]:
     first, *lines = stdout.splitlines()
     here = re.sub(r"\D", "", first)
     rows = [row for line in lines if (row := _PROCESS.fullmatch(line.strip()))]
-    ours = [row for row in rows if row[1] == here] or [row for row in rows if row[1] == "-"]
-    return len(ours), sum(int(row[2]) for row in ours)
+    return [row for row in rows if row[1] == here] or [row for row in rows if row[1] == "-"]
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:  # more dots than a number has
+        return 0.0

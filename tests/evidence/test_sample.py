@@ -55,6 +55,12 @@ def test_the_receivers_connection_tells_segments_per_ack_and_nothing_of_a_sender
     assert figures["processes"] == 2
 
 
+def test_what_the_tools_processes_take_of_a_cpu():
+    figures = sample.figures([captured("tcp-remote-pcpu")])
+    assert figures["process_cpu_pct"] == pytest.approx(34.7), "the child's; the listener idles"
+    assert (figures["processes"], figures["threads"]) == (2, 2)
+
+
 def test_parallel_streams_share_a_port_with_their_control_connection():
     sampled = captured("iperf3-local", IPERF3)
     found = sample.connections(sampled.stdout)
