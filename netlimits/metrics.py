@@ -118,6 +118,13 @@ def _both(name: str, column: str, title: str, unit: str, better: Better) -> tupl
 
 METRICS: tuple[Metric, ...] = (
     Metric("throughput", "throughput_mbps", "Throughput", "Mbit/s", "higher"),
+    Metric(
+        "highest_average",
+        "highest_average_mbps",
+        "Highest average throughput",
+        "Mbit/s",
+        "higher",
+    ),
     Metric("local_send_throughput", "local_send_throughput_mbps", "Send throughput", "Mbit/s"),
     Metric(
         "remote_recv_throughput",
@@ -177,7 +184,11 @@ METRICS: tuple[Metric, ...] = (
         "lower",
     ),
     Metric("segments_per_ack", "segments_per_ack", "Segments per ACK", ""),
+    Metric("pace", "pace_mbps", "Rate asked for", "Mbit/s"),
+    Metric("pace_off", "pace_off_pct", "Off the rate asked for", "%"),
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
+    Metric("start_skew", "start_skew_s", "Streams' starts apart", "s", "lower"),
+    Metric("end_skew", "end_skew_s", "Streams' ends apart", "s", "lower"),
     *(metric for row in _OF_BOTH_ENDS for metric in _both(*row)),
 )
 

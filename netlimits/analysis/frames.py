@@ -105,6 +105,20 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
+    """The rows of one run of a campaign's, or all where none is named.
+
+    Raises DataError for a run that is not there.
+    """
+    if run is None:
+        return rows
+    factors(rows, "run")
+    chosen = rows[rows["run"] == run]
+    if chosen.empty:
+        raise DataError(f"run {run} is not there, or keeps nothing of this kind")
+    return chosen
+
+
 def _tools_own(frame: pd.DataFrame, column: str) -> list[str]:
     """The columns in which tools say of themselves what `column` is: its name, prefixed."""
     own = [prefix + column for prefix in TOOL_PREFIXES]
@@ -144,6 +158,9 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
         said.append(SHARED_KERNEL)
+    if "paced_by" in frame.columns:
+        ways = sorted(usable(frame)["paced_by"].dropna().unique())
+        said += [f"paced by {' and '.join(ways)}"] if ways else []
     several = weights(usable(frame)).loc[lambda n: n > 1]
     if len(several):
         low, high = several.min(), several.max()

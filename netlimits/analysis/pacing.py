@@ -20,6 +20,9 @@ from netlimits.errors import DataError
 SEEN_BY_QDISC = sum(BYTES[header][0] for header in ("Ethernet", "IPv4", "UDP"))
 """The bytes of headers that a qdisc counts on each UDP datagram: 42."""
 
+PACE = "pace_mbps"
+"""The column of the rate that a run was paced at, Mbit/s of user data."""
+
 
 def frame_rate(requested: str | float, size: float) -> float:
     """The rate to ask a qdisc for, bit/s, so that user data leaves at `requested`."""
@@ -28,13 +31,36 @@ def frame_rate(requested: str | float, size: float) -> float:
     return bits_per_second(requested) * (size + SEEN_BY_QDISC) / size
 
 
+def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd.DataFrame, float]:
+    """The runs that count of one rate, and that rate in Mbit/s.
+
+    Runs that netlimits paced carry theirs (`pace_mbps`): then `requested` chooses among several.
+    Other frames (the report's table) are taken to be of `requested`, 1 Gbit/s when left out.
+    Raises DataError for several rates with none chosen, and for one that no run was paced at.
+    """
+    runs = frames.usable(frame)
+    asked = None if requested is None else bits_per_second(requested) / 1e6
+    if PACE not in runs.columns:
+        return runs, 1000.0 if asked is None else asked
+    rates = sorted(runs[PACE].dropna().unique())
+    if asked is None and len(rates) == 1:
+        asked = float(rates[0])
+    chosen = runs[runs[PACE] == asked]
+    if asked is None or chosen.empty:
+        raise DataError(
+            f"the runs were paced at {', '.join(f'{rate:g}' for rate in rates) or 'no rate'} "
+            "Mbit/s; give one of these as `requested` (in bit/s, or such as 1G)"
+        )
+    return chosen, asked
+
+
 def pacing(
     frame: pd.DataFrame,
-    requested: str | float = "1G",
+    requested: str | float | None = None,
     of: str = "local_send_throughput",
     size: str = "send_size",
 ) -> pd.DataFrame:
-    """How near each size came to the rate asked for.
+    """How near each size came to the rate asked for; `requested` as in `paced`.
 
     Returns `size`'s column, `n`, `requested_mbps`, `frame_rate_mbps` (what the qdisc is asked
     for), `mean_mbps`, `achieved` (mean over requested), `achieved_min`, `achieved_max` and
@@ -42,8 +68,8 @@ def pacing(
     """
     frames.factors(frame, size)
     column = frames.column(frame, of).column
-    runs = frames.complete(frames.usable(frame), [column, size])
-    wanted = bits_per_second(requested) / 1e6
+    runs, wanted = paced(frame, requested)
+    frames.complete(runs, [column, size])
     rows = []
     for (value,), part in frames.groups(runs, [size]):
         rate, bytes_ = part[column], float(str(value))
@@ -52,7 +78,7 @@ def pacing(
                 size: value,
                 "n": len(part),
                 "requested_mbps": wanted,
-                "frame_rate_mbps": frame_rate(requested, bytes_) / 1e6,
+                "frame_rate_mbps": frame_rate(wanted * 1e6, bytes_) / 1e6,
                 "mean_mbps": rate.mean(),
                 "achieved": rate.mean() / wanted,
                 "achieved_min": rate.min() / wanted,

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 
 from netlimits.analysis import frames
 from netlimits.analysis import pacing as analysis
-from netlimits.analysis.goodput import bits_per_second
 from netlimits.analysis.summary import summary
 from netlimits.charts.style import GREY, KNOWN, Chart, blank, heading, style
 from netlimits.metrics import metric
@@ -18,21 +17,22 @@ SIDES = (("local_sd", "sender"), ("remote_sd", "receiver"))
 
 def pacing(
     frame: pd.DataFrame,
-    requested: str | float = "1G",
+    requested: str | float | None = None,
     of: str = "local_send_throughput",
     size: str = "send_size",
     title: str | None = None,
 ) -> Chart:
     """Left: each run's rate beside the one asked for; right: service demand of both sides by size.
 
-    Raises DataError as `analysis.pacing` does.
+    `requested` is the runs' own rate when left out (1 Gbit/s where they carry none). Raises
+    DataError as `analysis.pacing` does.
     """
     table = analysis.pacing(frame, requested, of, size)
-    wanted = bits_per_second(requested) / 1e6
+    runs, wanted = analysis.paced(frame, requested)
     with style():
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
-        _rates(rates, frames.usable(frame), frames.column(frame, of).column, size, wanted)
-        _costs(costs, frame, size)
+        _rates(rates, runs, frames.column(frame, of).column, size, wanted)
+        _costs(costs, runs, size)
         labels = [frames.text(value) for value in table[size]]
         for axes in (rates, costs):
             axes.set_xticks(range(len(labels)), labels)
@@ -40,7 +40,9 @@ def pacing(
             axes.set_xlabel(frames.title(size))
             axes.grid(axis="x", visible=False)
         worst = float(np.abs(table[["achieved_min", "achieved_max"]] - 1).max(axis=None))
-        heading(rates, "", f"within {100 * worst:.2g} % of {wanted:,.10g} Mbit/s")
+        by = sorted(runs["paced_by"].dropna().unique()) if "paced_by" in runs.columns else []
+        how = f", paced by {' and '.join(by)}" if by else ""
+        heading(rates, "", f"within {100 * worst:.2g} % of {wanted:,.10g} Mbit/s{how}")
         figure.suptitle(
             title or "The same bit rate in other packets",
             x=0.01,
