@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -65,15 +66,19 @@ class Measuring:
         return local[0], remote
 
     def _read_cpu(self, step: str, hosts: Sequence[Witness]) -> None:
-        for host in hosts:
+        def read(host: Witness) -> None:
             host.step = step
             host.run(cpu.READ)
 
+        at_once(read, hosts)
+
     def _read_evidence(self, step: str, hosts: Sequence[Witness]) -> None:
-        for host in hosts:
+        def read(host: Witness) -> None:
             for evidence in EVIDENCE:
                 host.step = f"{step} {evidence.name}"
                 host.run(evidence.read(self.machines[host.name].interface or ""))
+
+        at_once(read, hosts)
 
     @contextmanager
     def _sampled(self, asked: Measured, host: Witness) -> Iterator[None]:
@@ -115,6 +120,12 @@ class Measuring:
         others = asked.ends["remote" if here == "local" else "local"]
         peers = tuple(self.machines[other].address or "" for other in others)
         return program, peers, port(asked)
+
+
+def at_once(act: Callable[[Witness], None], hosts: Sequence[Witness]) -> None:
+    """`act` on every host at the same time; the first error in their order is raised."""
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        list(pool.map(act, hosts))
 
 
 def port(asked: Measured) -> int:
