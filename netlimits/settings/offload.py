@@ -54,7 +54,7 @@ class Offload:
         "description": "Feature (short or long name, as in ethtool -k) to on or off; "
         "{want: on|off, if_fixed: accept} where a host that cannot switch it may stay as it is.",
         "minProperties": 1,
-        "propertyNames": {"pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]*$"},
+        "propertyNames": {"pattern": r"^[A-Za-z0-9][A-Za-z0-9_.-]*$(?!\n)"},
         "additionalProperties": {
             "anyOf": [
                 _SWITCH,

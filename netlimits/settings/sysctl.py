@@ -43,7 +43,8 @@ class Sysctl:
                 {"type": "integer"},
                 {
                     "type": "string",
-                    "pattern": r"^[A-Za-z0-9_.,:/-]+([ \t]+[A-Za-z0-9_.,:/-]+)*$(?!\n)",
+                    "pattern": r"^[A-Za-z0-9_.,:/-]+"
+                    r"([ \t]+(-?[0-9]+|[A-Za-z0-9_.,:/][A-Za-z0-9_.,:/-]*))*$(?!\n)",
                 },
             ]
         },

@@ -1,0 +1,222 @@
+"""SECURITY.md's sudoers against every command that settings and traces make, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+
+from netlimits.errors import SettingError
+from netlimits.evidence import trace
+from netlimits.model import Command, Completed, Trace
+from netlimits.settings import SETTINGS
+from netlimits.settings.base import Setting
+
+ROOT = Path(__file__).parents[1]
+SNIPPET = re.search(r"```sudoers\n(.*?)```", (ROOT / "SECURITY.md").read_text(), re.DOTALL)[1]
+CAPTURES = ROOT / "tests" / "captures"
+INTERFACES = st.sampled_from(["data0", "ens4", "eth0.100", "wlp3s0", "bond0", "br-lan"])
+
+
+def rules() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """(program, pattern of its arguments) of each command in the snippet."""
+    for line in SNIPPET.replace("\\\n", "").splitlines():
+        if line.startswith("Cmnd_Alias"):
+            for path, pattern in re.findall(r"(/\S+) (\^.*?\$)(?=, |$)", line):
+                yield Path(path).name, re.compile(pattern.replace("[[:blank:]]", "[ \t]"))
+
+
+RULES = tuple(rules())
+
+
+def allowed(argv: tuple[str, ...]) -> bool:
+    """As sudo decides: the arguments, joined by blanks, against each pattern of the program."""
+    said = " ".join(argv[1:])
+    return any(program == argv[0] and pattern.fullmatch(said) for program, pattern in RULES)
+
+
+def test_every_command_of_the_snippet_is_read_here():
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 16
+
+
+# -- what is to be allowed ------------------------------------------------------------------
+
+
+def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+    """Values that a setting's schema allows."""
+    if "anyOf" in schema:
+        return st.one_of([values(part) for part in schema["anyOf"]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return st.one_of([KINDS[kind](schema) for kind in kinds])
+
+
+def mappings(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
+    needed = set(schema.get("required", ()))
+    known = {name: values(part) for name, part in schema.get("properties", {}).items()}
+    if known:
+        must = {name: part for name, part in known.items() if name in needed}
+        may = {name: part for name, part in known.items() if name not in needed}
+        made = st.fixed_dictionaries(must, optional=may)
+    else:
+        names = st.from_regex(schema["propertyNames"]["pattern"], alphabet=ASCII)
+        made = st.dictionaries(names, values(schema["additionalProperties"]), max_size=3)
+    return made.filter(lambda found: len(found) >= schema.get("minProperties", 0))
+
+
+ASCII = st.characters(max_codepoint=127)
+KINDS = {
+    "integer": lambda s: st.integers(s.get("minimum"), s.get("maximum")),
+    "number": lambda s: st.floats(s.get("minimum", 0.1), s.get("maximum", 1000)),
+    "boolean": lambda s: st.booleans(),
+    "string": lambda s: st.from_regex(s["pattern"], alphabet=ASCII),
+    "object": mappings,
+}
+
+
+def held(commands: tuple[Command, ...]) -> int:
+    """How many commands need root; each must be allowed."""
+    roots = [command.argv for command in commands if command.sudo]
+    for argv in roots:
+        assert allowed(argv), shlex.join(argv)
+    return len(roots)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
+@given(st.data())
+@budget(max_examples=50, deadline=None)
+def test_whatever_an_experiment_asks_for(setting: Setting, data: st.DataObject):
+    wanted = data.draw(values(setting.schema))
+    try:
+        commands = setting.change(data.draw(INTERFACES), {}, wanted)
+    except SettingError:
+        return
+    if setting.name == "route":  # without a state it names no route, as in `netlimits plan`
+        commands = tuple(
+            Command(tuple(w if w != "…" else "proto" for w in c.argv if w != "NETWORK"), sudo=True)
+            for c in commands
+            if "…" not in c.argv
+        )
+    held(commands)
+
+
+FOUND = {
+    "offload": "ethtool/veth-k*.txt",
+    "coalesce": "ethtool/*-c.txt",
+    "ring": "ethtool/*-g.txt",
+    "channels": "ethtool/*-l.txt",
+    "mtu": "ip/mtu*.txt",
+    "route": "ip/routes*.txt",
+    "sysctl": "ip/sysctl*.txt",
+    "qdisc": "tc/*.txt",
+}
+PRINTED = {
+    "napi": "/sys/class/net/data0/gro_flush_timeout:0\n/sys/class/net/data0/napi_defer_hard_irqs:0\n",
+    "irq": "online 0-3\n24 0\n25 1-3\n",
+    "load": "cpus 2\n",
+}
+
+
+def states(setting: Setting) -> list[Any]:
+    """What hosts were found in: from captures, or as the setting's command prints it."""
+    texts = [path.read_text() for path in CAPTURES.glob(FOUND.get(setting.name, "nothing"))]
+    texts += [PRINTED[setting.name]] if setting.name in PRINTED else []
+    found = []
+    for text in texts:
+        about = dict.fromkeys(re.findall(r"^(net\S+) =", text, re.MULTILINE))
+        asked = setting.read("data0", about)
+        try:
+            found.append(setting.state(Completed("sender", asked, 0, text, "", 0.1)))
+        except SettingError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
+def test_the_way_back_from_whatever_was_found(setting: Setting):
+    """From nothing known and from every other state: all that `restore` and a guard may run."""
+    found = states(setting)
+    assert found, f"say in FOUND or PRINTED what a host prints of {setting.name}"
+    commands = 0
+    for state in found:
+        for now in ({}, *found):
+            commands += held(setting.undo("data0", state, now))
+    assert commands or setting.name == "load"
+
+
+def test_a_route_with_other_metrics():
+    (route,) = [setting for setting in SETTINGS if setting.name == "route"]
+    for state in states(route):
+        for to in state["routes"]:
+            if "?" in state["routes"][to]:
+                continue
+            target = to.removeprefix("inet6 ").split()[0]
+            wanted = {"to": target, "quickack": 1, "cwnd": 10, "rto_min": "5ms", "mtu": 1400}
+            assert held(route.change("data0", state, wanted))
+
+
+def test_a_trace():
+    command = trace.command("data0", Trace(("sender",), 1000), 10.5, 12865)
+    assert held((command, trace.command("ens4", Trace(("sender",), 5), 3, None))) == 2
+
+
+# -- what is not ----------------------------------------------------------------------------
+
+REFUSED = """\
+ethtool -f eth0 firmware.bin
+ethtool --flash eth0 firmware.bin
+ethtool -E eth0 offset 0 value 0
+ethtool -K eth0 tso on -f
+ethtool -s eth0 speed 10
+ethtool -K --flash tso on
+ip netns exec x sh
+ip -batch /tmp/file
+ip link set dev eth0 down
+ip link set dev eth0 mtu 1500 down
+ip link set dev eth0 xdp obj /tmp/x.o
+ip link add x type veth
+ip -4 route replace default encap bpf in obj /tmp/x.o dev eth0
+ip -4 route del default dev eth0
+ip -4 route replace default via 192.0.2.1 dev eth0 nexthop via 192.0.2.2
+ip -6 addr del ::1/128 dev lo dev
+tc exec bpf
+tc -batch /tmp/file
+tc filter add dev eth0 ingress bpf obj /tmp/x.o
+tc qdisc add dev eth0 root ../../tmp/x
+tc qdisc add dev eth0 root evil
+tc qdisc add dev eth0 ingress
+sysctl -w kernel.core_pattern=x
+sysctl -w net.core.rmem_max=1 kernel.core_pattern=x
+sysctl -w net/../kernel/core_pattern=x
+sysctl -w net.../kernel/core_pattern=x
+sysctl -w net/ipv6/conf/../../../kernel/core_pattern=x
+sysctl -w net.core.rmem_max=1 -p /tmp/file
+sysctl -w net.core.rmem_max=1 --load=/tmp/file
+sysctl -w net.core.rmem_max=1 --system
+sysctl -p /tmp/file
+sysctl --system
+tee /etc/passwd
+tee /sys/class/net/../../../etc/passwd
+tee /sys/class/net/eth0/gro_flush_timeout /etc/passwd
+tee -a /proc/irq/1/smp_affinity_list
+tee /proc/irq/../../etc/passwd
+timeout -s INT 5 sh
+timeout -s INT 5 tcpdump -i eth0 -nn -S -tt -c 1 -s 1 tcp -z sh
+timeout -s INT 5 tcpdump -w /etc/passwd -i eth0 -nn -S -tt -c 1 -s 1 tcp
+timeout -s INT 5 /tmp/tcpdump -i eth0 -nn -S -tt -c 1 -s 1 tcp
+sh -c id
+netserver -D""".splitlines()
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_nothing_else_is_allowed(line: str):
+    assert not allowed(tuple(shlex.split(line)))
+    assert not allowed(tuple(line.split(" ", 1)))  # nor with the words in one argument
