@@ -7,6 +7,7 @@ is shaped after the captures. It stands in for a host in unit tests only; the la
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 from netlimits.errors import ConnectionLost
@@ -159,6 +160,9 @@ class SimulatedMachine:
         return answer(command, stdout=text, host=self.role)
 
 
+_COUNTING = threading.Lock()
+
+
 class Fails:
     """A host on which one command, counted over all hosts that share `count`, goes wrong."""
 
@@ -167,8 +171,10 @@ class Fails:
         self._host, self._count, self._which, self._how = host, count, which, how
 
     def run(self, command: Command) -> Completed:
-        self._count[0] += 1
-        if self._count[0] != self._which:
+        with _COUNTING:  # several hosts are asked at the same time
+            self._count[0] += 1
+            mine = self._count[0]
+        if mine != self._which:
             return self._host.run(command)
         if self._how == "lost before":
             raise ConnectionLost("the connection was reset", host=self.name)

@@ -24,6 +24,7 @@ measure:
   netperf: {seconds: 1, send_size: 1024, mss: 1036}
 repeat: {replicates: 2, order: blocked, seed: 1}
 """
+ONCE = TEXT.replace("replicates: 2", "replicates: 1")
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_what_was_found_is_in_the_journal_before_the_first_write(work):
 
 def commands_of_a_campaign(tmp_path, two) -> int:
     count = [0]
-    work = Work(tmp_path / "counted", two)
+    work = Work(tmp_path / "counted", two, ONCE)
     work.run({r: Fails(h, count, -1, "") for r, h in work.hosts().items()})
     return count[0]
 
@@ -139,7 +140,7 @@ def test_hosts_are_put_back_when_each_single_command_fails_in_turn(tmp_path, two
     assert total > 40
     for which in range(1, total + 1):
         machines = {role: SimulatedMachine(role, m.address) for role, m in two.items()}
-        work = Work(tmp_path / f"{which}", machines)
+        work = Work(tmp_path / f"{which}", machines, ONCE)
         count = [0]
         try:
             work.run({r: Fails(h, count, which, how) for r, h in work.hosts().items()})
@@ -151,7 +152,7 @@ def test_hosts_are_put_back_when_each_single_command_fails_in_turn(tmp_path, two
         assert work.as_found(), f"command {which} of {total}"
         assert unfinished(work.campaign.archive) == ()
         records = work.campaign.records()
-        assert sorted(r.run.number for r in records) == [1, 2, 3, 4]
+        assert sorted(r.run.number for r in records) == [1, 2]
         assert sum(r.status != "ok" for r in records) <= 1
 
 
