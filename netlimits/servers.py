@@ -13,6 +13,7 @@ from typing import Any
 from netlimits.errors import HostError
 from netlimits.evidence import sockets
 from netlimits.hosts.base import Host, Server
+from netlimits.model import Command
 from netlimits.tools import tool
 from netlimits.tools.base import Ends
 from netlimits.witness import Witness
@@ -26,19 +27,23 @@ class Servers:
 
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], Server] = {}
+        self._commands: dict[tuple[str, str], Command] = {}
 
     def serve(self, name: str, options: Mapping[str, Any], host: Host, ends: Ends) -> None:
         """See that a tool's server listens at `ends` of a host. Raises HostError."""
-        key = (name, host.name)
+        key, command = (name, host.name), tool(name).server(options, ends)
+        if key in self._running and self._commands[key] != command:
+            self._running.pop(key).stop()  # other options, say other CPUs, make another server
         if key in self._running and self._running[key].alive():
             return
         if key not in self._running and _listens(host, ends):
-            if tool(name).server_lasts == "campaign":
+            if tool(name).server_lasts == "campaign" and command == tool(name).server({}, ends):
                 return
             raise HostError(
                 f"port {ends.port} of {ends.address} is taken by another server", host=host.name
             )
-        server = self._running[key] = host.serve(tool(name).server(options, ends))
+        self._commands[key] = command
+        server = self._running[key] = host.serve(command)
         deadline = time.monotonic() + SERVER_UP
         while not _listens(host, ends):
             if not server.alive() or time.monotonic() > deadline:

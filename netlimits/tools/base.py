@@ -62,7 +62,7 @@ class Tool(Protocol):
     def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """The server, in the foreground, listening on the data address only.
 
-        Options shape it only where `server_lasts` says "run": another server serves every run.
+        A server that lasts for the campaign is started anew where options make another command.
         """
 
     def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement
+from netlimits.tools import affinity
 from netlimits.tools.base import Ends, Features
 from netlimits.tools.clock import stamped
 from netlimits.tools.iperf3_results import measurement
@@ -26,7 +27,6 @@ CONNECT_MS = "5000"
 """Milliseconds for the control connection; the kernel's own patience is two minutes."""
 
 _OPTIONAL = {
-    "affinity": "CPU affinity setting",
     "congestion": "TCP congestion algorithm setting",
     "zerocopy": "sendfile / zerocopy",
     "dont-fragment": "don't fragment",
@@ -35,7 +35,6 @@ _OPTIONAL = {
 """Feature -> what `iperf3 --version` calls it; threads came with 3.16."""
 
 _NEEDS = {
-    "cpu_bind": "affinity",
     "congestion_control": "congestion",
     "zerocopy": "zerocopy",
     "dont_fragment": "dont-fragment",
@@ -52,7 +51,6 @@ _FLAGS = {
     "parallel": "-P",
     "congestion_control": "-C",
     "omit": "-O",
-    "cpu_bind": "-A",
 }
 _SWITCHES = {
     "reverse": "-R",
@@ -146,12 +144,7 @@ class Iperf3:
                 "maximum": 60,
                 "description": "Keep interim results at this interval (-i).",
             },
-            "cpu_bind": {
-                "type": ["integer", "string"],
-                "minimum": 0,
-                "pattern": "^[0-9]+(,[0-9]+)?$",
-                "description": "CPU of the client, or of client and server: `0` or `0,1` (-A).",
-            },
+            **affinity.PROPERTIES,
         },
     }
 
@@ -182,6 +175,7 @@ class Iperf3:
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError for options that contradict each other or that this build lacks."""
+        affinity.check(self.name, options)
         udp = options.get("protocol", "tcp") == "udp"
         if udp and "rate" not in options:
             raise _wrong("rate", "UDP needs one (iperf3's own is 1 Mbit/s); 0 is unlimited")
@@ -202,11 +196,12 @@ class Iperf3:
 
     def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """A server for one test, in the foreground, on the data address only."""
-        return Command(("iperf3", "-s", "-1", "-J", "-B", ends.address, "-p", str(ends.port)))
+        argv = ("iperf3", "-s", "-1", "-J", "-B", ends.address, "-p", str(ends.port))
+        return Command(affinity.bound(argv, options.get("server_cpus")))
 
     def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
         """`iperf3 -c … -J`, with a deadline beyond its length."""
-        argv = (
+        argv: tuple[str, ...] = (
             *("iperf3", "-c", ends.address, "-p", str(ends.port), "-J"),
             *("--connect-timeout", CONNECT_MS, "-t", str(options.get("seconds", 10))),
             *("-i", f"{options.get('interim_seconds', 1):g}"),
@@ -221,6 +216,7 @@ class Iperf3:
             # the server's windows tell its MSS, and only it knows them when it sends
             *(("--get-server-output",) if "mss" in options and options.get("reverse") else ()),
         )
+        argv = affinity.bound(argv, options.get("cpus"))
         deadline = self.seconds(options) + START_UP
         return Command(stamped(argv) if "interim_seconds" in options else argv, deadline=deadline)
 

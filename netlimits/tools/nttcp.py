@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement, Scalar
+from netlimits.tools import affinity
 from netlimits.tools.base import Ends, Features
 
 FORMAT = "%20b%14.6rt%14.6ct%16.4rbr%14c"
@@ -71,6 +72,7 @@ class Nttcp:
                 "description": "The client's socket buffers in KiB (-w).",
             },
             "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
+            **affinity.PROPERTIES,
         },
     }
 
@@ -92,6 +94,7 @@ class Nttcp:
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError when it is not said how much to send."""
+        affinity.check(self.name, options)
         if "count" not in options:
             raise InputError(
                 "measure.nttcp.count: nttcp knows no duration; say how many buffers to send: "
@@ -100,17 +103,19 @@ class Nttcp:
 
     def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """`nttcp -i`, which stays in the foreground and forks a child for each run."""
-        return Command(("nttcp", "-i", "-p", str(ends.port)))
+        argv = ("nttcp", "-i", "-p", str(ends.port))
+        return Command(affinity.bound(argv, options.get("server_cpus")))
 
     def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
         """`nttcp -f … -l … -n …`, with a deadline."""
-        argv = (
+        argv: tuple[str, ...] = (
             *("nttcp", "-t", "-f", FORMAT, "-p", str(ends.port)),
             *("-l", str(_size(options)), "-n", str(options["count"])),
             *(("-w", str(options["window"])) if "window" in options else ()),
             *(("-D",) if options.get("nodelay") else ()),
             ends.address,
         )
+        argv = affinity.bound(argv, options.get("cpus"))
         return Command(argv, deadline=PATIENCE * self.seconds(options) + START_UP)
 
     def seconds(self, options: Mapping[str, Any]) -> float:

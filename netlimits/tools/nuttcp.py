@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement, Scalar
+from netlimits.tools import affinity
 from netlimits.tools.base import Ends, Features
 from netlimits.tools.clock import stamped, started
 from netlimits.tools.sizes import RATE, SIZE, TIMESTAMPS, binary_bytes, decimal_bits
@@ -95,6 +96,7 @@ class Nuttcp:
                 "maximum": 3600,
                 "description": "Keep interim results of the receiver at this interval (-i).",
             },
+            **affinity.PROPERTIES,
         },
     }
 
@@ -120,6 +122,7 @@ class Nuttcp:
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError for options that contradict each other."""
+        affinity.check(self.name, options)
         udp = options.get("protocol", "tcp") == "udp"
         if udp and "rate" not in options:
             raise _wrong("rate", "UDP needs one (nuttcp's own is 1 Mbit/s); 0 is unlimited")
@@ -132,17 +135,19 @@ class Nuttcp:
     def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
         """A server for one test, in the foreground."""
         once = ("-1", "--nofork", "--no3rdparty")
-        return Command(("nuttcp", *_family(ends), *once, "-P", str(ends.port)))
+        argv = ("nuttcp", *_family(ends), *once, "-P", str(ends.port))
+        return Command(affinity.bound(argv, options.get("server_cpus")))
 
     def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
         """`nuttcp -v -fparse …`, with a deadline beyond its length."""
-        argv = (
+        argv: tuple[str, ...] = (
             *("nuttcp", *_family(ends), "-v", "-fparse"),
             *("-r" if options.get("reverse") else "-t", f"-T{self.seconds(options):g}"),
             *(f"-P{ends.port}", f"-p{ends.port + 1}"),
             *_flags(options),
             ends.address,
         )
+        argv = affinity.bound(argv, options.get("cpus"))
         deadline = self.seconds(options) + START_UP
         return Command(stamped(argv) if "interim_seconds" in options else argv, deadline=deadline)
 

@@ -19,9 +19,7 @@ from netlimits.tools.iperf3 import Iperf3
 CAPTURES = Path(__file__).parents[1] / "captures" / "iperf3"
 iperf3 = Iperf3()
 ENDS = Ends("198.19.0.2", 5999)
-ALL = Features(
-    "3.12", frozenset({"affinity", "congestion", "zerocopy", "dont-fragment", "bidirectional"})
-)
+ALL = Features("3.12", frozenset({"congestion", "zerocopy", "dont-fragment", "bidirectional"}))
 TCP = {"seconds": 1}
 UDP = {"seconds": 1, "protocol": "udp", "send_size": 1024, "rate": 0}
 MSS = {"seconds": 1, "mss": 1036}
@@ -99,7 +97,7 @@ def test_options_that_contradict_each_other_are_refused(case):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("cpu_bind", 0), ("congestion_control", "reno"), ("zerocopy", True), ("bidirectional", True)],
+    [("congestion_control", "reno"), ("zerocopy", True), ("bidirectional", True)],
 )
 def test_an_option_that_the_build_lacks_is_refused(option, value):
     with pytest.raises(InputError, match=f"measure.iperf3.{option}: .*built without it"):
@@ -115,12 +113,12 @@ def test_every_option_reaches_the_command():
     options = {
         "seconds": 5, "send_size": "128K", "rate": "1G", "mss": 1036, "window": "256K",
         "parallel": 2, "reverse": True, "congestion_control": "reno", "nodelay": True,
-        "zerocopy": True, "omit": 2, "cpu_bind": "0,1",
+        "zerocopy": True, "omit": 2, "cpus": "0,1",
     }  # fmt: skip
     command = iperf3.client(options, ALL, ENDS)
     assert " ".join(command.argv) == (
-        "iperf3 -c 198.19.0.2 -p 5999 -J --connect-timeout 5000 -t 5 -i 1 -l 128K -b 1G -M 1036 "
-        "-w 256K -P 2 -C reno -O 2 -A 0,1 -R -N -Z --get-server-output"
+        "taskset -c 1 taskset -c 0,1 iperf3 -c 198.19.0.2 -p 5999 -J --connect-timeout 5000 "
+        "-t 5 -i 1 -l 128K -b 1G -M 1036 -w 256K -P 2 -C reno -O 2 -R -N -Z --get-server-output"
     )
     assert command.deadline == 5 + 2 + 15
     assert iperf3.seconds(options) == 7
@@ -280,11 +278,11 @@ NO_MEASUREMENT = {
     "unknown congestion control": (
         capture("badcc-312"), {**TCP, "congestion_control": "nosuch"}, "algorithm not supported"),
     "CPU that does not exist": (
-        capture("badcpu-312", 1), {**TCP, "cpu_bind": 9}, "exited 1.*unable to set CPU affinity"),
+        capture("badcpu-312", 1), TCP, "exited 1.*unable to set CPU affinity"),
     "CPU that does not exist 3.18": (
-        capture("badcpu-318", 1), {**TCP, "cpu_bind": 9}, "exited 1: it printed no reason"),
+        capture("badcpu-318", 1), TCP, "exited 1: it printed no reason"),
     "CPU that the server does not have": (
-        capture("badservercpu-312"), {**TCP, "cpu_bind": "0,9"}, "unable to connect stream"),
+        capture("badservercpu-312"), TCP, "unable to connect stream"),
     "option error": (capture("badoption-312", 1), TCP, "exited 1.*TCP MSS too large"),
     "option error 3.18": (capture("badoption-318", 1), TCP, "exited 1.*TCP MSS too large"),
     "datagram above the MTU": (
