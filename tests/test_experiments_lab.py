@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +123,27 @@ def test_packets_per_second(hosts, tmp_path):
     assert rates.max() / rates.min() < 5, "up to 64 bytes it is packets that count"
     ordered = frame.sort_values("send_size")
     assert ordered["throughput_mbps"].iloc[-1] > 100 * ordered["throughput_mbps"].iloc[0]
+
+
+def test_cpu_stress(hosts, lab, tmp_path):
+    tools, levels = ("iperf3", "nuttcp"), ("--set", "factors.workers_per_cpu=[0,2]")
+    frame = short_form(
+        "cpu-stress", tmp_path / "out", *hosts, *seconds_of(*tools), *LENGTHS, *levels
+    )
+    assert len(frame) == 8
+    idle, busy = (part for _, part in frame.groupby("workers_per_cpu"))
+    assert (busy["local_cpu_pct"] > 97).all(), "no CPU has a rest under load"
+    assert idle["local_cpu_pct"].median() < busy["local_cpu_pct"].median()
+    small = [part[part["send_size"] == 100].set_index("tool") for part in (busy, idle)]
+    kept = small[0]["throughput_mbps"] / small[1]["throughput_mbps"]
+    assert kept.min() < 1, "small sends need the CPU time that the workers take"
+    for run, attempt, workers in frame[["run", "attempt", "workers_per_cpu"]].itertuples(False):
+        raw = (tmp_path / "out" / "raw" / f"{run:06}-{attempt}.jsonl").read_text()
+        shown = [step["stdout"] for step in map(json.loads, raw.splitlines())]
+        loads = [text for text in shown if re.match(r"cpus \d+\n", text)]
+        assert (f"\nload {workers} 100 sqrt " in loads[-1]) == (workers > 0), "as read before a run"
+    inside = ["ip", "netns", "exec", lab.namespace("sender"), "sh", "-c"]
+    looks = "for p in $(ip netns pids $0); do cat /proc/$p/comm; done"
+    left = subprocess.run([*inside, looks, lab.namespace("sender")], capture_output=True, text=True)
+    assert "sshd" in left.stdout
+    assert "stress-ng" not in left.stdout, "none of ours is left"

@@ -27,6 +27,6 @@ def test_other_options_make_another_server():
 def test_anothers_server_is_not_on_the_cpus_asked_for():
     host = ScriptedHost({"ss -Hltn": [LISTENS, LISTENS]}, "receiver")
     Servers().serve("nttcp", {}, host, ENDS)
-    with pytest.raises(HostError, match="port 5037 of 192.0.2.2 is taken by another server"):
+    with pytest.raises(HostError, match=r"port 5037 of .* is taken by another server"):
         Servers().serve("nttcp", {"server_cpus": 1}, host, ENDS)
     assert host.served == []
