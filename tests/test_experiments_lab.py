@@ -133,7 +133,7 @@ def test_cpu_stress(hosts, lab, tmp_path):
     assert len(frame) == 8
     idle, busy = (part for _, part in frame.groupby("workers_per_cpu"))
     assert (busy["local_cpu_pct"] > 97).all(), "no CPU has a rest under load"
-    assert idle["local_cpu_pct"].median() < busy["local_cpu_pct"].median()
+    assert idle["local_cpu_pct"].median() <= busy["local_cpu_pct"].median()
     small = [part[part["send_size"] == 100].set_index("tool") for part in (busy, idle)]
     kept = small[0]["throughput_mbps"] / small[1]["throughput_mbps"]
     assert kept.min() < 1, "small sends need the CPU time that the workers take"
