@@ -25,12 +25,12 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from netlimits import shapes
 from netlimits.errors import ArchiveError
+from netlimits.files import private, whole, write_whole
 from netlimits.model import Command, Completed, Machine, Record, Run
 
 VERSION = 1
@@ -74,19 +74,19 @@ class Archive:
         folder exists and is not empty, or cannot be written.
         """
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if any(path.iterdir()):
                 raise ArchiveError(f"{path}: is not empty; name another folder with --out")
-            (path / "raw").mkdir()
-            (path / "hosts").mkdir()
+            for folder in ("raw", "hosts"):
+                (path / folder).mkdir(mode=0o700)
             if text:
                 write_whole(path / "experiment.yaml", text)
             for role, facts in (hosts or {}).items():
                 write_whole(path / "hosts" / f"{role}.json", _pretty(facts))
             if write_plan:
-                with whole(path / "plan.csv") as beside, beside.open("w", newline="") as plan:
+                with whole(path / "plan.csv") as beside, private(beside, newline="") as plan:
                     write_plan(plan)
-            (path / "journal.jsonl").touch()
+            (path / "journal.jsonl").touch(mode=0o600)
             write_whole(path / "campaign.json", _pretty({"version": VERSION, **meta}))
         except OSError as error:
             raise ArchiveError(f"{path}: {error.strerror}; choose a folder with --out") from None
@@ -220,7 +220,7 @@ class Archive:
         lines = (json.dumps(c, ensure_ascii=False) + "\n" for c in commands)
         data = "".join(lines).encode("utf-8", "backslashreplace")
         try:
-            with self.raw_path(run, attempt).open("wb") as file:
+            with private(self.raw_path(run, attempt), "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -354,25 +354,6 @@ def completed(entry: Mapping[str, Any]) -> Completed:
         timed_out=entry["timed_out"],
         truncated=entry["truncated"],
     )
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to; moved over it, on disk, once all is well, else removed."""
-    beside = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        yield beside
-        with beside.open("rb") as file:
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    with whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
 
 
 def _why(error: Exception) -> str:

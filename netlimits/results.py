@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.archive import Archive, whole
+from netlimits.archive import Archive
 from netlimits.errors import ArchiveError
+from netlimits.files import whole
 from netlimits.metrics import IDENTITY, METRICS
 from netlimits.model import Experiment, Record
 

@@ -14,7 +14,7 @@ PACKAGE = Path(netlimits.__file__).parent
 LAYERS = (
     ("errors",),
     ("metrics", "model"),
-    ("shapes",),
+    ("shapes", "files"),
     ("document", "expressions", "hosts.base"),
     ("machines", "settings", "tools", "evidence", "templates", "overrides", "hosts", "lab"),
     ("schema", "violations", "reading"),

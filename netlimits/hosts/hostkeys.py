@@ -17,6 +17,8 @@ from paramiko.hostkeys import HostKeyEntry, HostKeys, InvalidHostKey
 from netlimits.errors import ConnectError
 from netlimits.hosts.sshconfig import Endpoint
 
+_HASHED = re.compile(r"\|1\|[A-Za-z0-9+/]{27}=\|[A-Za-z0-9+/]{27}=")
+
 
 class KnownOnly(paramiko.MissingHostKeyPolicy):
     """Refuses a host key that is not known."""
@@ -95,7 +97,8 @@ def matches(name: str, patterns: list[str]) -> bool:
     found = False
     for pattern in patterns:
         if pattern.startswith("|1|"):
-            found = found or HostKeys.hash_host(name, pattern) == pattern
+            whole = _HASHED.fullmatch(pattern)
+            found = found or bool(whole and HostKeys.hash_host(name, pattern) == pattern)
             continue
         plain = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
         if re.fullmatch(plain, name, re.IGNORECASE):

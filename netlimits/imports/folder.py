@@ -23,6 +23,7 @@ from netlimits import __version__, archive, campaign
 from netlimits import imports as formats
 from netlimits.configurations import identity
 from netlimits.errors import ArchiveError, DataError
+from netlimits.files import private
 from netlimits.imports.base import FACTORS, FILE_LIMIT, Given, Imported, clean
 from netlimits.model import STATUSES
 
@@ -136,12 +137,13 @@ def _build(
     meta = _meta(out, files, (runs for _, runs in found), given)
     try:
         made = archive.Archive.create(stage, meta)
-        (stage / KEPT).mkdir()
+        (stage / KEPT).mkdir(mode=0o700)
         for one, place in zip(files, places, strict=True):
             data = _bytes(place, one.file)
             if hashlib.sha256(data).hexdigest() != one.sha256:
                 raise ArchiveError(f"{one.file}: changed while it was read")
-            (stage / KEPT / one.kept).write_bytes(data)
+            with private(stage / KEPT / one.kept, "wb") as file:
+                file.write(data)
         made.lock()
         first = 1
         for name, runs in found:

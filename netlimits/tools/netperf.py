@@ -127,7 +127,8 @@ class Netperf:
             *_flags(options, GLOBAL),
             # the count of CPUs, by which a binding is checked, comes only with -c -C
             *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
-            "--",
+            # said again, or netserver waits for the data connection on every address of its host
+            *("--", "-H", f"{ends.address},{_family(ends.address)}"),
             *_specific(options),
             *("-k", ",".join(self._keys(options))),
         ]

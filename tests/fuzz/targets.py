@@ -1,0 +1,544 @@
+"""What is fuzzed: everything that reads what others wrote, as functions of bytes.
+
+A target hands the bytes to one reader (the experiment loader, an expression, a tool's output,
+`import`, the journal, …) and lets none but netlimits' own errors pass, which are no findings. Tools,
+settings and facts come from their registries, and every public function of the packages in
+`READERS` that takes what a command printed is found by its annotation: a new one is fuzzed without
+a line here. Seeds are the captures under tests/ and what the registries print.
+
+An input of a target that reads commands is a first byte, which picks exit status and options, and
+then texts that `SPLIT` parts: the outputs of several commands, and of each stdout and stderr.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import netlimits.evidence as evidence_package
+import netlimits.guard as guard_package
+import netlimits.tools as tools_package
+from netlimits import campaign, document, experiment, expressions, machines, notes, plan, survey
+from netlimits import outcome as outcomes
+from netlimits.analysis import traces
+from netlimits.archive import unfinished
+from netlimits.errors import NetlimitsError
+from netlimits.evidence import EVIDENCE, facts
+from netlimits.hosts import hostkeys, streams
+from netlimits.hosts.scripted import ScriptedHost
+from netlimits.hosts.sshconfig import Endpoint
+from netlimits.imports import read as read_imported
+from netlimits.imports.base import Given
+from netlimits.model import Command, Completed, Machine
+from netlimits.restore import restore_from_notes
+from netlimits.settings import SETTINGS
+from netlimits.settings.base import Setting
+from netlimits.tools import TOOLS
+from netlimits.tools.base import Tool
+
+HERE = Path(__file__).parent
+CAPTURES = HERE.parent / "captures"
+EXPERIMENTS = HERE.parents[1] / "experiments"
+REGRESSIONS = HERE / "regressions"
+SEED_LIMIT = 20_000
+"""Bytes of a seed: larger captures would make each input slow and teach nothing more."""
+
+SCRATCH = Path("/nowhere")
+"""Where readers of files find their input; whoever runs targets sets it to a folder of its own."""
+
+SPLIT = b"\n%%%%\n"
+STATUSES = (0, 0, 0, 0, 1, 137, 141, 255)
+READERS = (evidence_package, tools_package, guard_package)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One reader. `read` raises nothing but what is a finding. `weight` is its share of runs."""
+
+    name: str
+    read: Callable[[bytes], object]
+    seeds: tuple[bytes, ...] = ()
+    words: tuple[bytes, ...] = ()
+    weight: float = 1.0
+
+    def __call__(self, data: bytes) -> None:
+        """Read `data`; netlimits' own errors must be one that can be shown."""
+        try:
+            self.read(data)
+        except NetlimitsError as error:
+            if not str(error):
+                raise AssertionError("an error that says nothing") from error
+
+
+@cache
+def targets() -> dict[str, Target]:
+    """Every target by its name."""
+    found = [*_documents(), *_tools(), *_settings(), *_evidence(), *_files(), *_hosts()]
+    named = {target.name: target for target in found}
+    assert len(named) == len(found)
+    return named
+
+
+def regressions(target: Target) -> list[Path]:
+    """Inputs that once were findings of this target, kept for good."""
+    return sorted((REGRESSIONS / target.name).glob("*"))
+
+
+# -- inputs ---------------------------------------------------------------------------------
+
+
+def captures(*patterns: str) -> tuple[bytes, ...]:
+    """The captures of these names, whole or their first SEED_LIMIT bytes."""
+    paths = [path for pattern in patterns for path in sorted(CAPTURES.glob(pattern))]
+    return tuple(path.read_bytes()[:SEED_LIMIT] for path in paths if path.is_file())
+
+
+def seeded(outputs: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Captures as inputs: after exit status 0 and the first options, and after others."""
+    return tuple(bytes([16 * (n % 8)]) + text for n, text in enumerate(outputs))
+
+
+def completions(data: bytes, commands: Sequence[Command]) -> tuple[Completed, ...]:
+    """A Completed for each command, its streams from `data` as hosts decode them."""
+    status = STATUSES[data[0] % len(STATUSES)] if data else 0
+    texts = [part.decode("utf-8", "backslashreplace") for part in data[1:].split(SPLIT)]
+    texts += [""] * (2 * len(commands))
+    errors = texts[len(commands) :]
+    return tuple(
+        Completed("sender", command, status, texts[n], errors[n], 1.0, status == 137, False)
+        for n, command in enumerate(commands)
+    )
+
+
+def picked(data: bytes, choices: Sequence[Any]) -> Any:
+    """The choice that the upper half of the first byte makes."""
+    return choices[(data[0] >> 4) % len(choices)] if data else choices[0]
+
+
+# -- what users write -----------------------------------------------------------------------
+
+VALUES = {"a": 1, "b": 2.5, "c": "tcp", "d": True, "e": None, "send_size": 1024}
+
+
+def _documents() -> Iterator[Target]:
+    examples = tuple(path.read_bytes() for path in sorted(EXPERIMENTS.glob("*.yaml")))
+    keys = tuple(f"{key}:".encode() for key in experiment.schema.document_schema()["properties"])
+    yaml = (b"<<: ", b"&a ", b"*a", b"!!int ", b"---\n", b"? ", b"|\n", b'"\\U0010ffff"', b"${a}")
+    yield Target("experiment", _experiment, examples, keys + yaml, weight=0.5)
+    yield Target("override", _override, (b"repeat.seed=3", b"factors.a.0=[1, 2]"), keys, weight=0.5)
+    hosts = b"sender: {ssh: vm1, interface: ens4}\nreceiver: {local: true, address: 192.0.2.2}\n"
+    yield Target("hosts file", _hosts_file, (hosts, b"sinks: [{ssh: a}, {ssh: b}]\n"), yaml)
+    texts = ("send_size + 12", 'c == "udp" and a > 9000', "min(a, b) ** 2 if d else a in [1, 2]")
+    words = (*expressions.FUNCTIONS, *VALUES, "**", "//", "lambda", "not in", "9" * 50, "1e308")
+    yield Target("expression", _expression, *([t.encode() for t in ts] for ts in (texts, words)))
+
+
+def _experiment(data: bytes) -> None:
+    loaded = experiment.parse(data.decode("utf-8", "surrogateescape"), "fuzz.yaml")
+    product = 1
+    for values in (*loaded.factors.values(), *(next(iter(z.values())) for z in loaded.zips)):
+        product *= len(values)
+    if product > 1000:
+        return
+    for configuration in islice(plan.configurations(loaded), 20):
+        experiment.resolved(loaded, configuration.values)
+        experiment.around(loaded, configuration.values)
+
+
+@cache
+def _small() -> document.Document:
+    return document.parse("experiment: x\nfactors: {a: [1, 2]}\nmeasure: {netperf: {}}\n", "x.yaml")
+
+
+def _override(data: bytes) -> None:
+    key, _, value = data.decode("utf-8", "surrogateescape").partition("=")
+    changed = experiment.parse(_small().text, "x.yaml", [(key, value)])
+    assert changed.overrides
+
+
+def _hosts_file(data: bytes) -> None:
+    path = SCRATCH / "hosts.yaml"
+    path.write_bytes(data)
+    machines.machines(path)
+    machines.machines(path, ("sender", "receiver"))
+
+
+def _expression(data: bytes) -> None:
+    compiled = expressions.compile(data.decode("utf-8", "replace"))
+    if compiled.names <= VALUES.keys():
+        compiled.value(VALUES)
+        compiled.holds(VALUES)
+
+
+# -- what tools print -----------------------------------------------------------------------
+
+OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "netperf": (
+        {},
+        {"protocol": "udp", "mss": 1448, "congestion_control": "cubic", "cpu_bind": "0,1"},
+        {"direction": "rr", "burst": 4, "confidence": "99,5", "iterations": "10,3"},
+        {"select": ["throughput", "local_sd"], "interim_seconds": 0.1, "cpu": False},
+        {"test": "TCP_MAERTS", "select": ["throughput"], "brand": "x"},
+    ),
+    "iperf3": (
+        {},
+        {"protocol": "udp", "send_size": "1K", "parallel": 2},
+        {"reverse": True, "mss": 1400, "congestion_control": "cubic", "omit": 1},
+        {"bidirectional": True, "mss": 9000, "protocol": "tcp"},
+    ),
+    "nuttcp": ({}, {"protocol": "udp", "mss": 1448}, {"reverse": True, "interim_seconds": 1}),
+    "nttcp": ({"count": 2048}, {"count": 2048, "send_size": 4096}),
+}
+"""Options under which output is read; a tool that is not here has none."""
+
+
+def _tools() -> Iterator[Target]:
+    for tool in TOOLS:
+        outputs = captures(f"{tool.name}/*")
+        yield Target(f"{tool.name} output", _tool_read(tool), seeded(outputs), _keys(outputs))
+        features = captures(
+            f"{tool.name}/*feature*", f"{tool.name}/*version*", f"{tool.name}/*help*"
+        )
+        yield Target(f"{tool.name} features", _tool_features(tool), seeded(features), weight=0.5)
+
+
+def _keys(outputs: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Words of the captures for a dictionary: what stands before `=`, `:` and in quotes."""
+    words = {w for text in outputs for w in text.replace(b"=", b" ").replace(b'"', b" ").split()}
+    return tuple(sorted(word for word in words if 2 < len(word) < 30)[:150])
+
+
+def _tool_read(tool: Tool) -> Callable[[bytes], object]:
+    options = OPTIONS.get(tool.name, ({},))
+
+    def read(data: bytes) -> object:
+        (completed,) = completions(data, [Command((tool.name,))])
+        return _writable(tool.read(completed, picked(data, options)))
+
+    return read
+
+
+def _writable(measurement: Any) -> None:
+    """A measurement must go into a journal as it is: JSON without NaN."""
+    json.dumps([dict(measurement.figures), [dict(r) for r in measurement.interim]], allow_nan=False)
+
+
+def _tool_features(tool: Tool) -> Callable[[bytes], object]:
+    return lambda data: tool.features(completions(data, tool.probes()))
+
+
+# -- what hosts say of themselves -----------------------------------------------------------
+
+WISHES: Mapping[str, Sequence[Any]] = {
+    "sysctl": ({"net.core.rmem_max": 8388608}, {"net.ipv4.tcp_rmem": "4096 1 2"}),
+    "channels": ({"combined": 2},),
+    "ring": ({"rx": 256},),
+    "coalesce": ({"adaptive-rx": "off", "rx-usecs": 0},),
+    "mtu": (1000, 9000),
+    "offload": ({"tso": "on", "gro": "off"},),
+    "qdisc": (
+        {"kind": "tbf", "rate": "1gbit", "burst": "128kb", "latency": "50ms"},
+        {"kind": "htb", "rate": "100mbit", "burst": "15kb"},
+        {"kind": "fq", "maxrate": "1gbit"},
+    ),
+    "route": ({"quickack": 1}, {"to": "198.19.0.0/24", "initcwnd": 20, "rto_min": "1500ms"}),
+}
+
+
+def _settings() -> Iterator[Target]:
+    folders = {"offload": "ethtool/*-k*", "coalesce": "ethtool/*-c.txt", "ring": "ethtool/*-g.txt"}
+    folders |= {"channels": "ethtool/*-l.txt", "mtu": "ip/mtu*", "route": "ip/routes*"}
+    folders |= {"sysctl": "ip/sysctl*", "qdisc": "tc/*"}
+    for setting in SETTINGS:
+        outputs = captures(folders.get(setting.name, f"{setting.name}/*"))
+        seeds = (*outputs, *(a + SPLIT + b for a in outputs[:3] for b in outputs[-3:]))
+        yield Target(f"setting {setting.name}", _setting(setting), seeded(seeds), _keys(outputs))
+
+
+def _setting(setting: Setting) -> Callable[[bytes], object]:
+    wishes = WISHES.get(setting.name, (None,))
+
+    def read(data: bytes) -> None:
+        wanted = picked(data, wishes)
+        asked = setting.read("data0", wanted if isinstance(wanted, Mapping) else {})
+        one, other = completions(data, [asked, asked])
+        found = setting.state(one)
+        json.dumps(found)
+        if wanted is not None:
+            commands = setting.change("data0", found, wanted)
+            setting.unmet(found, wanted)
+            _plain(commands)
+        now = setting.state(other)
+        _plain(setting.undo("data0", found, now))
+        setting.differences(found, now)
+
+    return read
+
+
+def _plain(commands: Sequence[Command]) -> None:
+    """Commands are vectors of text that a host can be given."""
+    for command in commands:
+        assert all(isinstance(word, str) for word in command.argv)
+
+
+FACT_OUTPUTS = (
+    b"100.25 90.10\ncpu  10 0 20 300 4 0 5 0 0 0\ncpu0 5 0 10 150 2 0 3 0 0 0\n"
+    b"cpu1 5 0 10 150 2 0 2 0 0 0\nctxt 9\n",
+    b'[{"ifname": "data0", "mtu": 1500, "operstate": "UP", "address": "02:00:00:00:00:01", '
+    b'"qdisc": "noqueue", "txqlen": 1000, "num_tx_queues": 2, "addr_info": '
+    b'[{"family": "inet", "local": "198.19.0.1", "prefixlen": 24, "scope": "global"}]}]\n',
+    b"processor\t: 0\nmodel name\t: A CPU @ 2.00GHz\nprocessor\t: 1\nmodel name\t: A CPU @ 2.00GHz\n",
+    b"driver: veth\nversion: 1.0\nfirmware-version: \nbus-info: \nsupports-statistics: yes\n",
+    b'PRETTY_NAME="Debian GNU/Linux 12"\nID=debian\n',
+    b"LISTEN 0 128 192.0.2.1:3 0.0.0.0:*\nLISTEN 0 5 *:12865 *:*\n",
+    b"ESTAB 0 0 198.19.0.1:40000 198.19.0.2:5201\n\t cubic wscale:7,7 rto:204 rtt:0.05/0.01 mss:1448 "
+    b"cwnd:10 bytes_sent:100 segs_out:7 data_segs_in:9 segs_in:9 busy:412ms rwnd_limited:412ms(27.5%) "
+    b"delivery_rate 1Gbps pacing_rate 2.5Gbps app_limited\n",
+    b"Ip: Forwarding InReceives\nIp: 1 2\nTcp: InSegs OutSegs RetransSegs\nTcp: 10 20 0\n"
+    b"Udp: InDatagrams RcvbufErrors\nUdp: 1 0\nTcpExt: TCPTimeouts DelayedACKs\nTcpExt: 0 3\n",
+    b"0000272d 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 "
+    b"00000000 00000000 00000000\n",
+    b"sk RefCnt Type Proto Iface R Rmem User Inode\n0 3 3 0003 2 1 0 0 100\n",
+    b"net.core.rmem_max = 212992\nnet.ipv4.tcp_rmem = 4096\t131072\t6291456\n",
+    b'[{"kind":"noqueue","handle":"0:","root":true,"refcnt":2,"options":{}}]\n',
+    b'{"campaign": "x", "id": "1", "controller": "c", "user": "u", "pid": 1, "since": 1.5, '
+    b'"until": 9.5}\n',
+)
+"""What a host prints of itself, command by command."""
+
+
+def _evidence() -> Iterator[Target]:
+    for fact in facts.FACTS:
+        yield Target(f"fact {fact.name}", _fact(fact), seeded(FACT_OUTPUTS), weight=0.2)
+    for evidence in EVIDENCE:
+        command = evidence.read("data0")
+        outputs = captures(f"evidence/{evidence.name}*", f"{evidence.name}/*") + FACT_OUTPUTS
+        seeds = seeded([a + SPLIT + b for a in outputs[:8] for b in outputs[:8]])
+
+        def read(data: bytes, e: Any = evidence, c: Command = command) -> object:
+            return json.dumps(dict(e.figures(*completions(data, [c, c]))), allow_nan=False)
+
+        yield Target(f"evidence {evidence.name}", read, seeds, _keys(outputs))
+    for name, function in _takers():
+        yield Target(name, function, seeded(FACT_OUTPUTS), _keys(FACT_OUTPUTS), weight=0.5)
+
+
+def _takers() -> Iterator[tuple[str, Callable[[bytes], object]]]:
+    """Public functions of READERS that need what commands printed, and little else."""
+    for package in READERS:
+        for about in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(about.name)
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                own = function.__module__ == module.__name__ and not name.startswith("_")
+                if own and (made := _arguments(function)) is not None:
+                    yield f"{about.name.removeprefix('netlimits.')}.{name}", _call(function, made)
+
+
+FILLED: Mapping[Any, Any] = {str: "192.0.2.1", int: 3, float: 1.5, bool: True, bytes: b"x"}
+
+
+def _arguments(function: Callable[..., object]) -> list[Any] | None:
+    """What to call it with, `Completed` where one belongs; None for one that takes none."""
+    hints = get_type_hints(function)
+    made: list[Any] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        hint = hints.get(name)
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            return None
+        if hint is Completed or (get_origin(hint) and Completed in get_args(hint)):
+            made.append(hint)
+        elif hint in FILLED:
+            made.append(FILLED[hint])
+        elif parameter.default is parameter.empty:
+            return None
+        else:
+            break
+    return made if any(hint is Completed or get_origin(hint) for hint in made) else None
+
+
+def _call(function: Callable[..., Any], made: Sequence[Any]) -> Callable[[bytes], object]:
+    def read(data: bytes) -> None:
+        printed = iter(completions(data, [Command(("cat", "x"))] * (2 * len(made))))
+        arguments = [
+            next(printed)
+            if one is Completed
+            else (next(printed), next(printed))
+            if get_origin(one)
+            else one
+            for one in made
+        ]
+        result = function(*arguments)
+        if inspect.isgenerator(result):
+            list(result)
+
+    return read
+
+
+def _fact(fact: facts.Fact) -> Callable[[bytes], object]:
+    def read(data: bytes) -> None:
+        found = facts._fact(fact, *completions(data, [Command(fact.argv)]))
+        facts.mismatches({fact.name: found}, {})
+        facts.one_kernel({"sender": {fact.name: found}, "receiver": {fact.name: found}})
+        json.dumps(found)
+
+    return read
+
+
+# -- files: results, what is imported, traces -----------------------------------------------
+
+COLUMNS = Given(("THROUGHPUT", "NO_SUCH", "RESULT_BRAND", "ELAPSED_TIME"))
+
+
+def _files() -> Iterator[Target]:
+    outputs = captures("imports/*.*", "iperf3/*.txt", "netperf/*.txt")
+    yield Target("import", _import, outputs, _keys(outputs), weight=1.5)
+    texts = captures("tcpdump/*.txt", "tcpdump/*")
+    yield Target("trace", _trace, texts, _keys(texts), weight=0.4)
+    for kind in ("journal.jsonl", "campaign.json", "raw"):
+        yield Target(f"results {kind}", _results(kind), tuple(RESULTS[kind]), weight=0.5)
+
+
+def _import(data: bytes) -> None:
+    _, runs = read_imported("x", data, COLUMNS if len(data) % 5 == 0 else None)
+    for run in runs:
+        json.dumps([dict(run.values), dict(run.figures), run.interim], allow_nan=False).encode()
+
+
+def _trace(data: bytes) -> None:
+    traces.trace(data, mss=1448 if len(data) % 2 else None)
+
+
+def _results(kind: str) -> Callable[[bytes], object]:
+    """A results folder one of whose files is the input: what `status` and `table` do with it."""
+
+    def read(data: bytes) -> None:
+        folder = SCRATCH / "results"
+        (folder / "raw").mkdir(parents=True, exist_ok=True)
+        for name, texts in RESULTS.items():
+            if name != "raw":
+                (folder / name).write_bytes(texts[0])
+        path = folder / "raw" / "000001-1.jsonl" if kind == "raw" else folder / kind
+        path.write_bytes(data)
+        opened = campaign.open(folder)
+        if kind == "raw":
+            outcomes.has_client(opened.archive.read_raw(1, 1))
+            return
+        opened.state()
+        unfinished(opened.archive)
+        assert opened.archive.machines is not None
+
+    return read
+
+
+def _event(event: str, **fields: Any) -> str:
+    return json.dumps({"event": event, "at": 1.5, **fields})
+
+
+_ROW = {
+    "run": 1, "attempt": 1, "line": 3, "config": "abc", "values": {"file": "a.txt"},
+    "status": "ok", "reason": "", "started": None, "duration_s": 1.0,
+    "figures": {"throughput_mbps": 94.1},
+}  # fmt: skip
+_META: dict[str, Any] = {
+    "version": 1, "netlimits": "0", "experiment": "imported", "file": "", "overrides": [],
+    "seed": None, "created": "2026-01-01", "machines": {}, "features": {}, "shared_kernel": None,
+    "imported": {
+        "files": [{"file": "a.txt", "kept": "001-a.txt", "format": "netperf", "sha256": "00",
+                   "bytes": 5, "runs": 1, "repaired": 0}],
+        "factors": ["file"], "columns": [], "selectors": {}, "factors_given": {},
+    },
+}  # fmt: skip
+_PLACE = {"role": "sender", "interface": "data0", "setting": "mtu"}
+_JOURNAL = (
+    _event("opened"),
+    _event("imported", file="a.txt", rows=[_ROW]),
+    _event("found", **_PLACE, state={"mtu": 1500}),
+    _event("start", run=1, attempt=2, started=1.0),
+    _event("end", **{k: v for k, v in _ROW.items() if k != "attempt"} | {"attempt": 2}),
+    _event("put_back", **_PLACE),
+    _event("closed"),
+)
+_ENTRY = {
+    "step": "client", "host": "sender", "argv": ["netperf"], "sudo": False, "deadline": 30.0,
+    "status": 0, "seconds": 1.0, "timed_out": False, "truncated": False, "stdout": "x",
+    "stderr": "",
+}  # fmt: skip
+RESULTS: Mapping[str, Sequence[bytes]] = {
+    "campaign.json": [
+        json.dumps(_META).encode(),
+        json.dumps({k: v for k, v in _META.items() if k != "imported"}).encode(),
+    ],
+    "journal.jsonl": [("\n".join(_JOURNAL) + "\n").encode()],
+    "raw": [(json.dumps(_ENTRY) + "\n").encode() * 2],
+}
+
+# -- what hosts answer before and after -----------------------------------------------------
+
+
+def _hosts() -> Iterator[Target]:
+    addresses = json.dumps(
+        [{"ifname": "data0", "addr_info": [{"local": "192.0.2.1", "scope": "global"}]}]
+    ).encode()
+    yield Target("interfaces", _interfaces, (addresses,), weight=0.5)
+    note = {"role": "sender", "interface": "data0", "setting": "mtu", "link_address": "",
+            "state": {"mtu": 1500, "others": {}, "ipv6": {}}}  # fmt: skip
+    lines = [json.dumps({**note, "setting": s.name}) + "\n" for s in SETTINGS]
+    yield Target("notes", _notes, tuple(line.encode() for line in lines))
+    keys = b"[192.0.2.1]:22 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAA x\n"
+    marked = (b"@revoked * " + keys, b"|1|abc=|def= " + keys[18:], keys, b"*a*,!b? " + keys)
+    yield Target("known hosts", _known_hosts, marked, (b"@revoked ", b"|1|", b"*", b"ssh-rsa"))
+    mark = NONCE.encode()
+    talk = b"hello\n" + mark + b"begin\n" + b"out" + mark + b"12\n" + mark + b"0\n"
+    yield Target("marked output", _marked, (talk, mark * 2, talk * 2), (mark, b"\n"))
+
+
+def _interfaces(data: bytes) -> None:
+    host = ScriptedHost(lambda command: data.decode("utf-8", "backslashreplace"), "sender")
+    survey._placed(host, Machine("sender", address="192.0.2.1"))
+    survey._placed(host, Machine("sender", interface="data0"))
+
+
+def _notes(data: bytes) -> None:
+    text = data.decode("utf-8", "backslashreplace")
+    list(notes.notes(Completed("sender", notes.read(), 0, text, "", 0.1)))
+
+    def answer(command: Command) -> str:
+        return text if command == notes.read() else ""
+
+    restore_from_notes({"sender": ScriptedHost(answer, "sender")})
+
+
+def _endpoint() -> Endpoint:
+    files = (SCRATCH / "known_hosts",)
+    return Endpoint(
+        "vm1", "192.0.2.1", 22, "root", (), True, False, "", "", files, "192.0.2.1", 1.0, "ssh"
+    )
+
+
+def _known_hosts(data: bytes) -> None:
+    (SCRATCH / "known_hosts").write_bytes(data)
+    list(hostkeys._lines(_endpoint()))
+
+
+NONCE = "0123456789abcdef"
+
+
+def _marked(data: bytes) -> None:
+    """Read in any pieces an output is the same, and holds no more than its limit."""
+    whole = streams.Marked(NONCE, limit=64)
+    whole.feed(data)
+    pieces = streams.Marked(NONCE, limit=64)
+    for start in range(0, len(data), 7):
+        pieces.feed(data[start : start + 7])
+    assert (whole.marks, whole.truncated) == (pieces.marks, pieces.truncated)
+    assert whole.text == pieces.text
+    assert len(whole._kept) <= 64
+    assert whole.preamble == pieces.preamble

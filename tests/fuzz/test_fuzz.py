@@ -1,0 +1,144 @@
+"""Every reader under whatever bytes come: only netlimits' own errors, in bounded time and memory."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fuzz import targets as fuzzed
+from fuzz.targets import Target, regressions, targets
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import netlimits.evidence
+from netlimits import tools
+from netlimits.errors import NetlimitsError
+from netlimits.evidence import facts
+from netlimits.settings import SETTINGS
+
+GUIDED = Path(__file__).with_name("guided.py")
+INPUTS = 200_000
+"""How many the run of the tests must really read."""
+
+SECONDS = 5.0
+"""Of CPU time, that one input may take."""
+
+EVERY = pytest.mark.parametrize("target", targets().values(), ids=targets())
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path, monkeypatch):
+    monkeypatch.setattr(fuzzed, "SCRATCH", tmp_path)
+
+
+def read(target: Target, data: bytes) -> None:
+    began = time.process_time()
+    target(data)
+    assert time.process_time() - began < SECONDS
+
+
+def test_whatever_is_registered_is_a_target():
+    known = targets()
+    assert {f"{tool.name} output" for tool in tools.TOOLS} <= known.keys()
+    assert {f"{tool.name} features" for tool in tools.TOOLS} <= known.keys()
+    assert {f"setting {setting.name}" for setting in SETTINGS} <= known.keys()
+    assert {f"fact {fact.name}" for fact in facts.FACTS} <= known.keys()
+    assert {f"evidence {one.name}" for one in netlimits.evidence.EVIDENCE} <= known.keys()
+    assert {
+        "evidence.cpu.times",
+        "evidence.sockets.listens",
+        "tools.parallel.split",
+    } <= known.keys()
+
+
+def test_a_reader_that_raises_something_else_is_a_finding():
+    def broken(data: bytes) -> None:
+        if data == b"x":
+            raise KeyError("x")
+        raise NetlimitsError("ours")
+
+    Target("broken", broken)(b"y")
+    with pytest.raises(KeyError):
+        Target("broken", broken)(b"x")
+
+
+@EVERY
+def test_what_was_once_found_stays_mended(target: Target):
+    for path in regressions(target):
+        read(target, path.read_bytes())
+
+
+def test_each_regression_belongs_to_a_target():
+    assert {path.name for path in fuzzed.REGRESSIONS.iterdir()} <= targets().keys()
+
+
+PIECES = st.sampled_from(
+    [b"", b"\n", b"\0", b"nan", b"-1", b"9" * 30, b"[" * 3000, b"\xff\xfe", "\u2028".encode(),
+     b'{"a":' * 2000, b"1e999", b"Infinity", "\u00b2".encode(), b"\x1b[2J", fuzzed.SPLIT]
+) | st.binary(max_size=12)  # fmt: skip
+
+
+@EVERY
+@settings(
+    max_examples=120, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+@given(data=st.data())
+def test_captures_cut_doubled_and_changed(target: Target, data: st.DataObject):
+    seed = data.draw(st.sampled_from(target.seeds or (b"",)))
+    a, b = sorted(data.draw(st.tuples(*[st.integers(0, len(seed))] * 2)))
+    read(target, seed[:a] + data.draw(PIECES) + seed[b:])
+
+
+def test_guided_by_coverage(tmp_path):
+    """At least INPUTS of them, counted where they are read; the same ones each time."""
+    if importlib.util.find_spec("atheris") is None:
+        assert sys.version_info >= (3, 14), "atheris is missing; install the extra `dev`"
+        pytest.skip("there is no atheris for this Python")
+    command = [sys.executable, str(GUIDED), "--runs", str(INPUTS * 11 // 10), "--keep", tmp_path]
+    ran = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    assert ran.stdout, ran.stderr[-3000:]
+    said = json.loads(ran.stdout)
+    findings = [
+        f"{one['target']} after {one['inputs']} inputs, see {one['artifacts']}: {one['finding']}"
+        for one in said["targets"]
+        if one["finding"]
+    ]
+    assert not findings, "\n\n".join(findings)
+    assert {one["target"] for one in said["targets"]} == targets().keys()
+    assert said["inputs"] >= INPUTS
+    assert ran.returncode == 0
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20  # KiB: 1 GiB
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("raise KeyError('x')", "KeyError"),
+        ("held.append(bytearray(2**21))", "out-of-memory"),
+        ("time.sleep(60)", "timeout"),
+    ],
+)
+def test_a_crash_a_leak_and_a_hang_are_found(tmp_path, body, why):
+    """What would let everything pass is found out: a reader that is broken on purpose."""
+    pytest.importorskip("atheris")
+    script = tmp_path / "broken.py"
+    script.write_text(
+        "import json, sys, time, pathlib\n"
+        f"sys.path.insert(0, {str(GUIDED.parent)!r})\n"
+        "import guided\n"
+        "held = []\n"
+        f"def broken(data):\n    {body}\n"
+        "guided.SECONDS = 1\n"
+        "guided.fuzzed.targets = lambda: {'broken': guided.fuzzed.Target('broken', broken)}\n"
+        f"(one,) = guided.fuzz(['broken'], 100000, 1, 1, pathlib.Path({str(tmp_path)!r}))\n"
+        "print(json.dumps(one.finding))\n"
+    )
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert why in json.loads(ran.stdout), ran.stderr[-2000:]
