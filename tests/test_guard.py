@@ -117,6 +117,33 @@ def test_whatever_was_found_reaches_its_command_to_the_letter(values):
     assert shown.split("\0")[:-1] == ["sudo", *command.argv]
 
 
+@given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1))
+def test_what_a_command_reads_is_fed_to_it(text):
+    found = Found("sender", "data0", "napi", {"gro_flush_timeout": text})
+    made = script.render(HOLDER, [found], 5)
+    body = made[made.index("act() {") : made.index("case $1")]
+    shown = subprocess.run(
+        ["dash", "-c", "timeout() { cat >&2; }\n" + body + "put_back >&-"],
+        capture_output=True, check=True,
+    ).stderr.decode()  # fmt: skip
+    assert shown == text.rstrip() + "\n"
+
+
+def test_what_a_command_is_fed_reaches_it_as_root_and_without_root(folder):
+    for program in ("tee", "sudo"):
+        fake = folder.path / program
+        fake.write_text(f'#!/bin/sh\necho "{program} $* < $(cat)" >>{folder.asked}\n')
+        fake.chmod(0o755)
+    state = {"gro_flush_timeout": 2000, "defer_hard_irqs": 2}
+    folder.write(Found("a", "eth0", "napi", state), second_pass=False)
+    assert ended(folder.start("dash", "now")) == 0
+    root = "" if os.geteuid() == 0 else "sudo -n -- "
+    assert folder.asked.read_text().splitlines() == [
+        f"{root}tee /sys/class/net/eth0/gro_flush_timeout < 2000",
+        f"{root}tee /sys/class/net/eth0/napi_defer_hard_irqs < 2",
+    ]
+
+
 def test_it_waits_and_puts_back_at_its_time(folder):
     folder.write(sysctl(first="1"), patience=2)
     folder.deadline(3)
@@ -321,9 +348,14 @@ def test_one_guard_for_all_roles_of_a_host_with_every_change_in_it(place):
     pid = place.look().pid
     assert alive(pid)
     guards.arm(Found("b", "lo", "sysctl", {"net.test.second": "2"}))
+    guards.arm(Found("b", "eth7", "napi", {"gro_flush_timeout": 5}))
     seen = place.look()
     assert seen.pid == pid
-    assert seen.would == ["sysctl -w net.test.second=2", "sysctl -w net.test.first=1"]
+    assert seen.would == [
+        "write 5 tee /sys/class/net/eth7/gro_flush_timeout",
+        "sysctl -w net.test.second=2",
+        "sysctl -w net.test.first=1",
+    ]
     assert os.getsid(pid) == pid, "no session of ours to die with"
     assert {oct(p.stat().st_mode & 0o777) for p in place.folder.iterdir()} == {"0o600"}
     guards.release(left=("b",))

@@ -87,7 +87,7 @@ for l in /sys/class/net/*/address; do echo "link $(cat "$l" 2>/dev/null)"; done
 [ -f "$f.guard" ] || exit 0
 if alive; then echo "guard $pid $doing"; else echo "guard 0 dead"; fi
 {{ read -r until <"$f.deadline" && echo "deadline $until"; }} 2>/dev/null
-sed -n "s/^    act [0-9.]* /would /p" "$f.guard"
+sed -n "s/^    act [0-9.]* /would /p; s/^    fed [0-9.]* /would write /p" "$f.guard"
 [ ! -f "$f.log" ] || {{ echo fired; tail -n 40 "$f.log" | sed "s/^/said /"; }}
 exit 0
 """
@@ -229,7 +229,7 @@ def _take_in(found: Seen, word: str, rest: str) -> None:
         case "deadline":
             found.deadline = int(rest)
         case "would":
-            found.would.append(printable(rest.removeprefix("$root ")))
+            found.would.append(printable(rest.replace("$root ", "", 1)))
         case "fired":
             found.fired = True
         case "said":

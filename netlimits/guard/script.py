@@ -46,7 +46,15 @@ act() {{
     seconds=$1
     shift
     printf '%s\\n' "$*"
-    timeout -k {grace:g} "$seconds" "$@" </dev/null
+    timeout -k {grace:g} "$seconds" "$@"
+    printf '  exit status %s\\n' "$?"
+}} </dev/null
+
+fed() {{
+    seconds=$1 text=$2
+    shift 2
+    printf '%s <- %s\\n' "$*" "$text"
+    printf '%s\\n' "$text" | timeout -k {grace:g} "$seconds" "$@"
     printf '  exit status %s\\n' "$?"
 }}
 
@@ -124,4 +132,7 @@ def _lines(found: Sequence[Found]) -> Iterator[str]:
         yield printable(f"    # {one.role}: {one.interface}: {one.setting}")
         for command in commands(one):
             root = "$root " if command.sudo else ""
-            yield f"    act {command.deadline:g} {root}{shlex.join(command.argv)}"
+            how = f"act {command.deadline:g}"
+            if command.stdin:
+                how = f"fed {command.deadline:g} {shlex.quote(command.stdin.rstrip())}"
+            yield f"    {how} {root}{shlex.join(command.argv)}"

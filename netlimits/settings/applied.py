@@ -14,6 +14,7 @@ from typing import Any
 
 from netlimits.errors import NetlimitsError, RestoreError, SettingError
 from netlimits.hosts.base import Host
+from netlimits.model import Command
 from netlimits.settings import setting as setting_of
 from netlimits.settings.base import State
 
@@ -140,9 +141,13 @@ class Applied:
         if not differences:
             return ""
         by_hand = setting.undo(found.interface, found.state, state) or commands
-        return f"{'; '.join(differences)}; by hand: " + "; ".join(
-            f"`{' '.join(c.argv)}`" for c in by_hand
-        )
+        return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
+
+
+def _by_hand(command: Command) -> str:
+    """A command as somebody would type it."""
+    fed = f"echo {command.stdin.strip()} | " if command.stdin else ""
+    return f"`{fed}{' '.join(command.argv)}`"
 
 
 def current(host: Host, name: str, interface: str, about: Any) -> State:
