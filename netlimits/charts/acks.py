@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from netlimits.analysis import acks as analysis
 from netlimits.analysis import frames
-from netlimits.charts.style import Chart, blank, heading, looks, style, two_lines
+from netlimits.charts.style import Chart, Look, blank, heading, looks, style, two_lines
+
+SPREAD = 20
+"""Greatest over least ratio from which on the x-axis is logarithmic; the mail's is 16."""
 
 
 def acks(
@@ -22,7 +27,8 @@ def acks(
     """Above the metric, below the throughput, over segments per ACK; a curve for each series.
 
     Hollow points are throughput anomalies by the rule of `analysis.acks`; the curve joins the
-    other runs only. Raises DataError as that does.
+    other runs only, by their configurations' means where these were repeated. Raises DataError
+    as that does.
     """
     keys = frames.factors(frame, series)
     table = analysis.acks(frame, of, keys, ratio=ratio, tolerance=tolerance)
@@ -35,30 +41,53 @@ def acks(
     with style():
         figure, (costs, rates) = blank(6.8, 5.4, 2)
         for key, part in parts:
-            look = look_of[key]
-            good, odd = part[~part["anomaly"]], part[part["anomaly"]]
             for axes, column in ((costs, metric.column), (rates, rate.column)):
-                axes.plot(good[ratio], good[column], **look.plot)
-                axes.plot(
-                    odd[ratio],
-                    odd[column],
-                    look.marker,
-                    markerfacecolor="white",
-                    markeredgecolor=look.color,
-                )
-            rates.plot([], [], **look.plot, label=look.label)
+                _series(axes, part, ratio, column, look_of[key])
+            rates.plot([], [], **look_of[key].plot, label=look_of[key].label)
         costs.set_ylabel(two_lines(metric))
         rates.set_ylabel(two_lines(rate))
-        rates.set_xlabel("Segments per ACK")
+        rates.set_xlabel("Segments per ACK" + (", measured" if _measured(table) else ""))
         for axes, column in ((costs, metric.column), (rates, rate.column)):
             axes.set_ylim(0, float(table[column].max()) * 1.08)
-        rates.set_xlim(0, float(table[ratio].max()) * 1.02)
+        _across(rates, table[ratio])
         rule = f"hollow: throughput anomaly, below {100 * (1 - tolerance):g} % of the link's rate"
+        if not table.attrs.get("link_limited", True):
+            rule = "no link limited these runs: their throughput differs by more than that"
+        if _measured(table) and table[analysis.CONFIG].duplicated().any():
+            rule += " · faint: single runs, the curve joins configurations' means"
         heading(
             costs,
             title or f"{metric.title} against segments per ACK",
             f"{metric.direction} · {rule}",
         )
         if keys:
-            rates.legend(loc="lower left")
+            rates.legend(loc="lower left", ncols=2 if len(parts) > 2 else 1)
     return figure
+
+
+def _measured(table: pd.DataFrame) -> bool:
+    """Whether these are a campaign's runs, whose ratios were measured: each has its own."""
+    return analysis.CONFIG in table.columns
+
+
+def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: Look) -> None:
+    """One curve through the runs, or through the means of their configurations; odd runs hollow."""
+    good, odd = part[~part["anomaly"]], part[part["anomaly"]]
+    if _measured(part):
+        axes.plot(good[x], good[y], look.marker, color=look.color, alpha=0.3, markeredgewidth=0)
+        good = good.groupby(analysis.CONFIG)[[x, y]].mean().sort_values(x)
+    axes.plot(good[x], good[y], **look.plot)
+    axes.plot(odd[x], odd[y], look.marker, markerfacecolor="white", markeredgecolor=look.color)
+
+
+def _across(axes: Axes, ratios: pd.Series[float]) -> None:
+    """The x-axis: from zero, or logarithmic where the ratios span more than a decade or so."""
+    low, high = float(ratios.min()), float(ratios.max())
+    if high < SPREAD * low:
+        axes.set_xlim(0, high * 1.02)
+        return
+    axes.set_xscale("log")
+    axes.set_xlim(low / 1.1, high * 1.1)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())

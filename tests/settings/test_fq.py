@@ -6,32 +6,20 @@ The whole of it is one boot, of about five seconds; it is passed over where it i
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+import uml
 
 pytestmark = pytest.mark.lab
 
-INIT = """\
-#!/bin/sh
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
-mount -t proc proc /proc; mount -t sysfs sys /sys
-for module in net/sched/sch_fq net/sched/sch_fq_codel net/sched/sch_tbf drivers/net/veth; do
-    insmod /usr/lib/uml/modules/$(uname -r)/kernel/$module.ko
-done
-ip link set lo up
-ip link add data0 type veth peer name data1
-ip link set data0 up; ip link set data1 up
-cd {root} && {python} {script} >{out} 2>&1
-halt -f
-"""
+MODULES = ("net/sched/sch_fq", "net/sched/sch_fq_codel", "net/sched/sch_tbf", "drivers/net/veth")
 
 SCRIPT = """\
 import json, subprocess
+subprocess.run("ip link add data0 type veth peer name data1", shell=True, check=True)
+subprocess.run("ip link set data0 up; ip link set data1 up", shell=True, check=True)
+
 from netlimits.model import Completed
 from netlimits.settings.applied import Applied
 
@@ -79,27 +67,10 @@ WISHES = [
 
 
 def test_fq_is_made_anew_each_time_and_what_was_found_comes_back(tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("hostfs as the root file system needs root")
-    missing = [name for name in ("linux.uml", "insmod", "script") if not shutil.which(name)]
-    assert not missing, f"no {', '.join(missing)}: scripts/setup --tests installs them"
-    root = Path(__file__).parents[2]
-    script, init, out = (tmp_path / name for name in ("script.py", "init", "out"))
+    script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(found=FOUND, wishes=WISHES))
-    init.write_text(INIT.format(root=root, python=sys.executable, script=script, out=out))
-    init.chmod(0o755)
-    boot = (
-        f"linux.uml mem=256M rootfstype=hostfs rootflags=/ rw init={init} "
-        "con0=fd:0,fd:1 con=null con1=null quiet"
-    )
-    subprocess.run(
-        ["script", "-qec", boot, "/dev/null"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=240,
-        check=False,
-    )
-    rows = json.loads(out.read_text().splitlines()[-1])
+    printed = uml.run(tmp_path, f"{sys.executable} {script}", MODULES)
+    rows = json.loads(printed.splitlines()[-1])
     assert len(rows) == len(FOUND)
     for row in rows:
         first, second, third = row["during"]
