@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 
 from netlimits import published
@@ -36,3 +37,19 @@ def test_wrong_questions() -> None:
         pacing.frame_rate("1G", 0)
     with pytest.raises(DataError, match="no bit rate"):
         pacing.pacing(published.table("constant-bitrate"), "fast")
+
+
+def test_runs_that_were_paced_carry_their_rate() -> None:
+    frame = published.table("constant-bitrate")
+    halves = frame.assign(pace_mbps=1000.0), frame.assign(pace_mbps=100.0)
+    halves[1]["local_send_throughput_mbps"] /= 10
+    for half, wanted in zip(halves, (1000, 100), strict=True):
+        table = pacing.pacing(half)
+        assert (table["requested_mbps"] == wanted).all()
+        assert table["achieved"].to_numpy() == pytest.approx(1, abs=5e-5)
+    both = pd.concat(halves)
+    assert pacing.pacing(both, "100M")["n"].sum() == len(frame)
+    with pytest.raises(DataError, match="paced at 100, 1000 Mbit/s; give one"):
+        pacing.pacing(both)
+    with pytest.raises(DataError, match="paced at 1000 Mbit/s"):
+        pacing.pacing(halves[0], "2G")
