@@ -11,6 +11,7 @@ import importlib
 import keyword
 import os
 import sys
+import unicodedata
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -106,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         lines = str(error) if error.exit_status == 3 else " ".join(str(error).split())
         _end(lines, error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        echo(error.format_message(), err=True)
         sys.exit(error.exit_code)
     except click.UsageError as error:
         asked = error.ctx.command_path if error.ctx else "netlimits"
@@ -132,10 +133,32 @@ def _drop_output() -> None:
 
 
 def _end(said: str, status: int) -> NoReturn:
-    click.echo(f"netlimits: {printable(said)}", err=True)
+    echo(f"netlimits: {said}", err=True)
     sys.exit(status)
 
 
+def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text: what every command prints goes through here, and none of it is a control code.
+
+    A name, a value or a message may come from a host, a file or a results folder of somebody
+    else's, and a terminal obeys what it is sent.
+    """
+    click.echo(printable(str(text)), err=err, nl=nl)
+
+
 def printable(text: str) -> str:
-    """The text without control codes: what a host or a file says must not drive a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
+    r"""The text with control codes and what turns its direction shown as `\u001b`, as in JSON.
+
+    Line breaks, tabs and blanks of any width stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _shows(c) else _escaped(ord(c)) for c in text)
+
+
+def _shows(character: str) -> bool:
+    return character.isprintable() or character in "\n\t" or unicodedata.category(character) == "Zs"
+
+
+def _escaped(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from netlimits.cli import echo
+
 if TYPE_CHECKING:
     from netlimits.analysis.goodput import Bound, Limit
 
@@ -82,16 +84,16 @@ def goodput(
     found = bounds.bound(mtu, link, names, data=data, **options)  # type: ignore[arg-type]
     limit = bounds.limit(found, egress_cap) if egress_cap else None
     if as_json:
-        click.echo(json.dumps(_json(found, limit, names), indent=1))
+        echo(json.dumps(_json(found, limit, names), indent=1))
     else:
-        click.echo(_text(found, limit))
+        echo(_text(found, limit))
     if chart:
         from netlimits import charts
 
         curve = bounds.curve(_mtus(mtu), [names] if not names else [[], names], link, **options)
         about = f"{transport.upper()}{' with timestamps' if timestamps else ''}"
         about += f" over IPv{6 if ipv6 else 4}; MTU of the {mtu_of}"
-        click.echo(charts.save(charts.goodput(curve, subtitle=about), chart), err=as_json)
+        echo(charts.save(charts.goodput(curve, subtitle=about), chart), err=as_json)
 
 
 def _mtus(mtu: int) -> list[int]:

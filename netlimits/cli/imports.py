@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits.cli import echo
 from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -71,17 +72,16 @@ def import_(
       netlimits import rows.csv --columns throughput,elapsed_time,result_brand \\
           --given THROUGHPUT_UNITS=10^6bits/s
     """
-    from netlimits.cli import printable
     from netlimits.imports.folder import import_files
 
     folder = out or _default_path()
     report = import_files(files, folder, _given(columns, given))
     for _, reason in report.refused:
-        click.echo(f"netlimits: left out: {printable(reason)}", err=True)
+        echo(f"netlimits: left out: {reason}", err=True)
     if not report.files:
         raise DataError("nothing was imported")
     if as_json:
-        click.echo(json.dumps(_as_json(report), indent=2))
+        echo(json.dumps(_as_json(report), indent=2))
     else:
         _say(report)
     if report.refused:
@@ -92,18 +92,18 @@ def _say(report: Report) -> None:
     """What came in, what was wrong with it, where it is, and what to do with it."""
     runs = sum(report.outcomes.values())
     counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
-    click.echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}")
+    echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}")
     for reason, count in list(report.reasons.items())[:5]:
-        click.echo(f"  {count} × {reason}")
+        echo(f"  {count} × {reason}")
     for one in report.files:
         if one.repaired:
-            click.echo(
+            echo(
                 f"  {one.file}: {_several(one.repaired, 'row')} with an empty field for a selector "
                 "that netperf did not know; left out, the values stand under their names"
             )
     for path in report.written:
-        click.echo(str(path))
-    click.echo(f"next: netlimits table {report.path} {_question(report.path)}")
+        echo(str(path))
+    echo(f"next: netlimits table {report.path} {_question(report.path)}")
 
 
 def _question(folder: Path) -> str:

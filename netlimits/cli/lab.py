@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import click
 
 from netlimits import lab as labs
+from netlimits.cli import echo
 from netlimits.document import did_you_mean
 from netlimits.errors import InputError, LabError
 from netlimits.lab.layout import ENGINEER
@@ -55,7 +56,7 @@ def up(name: str, hosts: int, mtu: int) -> None:
     """
     with _interruptible(f"lab {name} is taken down again"):
         made = labs.up(name, hosts, mtu)
-    click.echo(made.hosts_file)
+    echo(made.hosts_file)
 
 
 @lab.command()
@@ -72,11 +73,11 @@ def status(name: str | None, as_json: bool) -> None:
     need_root("looking into a lab")
     rows = [_rows(one, one == name) for one in ([name] if name else labs.names())]
     if as_json:
-        click.echo(json.dumps([row for some in rows for row in some], indent=2))
+        echo(json.dumps([row for some in rows for row in some], indent=2))
     elif not rows:
-        click.echo("no lab is up; build one with: netlimits lab up")
+        echo("no lab is up; build one with: netlimits lab up")
     else:
-        click.echo(_table([row for some in rows for row in some]))
+        echo(_table([row for some in rows for row in some]))
 
 
 @lab.command()
@@ -97,9 +98,9 @@ def down(name: str | None, everything: bool) -> None:
     for one in names:
         with _interruptible(f"lab {one} may stand in part; `netlimits lab down --name {one}`"):
             removed = labs.down(one)
-        click.echo(f"lab {one}: {'removed' if removed else 'nothing there'}")
+        echo(f"lab {one}: {'removed' if removed else 'nothing there'}")
     if not names:
-        click.echo("no lab is up")
+        echo("no lab is up")
 
 
 @lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

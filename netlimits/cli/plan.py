@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import os
@@ -9,11 +10,11 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from netlimits.cli import printable
+from netlimits.cli import echo, printable
 from netlimits.cli.options import JSON, SET, pairs
 from netlimits.errors import InputError
 from netlimits.templates import written
@@ -72,7 +73,7 @@ def plan(
     made = plans.Plan(plans.seeded(loaded))
     summary = _summary(made, drawn)
     if csv_file == "-":
-        made.write_csv(sys.stdout)
+        made.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
     if csv_file is not None:
         _write(made, Path(csv_file))
@@ -80,7 +81,7 @@ def plan(
     shown = list(_first(made, ROWS if rows is None and not with_commands else rows))
     if as_json:
         found = [_as_json(made, run, machines if with_commands else None) for run in shown]
-        click.echo(json.dumps({**summary, "first": found}, indent=2))
+        echo(json.dumps({**summary, "first": found}, indent=2))
     else:
         _print_summary(summary)
         if with_commands:
@@ -88,7 +89,7 @@ def plan(
         elif shown:
             _print_runs(made, shown)
     if csv_file is not None:
-        click.echo(csv_file, err=as_json)
+        echo(csv_file, err=as_json)
 
 
 @click.command()
@@ -102,7 +103,19 @@ def schema() -> None:
     """
     from netlimits.schema import document_schema
 
-    click.echo(json.dumps(document_schema(), indent=2, ensure_ascii=False))
+    echo(json.dumps(document_schema(), indent=2, ensure_ascii=False))
+
+
+class _Shown(io.StringIO):
+    """Standard output where it is a terminal: no control code of a value reaches it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text as it may be shown."""
+        return self._stream.write(printable(text.replace("\r\n", "\n")))
 
 
 def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
@@ -131,21 +144,21 @@ def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
-    click.echo(printable(" ".join(title.split())))
+    echo(" ".join(title.split()))
     count = _count(summary["configurations"], "configuration")
-    click.echo(f"{count} of {_count(summary['combinations'], 'combination')}")
+    echo(f"{count} of {_count(summary['combinations'], 'combination')}")
     for entry in summary["excluded"]:
         where = f"line {entry['line']}" if entry["line"] else "--set"
-        text = printable(f"{entry['exclude']} ({where})")
-        click.echo(f"  {entry['removed']:,} excluded by {text}")
+        text = f"{entry['exclude']} ({where})"
+        echo(f"  {entry['removed']:,} excluded by {text}")
     if summary["included"]:
-        click.echo(f"  {summary['included']:,} included")
+        echo(f"  {summary['included']:,} included")
     times = f" = {count} × {summary['replicates']:,}" if summary["replicates"] else ""
-    click.echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
+    echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
     kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
-    click.echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
+    echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
     each = summary["seconds"] / summary["runs"]
-    click.echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
+    echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
 
 
 def _count(number: int, noun: str) -> str:
@@ -177,7 +190,7 @@ def _print_runs(made: Plan, shown: Sequence[Run]) -> None:
     ]
     left = len(made) - len(shown)
     more = f"… and {left:,} more (--rows, --csv)" if left else ""
-    click.echo()
+    echo()
     if sys.stdout.isatty():
         from rich.box import SIMPLE_HEAD
         from rich.console import Console
@@ -186,7 +199,7 @@ def _print_runs(made: Plan, shown: Sequence[Run]) -> None:
 
         grid = Table(box=SIMPLE_HEAD, pad_edge=False)
         for name in head:
-            grid.add_column(Text(name))
+            grid.add_column(Text(printable(name)))
         for row in table:
             grid.add_row(*map(Text, row))
         Console(highlight=False).print(grid)
@@ -194,9 +207,9 @@ def _print_runs(made: Plan, shown: Sequence[Run]) -> None:
         widths = [max(map(len, column)) for column in zip(head, *table, strict=True)]
         for row in (head, *table):
             cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            click.echo("  ".join(cells).rstrip())
+            echo("  ".join(cells).rstrip())
     if more:
-        click.echo(more)
+        echo(more)
 
 
 def _cell(value: Any) -> str:
@@ -234,9 +247,9 @@ def _print_commands(made: Plan, shown: Iterable[Run], machines: Mapping[str, Mac
     width = max(map(len, made.experiment.roles))
     for run in shown:
         values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
-        click.echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
+        echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
         for role, command in _commands(made, run, machines):
-            click.echo(f"  {role.ljust(width)}  {printable(command)}")
+            echo(f"  {role.ljust(width)}  {command}")
 
 
 def _as_json(made: Plan, run: Run, machines: Mapping[str, Machine] | None) -> dict[str, Any]:

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
-
+from netlimits.cli import echo, printable
 from netlimits.metrics import METRICS
 from netlimits.model import Experiment, Record
 from netlimits.session import Progress
@@ -55,19 +54,18 @@ def line(progress: Progress) -> str:
 
 
 def _print_line(progress: Progress) -> None:
-    click.echo(line(progress), err=True)
+    echo(line(progress), err=True)
 
 
 def _outcome(record: Record) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     if record.status != "ok":
-        return (
-            f"run {record.run.number} {record.status}: {' '.join(record.reason.split())} ({values})"
-        )
+        reason = " ".join(record.reason.split())
+        return printable(f"run {record.run.number} {record.status}: {reason} ({values})")
     for metric in METRICS:
         if metric.name in HEADLINE and record.figures.get(metric.column) is not None:
-            return f"{record.figures[metric.column]:.0f} {metric.unit} ({values})"
-    return f"ok ({values})"
+            return printable(f"{record.figures[metric.column]:.0f} {metric.unit} ({values})")
+    return printable(f"ok ({values})")
 
 
 def _clock(seconds: float) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits.cli import echo
+
 if TYPE_CHECKING:
     from netlimits.reproduce import Comparison, Item, Regenerated, Report
 
@@ -38,24 +40,24 @@ def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     from netlimits import reproduce
 
     if out is None:
-        click.echo(_listing_json() if as_json else _listing())
+        echo(_listing_json() if as_json else _listing())
         return
     shown = None
     done = []
     for part in reproduce.regenerate(out):
         if not as_json:
             if part.report is not shown:
-                click.echo(f"{part.report.title}")
-            click.echo(_regenerated(part, out))
+                echo(f"{part.report.title}")
+            echo(_regenerated(part, out))
         shown = part.report
         done.append(part)
     rows = [row for part in done for row in part.comparisons]
     summary = reproduce.write_comparison(rows, out)
     if as_json:
-        click.echo(_regenerated_json(done, summary))
+        echo(_regenerated_json(done, summary))
     else:
-        click.echo(reproduce.counted(rows))
-        click.echo("\n".join(str(path) for path in summary))
+        echo(reproduce.counted(rows))
+        echo("\n".join(str(path) for path in summary))
     if any(row.verdict == "differs" for row in rows):
         context.exit(1)
 

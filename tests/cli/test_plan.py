@@ -159,7 +159,7 @@ def test_what_a_file_says_cannot_drive_the_terminal(tmp_path: Path):
     done = CliRunner().invoke(plan, [str(path), "--set", "exclude=[]"])
     assert done.exit_code == 0
     assert "\x1b" not in done.output
-    assert "\\x1b[2J" in done.output
+    assert "\\u001b[2J" in done.output
 
 
 def test_schema_is_printed_for_editors():
