@@ -123,7 +123,7 @@ def test_what_a_command_reads_is_fed_to_it(text):
     made = script.render(HOLDER, [found], 5)
     body = made[made.index("act() {") : made.index("case $1")]
     shown = subprocess.run(
-        ["dash", "-c", "timeout() { cat >&2; }\n" + body + "put_back >&-"],
+        ["dash", "-c", "timeout() { cat >&2; }\n" + body + "put_back >/dev/null"],
         capture_output=True, check=True,
     ).stderr.decode()  # fmt: skip
     assert shown == text.rstrip() + "\n"

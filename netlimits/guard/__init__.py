@@ -153,6 +153,12 @@ class Guards:
                 + "\nits host is as found; `netlimits restore` again clears it away"
             )
 
+    def forget(self, role: str) -> None:
+        """Leave the host of a role out: it was booted, which took claim and guard away."""
+        gone = self._of.get(role)
+        self._places = {key: place for key, place in self._places.items() if place is not gone}
+        self._of = {one: place for one, place in self._of.items() if place is not gone}
+
     def _claim(self, role: str) -> None:
         if role in self._of:
             return

@@ -88,7 +88,7 @@ for l in /sys/class/net/*/address; do echo "link $(cat "$l" 2>/dev/null)"; done
 if alive; then echo "guard $pid $doing"; else echo "guard 0 dead"; fi
 {{ read -r until <"$f.deadline" && echo "deadline $until"; }} 2>/dev/null
 sed -n "s/^    act [0-9.]* /would /p; s/^    fed [0-9.]* /would write /p" "$f.guard"
-[ ! -f "$f.log" ] || {{ echo fired; tail -n 40 "$f.log" | sed "s/^/said /"; }}
+[ ! -f "$f.log" ] || {{ echo fired; tail -n 400 "$f.log" | sed "s/^/said /"; }}
 exit 0
 """
 )
