@@ -114,7 +114,7 @@ class Load:
             },
             "method": {
                 "type": "string",
-                "pattern": r"^[A-Za-z0-9_-]{1,40}$(?!\n)",
+                "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,39}$(?!\n)",
                 "default": "all",
                 "description": "What each computes (stress-ng --cpu-method): all of them in turn, "
                 "or one, say sqrt or matrixprod.",

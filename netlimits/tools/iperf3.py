@@ -121,7 +121,7 @@ class Iperf3:
             },
             "congestion_control": {
                 "type": "string",
-                "pattern": "^[A-Za-z0-9_-]{1,15}$",
+                "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
                 "description": "On both ends (-C); read back from the sender.",
             },
             "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-N)"},

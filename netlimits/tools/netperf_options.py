@@ -72,7 +72,7 @@ SCHEMA: Mapping[str, Any] = {
         },
         "congestion_control": {
             "type": "string",
-            "pattern": "^[A-Za-z0-9_-]{1,15}$",
+            "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
             "description": "On both ends (-K); read back.",
         },
         "cpu_bind": {
