@@ -291,7 +291,7 @@ def _refuse_short_run(options: Mapping[str, Any], elapsed: float, seconds: float
 def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Raise for options that netperf took and did not act on."""
     if "mss" in options and keys["PROTOCOL"].upper() == "TCP":
-        asked, got = int(options["mss"]), int(keys["TRANSPORT_MSS"])
+        asked, got = int(options["mss"]), _whole(keys, "TRANSPORT_MSS")
         if got not in (asked, asked - 12):  # TCP timestamps take 12 bytes of each segment
             raise ToolFailure(
                 f"an MSS of {asked} was asked for and {got} was used: is the MTU large enough?",
@@ -302,8 +302,8 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
         ends = zip(("LOCAL", "REMOTE"), wanted * (2 if len(wanted) == 1 else 1), strict=False)
         for end, cpu in ends:
             # netperf 2.7.0 echoes a CPU that does not exist, so the count has to say it
-            count = keys[f"{end}_CPU_COUNT"]
-            if cpu and (keys[f"{end}_CPU_BIND"] != cpu or int(cpu) >= int(count)):
+            count = _whole(keys, f"{end}_CPU_COUNT")
+            if cpu and (keys[f"{end}_CPU_BIND"] != cpu or int(cpu) >= count):
                 raise ToolFailure(
                     f"binding to CPU {cpu} did not take: {end.lower()} has {count} CPUs "
                     f"({end}_CPU_BIND is {keys[f'{end}_CPU_BIND']})",
@@ -318,7 +318,7 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
                     f"({end}_CONG_CONTROL is {got_name})",
                     status="invalid",
                 )
-    if "burst" in options and int(keys["BURST_SIZE"]) != int(options["burst"]):
+    if "burst" in options and _whole(keys, "BURST_SIZE") != int(options["burst"]):
         raise ToolFailure(
             f"a burst of {options['burst']} did not take (BURST_SIZE is {keys['BURST_SIZE']})",
             status="invalid",
@@ -331,3 +331,10 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
                 f"the confidence interval came out {reached:g} % wide, not {width:g} %",
                 status="invalid",
             )
+
+
+def _whole(keys: Mapping[str, str], name: str) -> int:
+    """A whole number of the output. Raises ToolFailure where it is none."""
+    if not re.fullmatch("-?[0-9]{1,18}", keys[name]):
+        raise ToolFailure(f"{name} is {keys[name][:80]!r}, no whole number")
+    return int(keys[name])
