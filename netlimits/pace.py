@@ -37,7 +37,9 @@ BURST_S = 2e-3
 """Seconds at the rate that tbf may send at once: little beside a run, much beside a timer tick."""
 
 LEAST_BURST = 16 << 10
-"""Bytes; tbf drops a frame that is longer than its burst, and jumbo frames have 9 KB."""
+"""Bytes; tbf drops a frame that is longer than its burst, and jumbo frames have 9 KB. It is also
+what fq lets a new flow send unpaced, which by itself would be ten times the MTU.
+"""
 
 MOST_BY_SOCKET = 2**31 - 1
 """Bytes/s: netperf reads -q with atoi. Faster runs are paced by fq's maxrate."""
@@ -57,7 +59,8 @@ def paced(
     """The qdisc that a way needs on the sender, and the tool's options with what it adds."""
     rate = math.ceil(pace.frame_rate)
     in_bytes = math.ceil(pace.frame_rate / 8)
-    qdisc: dict[str, Any] = {"kind": "fq", "limit": QUEUE_PACKETS, "flow_limit": QUEUE_PACKETS}
+    queue = {"limit": QUEUE_PACKETS, "flow_limit": QUEUE_PACKETS}
+    qdisc: dict[str, Any] = {"kind": "fq", **queue, "initial_quantum": LEAST_BURST}
     added: dict[str, Any] = {}
     if way == SOCKET and in_bytes <= MOST_BY_SOCKET:
         added = {"pacing": in_bytes}

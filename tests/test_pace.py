@@ -49,11 +49,14 @@ def test_netperf_q_is_bytes_a_second_of_frames_under_fq_without_a_rate_of_its_ow
     words = client_words(pace.SOCKET)
     behind = words[words.index("--") :]
     assert behind[behind.index("-q") + 1] == str(125_000_000 * (1024 + 42) // 1024 + 1)
-    assert qdisc_words(pace.SOCKET) == "fq limit 20000 flow_limit 20000"
+    assert qdisc_words(pace.SOCKET) == "fq limit 20000 flow_limit 20000 initial_quantum 16384"
 
 
 def test_fq_and_tbf_get_the_frame_rate_and_netperf_nothing():
-    assert qdisc_words(pace.FQ) == "fq limit 20000 flow_limit 20000 maxrate 1041015624bit"
+    assert (
+        qdisc_words(pace.FQ)
+        == "fq limit 20000 flow_limit 20000 initial_quantum 16384 maxrate 1041015624bit"
+    )
     assert qdisc_words(pace.TBF) == "tbf rate 1041015624bit burst 260254b limit 33554432b"
     for way in (pace.FQ, pace.TBF):
         assert "-q" not in client_words(way, features=DEBIANS)

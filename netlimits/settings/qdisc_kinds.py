@@ -98,7 +98,12 @@ KINDS: Mapping[str, Kind] = {
         (("rate",), ("burst",), ("latency", "limit")),
     ),
     "fq": Kind(
-        {"maxrate": "rate", "limit": "count", "flow_limit": "count"},
+        {
+            "maxrate": "rate",
+            "limit": "count",
+            "flow_limit": "count",
+            "initial_quantum": "count",  # bytes, without a unit; left out: ten times the MTU
+        },
         left_out={"maxrate": None, "limit": 10000, "flow_limit": 100},
     ),
     "htb": Kind(
@@ -124,6 +129,10 @@ SHAPES: Mapping[str, Mapping[str, Any]] = {
     "latency": tc_units.TIME,
     "limit": {**tc_units.SIZE, "description": "Packets (fq, pfifo) or a size (tbf, bfifo)."},
     "flow_limit": tc_units.COUNT,
+    "initial_quantum": {
+        **tc_units.COUNT,
+        "description": "Bytes that a new flow of fq may send before it is paced.",
+    },
 }
 """JSON Schema of each parameter, whatever the kind."""
 
