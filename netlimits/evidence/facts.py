@@ -105,7 +105,7 @@ def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:
     raw = {"command": " ".join(completed.command.argv), "printed": completed.stdout}
     try:
         value = fact.parse(completed.stdout)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return {"absent": f"not understood: {error}", **raw}
     # `sysctl` exits 255 for one name of many that the kernel lacks: what it printed counts
     if completed.status != 0 and not value:
