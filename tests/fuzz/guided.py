@@ -101,7 +101,11 @@ class Job:
         atheris.Fuzz()
 
     def _one(self, data: bytes) -> None:
-        self.target(data)
+        try:
+            self.target(data)
+        except Exception:
+            (self.folder / "found-exception").write_bytes(data)
+            raise
         (count,) = struct.unpack("Q", self.counter[:8])
         self.counter[:8] = struct.pack("Q", count + 1)
 

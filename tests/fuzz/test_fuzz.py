@@ -138,7 +138,9 @@ def test_a_crash_a_leak_and_a_hang_are_found(tmp_path, body, why):
         "guided.SECONDS = 1\n"
         "guided.fuzzed.targets = lambda: {'broken': guided.fuzzed.Target('broken', broken)}\n"
         f"(one,) = guided.fuzz(['broken'], 100000, 1, 1, pathlib.Path({str(tmp_path)!r}))\n"
-        "print(json.dumps(one.finding))\n"
+        "print(json.dumps([one.finding, len(one.artifacts)]))\n"
     )
     ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
-    assert why in json.loads(ran.stdout), ran.stderr[-2000:]
+    finding, artifacts = json.loads(ran.stdout)
+    assert why in finding, ran.stderr[-2000:]
+    assert artifacts == 1
