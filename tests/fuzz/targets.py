@@ -13,6 +13,7 @@ then texts that `SPLIT` parts: the outputs of several commands, and of each stdo
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import json
 import pkgutil
@@ -23,9 +24,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-import netlimits.evidence as evidence_package
-import netlimits.guard as guard_package
-import netlimits.tools as tools_package
 from netlimits import campaign, document, experiment, expressions, machines, notes, plan, survey
 from netlimits import outcome as outcomes
 from netlimits.analysis import traces
@@ -56,7 +54,11 @@ SCRATCH = Path("/nowhere")
 
 SPLIT = b"\n%%%%\n"
 STATUSES = (0, 0, 0, 0, 1, 137, 141, 255)
-READERS = (evidence_package, tools_package, guard_package)
+READERS = tuple(
+    importlib.import_module(f"netlimits.{name}")
+    for name in ("checks", "evidence", "guard", "tools")
+    if importlib.util.find_spec(f"netlimits.{name}")
+)
 
 
 @dataclass(frozen=True, slots=True)
