@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits.cli import echo
 from netlimits.cli.options import GUARD, HOSTS, JSON, RESULTS, SET, pairs
 from netlimits.errors import ArchiveError, InputError, RestoreError
 
@@ -75,7 +76,7 @@ def run(
         found = survey(experiment, bound, hosts)
         stop.defer()
         campaign = campaigns.create(experiment, found, folder)
-        click.echo(f"results: {campaign.path}", err=as_json)
+        echo(f"results: {campaign.path}", err=as_json)
         with _locked(campaign):
             _carry_out(campaign, found, hosts, stop, patience, as_json)
 
@@ -158,10 +159,10 @@ def status(results: Path | None, hosts_file: Path | None, guards: bool, as_json:
         asked |= machines.machines(hosts_file)
     said = reports(asked) if asked else {}
     if as_json:
-        click.echo(json.dumps({**state, **({"hosts": said} if asked else {})}, indent=2))
+        echo(json.dumps({**state, **({"hosts": said} if asked else {})}, indent=2))
         return
     for line in [*(_progress(state) if campaign else ()), *lines(said)]:
-        click.echo(line)
+        echo(line)
 
 
 def _progress(state: Mapping[str, Any]) -> Iterator[str]:
@@ -211,7 +212,7 @@ def restore(results: Path | None, hosts_file: Path | None) -> None:
             done = restore_from_notes(hosts)
     _say_put_back(done)
     if not done:
-        click.echo("nothing to put back")
+        echo("nothing to put back")
 
 
 @click.command()
@@ -235,9 +236,9 @@ def parse(results: Path) -> None:
             read, changed = folder.reparse(campaign)
         else:
             read, changed = campaigns.reparse(campaign)
-    click.echo(f"{read} attempts read again, {changed} changed")
+    echo(f"{read} attempts read again, {changed} changed")
     for path in campaign.write_results():
-        click.echo(str(path))
+        echo(str(path))
 
 
 def _bound(roles: Sequence[str], hosts_file: Path | None, local: bool) -> Mapping[str, Machine]:
@@ -312,7 +313,7 @@ def _carry_out(
             work.carry_out(on_progress)
     except (Interrupted, RestoreError) as error:
         _write_frames(campaign)
-        click.echo(_counts(campaign.state()), err=True)
+        echo(_counts(campaign.state()), err=True)
         done = "; hosts are put back" if isinstance(error, Interrupted) else ""
         raise type(error)(f"{error}{done}; go on with: netlimits resume {campaign.path}") from None
     campaign.archive.append("closed")
@@ -324,15 +325,15 @@ def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
     state = campaign.state()
     if as_json:
         files = [str(path) for path in written]
-        click.echo(json.dumps({**state, "files": files}, indent=2))
+        echo(json.dumps({**state, "files": files}, indent=2))
     else:
-        click.echo(_counts(state))
+        echo(_counts(state))
         for reason, count in list(state["reasons"].items())[:5]:
-            click.echo(f"  {count} × {' '.join(reason.split())}")
+            echo(f"  {count} × {' '.join(reason.split())}")
         for path in written:
-            click.echo(str(path))
-        click.echo(f"next: netlimits table {campaign.path}")
-        click.echo(f"      netlimits figures {campaign.path}")
+            echo(str(path))
+        echo(f"next: netlimits table {campaign.path}")
+        echo(f"      netlimits figures {campaign.path}")
     if state["ok"] < state["planned"]:
         sys.exit(1)
 
@@ -342,7 +343,7 @@ def _patience(guard: str) -> float | None:
 
     seconds = patience(guard)
     if seconds is None:
-        click.echo(
+        echo(
             "netlimits: --guard off: hosts stay changed when this machine is lost, until "
             "`netlimits restore`",
             err=True,
@@ -354,7 +355,7 @@ def _write_frames(campaign: Campaign) -> None:
     try:
         campaign.write_results()
     except OSError as error:
-        click.echo(f"netlimits: results.csv could not be written: {error}", err=True)
+        echo(f"netlimits: results.csv could not be written: {error}", err=True)
 
 
 def _counts(state: Mapping[str, Any]) -> str:
@@ -366,7 +367,7 @@ def _counts(state: Mapping[str, Any]) -> str:
 
 def _say_put_back(found: Sequence[Any]) -> None:
     for one in found:
-        click.echo(f"put back: {one.role}: {one.interface}: {one.setting}")
+        echo(f"put back: {one.role}: {one.interface}: {one.setting}")
 
 
 def _refuse_used(folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits.cli import echo
 from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def figures(
     kinds = dict(charts.CHARTS)
     if chart == "list":
         for name, draw in charts.CHARTS:
-            click.echo(f"{name:<14}{(draw.__doc__ or '').splitlines()[0]}")
+            echo(f"{name:<14}{(draw.__doc__ or '').splitlines()[0]}")
         return
     if chart is not None and chart not in kinds:
         raise DataError(f"no chart is called {chart!r}; there are {', '.join(kinds)}")
@@ -129,7 +130,7 @@ def figures(
     _make_folder(folder)
     for name, figure in _named(drawn):
         for form in forms:
-            click.echo(charts.save(figure, folder / f"{name}.{form}"))
+            echo(charts.save(figure, folder / f"{name}.{form}"))
 
 
 def _opened(results: Path) -> tuple[pd.DataFrame, Sequence[Mapping[str, Any]]]:
@@ -213,10 +214,10 @@ def _make_folder(folder: Path) -> None:
 def _put(text: str, out: Path | None) -> None:
     """Print, or write to a file and name it."""
     if out is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
-    click.echo(out)
+    echo(out)
