@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from netlimits.errors import CommandFailed, ConnectionLost, HostError, InputError, RestoreError
@@ -93,21 +94,27 @@ class Guards:
         when the host is no longer ours.
         """
         self._seconds = seconds + (self._patience or PATIENCE)
-        fired: list[str] = []
-        for place in self._places.values():
-            if self._renew(place, self._seconds):
-                fired += place.roles
-        return tuple(fired)
+        return self._roles_where(lambda place: self._renew(place, self._seconds))
 
     def fired(self) -> tuple[str, ...]:
         """The roles whose guard put settings back since `renew`; what was measured is invalid."""
         if self._patience is None:
             return ()
+        return self._roles_where(
+            lambda place: (
+                bool(place.found) and "fired" in self._must(place, commands.fired()).stdout
+            )
+        )
+
+    def _roles_where(self, true: Callable[[_Place], bool]) -> tuple[str, ...]:
+        """The roles of the hosts of which it is true; all hosts are asked at the same time."""
+        places = [*self._places.values()]
+        if not places:
+            return ()
+        with ThreadPoolExecutor(len(places)) as pool:
+            answers = [*pool.map(true, places)]
         return tuple(
-            role
-            for place in self._places.values()
-            if place.found and "fired" in self._must(place, commands.fired()).stdout
-            for role in place.roles
+            role for place, yes in zip(places, answers, strict=True) if yes for role in place.roles
         )
 
     def arm(self, found: Found) -> None:
