@@ -13,6 +13,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
+from netlimits.settings import values
 from netlimits.settings.base import State
 from netlimits.settings.quantities import shows_none
 
@@ -82,7 +83,7 @@ class Coalesce:
                 raise SettingError(
                     f"{interface} has no {name}; it has {', '.join(state)}", setting=self.name
                 )
-        return _write(interface, {n: v for n, v in wanted.items() if state.get(n) != v})
+        return _write(interface, values.differing(wanted, state))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """What is another: drivers round in silence, or keep a number while they adapt it."""
@@ -94,15 +95,12 @@ class Coalesce:
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
         """`ethtool -C` with what is not as it was found, switches before numbers."""
-        return _write(interface, {n: v for n, v in found.items() if state.get(n) != v})
+        return _write(interface, values.differing(found, state))
 
     def differences(self, found: State, state: State) -> tuple[str, ...]:
         """What is not as it was, but for the numbers that the driver adapts by itself."""
-        return tuple(
-            f"{name} is {state.get(name, 'gone')}, was {value}"
-            for name, value in found.items()
-            if state.get(name) != value and not _adapts(name, found)
-        )
+        kept = {name: value for name, value in found.items() if not _adapts(name, found)}
+        return values.differences(kept, state)
 
 
 def _adapts(name: str, state: State) -> bool:
@@ -115,10 +113,10 @@ def _why(name: str, state: State) -> str:
     return f": {way} is on; ask for `{way}: off` too" if _adapts(name, state) else ""
 
 
-def _write(interface: str, values: Mapping[str, Any]) -> tuple[Command, ...]:
+def _write(interface: str, wanted: Mapping[str, Any]) -> tuple[Command, ...]:
     """Two commands at most: some drivers refuse a number while their switch is on."""
-    switches = {n: v for n, v in values.items() if n not in _NUMBERS}
-    numbers = {n: v for n, v in values.items() if n in _NUMBERS}
+    switches = {n: v for n, v in wanted.items() if n not in _NUMBERS}
+    numbers = {n: v for n, v in wanted.items() if n in _NUMBERS}
     return tuple(
         Command(("ethtool", "-C", interface, *words), sudo=True)
         for part in (switches, numbers)

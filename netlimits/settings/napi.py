@@ -13,6 +13,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
+from netlimits.settings import values
 from netlimits.settings.base import State
 
 _FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
@@ -73,36 +74,28 @@ class Napi:
                     f"{name} out for this host",
                     setting=self.name,
                 )
-        return _write(interface, {n: v for n, v in wanted.items() if state.get(n) != v})
+        return _write(interface, values.differing(wanted, state))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Each that has another value."""
-        return tuple(
-            f"{name} is {state.get(name, 'not there')}, not {value}"
-            for name, value in wanted.items()
-            if state.get(name) != value
-        )
+        return values.unmet(wanted, state)
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
         """One `tee` for each that is not as it was found."""
-        return _write(interface, {n: v for n, v in found.items() if state.get(n) != v})
+        return _write(interface, values.differing(found, state))
 
     def differences(self, found: State, state: State) -> tuple[str, ...]:
         """Each that is not as it was."""
-        return tuple(
-            f"{name} is {state.get(name, 'gone')}, was {value}"
-            for name, value in found.items()
-            if state.get(name) != value
-        )
+        return values.differences(found, state)
 
 
 def _path(interface: str, name: str) -> str:
     return f"/sys/class/net/{interface}/{_FILES[name]}"
 
 
-def _write(interface: str, values: Mapping[str, int]) -> tuple[Command, ...]:
+def _write(interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
     """Through `tee`, whose argument sudoers can name."""
     return tuple(
         Command(("tee", _path(interface, name)), sudo=True, stdin=f"{value}\n")
-        for name, value in values.items()
+        for name, value in numbers.items()
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
+from netlimits.settings import values
 from netlimits.settings.base import State
 
 _LINE = re.compile(r"^(?P<name>[A-Za-z][A-Za-z ]*):\s*(?P<value>[0-9]+|n/a)\s*$")
@@ -82,31 +83,23 @@ class Quantities:
                 raise SettingError(
                     f"{interface} has {name} of at most {most}, not {value}", setting=self.name
                 )
-        return self._write(interface, {n: v for n, v in wanted.items() if state["now"].get(n) != v})
+        return self._write(interface, values.differing(wanted, state["now"]))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Each number that is another: drivers round them in silence."""
-        return tuple(
-            f"{name} is {state['now'].get(name, 'not there')}, not {value}"
-            for name, value in wanted.items()
-            if state["now"].get(name) != value
-        )
+        return values.unmet(wanted, state["now"])
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
         """One command with every number that is not as it was found."""
         now = state["now"] if state else {}
-        return self._write(interface, {n: v for n, v in found["now"].items() if now.get(n) != v})
+        return self._write(interface, values.differing(found["now"], now))
 
     def differences(self, found: State, state: State) -> tuple[str, ...]:
         """Each number that is not as it was."""
-        return tuple(
-            f"{name} is {state['now'].get(name, 'gone')}, was {value}"
-            for name, value in found["now"].items()
-            if state["now"].get(name) != value
-        )
+        return values.differences(found["now"], state["now"])
 
-    def _write(self, interface: str, values: Mapping[str, int]) -> tuple[Command, ...]:
-        words = [word for name, value in values.items() for word in (name, str(value))]
+    def _write(self, interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
+        words = [word for name, value in numbers.items() for word in (name, str(value))]
         return (Command(("ethtool", self.write, interface, *words), sudo=True),) if words else ()
 
 

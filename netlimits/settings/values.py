@@ -1,0 +1,29 @@
+"""Settings that are values by name: which differ, in data and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Values = Mapping[str, Any]
+
+
+def differing(wanted: Values, now: Values) -> dict[str, Any]:
+    """Those of `wanted` that are not so now."""
+    return {name: value for name, value in wanted.items() if now.get(name) != value}
+
+
+def unmet(wanted: Values, now: Values) -> tuple[str, ...]:
+    """What is not as it was asked for, in words."""
+    return tuple(
+        f"{name} is {now.get(name, 'not there')}, not {value}"
+        for name, value in differing(wanted, now).items()
+    )
+
+
+def differences(found: Values, now: Values) -> tuple[str, ...]:
+    """What is not as it was found, in words."""
+    return tuple(
+        f"{name} is {now.get(name, 'gone')}, was {value}"
+        for name, value in differing(found, now).items()
+    )
