@@ -1,0 +1,188 @@
+"""Short forms of the experiments that pace or that move the ratio of segments to ACKs."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import uml
+
+import netlimits as nl
+from netlimits.lab.layout import LABS, NAMESPACE_FILES
+
+pytestmark = pytest.mark.lab
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+
+
+def sets(*pairs: str) -> list[str]:
+    return [word for pair in pairs for word in ("--set", pair)]
+
+
+def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
+    """The frame of a campaign of which every run is ok, whose table and figures can be made."""
+    command = [sys.executable, "-m", "netlimits", "run", EXPERIMENTS / f"{name}.yaml", "--out", out]
+    ran = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=180)
+    frame = nl.open(out).frame()
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
+    for shown in ("table", "figures"):
+        made = subprocess.run(
+            [sys.executable, "-m", "netlimits", shown, out], capture_output=True, text=True
+        )
+        assert made.returncode == 0, made.stderr
+        assert made.stdout
+    return frame
+
+
+@pytest.fixture
+def hosts(lab) -> tuple[str, str]:
+    return ("--hosts", str(lab.hosts_file))
+
+
+SLOW = sets("derive.rate=50e6", "measure.netperf.seconds=2", "measure.netperf.local_buffer=32K")
+"""A rate that one CPU among several can keep up, and little in the socket beside a short run."""
+
+
+def the_rate_was_held(frame: pd.DataFrame, way: str, mbps: float) -> None:
+    assert set(frame["send_size"]) == {1024, 8192}
+    assert set(frame["paced_by"]) == {way}
+    assert (frame["pace_mbps"] == mbps).all()
+    assert frame["pace_off_pct"].abs().max() <= 1
+    assert ((frame["local_send_throughput_mbps"] / mbps - 1).abs() <= 0.01).all()
+    assert (frame["local_qdisc_drops"] == 0).all(), "what the sender counts as sent left"
+    # what the sender's interface counts in bytes says the same by another way: whole frames
+    carried = frame["local_tx_bytes"] * 8 / frame["elapsed_s"] / frame["frame_rate"]
+    assert carried.between(0.98, 1.02).all()
+    assert (frame["throughput_mbps"] <= frame["local_send_throughput_mbps"] * 1.002).all()
+
+
+def test_constant_bitrate_by_tbf(hosts, tmp_path):
+    runs = sets("repeat={replicates: 2, seed: 1}")
+    frame = short_form("constant-bitrate", tmp_path / "out", *hosts, *SLOW, *runs)
+    assert len(frame) == 4
+    the_rate_was_held(frame, "tbf", 50)
+
+
+def refused(hosts, out: Path, *changes: str) -> str:
+    """The reason of the one run of a constant-bitrate campaign, which must be invalid."""
+    command = [sys.executable, "-m", "netlimits", "run", EXPERIMENTS / "constant-bitrate.yaml"]
+    one = sets(
+        "repeat={replicates: 1, seed: 1}", "measure.netperf.seconds=1", "report=[]", *changes
+    )
+    ran = subprocess.run([*command, "--out", out, *hosts, *one], capture_output=True, text=True)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    (record,) = nl.open(out).records()
+    assert record.status == "invalid"
+    assert not record.figures
+    return record.reason
+
+
+def test_a_rate_that_the_sender_cannot_reach_is_invalid(hosts, tmp_path):
+    said = refused(hosts, tmp_path / "out", "derive.rate=50e9", "factors.send_size=[64]")
+    assert said.startswith("paced by tbf to 50000 Mbit/s, ")
+    assert said.endswith("where 1 % are allowed: the sender or its CPU could not keep it up")
+
+
+def test_datagrams_that_were_fragmented_are_said_to_be_the_reason(hosts, tmp_path):
+    small = "settings=[{roles: [sender, receiver], mtu: 1500}]"
+    size = ("factors.send_size=[8192]", "derive.rate=200e6", "measure.netperf.local_buffer=32K")
+    said = refused(hosts, tmp_path / "out", *size, small)
+    assert re.search(r", -[12]\.\d\d % off", said), "5 more headers of 34 bytes on 8234"
+    assert "its datagrams were fragmented" in said
+
+
+def test_what_waits_in_the_socket_is_said_to_be_the_reason(hosts, tmp_path):
+    large = ("factors.send_size=[8192]", "measure.netperf.local_buffer=208K")
+    said = refused(hosts, tmp_path / "out", "derive.rate=10e6", *large)
+    assert "local_buffer" in said
+
+
+MODULES = (
+    *("net/sched/sch_fq", "net/sched/sch_tbf", "drivers/net/veth"),
+    *("net/llc/llc", "net/802/stp", "lib/crc-ccitt", "net/ipv6/ipv6", "net/bridge/bridge"),
+)
+SLOWER = sets("derive.rate=20e6", "measure.netperf.seconds=6", "repeat={replicates: 1, seed: 1}")
+"""The one look at sockets in mid-run holds up everything in a kernel that is a process, for some
+30 ms: the socket's usual buffer bridges half of that, and 6 seconds make it less than 1 %.
+"""
+
+IN_UML = """\
+import sys
+from netlimits import lab
+from netlimits.cli import main
+sys.argv = ["netlimits", "run", *{argv!r}, "--hosts", str(lab.up("uml").hosts_file)]
+main()
+"""
+
+
+def test_constant_bitrate_by_fq_in_another_kernel(tmp_path):
+    """The lab and the experiment inside, where tbf is there as well and must not be chosen."""
+    out, script = tmp_path / "out", tmp_path / "script.py"
+    argv = [str(EXPERIMENTS / "constant-bitrate.yaml"), "--out", str(out), *SLOWER]
+    script.write_text(IN_UML.format(argv=argv))
+    made = [path for path in (LABS, NAMESPACE_FILES) if not path.exists()]
+    for path in made:
+        path.mkdir(parents=True)
+    try:
+        printed = uml.run(
+            tmp_path,
+            f"PYTHONPATH=. {sys.executable} {script}",
+            MODULES,
+            ("/run", LABS, NAMESPACE_FILES),
+            512,
+        )
+    finally:
+        for path in made:
+            path.rmdir()
+    assert out.exists(), printed
+    frame = nl.open(out).frame()
+    assert set(frame["status"]) == {"ok"}, printed
+    the_rate_was_held(frame, "fq maxrate", 20)
+    facts = json.loads((out / "hosts" / "sender.json").read_text())
+    assert platform.release() not in facts["kernel"]["value"], "another kernel's"
+
+
+SECOND = "measure.netperf.seconds=1"
+ONCE = "repeat={replicates: 1, seed: 1}"
+
+
+def test_ack_overhead(hosts, tmp_path):
+    # as the file says for a lab: tbf cuts what TSO hands on, at a rate that leaves the CPU idle
+    link = ("derive.link=200000000", "derive.burst=10000", "factors.mss=[1460]")
+    frame = short_form("ack-overhead", tmp_path / "out", *hosts, *sets(SECOND, ONCE, *link))
+    assert len(frame) == 2 * 5
+    assert (frame["segments_per_ack"] >= 1).all()
+    assert (frame["local_sd_us_per_kib"] > 0).all()
+    assert (frame["transport_mss_bytes"] == 1448).all()
+    for tso, part in frame.groupby("tso"):
+        ratio = part.set_index("acks")["segments_per_ack"]
+        assert ratio.idxmin() == "quickack", tso
+        assert ratio["quickack"] <= 1.8
+        assert ratio["GRO off"] > 1.2 * ratio["quickack"], "ACKs are delayed: every other one"
+    # veth merges only what comes from a sender without TSO
+    ratio = frame[frame["tso"] == "off"].set_index("acks")["segments_per_ack"]
+    assert ratio["GRO waits 100 µs"] > 2 * ratio["GRO off"]
+    assert ratio["GRO waits 500 µs"] > 2 * ratio["GRO off"]
+
+
+def test_stateless_offloads_where_rx_gro_hw_took_lro_s_place(hosts, tmp_path):
+    out = tmp_path / "out"
+    frame = short_form("stateless-offloads-gro-hw", out, *hosts, *sets(SECOND, ONCE))
+    assert set(frame["transport"]) == {"UDP", "TCP on", "TCP off"}
+    assert len(frame) == 6
+    assert (frame["throughput_mbps"] <= frame["local_send_throughput_mbps"] * 1.002).all()
+    tcp = frame[frame["protocol"] == "tcp"]
+    assert (tcp["transport_mss_bytes"] == tcp["send_size"]).all()
+    for run, attempt, offloads in frame[["run", "attempt", "offloads"]].itertuples(index=False):
+        lines = (out / "raw" / f"{run:06}-{attempt}.jsonl").read_text().splitlines()
+        shown = [e["stdout"] for e in map(json.loads, lines) if e["argv"][:2] == ["ethtool", "-k"]]
+        assert len(shown) >= 2, "both hosts, before each run"
+        for features in shown[-1:]:
+            assert f"\ngeneric-receive-offload: {offloads}\n" in features
+            assert "\nrx-gro-hw: off [fixed]\n" in features, "accepted, and left alone"
