@@ -3,13 +3,14 @@
 campaign = netlimits.open("results/stateless-offloads-20260101-120000")
 campaign.frame()       # one row an attempt
 campaign.intervals()   # one row an interim result
+campaign.packets(1)    # one row a packet of a run's trace
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits import __version__, archive, outcome, plan, shapes
 from netlimits import experiment as experiments
 from netlimits.archive import Archive, end_fields
-from netlimits.errors import ArchiveError, ToolFailure
+from netlimits.errors import ArchiveError, DataError, ToolFailure
 from netlimits.evidence import facts
 from netlimits.model import STATUSES, Experiment, Record, Run
 from netlimits.survey import Survey
@@ -88,6 +89,64 @@ class Campaign:
         from netlimits import results
 
         return results.intervals(self.records())
+
+    def packets(
+        self, run: int, attempt: int | None = None, role: str | None = None
+    ) -> pd.DataFrame:
+        """The packet trace of a run, as `analysis.traces.trace` has it, cut to the run's MSS.
+
+        Without `attempt` that of the run's last one; `role` chooses where several were traced.
+        Raises ArchiveError where none was taken, DataError for a trace that cannot be read.
+        """
+        from netlimits.analysis.traces import trace
+
+        record = self._attempt(run, attempt)
+        where = f"{self.path}: run {run}"
+        taken = {
+            entry["host"]: entry["stdout"]
+            for entry in self.archive.read_raw(run, record.attempt)
+            if entry["step"] == outcome.TRACE and "tcpdump" in entry["argv"]
+        }
+        if not taken:
+            raise ArchiveError(f"{where} has no packet trace: the experiment takes none")
+        if role is None and len(taken) > 1:
+            raise ArchiveError(f"{where} has traces of {', '.join(taken)}: say which")
+        chosen = next(iter(taken)) if role is None else role
+        if chosen not in taken:
+            raise ArchiveError(f"{where} has no trace of {chosen}; there is {', '.join(taken)}")
+        mss = record.figures.get("transport_mss_bytes")
+        try:
+            return trace(taken[chosen].encode(), mss=int(mss) if mss else None)
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
+
+    def traces(self, runs: Iterable[int] | None = None, role: str | None = None) -> pd.DataFrame:
+        """The packet traces of several runs under one another, with `run` and the factors.
+
+        Without `runs` those of every run that is ok.
+        """
+        import pandas as pd
+
+        chosen = self.ok_runs() if runs is None else runs
+        parts = [
+            self.packets(run, role=role).assign(run=run, **self.runs[run].values) for run in chosen
+        ]
+        if not parts:
+            raise ArchiveError(f"{self.path}: no run is ok, so there is no trace")
+        return pd.concat(parts, ignore_index=True)
+
+    def ok_runs(self) -> list[int]:
+        """The numbers of the runs whose last attempt is ok, in the plan's order."""
+        last = {record.run.number: record.status for record in self.records()}
+        return sorted(number for number, status in last.items() if status == "ok")
+
+    def _attempt(self, run: int, attempt: int | None) -> Record:
+        """An attempt at a run, or its last one. Raises ArchiveError for one that was not made."""
+        made = [r for r in self.records() if r.run.number == run and attempt in (None, r.attempt)]
+        if not made:
+            which = f"run {run}" if attempt is None else f"attempt {attempt} at run {run}"
+            raise ArchiveError(f"{self.path}: there was no {which}")
+        return made[-1]
 
     def write_results(self) -> tuple[Path, Path]:
         """Make `results.csv` and `results.parquet` anew from the journal; returns their paths.

@@ -26,8 +26,17 @@ CHARTS: Mapping[str, tuple[str, ...]] = {
     "packet_rate": ("of", "size", "title"),
     "pacing": ("requested", "of", "size", "title"),
     "acks": ("of", "series", "ratio", "tolerance", "title"),
+    "highest_average": ("window_s", "by", "series", "link", "cap", "title"),
+    "aggregate": ("of", "stream", "step", "window_s", "bound_mbps", "run", "title"),
+    "first_bursts": ("series", "first_transaction", "role", "title"),
+    "bursts": (
+        *("connection", "first_transaction", "transactions", "gap_s"),
+        *("run", "role", "title"),
+    ),
+    "burst_histogram": ("run", "role", "title"),
 }
-"""Kind of chart -> what an entry of `report:` may say of it: the arguments of its function.
+"""Kind of chart -> what an entry of `report:` may say of it: the arguments of its function, and
+`role` where that takes a packet trace.
 
 charts.CHARTS holds the functions; a test holds the two against each other, since an experiment
 must be read without importing matplotlib.
@@ -267,6 +276,12 @@ def _repeat() -> dict[str, Any]:
     }
 
 
+_ABOVE_ZERO: Mapping[str, Any] = {"type": "number", "exclusiveMinimum": 0}
+_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
+_WINDOW: Mapping[str, Any] = {
+    "description": "Seconds over which the highest average of parallel streams is taken.",
+    **_ABOVE_ZERO,
+}
 _CHART_OPTIONS: Mapping[str, Any] = {
     "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
     "series": {"description": "The factors that make a curve each.", **_NAMES},
@@ -278,6 +293,25 @@ _CHART_OPTIONS: Mapping[str, Any] = {
         "description": "The rate asked for, bit/s or such as 1G.",
         "type": ["number", "string"],
     },
+    "window_s": _WINDOW,
+    "step": {"description": "Seconds to average over.", **_ABOVE_ZERO},
+    "gap_s": {"description": "A silence that ends a burst, seconds.", **_ABOVE_ZERO},
+    "stream": {"description": "The columns that tell streams apart.", **_NAMES},
+    "link": {
+        "description": "A link's bit rate, whose goodput bound is drawn: bit/s, such as 100G, or "
+        "the column that holds it.",
+        "type": ["number", "string"],
+    },
+    "cap": {
+        "description": "An egress cap on user data to draw: bit/s, such as 50G, or the column "
+        "that holds it.",
+        "type": ["number", "string"],
+    },
+    "run": {"description": "The run drawn; else the first of each configuration.", **_COUNT},
+    "role": {"description": "Whose trace it is, where several were taken.", **_TEXT},
+    "connection": {"description": "The connection of the trace that is drawn.", **_COUNT},
+    "first_transaction": {"description": "The number of the trace's first.", **_COUNT},
+    "transactions": {"description": "How many of the trace are drawn.", **_COUNT},
     "tolerance": {"description": "How far from the plateau is an anomaly.", "type": "number"},
     "title": {"description": "Above the chart.", **_TEXT},
 }
@@ -298,6 +332,7 @@ def _table() -> dict[str, Any]:
                 "type": "string",
                 "pattern": "^.+ over .+$",
             },
+            "window_s": _WINDOW,
             "title": {"description": "Above the table.", **_TEXT},
         },
     }

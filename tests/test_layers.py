@@ -21,7 +21,7 @@ LAYERS = (
     ("experiment",),
     ("configurations", "plan", "archive", "published"),
     ("pace", "outcome", "notes", "guard", "survey", "stop", "restore"),
-    ("results", "witness", "servers"),
+    ("results", "witness", "servers", "analysis.traces", "analysis.tcpdump", "analysis.pcap"),
     ("measuring",),
     ("session", "campaign", "rehearsal"),
     ("analysis",),

@@ -22,6 +22,12 @@ from netlimits.errors import DataError
 GAP = 0.1
 """An interim result may begin this share of its interval before or after the last one's end."""
 
+CLOCK_S = 0.005
+"""Or so many seconds: netperf prints milliseconds, and its last result may be as short as that."""
+
+OF_AN_INTERVAL = ("ending_s", "interval_s")
+"""The columns of an interim result that are neither factor nor rate."""
+
 _Curve = tuple[np.ndarray, np.ndarray]
 """A stream's times, s, and its data up to each, Mbit."""
 
@@ -105,6 +111,59 @@ def highest_window(series: pd.DataFrame, seconds: float, of: str = "throughput")
     )
 
 
+def highest_averages(intervals: pd.DataFrame, seconds: float) -> pd.DataFrame:
+    """The highest average of each run of a campaign over any `seconds` of it, a row a run.
+
+    `intervals` is `campaign.intervals()`; runs that are not ok do not count. Returns `run`,
+    `attempt`, the factors, `streams`, `highest_average_mbps`, `start_s` and `end_s` of that
+    window (since all streams ran), and of `aggregate`'s attributes `start_skew_s` and
+    `end_skew_s`. Raises DataError, naming the run, as `aggregate` and `highest_window` do.
+    """
+    rates = frames.column(intervals, "throughput").column
+    keys = [name for name in ("run", "attempt") if name in intervals.columns]
+    frames.factors(intervals, "run")
+    asked = [n for n in frames.varied(intervals) if n not in (*OF_AN_INTERVAL, "stream")]
+    rows = []
+    for key, part in frames.groups(of_ok_runs(intervals), keys):
+        try:
+            series = aggregate(part.assign(stream=part.get("stream", 1)))
+            best = highest_window(series, seconds).iloc[0]
+        except DataError as error:
+            raise DataError(f"run {key[0]}: {error}") from None
+        rows.append(
+            {
+                **dict(zip(keys, key, strict=True)),
+                "streams": int(series["streams"].iloc[0]),
+                **{name: part[name].iloc[0] for name in asked},
+                "highest_average_mbps": best[rates],
+                "start_s": best["start_s"],
+                "end_s": best["end_s"],
+                **{name: series.attrs[name] for name in ("start_skew_s", "end_skew_s")},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def with_highest_averages(
+    runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float
+) -> pd.DataFrame:
+    """The frame of runs with the column `highest_average_mbps`; missing for what is not ok."""
+    found = highest_averages(intervals, seconds)[["run", "attempt", "highest_average_mbps"]]
+    return runs.merge(found, on=["run", "attempt"], how="left", validate="one_to_one")
+
+
+def of_ok_runs(intervals: pd.DataFrame) -> pd.DataFrame:
+    """The interim results of runs that count. Raises DataError when there are none."""
+    rows = intervals
+    if "status" in rows.columns:
+        rows = rows[rows["status"] == "ok"]
+    if rows.empty:
+        raise DataError("no run that is ok has interim results: set interim_seconds")
+    if "attempt" in rows.columns:
+        rows = rows[rows["attempt"] == rows.groupby("run")["attempt"].transform("max")]
+    return rows
+
+
 def _curves(
     intervals: pd.DataFrame,
     column: str,
@@ -128,7 +187,7 @@ def _curves(
         if (lengths <= 0).any():
             raise DataError(f"stream {name}: an interim result over no time")
         gaps = ends[1:] - lengths[1:] - ends[:-1]
-        wide = np.flatnonzero(np.abs(gaps) > GAP * lengths[1:])
+        wide = np.flatnonzero(np.abs(gaps) > np.maximum(GAP * lengths[1:], CLOCK_S))
         if len(wide):
             at = int(wide[0])
             what = "a gap" if gaps[at] > 0 else "an overlap"

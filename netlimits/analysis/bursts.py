@@ -14,13 +14,17 @@ send data; a transaction starts with its first data after the other's. The ACK m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+from netlimits.analysis import frames
 from netlimits.analysis.traces import CONTROL_PORT, trace
 from netlimits.errors import DataError
 
-__all__ = ["CONTROL_PORT", "ack_bursts", "burst_sizes", "bursts", "first_of_transactions", "trace"]
+__all__ = ["CONTROL_PORT", "ack_bursts", "burst_sizes", "bursts", "first_of_transactions"]
+__all__ += ["over_transactions", "trace"]
 
 KEYS = ["connection", "transaction", "burst"]
 
@@ -65,6 +69,33 @@ def ack_bursts(
 def first_of_transactions(table: pd.DataFrame) -> pd.DataFrame:
     """The first burst of each transaction: what goes out before the first ACK comes in."""
     return table[table["burst"] == 1].reset_index(drop=True)
+
+
+def over_transactions(
+    packets: pd.DataFrame, series: str | Sequence[str] = (), first_transaction: int = 1
+) -> pd.DataFrame:
+    """The first burst of each transaction, over the runs of each combination of `series`.
+
+    `packets` is a frame of `trace`, or of several with a column `run` and the factors beside it
+    (`campaign.traces()`); of each run the connection with most data counts. Returns the series'
+    factors, `transaction`, the `min`, `median` and `max` of the burst's segments, and `runs`.
+    The last transaction of a trace may be cut off by its bound, so it is left out.
+    """
+    keys = frames.factors(packets, series)
+    each = [*keys, "run"] if "run" in packets.columns else keys
+    found = []
+    for key, rows in frames.groups(packets, each):
+        held = rows.groupby("connection")["length_bytes"].sum()
+        one = rows[rows["connection"] == held.idxmax()]
+        table = first_of_transactions(bursts(one, first_transaction=first_transaction))
+        table = table[table["transaction"] < table["transaction"].max()]
+        found.append(table.assign(**dict(zip(each, key, strict=True))))
+    firsts = pd.concat(found)
+    if firsts.empty:
+        raise DataError("the trace holds no transaction to its end; take more packets")
+    sizes = firsts.groupby([*keys, "transaction"], sort=False, dropna=False)["segments"]
+    spread: pd.DataFrame = sizes.agg(min="min", median="median", max="max", runs="size")
+    return spread.reset_index()
 
 
 def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,15 +1,44 @@
-"""Parallel streams over time: their sum, and the window with the highest average."""
+"""Parallel streams over time: their sum, and the window with the highest average.
+
+And that highest average of every run, against the MTU, beside what could hold it back: the
+goodput bound of the link, which moves with the MTU, and an egress cap, which does not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from netlimits.analysis import aggregate as analysis
 from netlimits.analysis import frames
-from netlimits.charts.style import BLUE, Chart, blank, goodput_bound, heading, style, thousands
+from netlimits.analysis import goodput as bounds
+from netlimits.charts.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    MARKERS,
+    Chart,
+    blank,
+    goodput_bound,
+    heading,
+    looks,
+    style,
+    thousands,
+)
+from netlimits.errors import DataError
+from netlimits.metrics import metric as metric_of
+
+GROUP = 0.8
+"""Width of the bars of one value on the x-axis, of the 1 that it has."""
+
+HATCHES = ("", "///", "...", "xxx", "---")
+"""What tells bars of one colour apart."""
+
+DOTS: Mapping[str, Any] = {"ls": "", "marker": "o", "ms": 4, "mfc": "white", "mec": BLACK}
 
 
 def aggregate(
@@ -20,14 +49,16 @@ def aggregate(
     step: float | None = None,
     window_s: float | None = None,
     bound_mbps: float | None = None,
+    run: int | None = None,
     title: str | None = None,
 ) -> Chart:
     """The streams' sum over the window common to all, the best `window_s` seconds shaded.
 
     `intervals`, `stream`, `offsets` and `step` are those of `analysis.aggregate`, which raises
-    what this raises; without a column `stream`, runs are the streams.
-    `bound_mbps` draws the goodput bound.
+    what this raises; without a column `stream`, runs are the streams. `run` chooses one run of a
+    campaign's. `bound_mbps` draws the goodput bound.
     """
+    intervals = frames.one_run(intervals, run)
     metric = frames.column(intervals, of)
     series = analysis.aggregate(intervals, of, stream, offsets, step)
     with style():
@@ -54,11 +85,116 @@ def aggregate(
         thousands(axes)
         axes.set_xlabel("Time since all streams ran (s)")
         axes.set_ylabel(metric.label)
-        about = series.attrs
-        heading(
-            axes,
-            title or f"{metric.title} of {series['streams'].iloc[0]} streams together",
-            f"starts {about['start_skew_s']:.2g} s apart, ends {about['end_skew_s']:.2g} s; "
-            f"{100 * about['left_out']:.2g} % of the data outside the common window",
+        parted = series.attrs
+        count = series["streams"].iloc[0]
+        together = f"{count} streams together" if count > 1 else "one stream"
+        skew = (
+            f"starts {parted['start_skew_s']:.2g} s apart, ends {parted['end_skew_s']:.2g} s; "
+            f"{100 * parted['left_out']:.2g} % of the data outside the common window"
         )
+        said = [intervals.attrs.get("run", ""), skew if count > 1 else ""]
+        about = " · ".join(part for part in said if part)
+        heading(axes, title or f"{metric.title} of {together}", about)
     return figure
+
+
+def highest_average(
+    intervals: pd.DataFrame,
+    window_s: float = 120,
+    by: str = "mtu",
+    series: str | Sequence[str] = (),
+    link: str | float | None = None,
+    cap: str | float | None = None,
+    title: str | None = None,
+) -> Chart:
+    """The highest average of the runs over any `window_s` seconds, as bars against the MTU.
+
+    `intervals` is `campaign.intervals()`. A bar is the mean over runs, a dot one run, and each
+    combination of `series` a bar at each value of `by`. `link` draws the goodput bound of TCP
+    with timestamps on a plain Ethernet of that bit rate at each MTU (column `mtu`), `cap` an
+    egress cap in user data; each is a bit rate (`100G`, or bit/s) or the column that holds one.
+    The two tell what limits: a link moves with the MTU, a cap does not. Raises DataError as
+    `analysis.aggregate.highest_averages` does.
+    """
+    keys = frames.factors(frames.one_run(intervals, None), series)
+    frames.factors(intervals, by)
+    runs = analysis.highest_averages(intervals, window_s)
+    metric = metric_of("highest_average")
+    places = sorted(runs[by].unique(), key=frames.rank)
+    parts = frames.groups(runs, keys)
+    look_of = looks([key for key, _ in parts], keys)
+    several = len({look.color for look in look_of.values()}) < len(look_of)
+    width = GROUP / len(parts)
+    with style():
+        figure, (axes,) = blank(6.8, 4.2)
+        for number, (key, part) in enumerate(parts):
+            middle = (number + 0.5) * width - GROUP / 2
+            look = look_of[key]
+            means = part.groupby(by)[metric.column].mean()
+            x = [places.index(value) + middle for value in means.index]
+            hatch = HATCHES[MARKERS.index(look.marker) % len(HATCHES)] if several else ""
+            axes.bar(
+                *(x, means, width * 0.9),
+                color=look.color,
+                label=look.label,
+                hatch=hatch,
+                edgecolor="white",
+                linewidth=0,
+            )
+            if len(part) > len(means):
+                dots = [places.index(value) + middle for value in part[by]]
+                axes.plot(dots, part[metric.column], **DOTS)
+        top = max(float(runs[metric.column].max()), *_limits(axes, runs, by, places, link, cap))
+        axes.set_xticks(range(len(places)), [frames.text(place) for place in places])
+        axes.grid(visible=False, axis="x")
+        axes.set_xlim(-0.5, len(places) - 0.5)
+        axes.set_ylim(0, top * 1.12)
+        axes.set_xlabel(frames.title(by))
+        axes.set_ylabel(metric.label)
+        thousands(axes)
+        if keys:
+            figure.legend(loc="outside right center", handlelength=1.2)
+        about = f"highest average over any {window_s:g} s that all streams of a run share"
+        if len(runs) > len(runs.drop_duplicates([by, *keys])):
+            about += "; bars: mean, dots: runs"
+        heading(axes, title or f"Aggregate throughput against {frames.name(by)}", about)
+    return figure
+
+
+def _limits(
+    axes: Axes,
+    runs: pd.DataFrame,
+    by: str,
+    places: Sequence[Any],
+    link: str | float | None,
+    cap: str | float | None,
+) -> list[float]:
+    """Draw what could hold each value of `by` back; returns the rates, Mbit/s."""
+    drawn = [0.0]
+    for what, limit in (("goodput bound", link), ("egress cap", cap)):
+        if limit is None:
+            continue
+        rates = runs.apply(_limit_of, axis=1, limit=limit, of_link=what == "goodput bound")
+        for at, place in enumerate(places):
+            for rate in sorted(rates[runs[by] == place].unique()):
+                axes.hlines(rate, at - 0.48, at + 0.48, color=GREY, lw=1, ls=(0, (6, 2)))
+                axes.annotate(
+                    f"{what} {rate:,.0f} {'Mbit/s' if at == 0 else ''}".strip(),
+                    (at - 0.48, rate),
+                    xytext=(0, 3),
+                    textcoords="offset points",
+                    fontsize=8,
+                    color=GREY,
+                )
+                drawn.append(float(rate))
+    return drawn
+
+
+def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:
+    """The limit of one run in Mbit/s of user data: a link's bound at its MTU, or a cap."""
+    rate = run[limit] if isinstance(limit, str) and limit in run.index else limit
+    if not of_link:
+        return bounds.bits_per_second(rate) / 1e6
+    if "mtu" not in run.index:
+        raise DataError("the goodput bound of a link depends on the MTU: name a factor `mtu`")
+    return bounds.bound(int(run["mtu"]), rate, timestamps=True).goodput_bps / 1e6

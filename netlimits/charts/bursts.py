@@ -1,4 +1,5 @@
-"""A packet trace over time, its bursts marked and counted; and how many there are of each size.
+"""A packet trace over time, its bursts marked and counted; how many there are of each size; and
+how the first burst of a transaction grows with the transactions on a connection.
 
 The first is the time-sequence graph that TCP is usually looked at with: a stroke for each
 segment from its first byte to its last, the ACKs as the staircase under it. What the ACK mail
@@ -7,12 +8,25 @@ tells in words shows as strokes that stand close together, with their number abo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from netlimits.analysis import bursts as analysis
-from netlimits.charts.style import GREY, KNOWN, Chart, blank, heading, style
+from netlimits.analysis import frames
+from netlimits.charts.style import (
+    GREY,
+    KNOWN,
+    Chart,
+    blank,
+    heading,
+    label_ends,
+    looks,
+    style,
+)
 from netlimits.errors import DataError
 
 SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]
@@ -20,23 +34,33 @@ SHADE = "#E3E9EF"
 LABELLED = 40
 """With more bursts than this, numbers above them could not be read."""
 
+MANY = 20
+"""Transactions from which on their axis is logarithmic."""
+
 
 def bursts(
     packets: pd.DataFrame,
     *,
     connection: int | None = None,
     first_transaction: int = 1,
+    transactions: int | None = None,
     gap_s: float | None = None,
+    run: int | None = None,
     title: str | None = None,
 ) -> Chart:
     """x: time in ms, y: sequence number in KiB; segments, ACKs, and bursts with their sizes.
 
     `packets` is a frame of `analysis.bursts.trace`. `connection` is the one drawn, if left out
-    the one with most data. `first_transaction` and `gap_s` are those of `analysis.bursts.bursts`.
-    Raises DataError as that does, or for a connection that the trace does not hold.
+    the one with most data. `first_transaction` and `gap_s` are those of `analysis.bursts.bursts`;
+    only the first `transactions` of the trace are drawn, if said. `run` chooses one run where the
+    frame holds several. Raises DataError as `bursts` does, or for a connection or run that is
+    not there.
     """
-    rows, others = _one_connection(packets, connection)
+    rows, others = _one_connection(frames.one_run(packets, run), connection)
     table = analysis.bursts(rows, gap_s=gap_s, first_transaction=first_transaction)
+    if transactions is not None:
+        table = table[table["transaction"] < first_transaction + transactions]
+        rows = rows.iloc[: _answered(rows, int(table["last"].max()) + 1)]
     source, port = str(table["source"].iloc[0]), int(table["source_port"].iloc[0])
     sent = (rows["source"] == source) & (rows["source_port"] == port)
     bottom = float(rows.loc[sent & (rows["length_bytes"] > 0), "seq_start"].min())
@@ -44,7 +68,7 @@ def bursts(
         ms=rows["time_s"] * 1e3,
         low=(rows["seq_start"].astype("float64") - bottom) / 1024,
         high=(rows["seq_end"].astype("float64") - bottom) / 1024,
-        acked=(rows["ack"].astype("float64").clip(lower=bottom) - bottom) / 1024,
+        acked=(rows["ack"].astype("float64").clip(lower=bottom) - bottom).cummax() / 1024,
     )
     with style():
         figure, (axes,) = blank(8.2, 4.6)
@@ -58,8 +82,15 @@ def bursts(
         )
         if len(table) > LABELLED:
             about = f"{len(table)} bursts, of {table['segments'].max()} segments at most"
+        about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
         heading(axes, title or f"Bursts from {source} port {port}", about + others)
     return figure
+
+
+def _answered(rows: pd.DataFrame, start: int) -> int:
+    """Where the first row from `start` on is that carries data: ACKs before it belong with it."""
+    data = np.flatnonzero(rows["length_bytes"].to_numpy()[start:] > 0)
+    return start + int(data[0]) if len(data) else len(rows)
 
 
 def _packets(axes: Axes, sent: pd.DataFrame, back: pd.DataFrame) -> None:
@@ -127,12 +158,63 @@ def _one_connection(packets: pd.DataFrame, connection: int | None) -> tuple[pd.D
     return packets[packets["connection"] == chosen], remark
 
 
-def burst_histogram(table: pd.DataFrame, title: str | None = None) -> Chart:
+def first_bursts(
+    packets: pd.DataFrame,
+    series: str | Sequence[str] = (),
+    first_transaction: int = 1,
+    title: str | None = None,
+) -> Chart:
+    """x: transaction number, y: segments that leave before the first ACK comes in.
+
+    Lines are medians over the runs, bands go from the least run to the most. `packets` and
+    `series` are those of `analysis.bursts.over_transactions`, which raises what this raises.
+    """
+    keys = frames.factors(packets, series)
+    table = analysis.over_transactions(packets, keys, first_transaction)
+    parts = frames.groups(table, keys)
+    look_of = looks([key for key, _ in parts], keys)
+    with style():
+        figure, (axes,) = blank()
+        ends = []
+        for key, part in parts:
+            look = look_of[key]
+            x = part["transaction"]
+            axes.fill_between(x, part["min"], part["max"], color=look.color, alpha=0.18, lw=0)
+            axes.plot(x, part["median"], **look.plot | ({"marker": ""} if len(x) > 40 else {}))
+            ends.append((float(x.iloc[-1]), float(part["median"].iloc[-1]), look))
+        last = int(table["transaction"].max())
+        if last > MANY and first_transaction > 0:
+            axes.set_xscale("log")  # the bursts grow at the start
+            ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000) if t <= last]
+            axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
+            axes.xaxis.set_minor_locator(NullLocator())
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlim(first_transaction, max(last, first_transaction + 1))
+        axes.set_ylim(0, float(table["max"].max()) * 1.1)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("Transaction on the connection")
+        axes.set_ylabel("First burst of the transaction (segments)")
+        runs = int(table["runs"].max())
+        about = f"{runs} runs a curve: median, and from the least to the most" if runs > 1 else ""
+        heading(axes, title or "Segments that leave before the first ACK comes in", about)
+        if keys:
+            label_ends(axes, ends)
+    return figure
+
+
+def burst_histogram(
+    packets: pd.DataFrame, run: int | None = None, title: str | None = None
+) -> Chart:
     """x: size of a burst, y: how many bursts have it, the number written on each bar.
 
-    `table` is a frame of `analysis.bursts.bursts` (segments) or `ack_bursts` (ACKs).
+    `packets` is a frame of `analysis.bursts.trace`, or already one of `analysis.bursts.bursts`
+    (segments) or `ack_bursts` (ACKs). `run` chooses one run where the frame holds several.
     Raises DataError for one without bursts.
     """
+    table = frames.one_run(packets, run)
+    if not {"segments", "acks"} & {*table.columns}:
+        table = analysis.bursts(table)
     sizes = analysis.burst_sizes(table)
     unit, color = ("segments", SEGMENTS) if "segments" in table else ("ACKs", ACKS)
     total = int((sizes["size"] * sizes["bursts"]).sum())
@@ -149,5 +231,6 @@ def burst_histogram(table: pd.DataFrame, title: str | None = None) -> Chart:
         axes.set_xlabel(f"Size of a burst ({unit})")
         axes.set_ylabel("Bursts")
         about = f"{len(table)} bursts of {total} {unit} in all"
+        about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
         heading(axes, title or f"How many {unit} come in one burst", about)
     return figure

@@ -6,13 +6,14 @@ entry, and a CSV or Parquet file, which has no `report:`, needs the options.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
+from netlimits import schema
+from netlimits.cli import drawing, echo
 from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 
 TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
 FIGURE_FORMATS = ("png", "svg", "pdf")
+
+
+def _window(what: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--window",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help=f"Over how long {what} is taken.",
+    )
 
 
 @click.command()
@@ -30,6 +40,7 @@ FIGURE_FORMATS = ("png", "svg", "pdf")
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option("--columns", multiple=True, metavar="FACTOR", help="Factors across; repeatable.")
 @click.option("--improvement", metavar="'A over B'", help="Compare two values of --rows.")
+@_window("the metric highest_average")
 @click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals over the runs.")
 @click.option(
     "--format", "form", type=click.Choice(TABLE_FORMATS), default="text", show_default=True
@@ -41,6 +52,7 @@ def table(
     rows: str | None,
     columns: tuple[str, ...],
     improvement: str | None,
+    window: float | None,
     intervals: bool,
     form: str,
     out: Path | None,
@@ -59,15 +71,19 @@ def table(
     from netlimits import tables
     from netlimits.analysis.summary import summary
 
-    frame, report = _opened(results)
+    found = drawing.opened(results)
     said = {"of": list(of), "rows": rows, "columns": list(columns), "improvement": improvement}
-    entries = _entries(report, "table", "summary", said)
+    entries = _entries(found.report, "table", "summary", {**said, "window_s": window})
     made = []
     for entry in entries:
         if not entry.get("of") or not entry.get("rows"):
-            raise DataError(f"{results}: say --of METRIC and --rows FACTOR; {_there(frame)}")
+            raise DataError(f"{results}: say --of METRIC and --rows FACTOR; {found.there}")
         shown = summary(
-            frame, entry["of"], entry["rows"], entry.get("columns", ()), entry.get("improvement")
+            _with_window(found, entry),
+            entry["of"],
+            entry["rows"],
+            entry.get("columns", ()),
+            entry.get("improvement"),
         )
         made.append(tables.render(shown, form, intervals, entry.get("title", "")))
     if form in ("csv", "json") and len(made) > 1:
@@ -83,6 +99,8 @@ def table(
 )
 @click.option("--series", multiple=True, metavar="FACTOR", help="Factors that make a curve each.")
 @click.option("--title", help="The title.")
+@click.option("--run", type=click.IntRange(1), help="The run to draw, where a chart is of one run.")
+@_window("the highest average of parallel streams")
 @click.option(
     "--format", "forms", type=click.Choice(FIGURE_FORMATS), multiple=True, default=("png", "svg")
 )
@@ -93,6 +111,8 @@ def figures(
     of: tuple[str, ...],
     series: tuple[str, ...],
     title: str | None,
+    run: int | None,
+    window: float | None,
     forms: tuple[str, ...],
     out: Path | None,
 ) -> None:
@@ -111,40 +131,21 @@ def figures(
     kinds = dict(charts.CHARTS)
     if chart == "list":
         for name, draw in charts.CHARTS:
-            echo(f"{name:<14}{(draw.__doc__ or '').splitlines()[0]}")
+            echo(f"{name:<17}{(draw.__doc__ or '').splitlines()[0]}")
         return
     if chart is not None and chart not in kinds:
         raise DataError(f"no chart is called {chart!r}; there are {', '.join(kinds)}")
-    frame, report = _opened(results)
+    found = drawing.opened(results)
     said = {"chart": chart, "of": list(of), "series": list(series), "title": title}
     folder = out or (results if results.is_dir() else results.parent) / "figures"
     drawn: list[tuple[str, Any]] = []
-    for entry in _entries(report, "chart", "percentiles", said):
-        kind, options = entry["chart"], {k: v for k, v in entry.items() if k != "chart"}
-        if kind not in kinds:
-            raise DataError(f"no chart is called {kind!r}; there are {', '.join(kinds)}")
-        wanted = options.pop("of", [])
-        for metric in [wanted] if isinstance(wanted, str) else wanted or [None]:
-            name = f"{kind}-{metric}" if metric else kind
-            drawn.append((name, _draw(kinds[kind], frame, results, kind, metric, options)))
+    entries = _entries(found.report, "chart", "percentiles", said)
+    for entry in _narrowed(entries, {"run": run, "window_s": window}):
+        drawn += drawing.figures_of(found, entry)
     _make_folder(folder)
     for name, figure in _named(drawn):
         for form in forms:
             echo(charts.save(figure, folder / f"{name}.{form}"))
-
-
-def _opened(results: Path) -> tuple[pd.DataFrame, Sequence[Mapping[str, Any]]]:
-    """The frame, and what the experiment's `report:` asks for (nothing for a file)."""
-    if results.is_dir():
-        from netlimits import campaign
-
-        opened = campaign.open(results)
-        return opened.frame(), opened.experiment.report
-    if not results.exists():
-        raise DataError(f"{results}: there is no such folder or file")
-    from netlimits.analysis import frames
-
-    return frames.load(results), ()
 
 
 def _entries(
@@ -167,22 +168,31 @@ def _entries(
     return [{sort: default} | kept | laid]
 
 
-def _draw(
-    draw: Any, frame: pd.DataFrame, results: Path, kind: str, metric: str | None, options: Any
-) -> Any:
-    """The figure; an option that this kind of chart has not is named."""
-    import inspect
-
-    takes = inspect.signature(draw).parameters
-    given = {**options, **({"of": metric} if metric else {})}
-    for name in given:
-        if name not in takes:
+def _narrowed(
+    entries: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The entries with these options at the charts that take them; one of them has to."""
+    found = [dict(entry) for entry in entries]
+    for name, value in options.items():
+        taking = [entry for entry in found if name in schema.CHARTS.get(entry["chart"], ())]
+        if value is not None and not taking:
+            drawn = ", ".join(dict.fromkeys(entry["chart"] for entry in found))
+            takes = [kind for kind, named in schema.CHARTS.items() if name in named]
             raise DataError(
-                f"chart {kind}: takes no {name!r}; it takes {', '.join(list(takes)[1:])}"
+                f"--{name.removesuffix('_s')}: {drawn}: only {', '.join(takes)} take it"
             )
-    if "of" in takes and metric is None and takes["of"].default is inspect.Parameter.empty:
-        raise DataError(f"{results}: say --of METRIC; {_there(frame)}")
-    return draw(frame, **given)
+        for entry in taking:
+            entry |= {} if value is None else {name: value}
+    return found
+
+
+def _with_window(found: drawing.Results, entry: Mapping[str, Any]) -> pd.DataFrame:
+    """The runs, with their highest averages where an entry says over how long."""
+    if "window_s" not in entry:
+        return found.frame
+    from netlimits.analysis import aggregate
+
+    return aggregate.with_highest_averages(found.frame, found.intervals(), entry["window_s"])
 
 
 def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -193,15 +203,6 @@ def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
         seen[name] = seen.get(name, 0) + 1
         found.append((name if seen[name] == 1 else f"{name}-{seen[name]}", figure))
     return found
-
-
-def _there(frame: pd.DataFrame) -> str:
-    from netlimits.analysis import frames
-
-    return (
-        f"metrics here: {frames.listed(frames.measured(frame))}; "
-        f"factors: {frames.listed(frames.varied(frame))}"
-    )
 
 
 def _make_folder(folder: Path) -> None:

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits.analysis.aggregate import aggregate, highest_window
+from netlimits.analysis.aggregate import (
+    aggregate,
+    highest_averages,
+    highest_window,
+    with_highest_averages,
+)
 from netlimits.errors import DataError
 
 EPOCH = 1_700_000_000.0
@@ -114,3 +119,67 @@ def test_without_a_stream_column_the_runs_are_the_streams() -> None:
     pd.testing.assert_frame_equal(aggregate(runs), aggregate(frame))
     with pytest.raises(DataError, match="no factor 'stream'"):
         aggregate(runs.drop(columns="run"))
+
+
+def runs_of(*rates: float, seconds: int = 4, **factors: list[object]) -> pd.DataFrame:
+    """As campaign.intervals() has runs of two parallel streams, the second a bit later."""
+    parts = []
+    for run, rate in enumerate(rates, 1):
+        for number, skew in ((1, 0.0), (2, 0.25)):
+            steps = [rate / 2 * (1 + (second == 2)) for second in range(seconds)]
+            part = stream(number, 100.0 * run + skew, [1.0] * seconds, steps)
+            mine = {name: values[run - 1] for name, values in factors.items()}
+            parts.append(part.assign(run=run, attempt=1, status="ok", **mine))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_the_highest_average_of_each_run_keeps_its_factors() -> None:
+    frame = runs_of(100.0, 300.0, mtu=[1500, 8896], note=["a", None])
+    table = highest_averages(frame, 1)
+    assert table[["run", "mtu", "streams"]].to_numpy().tolist() == [[1, 1500, 2], [2, 8896, 2]]
+    # the third second of both, a quarter of a second apart: 0.75 s of twice the rate and the rest
+    assert table["highest_average_mbps"].tolist() == pytest.approx([187.5, 562.5])
+    assert table["start_skew_s"].tolist() == pytest.approx([0.25, 0.25])
+    assert (table["end_s"] - table["start_s"]).tolist() == pytest.approx([1, 1])
+    assert table["mtu"].dtype.kind == "i"
+    whole = highest_averages(frame, 3.75)["highest_average_mbps"]
+    assert whole.tolist() == pytest.approx([100 * 4.75 / 3.75, 300 * 4.75 / 3.75])
+
+
+def test_a_run_that_is_too_short_or_not_ok_is_named_or_left_out() -> None:
+    frame = runs_of(100.0, 300.0)
+    with pytest.raises(DataError, match=r"run 1: no window of 60 s: all streams ran together for"):
+        highest_averages(frame, 60)
+    frame.loc[frame["run"] == 1, "status"] = "failed"
+    assert highest_averages(frame, 1)["run"].tolist() == [2]
+    frame["status"] = "failed"
+    with pytest.raises(DataError, match="no run that is ok has interim results"):
+        highest_averages(frame, 1)
+
+
+def test_of_a_run_tried_again_the_last_attempt_counts() -> None:
+    again = runs_of(500.0).assign(attempt=2)
+    table = highest_averages(pd.concat([runs_of(100.0), again]), 1)
+    assert table[["run", "attempt"]].to_numpy().tolist() == [[1, 2]]
+    assert table["highest_average_mbps"].item() == pytest.approx(937.5)
+
+
+def test_runs_get_their_highest_average_beside_their_other_figures() -> None:
+    runs = pd.DataFrame(
+        {"run": [1, 2, 3], "attempt": 1, "status": ["ok", "ok", "failed"], "local_cpu_pct": 5.0}
+    )
+    table = with_highest_averages(runs, runs_of(100.0, 300.0), 1)
+    assert table["run"].tolist() == [1, 2, 3]
+    assert table["highest_average_mbps"].tolist()[:2] == pytest.approx([187.5, 562.5])
+    assert table["highest_average_mbps"].isna().tolist() == [False, False, True]
+
+
+def test_a_last_result_as_short_as_netperf_s_clock_is_no_overlap() -> None:
+    """Seen of netperf 2.7.0: 2 ms at the end, told a millisecond too early."""
+    frame = stream("a", 0.0, [0.25, 0.25, 0.002], [100, 100, 100])
+    frame.loc[2, "ending_s"] -= 0.001
+    assert aggregate(frame)["throughput_mbps"].iloc[0] == pytest.approx(100)
+    frame = stream("a", 0.0, [0.25, 0.25, 0.02], [100, 100, 100])
+    frame.loc[2, "ending_s"] -= 0.01
+    with pytest.raises(DataError, match=r"stream a: an overlap of 0\.01 s"):
+        aggregate(frame)

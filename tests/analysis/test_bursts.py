@@ -13,6 +13,7 @@ from netlimits.analysis.bursts import (
     burst_sizes,
     bursts,
     first_of_transactions,
+    over_transactions,
     roles,
     trace,
 )
@@ -152,3 +153,30 @@ def test_what_is_built_is_found(shape):
     assert found == shape
     acks = ack_bursts(trace("\n".join(lines) + "\n"))
     assert acks["acks"].sum() == sum(len(t) - 1 for t in shape)
+
+
+def test_first_bursts_over_the_runs_of_each_series():
+    """The mail's two traces as runs of two ways to acknowledge; the last transaction is cut off."""
+    deferred, every_other = (trace(published.path(name)) for name in SIZES)
+    packets = pd.concat(
+        [
+            deferred.assign(run=1, acks="deferred"),
+            deferred.assign(run=2, acks="deferred"),
+            every_other.assign(run=3, acks="every other"),
+        ]
+    )
+    table = over_transactions(packets, "acks")
+    mine = table[table["acks"] == "deferred"]
+    assert mine["transaction"].tolist() == [1, 2, 3]
+    assert mine["median"].tolist() == [3, 7, 8]
+    assert mine["runs"].tolist() == [2, 2, 2]
+    other = table[table["acks"] == "every other"]
+    assert other[["min", "max", "runs"]].to_numpy().tolist() == [[6, 6, 1]]
+    both = over_transactions(packets)
+    assert both[["transaction", "min", "median", "max"]].iloc[0].tolist() == [1, 3, 3, 6]
+    assert over_transactions(deferred)["median"].tolist() == [3, 7, 8]
+    with pytest.raises(DataError, match="no factor 'gro'"):
+        over_transactions(packets, "gro")
+    first = deferred[deferred["time_s"] < 0.0005]
+    with pytest.raises(DataError, match="no transaction to its end; take more packets"):
+        over_transactions(first)

@@ -1,11 +1,12 @@
 """The burst charts show what the analysis says: strokes, shades, numbers, bars."""
 
+import pandas as pd
 import pytest
 
 from netlimits import published
 from netlimits.analysis.bursts import ack_bursts, trace
 from netlimits.analysis.bursts import bursts as table_of
-from netlimits.charts.bursts import LABELLED, burst_histogram, bursts
+from netlimits.charts.bursts import LABELLED, burst_histogram, bursts, first_bursts
 from netlimits.charts.style import save
 from netlimits.errors import DataError
 
@@ -71,3 +72,62 @@ def test_the_same_trace_is_the_same_file(tmp_path):
     for kind in ("png", "svg"):
         one, two = (save(bursts(packets), tmp_path / f"{n}.{kind}") for n in (1, 2))
         assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_histogram_of_a_trace_is_that_of_its_bursts_of_segments():
+    packets = trace(published.path(NAMES[0]))
+    (axes,) = burst_histogram(packets).axes
+    assert sum(bar.get_height() for bar in axes.patches) == len(table_of(packets))
+    two = pd.concat([packets.assign(run=1), packets.assign(run=2)])
+    (one,) = burst_histogram(two, run=2).axes
+    assert [b.get_height() for b in one.patches] == [b.get_height() for b in axes.patches]
+
+
+def test_only_the_first_transactions_are_drawn_with_the_acks_that_belong_to_them():
+    packets = trace(published.path(NAMES[0]))
+    (axes,) = bursts(packets, transactions=2).axes
+    table = table_of(packets)
+    kept = table[table["transaction"] <= 2]
+    assert len(axes.patches) == len(kept)
+    stairs = next(line for line in axes.lines if line.get_drawstyle() == "steps-post")
+    assert stairs.get_ydata()[-1] == pytest.approx(32444 / 1024), "the ACK after its last burst"
+    requests = next(line for line in axes.lines if line.get_marker() == "^")
+    assert len(requests.get_xdata()) == 2
+
+
+def test_acks_that_overtake_one_another_do_not_take_back_what_was_acknowledged():
+    text = """\
+000010 1.1.1.1.1 > 2.2.2.2.2: P 1:1001(1000) ack 1 win 9
+000010 1.1.1.1.1 > 2.2.2.2.2: P 1001:2001(1000) ack 1 win 9
+000010 2.2.2.2.2 > 1.1.1.1.1: . ack 2001 win 9
+000010 2.2.2.2.2 > 1.1.1.1.1: . ack 1001 win 9
+"""
+    (axes,) = bursts(trace(text)).axes
+    stairs = next(line for line in axes.lines if line.get_drawstyle() == "steps-post")
+    assert stairs.get_ydata().tolist() == pytest.approx([2000 / 1024, 2000 / 1024])
+
+
+def test_the_first_burst_of_a_transaction_grows_with_their_number():
+    deferred, every_other = (trace(published.path(name)) for name in NAMES)
+    packets = pd.concat(
+        [deferred.assign(run=1, acks="deferred"), every_other.assign(run=2, acks="every other")]
+    )
+    (axes,) = first_bursts(packets, "acks").axes
+    lines = {line.get_ydata().tolist()[0]: line for line in axes.lines}
+    assert lines[3].get_xdata().tolist() == [1, 2, 3]
+    assert lines[3].get_ydata().tolist() == [3, 7, 8]
+    assert lines[6].get_ydata().tolist() == [6]
+    assert axes.get_xscale() == "linear"
+    assert {"deferred", "every other"} <= set(written(axes))
+    assert axes.get_ylabel() == "First burst of the transaction (segments)"
+
+
+def test_many_transactions_stand_on_a_log_axis_where_the_bursts_grow():
+    lines = []
+    for k in range(60):
+        at = k * 9 + 1
+        lines.append(f"000010 2.2.2.2.2 > 1.1.1.1.1: P {k + 1}:{k + 2}(1) ack {at} win 9")
+        lines.append(f"000010 1.1.1.1.1 > 2.2.2.2.2: P {at}:{at + 9}(9) ack {k + 2} win 9")
+    (axes,) = first_bursts(trace("\n".join(lines) + "\n")).axes
+    assert axes.get_xscale() == "log"
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]

@@ -40,6 +40,9 @@ DRAWN: dict[str, Callable[[], charts.Chart]] = {
     "spread": lambda: charts.spread(
         published.table("udp-send-size"), ["throughput", "local_cpu"], bound_mbps=30_000
     ),
+    "highest average": lambda: charts.highest_average(
+        parallel_runs(), 4, series=["limit"], link="1G", cap=0.5e9
+    ),
     "aggregate": lambda: charts.aggregate(interim(), step=1, window_s=4, bound_mbps=400),
 }
 
@@ -123,7 +126,7 @@ def test_the_same_series_has_the_same_colour_in_different_charts() -> None:
     assert pacing[:3] == pytest.approx([int(cost[i : i + 2], 16) / 255 for i in (1, 3, 5)])
 
 
-def test_every_registered_chart_takes_runs_and_says_what_it_is() -> None:
+def test_every_registered_chart_says_what_it_is() -> None:
     assert [name for name, _ in charts.CHARTS] == list(dict(charts.CHARTS))
     for name, draw in charts.CHARTS:
         assert draw is getattr(charts, name)
@@ -146,3 +149,44 @@ def test_a_spread_of_two_tools_shows_each_ones_own_cpu() -> None:
     lines = [line.get_ydata().tolist() for line in figure.axes[1].get_lines()]
     assert [51.0, 61.0] in lines
     assert [71.0, 81.0] in lines
+
+
+def parallel_runs() -> pd.DataFrame:
+    """Two runs at each of two MTUs, alone and capped, as campaign.intervals() has them."""
+    parts = []
+    for run, (mtu, rate, limit) in enumerate(
+        [(1500, 900, "link"), (1500, 940, "link"), (8896, 980, "link"), (1500, 500, "cap")], 1
+    ):
+        part = interim().assign(throughput_mbps=rate / 3)
+        parts.append(part.assign(run=run, attempt=1, status="ok", mtu=mtu, limit=limit, rate=1e9))
+    return pd.concat(parts)
+
+
+def test_the_highest_average_stands_beside_what_could_hold_it_back() -> None:
+    figure = charts.highest_average(
+        parallel_runs(), 4, series="limit", link="rate", cap="500M", title="T"
+    )
+    (axes,) = figure.axes
+    bars = {bar.get_label(): [b.get_height() for b in bar] for bar in axes.containers}
+    assert bars["link"] == pytest.approx([920, 980]), "means over the runs, by MTU"
+    assert bars["cap"] == pytest.approx([500])
+    (dots,) = [line for line in axes.lines if line.get_marker() == "o"]
+    assert sorted(dots.get_ydata()) == pytest.approx([900, 940, 980])
+    said = texts(figure)
+    assert "goodput bound 941 Mbit/s" in said
+    assert "goodput bound 990" in said
+    assert said.count("egress cap 500") == 2
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1500", "8896"]
+    assert axes.get_title(loc="left") == "T"
+    left, low = axes.containers[0][0].get_x(), axes.containers[1][0].get_x()
+    assert abs(left - low) > 0.3, "beside one another"
+    renamed = parallel_runs().rename(columns={"mtu": "size"})
+    with pytest.raises(DataError, match="depends on the MTU: name a factor `mtu`"):
+        charts.highest_average(renamed, 4, by="size", link="1G")
+
+
+def test_one_run_of_a_campaign_s_can_be_drawn() -> None:
+    figure = charts.aggregate(parallel_runs(), run=4, window_s=2)
+    assert "500 Mbit/s" in texts(figure)
+    with pytest.raises(DataError, match="run 9 is not there"):
+        charts.aggregate(parallel_runs(), run=9)

@@ -1,0 +1,118 @@
+"""`figures` and `table` of charts that are drawn from more than the runs' figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from recorded import recorded
+
+from netlimits.cli import drawing
+from netlimits.cli.results import figures, table
+from netlimits.errors import DataError, InputError
+
+
+def names(folder: Path, *words: object) -> list[str]:
+    """The files that `figures` names, less their folder."""
+    argv = [str(word) for word in (folder, "--format", "svg", *words)]
+    outcome = CliRunner().invoke(figures, argv)
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    assert all(Path(line).stat().st_size > 1000 for line in outcome.output.splitlines())
+    return [Path(line).name for line in outcome.output.splitlines()]
+
+
+def about(folder: Path, entry: dict[str, object]) -> dict[str, str]:
+    """Each figure's name -> all that is written on it."""
+    found = drawing.figures_of(drawing.opened(folder), entry)
+    return {
+        name: "\n".join(text.get_text() for axes in figure.axes for text in axes.texts)
+        for name, figure in found
+    }
+
+
+@pytest.mark.parametrize("kind", ["bursts", "burst_histogram", "aggregate"])
+def test_a_chart_of_one_run_is_drawn_of_the_first_that_is_ok_of_each_configuration(kind, tmp_path):
+    folder = recorded(tmp_path / "out", failed=[1]).path
+    assert names(folder, "--chart", kind) == [f"{kind}-mtu-8896.svg", f"{kind}-mtu-1500.svg"]
+    said = about(folder, {"chart": kind})
+    assert "run 2, MTU 8896 bytes" in said[f"{kind}-mtu-8896"]
+    assert "run 3, MTU 1500 bytes" in said[f"{kind}-mtu-1500"]
+    assert names(folder, "--chart", kind, "--run", 4) == [f"{kind}.svg"]
+    assert "run 4, MTU 8896 bytes" in about(folder, {"chart": kind, "run": 4})[kind]
+
+
+def test_a_run_that_is_not_there_or_not_ok_is_named(tmp_path):
+    folder = recorded(tmp_path / "out", failed=[1]).path
+    with pytest.raises(InputError, match="there was no run 9"):
+        names(folder, "--chart", "bursts", "--run", 9)
+    with pytest.raises(DataError, match="run 1 is not there, or keeps nothing of this kind"):
+        names(folder, "--chart", "aggregate", "--run", 1)
+
+
+def test_a_chart_of_all_runs_is_one_figure(tmp_path):
+    folder = recorded(tmp_path / "out").path
+    assert names(folder, "--chart", "first_bursts", "--series", "mtu") == ["first_bursts.svg"]
+    words = ("--chart", "highest_average", "--window", 2)
+    assert names(folder, *words) == ["highest_average.svg"]
+    assert (
+        "any 2 s" in about(folder, {"chart": "highest_average", "window_s": 2})["highest_average"]
+    )
+    with pytest.raises(DataError, match="run 1: no window of 120 s"):
+        names(folder, "--chart", "highest_average")
+
+
+def test_options_that_a_chart_has_not_are_refused(tmp_path):
+    folder = recorded(tmp_path / "out").path
+    words = ("--chart", "spread", "--of", "throughput")
+    with pytest.raises(DataError, match="--run: spread: only aggregate, bursts, burst_histogram"):
+        names(folder, *words, "--run", 1)
+    with pytest.raises(
+        DataError, match="--window: spread: only highest_average, aggregate take it"
+    ):
+        names(folder, *words, "--window", 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [("aggregate", "interim results"), ("highest_average", "interim"), ("bursts", "packet traces")],
+)
+def test_a_file_of_runs_has_only_runs(kind, what, tmp_path):
+    path = tmp_path / "runs.csv"
+    pd.DataFrame({"mtu": [1500], "throughput_mbps": [1.0]}).to_csv(path, index=False)
+    with pytest.raises(DataError, match=rf"runs.csv: chart {kind} is drawn from {what}.*folder"):
+        names(path, "--chart", kind)
+    shown = CliRunner().invoke(
+        table, [str(path), "--of", "highest_average", "--rows", "mtu", "--window", "2"]
+    )
+    assert "only a campaign's folder holds interim results" in str(shown.exception)
+
+
+def test_of_several_traces_the_report_chooses_one(tmp_path):
+    folder = recorded(tmp_path / "out", traced=("sinks-1", "sinks-2")).path
+    said = about(folder, {"chart": "bursts", "run": 1, "role": "sinks-2"})["bursts"]
+    assert "port 32971" not in said
+    assert "run 1" in said
+    with pytest.raises(InputError, match="say which"):
+        about(folder, {"chart": "bursts", "run": 1})
+
+
+@pytest.mark.parametrize("kind", ["aggregate", "bursts", "highest_average", "first_bursts"])
+def test_a_campaign_without_a_run_that_is_ok_says_why(kind, tmp_path):
+    folder = recorded(tmp_path / "out", failed=[1, 2, 3, 4]).path
+    with pytest.raises(DataError, match="none of the 4 runs is ok; the first says: it failed"):
+        names(folder, "--chart", kind)
+
+
+def test_the_highest_average_is_a_metric_of_tables(tmp_path):
+    rates = {1: [100.0, 300.0, 300.0, 100.0]}
+    folder = recorded(tmp_path / "out", rates=rates).path
+    words = ["--of", "highest_average", "--rows", "run", "--format", "csv"]
+    two = CliRunner().invoke(table, [str(folder), *words, "--window", "2"])
+    assert two.exit_code == 0, two.exception
+    assert "1,599.0000" in two.output, "300 of each stream, but for the skew"
+    none = CliRunner().invoke(table, [str(folder), *words])
+    assert "no column highest_average_mbps" in str(none.exception)
