@@ -161,12 +161,12 @@ def test_ack_overhead(hosts, tmp_path):
     assert (frame["local_sd_us_per_kib"] > 0).all()
     assert (frame["transport_mss_bytes"] == 1448).all()
     for tso, part in frame.groupby("tso"):
-        ratio = part.set_index("acks")["segments_per_ack"]
+        ratio = part.set_index("receiver")["segments_per_ack"]
         assert ratio.idxmin() == "quickack", tso
         assert ratio["quickack"] <= 1.8
         assert ratio["GRO off"] > 1.2 * ratio["quickack"], "ACKs are delayed: every other one"
     # veth merges only what comes from a sender without TSO
-    ratio = frame[frame["tso"] == "off"].set_index("acks")["segments_per_ack"]
+    ratio = frame[frame["tso"] == "off"].set_index("receiver")["segments_per_ack"]
     assert ratio["GRO waits 100 µs"] > 2 * ratio["GRO off"]
     assert ratio["GRO waits 500 µs"] > 2 * ratio["GRO off"]
 
