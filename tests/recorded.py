@@ -75,6 +75,7 @@ def recorded(
             for argv, text in (
                 (("cat", "/proc/net/packet"), "sk\n"),
                 (("timeout", "-s", "INT", "7", "tcpdump", "-i", "data0"), TRACES[role]),
+                (("cat", "/proc/net/packet"), "sk\n"),
             )
         ]
         archive.write_raw(number, 1, raw)
