@@ -91,7 +91,7 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str) -> None:
         )
     axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
     axes.set_ylim(0, 1.18 * axes.get_ylim()[1])  # room for the legend above the bars
-    axes.legend(loc="upper right", ncols=2)
+    axes.legend(loc="upper right", ncols=2, handlelength=1.5, columnspacing=1.2)
     sizes = [frames.text(value) for value in table[size]]
     ratio_of = f"; ratio: {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else ""
     heading(axes, "", f"Lower is better; 95 % intervals{ratio_of}")

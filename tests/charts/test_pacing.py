@@ -18,10 +18,12 @@ def test_the_report_s_table_is_of_1_gbit_and_says_nothing_of_a_way():
 
 
 def test_the_legend_stands_above_the_bars():
-    figure = charts.pacing(published.table("constant-bitrate"))
+    level = {"local_sd_us_per_kib": 5.0, "remote_sd_us_per_kib": 5.0}
+    figure = charts.pacing(published.table("constant-bitrate").assign(**level))
     figure.canvas.draw()
     costs = figure.axes[1]
     legend = costs.get_legend().get_window_extent()
+    assert legend.x0 >= costs.get_window_extent().x0
     assert not any(legend.overlaps(bar.get_window_extent()) for bar in costs.patches)
 
 
