@@ -38,7 +38,10 @@ VERSION = 1
 LINE_LIMIT = 2**30
 """Bytes of one event: an import of a million runs is a third of that."""
 
-EVENTS = ("opened", "found", "put_back", "start", "end", "parsed", "imported", "closed")
+EVENTS = (
+    *("opened", "found", "put_back", "reconnected", "start", "end", "parsed", "imported"),
+    "closed",
+)
 """What the journal may hold:
 
 opened    a process starts or goes on with the campaign
@@ -47,6 +50,7 @@ put_back  it is as it was found again
 start     an attempt at a run
 end       its outcome: status, reason, figures
 parsed    the same attempt, read again from raw output; the last one counts
+reconnected  a lost connection was made again: why it was lost, after how many tries and seconds
 imported  runs read from a file that was there before, all in one event; the last reading counts
 closed    the process left in good order
 """
@@ -268,6 +272,11 @@ def imported(archive: Archive) -> dict[int, dict[str, Any]]:
         if event["event"] == "imported":
             rows |= {row["run"]: row for row in event["rows"]}
     return rows
+
+
+def reconnected(archive: Archive) -> Iterator[str]:
+    """The role of each lost connection that was made again."""
+    return (event["role"] for event in archive.events() if event["event"] == "reconnected")
 
 
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:

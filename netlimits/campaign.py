@@ -181,6 +181,7 @@ class Campaign:
                 {k: e[k] for k in ("role", "interface", "setting")}
                 for e in archive.unfinished(self.archive)
             ],
+            "reconnected": dict(Counter(archive.reconnected(self.archive))),
             "reasons": dict(Counter(r.reason for r in records if r.reason).most_common()),
         }
 

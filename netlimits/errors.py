@@ -72,7 +72,14 @@ class HostError(NetlimitsError):
 
 
 class ConnectError(HostError):
-    """No login on the host: unreachable, host key unknown or changed, our key refused."""
+    """No login on the host: unreachable, host key unknown or changed, our key refused.
+
+    `transient` is true of what time may mend: no answer, a connection refused or cut off.
+    """
+
+    def __init__(self, problem: str, *, host: str = "", transient: bool = False) -> None:
+        self.transient = transient
+        super().__init__(problem, host=host)
 
 
 class ConnectionLost(HostError):

@@ -90,7 +90,7 @@ class Measuring:
         try:
             yield
         finally:
-            host.keep(look.stop(), outcome.SAMPLE)
+            host.keep_aside(look, outcome.SAMPLE)
 
     @contextmanager
     def _traced(self, asked: Measured, host: Witness) -> Iterator[None]:

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from netlimits import outcome, pace, plan
 from netlimits.archive import Archive, end_fields, records
-from netlimits.errors import ConnectError, ConnectionLost, HostError, SettingError, ToolFailure
+from netlimits.errors import ConnectionLost, HostError, SettingError, ToolFailure
+from netlimits.evidence import facts
 from netlimits.guard import PATIENCE
 from netlimits.hosts.base import Host
+from netlimits.hosts.connect import BUDGET, within_budget
 from netlimits.measuring import Measuring, client_command
 from netlimits.model import Experiment, Machine, Record, Run, SettingUse
 from netlimits.outcome import Measured
@@ -30,6 +32,9 @@ from netlimits.survey import Survey
 from netlimits.tools import tool
 from netlimits.tools.base import Features
 from netlimits.witness import Witness
+
+ATTEMPTS = 2
+"""How often a run is begun by one process: once more after a connection was lost under it."""
 
 Resolved = tuple[tuple[SettingUse, ...], Measured]
 """The settings of a configuration, and what it measures."""
@@ -56,16 +61,21 @@ class Campaign:
         found: Survey,
         hosts: Mapping[str, Host],
         stop: Stop,
-        reconnect: Callable[[Machine], Host],
+        connect: Callable[[Machine], Host],
         patience: float | None = PATIENCE,
+        budget: float = BUDGET,
     ) -> None:
-        """`patience` is the guards', in seconds; None for no guards."""
+        """`patience` is the guards', in seconds; None for no guards.
+
+        `connect` makes a lost connection again, within `budget` seconds.
+        """
         self.archive = archive
         self.experiment = experiment
         self.found = found
         self.stop = stop
         self._entries: list[dict[str, Any]] = []
-        self._reconnect = reconnect
+        self._connect = connect
+        self._budget = dict.fromkeys(hosts, budget)
         self._hosts = {role: Witness(host, self._entries) for role, host in hosts.items()}
         self._configurations: dict[str, Resolved] = {}
         self._servers = Servers()
@@ -89,17 +99,47 @@ class Campaign:
             return self._every_run(on_progress)
 
     def _host(self, role: str) -> Witness:
-        """The host of a role, connected anew when its connection was lost."""
-        host = self._hosts[role]
-        if host.lost:
-            try:
-                host.replace(self._reconnect(self.found.machines[role]))
-            except ConnectError as error:
-                raise ConnectionLost(f"the connection does not come back: {error}") from None
-        return host
+        """The host of a role, connected again when its connection was lost."""
+        if self._hosts[role].lost:
+            self._connect_again(role, nullcontext())
+        return self._hosts[role]
+
+    def _connect_again(self, role: str, waiting: AbstractContextManager[None]) -> None:
+        """Make a lost connection again, within the budget, and write that down.
+
+        Raises ConnectionLost when it does not come back: from then on there is one try at a
+        time, so that a put-back does not wait for it again and again. Raises HostError when the
+        host was booted since, which undid what was set there.
+        """
+        host, began = self._hosts[role], time.monotonic()
+        try:
+            with waiting:
+                machine = self.found.machines[role]
+                made, tries = within_budget(lambda: self._connect(machine), self._budget[role])
+        except HostError as error:
+            self._budget[role] = 0
+            raise ConnectionLost(f"the connection does not come back: {error}") from None
+        why = host.lost
+        host.replace(made)
+        seconds = round(time.monotonic() - began, 3)
+        self.archive.append("reconnected", role=role, reason=why, tries=tries, seconds=seconds)
+        self._refuse_another_boot(role)
+
+    def _refuse_another_boot(self, role: str) -> None:
+        said = self._hosts[role].run(facts.BOOT_ID.command(""))
+        before, now = facts.value(self.found.facts[role], "boot_id"), said.stdout.strip()
+        if before and now and now != before:
+            self._guards.forget(role)
+            raise HostError(
+                f"it was booted in mid-campaign (boot {before} is now {now}): what was set there "
+                "is gone, and this campaign stops; `netlimits resume --accept-changed-hosts` "
+                "goes on all the same",
+                host=role,
+            )
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        runs = list(plan.runs(self.experiment))
+        made = plan.Plan(self.experiment, self.found.skipped)
+        runs = [run for run in made.runs() if not made.skip(run.values)]
         by_number = {run.number: run for run in runs}
         before = records(self.archive, by_number)
         outcomes = {r.run.number: r for r in before if r.status != "interrupted"}
@@ -110,18 +150,28 @@ class Campaign:
         progress = Progress(len(outcomes), failed, len(runs), clock.left, None)
         on_progress(progress)
         for run in pending:
-            record = self._one_run(run, attempts.get(run.number, 0) + 1)
+            first = attempts.get(run.number, 0) + 1
+            for attempt in range(first, first + ATTEMPTS):
+                record = self._one_run(run, attempt, last=attempt == first + ATTEMPTS - 1)
+                if record.status != "interrupted":
+                    break
+                on_progress(replace(progress, last=record))
             clock.spent(self._seconds(run), record.duration_s)
             failed += record.status != "ok"
             progress = Progress(progress.done + 1, failed, len(runs), clock.left, record)
             on_progress(progress)
         return progress
 
-    def _one_run(self, run: Run, attempt: int) -> Record:
-        """One attempt, from its `start` in the journal to its `end`."""
+    def _one_run(self, run: Run, attempt: int, last: bool) -> Record:
+        """One attempt, from its `start` in the journal to its `end`.
+
+        A measurement under which a connection was lost is `interrupted`: a new attempt, which is
+        a record of its own, may mend it. The `last` one then counts, as failed.
+        """
         self.stop.check()
-        for role in self._hosts:
-            self._host(role)  # a host that is gone ends the campaign, not run after run
+        for role, host in self._hosts.items():
+            if host.lost:  # one that is gone for good ends the campaign, not run after run
+                self._connect_again(role, self.stop.interruptible())
         self._guards.renew(self._longest(run))  # neither does one that somebody else took over
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
@@ -130,10 +180,12 @@ class Campaign:
         interrupted: Interrupted | None = None
         status, reason = "ok", ""
         measurement = None
+        measuring = False
         try:
             self._apply(settings)
             if asked.around.pace:
                 asked = self._pace(asked)
+            measuring = True
             self._measuring.measure(asked, self._features(asked))
             self._step(outcome.GUARD)
             self._guards.fired()
@@ -142,7 +194,8 @@ class Campaign:
         except ToolFailure as error:
             status, reason = error.status, str(error)
         except (SettingError, HostError) as error:
-            status, reason = "failed", str(error)
+            again = measuring and not last and isinstance(error, ConnectionLost)
+            status, reason = "interrupted" if again else "failed", str(error)
         except Interrupted as error:
             status, reason, interrupted = "interrupted", str(error), error
         if measurement is None:

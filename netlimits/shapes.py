@@ -97,6 +97,7 @@ EVENTS: Mapping[str, Any] = {
     "start": {"run": WHOLE, "attempt": WHOLE, "started": NUMBER},
     "end": _OUTCOME | {"started": MAYBE_NUMBER},
     "parsed": _OUTCOME | {"started": MAYBE_NUMBER},
+    "reconnected": {"role": name, "reason": TEXT, "tries": WHOLE, "seconds": NUMBER},
     "imported": {"rows": [_ROW]},
 }
 """Event of the journal -> what it must hold; others may hold anything."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from netlimits.archive import raw_entry
@@ -11,27 +13,27 @@ from netlimits.model import Command, Completed
 
 
 class Witness:
-    """A host that keeps, in `entries`, everything that a run had it do."""
+    """A host that keeps, in `entries`, everything that a run had it do.
+
+    `lost` says how its connection was lost; it is empty while it stands.
+    """
 
     def __init__(self, host: Host, entries: list[dict[str, Any]]) -> None:
         self.name = host.name
         self.step = ""
-        self.lost = False
+        self.lost = ""
         self._host = host
         self._entries = entries
 
     def replace(self, host: Host) -> None:
         """Go on with another connection to the same machine."""
         self._host.close()
-        self._host, self.lost = host, False
+        self._host, self.lost = host, ""
 
     def run(self, command: Command) -> Completed:
         """The same as the host's, kept."""
-        try:
+        with self._noticing():
             completed = self._host.run(command)
-        except ConnectionLost:
-            self.lost = True
-            raise
         self.keep(completed, self.step)
         return completed
 
@@ -41,12 +43,28 @@ class Witness:
 
     def serve(self, command: Command) -> Server:
         """The same as the host's."""
-        return self._host.serve(command)
+        with self._noticing():
+            return self._host.serve(command)
 
     def aside(self, command: Command) -> Server:
         """The same as the host's; what came of it is for `keep`."""
-        return self._host.aside(command)
+        with self._noticing():
+            return self._host.aside(command)
+
+    def keep_aside(self, look: Server, step: str) -> None:
+        """Keep what came of a command beside others, ended if need be."""
+        with self._noticing():
+            completed = look.stop()
+        self.keep(completed, step)
 
     def close(self) -> None:
         """The same as the host's."""
         self._host.close()
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        try:
+            yield
+        except ConnectionLost as error:
+            self.lost = str(error)
+            raise

@@ -14,7 +14,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.options import GUARD, HOSTS, JSON, RESULTS, SET, pairs
-from netlimits.errors import ArchiveError, InputError, RestoreError
+from netlimits.errors import ArchiveError, InputError, NetlimitsError, RestoreError
 
 if TYPE_CHECKING:
     from netlimits.campaign import Campaign
@@ -301,21 +301,23 @@ def _carry_out(
     """Run what is left, show progress, write the frames, and say what came of it."""
     from netlimits import session
     from netlimits.cli.progress import shown
-    from netlimits.hosts.connect import reconnect
+    from netlimits.hosts.connect import connect
     from netlimits.stop import Interrupted
 
     work = session.Campaign(
-        campaign.archive, campaign.experiment, found, hosts, stop, reconnect, patience
+        campaign.archive, campaign.experiment, found, hosts, stop, connect, patience
     )
     campaign.archive.append("opened")
     try:
         with shown(campaign.experiment) as on_progress:
             work.carry_out(on_progress)
-    except (Interrupted, RestoreError) as error:
-        _write_frames(campaign)
-        echo(_counts(campaign.state()), err=True)
-        done = "; hosts are put back" if isinstance(error, Interrupted) else ""
-        raise type(error)(f"{error}{done}; go on with: netlimits resume {campaign.path}") from None
+    except NetlimitsError as error:
+        if isinstance(error, Interrupted | RestoreError):
+            _write_frames(campaign)
+            echo(_counts(campaign.state()), err=True)
+        done = "" if isinstance(error, RestoreError) else "; hosts are put back"
+        error.args = (f"{error}{done}; go on with: netlimits resume {campaign.path}",)
+        raise
     campaign.archive.append("closed")
     written = campaign.write_results()
     _report(campaign, written, as_json)

@@ -26,6 +26,11 @@ class Fact:
     parse: Callable[[str], Any]
     identifies: bool = False
 
+    def command(self, interface: str) -> Command:
+        """What to run on a host."""
+        argv = tuple(interface if word == "INTERFACE" else word for word in self.argv)
+        return Command(argv, deadline=10)
+
 
 def _text(stdout: str) -> str:
     return stdout.strip()
@@ -55,9 +60,11 @@ def _link(stdout: str) -> dict[str, Any]:
     }
 
 
+BOOT_ID = Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), _text, identifies=True)
+
 FACTS: tuple[Fact, ...] = (
     Fact("kernel", ("uname", "-srm"), _text, identifies=True),
-    Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), _text, identifies=True),
+    BOOT_ID,
     Fact("hostname", ("uname", "-n"), _text),
     Fact("uid", ("id", "-u"), _text),
     Fact("distribution", ("cat", "/etc/os-release"), _pairs),
@@ -96,9 +103,7 @@ def read(host: Host, interface: str) -> dict[str, dict[str, Any]]:
 
 
 def _read(host: Host, fact: Fact, interface: str) -> dict[str, Any]:
-    argv = tuple(interface if word == "INTERFACE" else word for word in fact.argv)
-    completed = host.run(Command(argv, deadline=10))
-    return _fact(fact, completed)
+    return _fact(fact, host.run(fact.command(interface)))
 
 
 def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:

@@ -132,10 +132,21 @@ class Guards:
         place.found = everything
 
     def putting_back(self, found: Found) -> None:
-        """Hold on while a setting is put back: the guard stays until that is confirmed."""
-        if found.role in self._of:
-            seconds = max(PUT_BACK, self._patience or 0)
-            self._renew(self._of[found.role], seconds)
+        """Hold on while a setting is put back: the guard stays until that is confirmed.
+
+        A host that cannot take that in, its disk being full, is put back all the same: should its
+        guard fire meanwhile, it puts back the same. Raises HostError when the host is not ours.
+        """
+        if found.role not in self._of:
+            return
+        place, seconds = self._of[found.role], max(PUT_BACK, self._patience or 0)
+        try:
+            said = self._hold_on(place, seconds)
+        except ConnectionLost:
+            raise
+        except HostError:
+            return
+        self._refuse_lost(place, said)
 
     def release(self, left: Collection[str] = ()) -> None:
         """End the guards and the claims, but for the hosts of the roles where something is left.
@@ -204,11 +215,12 @@ class Guards:
         return _said(taken) if taken.status else taken
 
     def _renew(self, place: _Place, seconds: float) -> bool:
+        return self._refuse_lost(place, self._hold_on(place, seconds))
+
+    def _hold_on(self, place: _Place, seconds: float) -> Completed:
         if place.leads:
-            said = self._must(place, commands.renew(self._holder, place.claim, seconds))
-        else:
-            said = self._must(place, commands.hold(seconds))
-        return self._refuse_lost(place, said)
+            return self._must(place, commands.renew(self._holder, place.claim, seconds))
+        return self._must(place, commands.hold(seconds))
 
     def _refuse_lost(self, place: _Place, said: Completed) -> bool:
         """Whether the guard had fired. Raises HostError when the claim is not ours any more."""

@@ -1,15 +1,26 @@
-"""From machines to hosts: all of them at once, and all closed again."""
+"""From machines to hosts: all of them at once, and all closed again; one of them anew.
+
+At the start a host that cannot be reached is an error at once. Later, in the middle of a campaign,
+what time may mend (a link that is down, an sshd that restarts, a host that boots) is tried again
+within a budget.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
-from netlimits.errors import ConnectError
+import tenacity
+
+from netlimits.errors import ConnectError, HostError
 from netlimits.hosts.base import Host
 from netlimits.model import Machine
+
+BUDGET = 60.0
+"""Seconds within which a lost connection is made again, or given up."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
 
 
 def connect(machine: Machine) -> Host:
@@ -23,16 +34,27 @@ def connect(machine: Machine) -> Host:
     return ssh_host(machine)
 
 
-def reconnect(machine: Machine, within: float = 30.0) -> Host:
-    """The same, tried again until `within` seconds have passed; raises the last error."""
-    deadline = time.monotonic() + within
-    while True:
-        try:
-            return connect(machine)
-        except ConnectError:
-            if time.monotonic() > deadline:
-                raise
-        time.sleep(1)
+def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, int]:
+    """What `connect` gives and how many times it was tried, for up to so many seconds.
+
+    Pauses grow from a quarter of a second to five. What time does not mend (a host key that is
+    unknown, a key of ours that is refused) is not tried again. Raises the last error.
+    """
+    tries = tenacity.Retrying(
+        stop=tenacity.stop_after_delay(seconds),
+        wait=tenacity.wait_exponential(_FIRST_PAUSE, max=_LONGEST_PAUSE),
+        retry=tenacity.retry_if_exception(_may_pass),
+        reraise=True,
+    )
+    host = tries(connect)
+    return host, int(tries.statistics["attempt_number"])
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether time may mend it: a login that was cut off at once is as good as refused."""
+    if isinstance(error, ConnectError):
+        return error.transient
+    return isinstance(error, HostError)
 
 
 @contextmanager

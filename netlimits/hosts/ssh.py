@@ -117,7 +117,9 @@ class SshLogin:
         except BaseException as error:
             self._stack.close()
             if isinstance(error, ConnectError):
-                raise ConnectError(str(error), host=machine.role) from None
+                raise ConnectError(
+                    str(error), host=machine.role, transient=error.transient
+                ) from None
             raise
         transport = client.get_transport()
         assert transport
@@ -269,13 +271,19 @@ def _explained(endpoint: Endpoint) -> Iterator[None]:
             f"the name {endpoint.hostname} leads nowhere; is {endpoint.name} in ~/.ssh/config?"
         ) from None
     except ConnectionRefusedError:
-        raise ConnectError(f"{where} refuses connections; does sshd run there?") from None
+        raise ConnectError(
+            f"{where} refuses connections; does sshd run there?", transient=True
+        ) from None
     except paramiko.ChannelException as error:
-        raise ConnectError(f"{where} cannot be reached from there: {error.text}") from None
+        raise ConnectError(
+            f"{where} cannot be reached from there: {error.text}", transient=True
+        ) from None
     except (paramiko.SSHException, OSError, EOFError) as error:
         # paramiko has several words for a time that ran out, and none of them says so.
         if isinstance(error, TimeoutError) or time.monotonic() - started >= endpoint.timeout:
-            raise ConnectError(f"{where} did not answer within {endpoint.timeout:g} s") from None
+            raise ConnectError(
+                f"{where} did not answer within {endpoint.timeout:g} s", transient=True
+            ) from None
         words = getattr(error, "strerror", None) or str(error)
         reason = " ".join(str(words).split()) or type(error).__name__
-        raise ConnectError(f"no SSH with {where}: {reason}") from None
+        raise ConnectError(f"no SSH with {where}: {reason}", transient=True) from None

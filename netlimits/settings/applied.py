@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netlimits.errors import NetlimitsError, RestoreError, SettingError
+from netlimits.errors import ArchiveError, NetlimitsError, RestoreError, SettingError
 from netlimits.hosts.base import Host
 from netlimits.model import Command
 from netlimits.settings import setting as setting_of
@@ -55,6 +55,7 @@ class Applied:
         self._on_found = on_found
         self._on_put_back = on_put_back
         self._found: dict[tuple[str, str, str], Found] = {f.place: f for f in found}
+        self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
 
     @property
     def changed(self) -> tuple[Found, ...]:
@@ -84,25 +85,33 @@ class Applied:
         return state
 
     def _remember(self, found: Found) -> None:
-        """Make durable what was found and is not known yet; each part counts as first found."""
+        """Make durable what was found and is not known yet; each part counts as first found.
+
+        What could be written down in part alone is to be put back too, which takes it away.
+        """
         known = self._found.get(found.place)
         if known:
             found = replace(found, state={**found.state, **known.state})
-        if known is None or known.state.keys() != found.state.keys():
-            self._on_found(found)
+        if self._durable.get(found.place, frozenset()) != set(found.state):
             self._found[found.place] = found
+            self._on_found(found)
+            self._durable[found.place] = frozenset(found.state)
 
     def put_back(self) -> None:
         """Put back all that was changed, last change first, and verify it leaf by leaf.
 
         One that fails does not stop the others. Raises RestoreError with what is left and the
-        commands that mend it by hand.
+        commands that mend it by hand; ArchiveError when all is as found and the journal could
+        not take that in.
         """
         left = []
+        unwritten: ArchiveError | None = None
         for found in reversed(self.changed):
-            problem = self._try_to_put_back(found)
-            if problem:  # once more, over a new connection if the old one was lost
-                problem = self._try_to_put_back(found)
+            try:
+                # once more if need be, over a new connection if the old one was lost
+                problem = self._try_to_put_back(found) and self._try_to_put_back(found)
+            except ArchiveError as error:  # a full disk under the journal does not stop the others
+                problem, unwritten = "", error
             if problem:
                 left.append(f"{found.role}: {found.interface}: {found.setting}: {problem}")
         if left:
@@ -111,20 +120,36 @@ class Applied:
                 + "\n  ".join(left)
                 + "\nmend it and run `netlimits restore` again, which verifies it"
             )
+        if unwritten:
+            raise unwritten
 
     def _try_to_put_back(self, found: Found) -> str:
-        """What keeps it from being as it was found; "" when it is, and that is written down."""
+        """What keeps it from being as it was found; "" when it is, and that is written down.
+
+        Raises ArchiveError when it is, and the journal could not take it in: `resume` will.
+        """
         try:
             self._before_put_back(found)
             problem = self._put_one_back(found)
-            if not problem:
-                self._on_put_back(found)
-                del self._found[found.place]
-        except NetlimitsError as error:  # a full disk under the journal must not stop the others
+        except NetlimitsError as error:
             return str(error)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             return f"what is written down of how it was found is damaged ({error!r})"
-        return problem
+        if problem:
+            return problem
+        try:
+            self._on_put_back(found)
+        except ArchiveError:
+            self._forget(found)
+            raise
+        except NetlimitsError as error:
+            return str(error)
+        self._forget(found)
+        return ""
+
+    def _forget(self, found: Found) -> None:
+        del self._found[found.place]
+        self._durable.pop(found.place, None)
 
     def _put_one_back(self, found: Found) -> str:
         """What is still not as it was found, with the commands to mend it; "" when all is."""

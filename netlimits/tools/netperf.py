@@ -152,6 +152,7 @@ class Netperf:
                 continue
             name = column(key, keys["THROUGHPUT_UNITS"], keys["SD_UNITS"])
             figures[name] = value(key, keys[key])
+        _refuse_stepped_clock(completed, float(keys["ELAPSED_TIME"]), self._length(options))
         _refuse_nonsense(options, keys, figures, self._length(options))
         return Measurement(figures, tuple(_interim(keys)))
 
@@ -279,6 +280,22 @@ def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
         for key in ("LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"):
             if key in keys and float(keys[key]) == 0:
                 raise ToolFailure(f"{key} is 0: no data went through")
+
+
+def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) -> None:
+    """Raise when netperf's own time cannot be: it reads the clock of day, which may be set.
+
+    We measured how long it ran by a clock that is not. Where that is not known (what was read
+    from a file has no time of its own) it ran until its deadline at most.
+    """
+    known = completed.seconds >= seconds
+    longest = completed.seconds * 1.01 + 0.05 if known else completed.command.deadline
+    if not 0 < elapsed <= longest:
+        raise ToolFailure(
+            f"netperf says that its {seconds:g} s took {elapsed:g} s, which it did not run: was "
+            "the host's clock set meanwhile?",
+            status="invalid",
+        )
 
 
 def _refuse_short_run(options: Mapping[str, Any], elapsed: float, seconds: float) -> None:

@@ -1,0 +1,79 @@
+"""A lab for breaking things in, apart from the one that other tests share."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faults.ground import Ground
+
+from netlimits import lab as labs
+
+_OURS = re.compile(r"[fgr]([0-9]+)")
+
+
+def _made(letter: str, hosts: int = 2) -> Iterator[labs.Lab]:
+    if os.geteuid() != 0:
+        pytest.skip("the lab needs root")
+    name = f"{letter}{os.getpid()}"
+    try:
+        yield labs.up(name, hosts)
+    finally:
+        labs.down(name)
+
+
+@pytest.fixture(scope="session")
+def _swept() -> None:
+    """Labs of test runs that were killed are cleared away."""
+    for name in labs.names() if os.geteuid() == 0 else ():
+        match = _OURS.fullmatch(name)
+        if match and not Path("/proc", match[1]).exists():
+            labs.down(name)
+
+
+@pytest.fixture(scope="session")
+def broken_lab(_swept: None) -> Iterator[labs.Lab]:
+    """Two hosts, called `f` and the run's process id."""
+    yield from _made("f")
+
+
+@pytest.fixture(scope="session")
+def second_lab(_swept: None) -> Iterator[labs.Lab]:
+    """Two more hosts, called `g` and the run's process id."""
+    yield from _made("g")
+
+
+@pytest.fixture
+def rebooted_lab(_swept: None) -> Iterator[labs.Lab]:
+    """Three hosts on a switch: one of them can go without taking another's link with it."""
+    yield from _made("r", 3)
+
+
+def _ground(lab: labs.Lab, folder: Path) -> Iterator[Ground]:
+    folder.mkdir(exist_ok=True)
+    made = Ground(lab, folder)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture
+def ground(broken_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
+    """The lab of this folder's tests, with what was found there."""
+    yield from _ground(broken_lab, tmp_path / "first")
+
+
+@pytest.fixture
+def second(second_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
+    """Another one, for what runs at the same time."""
+    yield from _ground(second_lab, tmp_path / "second")
+
+
+@pytest.fixture
+def switched(rebooted_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
+    """Three hosts on a switch, of which the experiment uses two."""
+    yield from _ground(rebooted_lab, tmp_path / "switched")

@@ -1,0 +1,260 @@
+"""The ground that faults are tested on: a lab, netlimits as a user runs it, and what must hold after.
+
+`Ground.settled` is the one promise, whatever was broken: nothing recorded is lost or doubled,
+`resume` completes the plan, the hosts are as found leaf by leaf, nothing of ours is left on them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from test_campaign_lab import Lab
+
+import netlimits as nl
+from netlimits import lab as labs
+
+LEAVES = (
+    ("ethtool", "-k", "data0"),
+    ("ethtool", "-k", "mgmt0"),
+    ("ip", "-d", "link", "show"),
+    ("ip", "addr", "show"),
+    ("ip", "route", "show", "table", "all"),
+    ("ip", "-6", "route", "show", "table", "all"),
+    ("tc", "-r", "-d", "qdisc", "show"),
+    ("sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\."),
+)
+_NUMBERS = re.compile(r"^\d+: |@if\d+|link-netnsid \d+")
+"""The kernel's own numbers of links and namespaces, which a boot makes anew."""
+
+PATIENCE = 60.0
+"""Seconds until something that is waited for must have happened; mostly it takes a blink."""
+
+CLIENT = "netperf -P 0"
+
+
+class Ground(Lab):
+    """A lab, what was found on its hosts, and what was begun there."""
+
+    def __init__(self, made: labs.Lab, folder: Path) -> None:
+        super().__init__(made, folder)
+        self.hosts = ("--hosts", str(made.hosts_file))
+        self.begun: list[subprocess.Popen] = []
+        self._told: dict[Path, list[bytes]] = {}
+        wait(lambda: "state DOWN" not in "".join(self.leaves()), "the links are up")
+        self.found = self.leaves()
+
+    # -- netlimits ---------------------------------------------------------------------------
+
+    def __call__(
+        self, command: str, *argv: object, status: int | None = 0
+    ) -> subprocess.CompletedProcess:
+        ran = subprocess.run(
+            self.argv(command, *argv), cwd=self.folder, capture_output=True, text=True, timeout=240
+        )
+        assert status is None or ran.returncode == status, ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+        return ran
+
+    def start(self, command: str, *argv: object, **how: object) -> subprocess.Popen:
+        """`netlimits COMMAND …`, on its way."""
+        return self.begin(self.argv(command, *argv), **how)
+
+    def begin(self, argv: list[str], **how: object) -> subprocess.Popen:
+        """A program, on its way, ended with the test."""
+        self.begun.append(
+            subprocess.Popen(
+                argv,
+                cwd=self.folder,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                **how,
+            )
+        )
+        return self.begun[-1]
+
+    def campaign(self, text: str, out: Path, *argv: object, **how: object) -> subprocess.Popen:
+        """`netlimits run` of an experiment, on its way."""
+        return self.start("run", self.experiment(text), *self.hosts, "--out", out, *argv, **how)
+
+    def ended(self, process: subprocess.Popen, status: int | None = 0) -> str:
+        """What it said on standard error, once it ended as it should."""
+        said = process.communicate(timeout=3 * PATIENCE)
+        assert status is None or process.returncode == status, said
+        assert "Traceback" not in said[1], said
+        return said[1]
+
+    # -- the hosts ---------------------------------------------------------------------------
+
+    def leaves(self) -> set[str]:
+        """Every leaf of the hosts' settings that a campaign could touch."""
+        return {
+            f"{host}: {' '.join(argv[:4])}: {_NUMBERS.sub('', line)}"
+            for host in self.made.hosts
+            for argv in LEAVES
+            for line in self.inside(host, *argv).splitlines()
+        }
+
+    def sshd(self, host: str) -> int:
+        """The process that listens for logins."""
+        return int((self.made.host_folder(host) / "sshd.pid").read_text())
+
+    def on(self, host: str, *argv: str, check: bool = True) -> str:
+        """What a command prints that sees what a login there sees: network, files, name."""
+        inside = ("nsenter", "-t", str(self.sshd(host)), "-m", "-n", "-u")
+        return subprocess.run([*inside, *argv], capture_output=True, text=True, check=check).stdout
+
+    def processes(self, host: str) -> dict[int, str]:
+        """Process id -> command line of all that runs on a host, but for its sshd."""
+        pids = self.inside_pids(host)
+        found = {}
+        for pid in pids - {self.sshd(host)}:
+            with contextlib.suppress(OSError):
+                line = Path("/proc", str(pid), "cmdline").read_bytes()
+                found[pid] = line.decode("utf-8", "replace").replace("\0", " ").strip()
+        return found
+
+    def inside_pids(self, host: str) -> set[int]:
+        """Every process in a host's network namespace."""
+        argv = ["ip", "netns", "pids", self.made.namespace(host)]
+        ran = subprocess.run(argv, capture_output=True, text=True)
+        return {int(pid) for pid in ran.stdout.split()}
+
+    def named(self, host: str, *beginnings: str) -> list[int]:
+        """The processes on a host whose command line begins so."""
+        return [p for p, line in self.processes(host).items() if line.startswith(beginnings)]
+
+    def sessions(self, host: str) -> list[int]:
+        """The sshd processes that hold a connection."""
+        return self.named(host, "sshd:", "sshd-session:")
+
+    def kill(self, host: str, *beginnings: str, number: int = signal.SIGKILL) -> None:
+        """Kill the processes on a host whose command line begins so; there must be one."""
+        pids = self.named(host, *beginnings)
+        assert pids, (host, beginnings, self.processes(host))
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def at_work(
+        self, process: subprocess.Popen, out: Path, client: str = CLIENT, host: str = "sender"
+    ) -> None:
+        """Wait until a run of the campaign measures."""
+
+        def measures() -> bool:
+            if process.poll() is not None:
+                return True
+            if not (out / "campaign.json").exists():
+                return False  # the check before a campaign measures too
+            under_way = len(self.events(out, "start")) > len(self.events(out, "end"))
+            return under_way and bool(self.named(host, client))
+
+        wait(measures, f"{client} runs")
+        assert process.poll() is None, process.communicate()
+
+    @contextlib.contextmanager
+    def mounted(self, host: str, *argv: str) -> Iterator[None]:
+        """`mount ARGV` on a host, seen by its logins, until the end of `with`."""
+        self.on(host, "mount", *argv)
+        try:
+            yield
+        finally:
+            self.on(host, "umount", "-l", argv[-1])
+
+    # -- what must hold ----------------------------------------------------------------------
+
+    def events(self, out: Path, *names: str) -> list[dict]:
+        """The journal's events of these names. What it held at the last look it holds still."""
+        lines = (out / "journal.jsonl").read_bytes().split(b"\n")[:-1]
+        told = self._told.get(out, [])
+        assert lines[: len(told)] == told, "what was recorded is no longer there"
+        self._told[out] = lines
+        return [e for e in map(json.loads, lines) if not names or e["event"] in names]
+
+    def ends(self, out: Path) -> list[dict]:
+        """The journal's outcomes, so far."""
+        return self.events(out, "end") if (out / "journal.jsonl").exists() else []
+
+    def settled(self, out: Path, *resume: object) -> list[tuple[int, int, str, str]]:
+        """Complete the plan and see that all holds; every attempt's run, number, status, reason."""
+        if nl.open(out).state()["left"]:
+            self("resume", out, *resume, status=None)
+        self.all_is_recorded(out)
+        self.hosts_are_as_found()
+        records = nl.open(out).records()
+        return [(r.run.number, r.attempt, r.status, r.reason) for r in records]
+
+    def all_is_recorded(self, out: Path) -> None:
+        """Nothing lost, nothing doubled, nothing left to do or to put back."""
+        started = [(e["run"], e["attempt"]) for e in self.events(out, "start")]
+        ended = {(e["run"], e["attempt"]): e["status"] for e in self.events(out, "end")}
+        assert len(self.events(out, "end")) == len(ended), "an attempt with two outcomes"
+        assert len(set(started)) == len(started), "an attempt that began twice"
+        assert set(ended) <= set(started)
+        campaign = nl.open(out)
+        for run in campaign.runs:
+            attempts = [attempt for number, attempt in started if number == run]
+            assert attempts == list(range(1, len(attempts) + 1)), (run, attempts)
+            outcomes = [ended.get((run, attempt), "interrupted") for attempt in attempts]
+            assert [o == "interrupted" for o in outcomes] == [True] * (len(outcomes) - 1) + [False]
+        for run, attempt in ended:
+            campaign.archive.read_raw(run, attempt)
+        frame = campaign.frame()
+        assert sorted(zip(frame["run"], frame["attempt"], strict=True)) == sorted(started)
+        kept = (out / "results.csv").read_text()
+        assert kept.count("\n") >= len(started) + 1
+        assert campaign.state()["not_put_back"] == []
+        assert campaign.state()["left"] == 0
+        assert not list(out.rglob(".*")), "a file that is half written"
+
+    def hosts_are_as_found(self) -> None:
+        """Every leaf as it was, and nothing of ours: no process, guard, note or claim."""
+        wait(lambda: not self.ours(), lambda: f"still there: {self.ours()}", 20)
+        now = self.leaves()
+        assert now == self.found, {"now": now - self.found, "found": self.found - now}
+
+    def ours(self) -> list[str]:
+        """What is on the hosts beside their sshd: processes, and files of notes, guards, claims."""
+        look = "ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v :$"
+        found = []
+        for host in self.made.hosts:
+            found += [f"{host}: {pid} {line}" for pid, line in self.processes(host).items()]
+            found += [f"{host}: {n}" for n in self.on(host, "sh", "-c", look, check=False).split()]
+        return found
+
+    def end(self) -> None:
+        """Leave nothing to the next test, whatever became of this one."""
+        for process in self.begun:
+            if process.poll() is None:
+                process.kill()
+            if process.stdout and not process.stdout.closed:
+                process.communicate()
+        if self.ours():
+            subprocess.run(
+                self.argv("restore", *self.hosts), cwd=self.folder, capture_output=True, timeout=120
+            )
+
+
+def wait(
+    until: Callable[[], object], what: str | Callable[[], str], seconds: float = PATIENCE
+) -> None:
+    """Until something is so; fails after `seconds`, naming it."""
+    limit = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < limit, (
+            f"not within {seconds} s: {what if isinstance(what, str) else what()}"
+        )
+        time.sleep(0.02)
+
+
+def statuses(rows: Iterable[tuple[int, int, str, str]]) -> list[tuple[int, int, str]]:
+    """(run, attempt, status) of each attempt."""
+    return [row[:3] for row in rows]

@@ -1,0 +1,101 @@
+"""Clocks step by an hour, on the controller and on a host, in the middle of runs.
+
+The lab's hosts share this machine's clock, which is not ours to change. libfaketime steps the
+real-time clock of a program and leaves its monotonic one alone, as a step of the real one does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from faults.ground import Ground, statuses, wait
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+
+TEXT = """\
+experiment: clocks
+settings:
+  - roles: [sender, receiver]
+    offload: {tso: off}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 3, order: listed}
+"""
+HOUR = 3600.0
+
+
+class Clock:
+    """A clock that programs are given, and its step to the real one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.step("+0")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes a program see it."""
+        (library,) = {*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")}
+        return {
+            "LD_PRELOAD": str(library),
+            "FAKETIME_TIMESTAMP_FILE": str(self.folder / "clock"),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_DONT_RESET": "1",
+        }
+
+    def step(self, to: str) -> None:
+        """To so much before or after the real time, as in `+1h`."""
+        beside = self.folder / "clock.new"
+        beside.write_text(f"{to}\n")
+        beside.replace(self.folder / "clock")
+
+
+def test_the_controllers_clock_steps(ground):
+    clock, out = Clock(ground.folder), ground.folder / "out"
+    process = ground.campaign(TEXT, out, env={**os.environ, **clock.environment})
+    for number, to in enumerate(("+1h", "-1h"), 1):
+        ground.at_work(process, out)
+        clock.step(to)
+        wait(lambda n=number: len(ground.ends(out)) >= n, f"run {number} has ended")
+    said = ground.ended(process)
+    assert "0/3 done" in said
+    rows = ground.settled(out)
+    assert statuses(rows) == [(n, 1, "ok") for n in (1, 2, 3)]
+    first, second, third = nl.open(out).records()
+    assert second.started - first.started > 0.9 * HOUR, "the step was real"
+    assert second.started - third.started > 1.9 * HOUR
+    assert all(1 <= record.duration_s < 60 for record in (first, second, third))
+    frame = nl.open(out).frame()
+    assert list(frame["run"]) == [1, 2, 3], "in the order in which they were, not by the clock"
+
+
+def test_a_hosts_clock_steps(ground):
+    """Forward under run 1, back under run 2: netperf measures its length by that clock."""
+    clock, out = Clock(ground.folder), ground.folder / "out"
+    with stepped(ground, "sender", clock):
+        process = ground.campaign(TEXT, out)
+        for number, to in enumerate(("+1h", "-1h"), 1):
+            ground.at_work(process, out, f"{ground.folder}/netperf.real -P 0")
+            time.sleep(0.4)  # it takes the time when its connections stand
+            clock.step(to)
+            wait(lambda n=number: len(ground.ends(out)) >= n, f"run {number} has ended")
+        ground.ended(process, 1)
+    rows = ground.settled(out)
+    assert statuses(rows) == [(1, 1, "invalid"), (2, 1, "invalid"), (3, 1, "ok")]
+    assert "clock" in rows[0][3]
+
+
+def stepped(ground: Ground, host: str, clock: Clock):
+    """netperf on a host, with that clock."""
+    real = shutil.copy(shutil.which("netperf"), ground.folder / "netperf.real")
+    words = " ".join(f"{name}={value}" for name, value in clock.environment.items())
+    script = ground.folder / "netperf"
+    script.write_text(f'#!/bin/sh\nexec env {words} {real} "$@"\n')
+    script.chmod(0o755)
+    return ground.mounted(host, "--bind", str(script), shutil.which("netperf"))

@@ -1,0 +1,140 @@
+"""The SSH connection is cut in the middle of a run, in every way, and comes back or does not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from faults.ground import Ground, statuses, wait
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+
+CHANGING = """\
+experiment: cut
+settings:
+  - roles: [sender, receiver]
+    mtu: 1400
+    offload: {tso: off}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 5, order: listed}
+"""
+
+
+def sessions_killed(ground: Ground) -> None:
+    for pid in ground.sessions("sender"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def reset(ground: Ground) -> None:
+    """The receiver's kernel sends an RST on every connection to its sshd."""
+    ground.on("receiver", "ss", "-K", "state", "established", "sport", "=", ":22")
+
+
+@contextlib.contextmanager
+def link_down(ground: Ground) -> Iterator[None]:
+    port = ground.made.port("sender")
+    subprocess.run(["ip", "link", "set", port, "down"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "link", "set", port, "up"], check=True)
+
+
+@contextlib.contextmanager
+def no_sshd(ground: Ground, host: str) -> Iterator[None]:
+    """Neither a listening sshd nor one with a connection; the host itself stays what it is."""
+    listener = ground.sshd(host)
+    spaces = {n: os.open(f"/proc/{listener}/ns/{n}", os.O_RDONLY) for n in ("mnt", "uts", "net")}
+    for pid in (listener, *ground.sessions(host)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    try:
+        yield
+    finally:
+        folder = ground.made.host_folder(host)
+        inside = [f"--{name}=/proc/self/fd/{fd}" for name, fd in zip(
+            ("mount", "uts", "net"), spaces.values(), strict=True)]  # fmt: skip
+        sshd = [shutil.which("sshd"), "-f", f"{folder}/sshd_config", "-E", f"{folder}/sshd.log"]
+        subprocess.run(["nsenter", *inside, *sshd], check=True, pass_fds=spaces.values())
+        for fd in spaces.values():
+            os.close(fd)
+        wait(lambda: ground.sshd(host) != listener, "sshd is back")
+
+
+def test_cut_in_every_way_and_back_after_seconds(ground):
+    out = ground.folder / "out"
+    process = ground.campaign(CHANGING, out)
+    ground.at_work(process, out)
+    sessions_killed(ground)
+    ended(ground, out, 1)  # as interrupted; its second attempt is cut by nobody
+    ended(ground, out, 2)
+    ground.at_work(process, out)
+    reset(ground)
+    ended(ground, out, 4)
+    ground.at_work(process, out)
+    with link_down(ground):
+        time.sleep(2)
+    ended(ground, out, 5)
+    ground.at_work(process, out)
+    with no_sshd(ground, "receiver"):
+        ended(ground, out, 6)
+        time.sleep(2)
+    ground.ended(process)
+
+    rows = ground.settled(out)
+    assert statuses(rows) == [
+        (1, 1, "interrupted"), (1, 2, "ok"),
+        (2, 1, "interrupted"), (2, 2, "ok"),
+        (3, 1, "ok"),
+        (4, 1, "interrupted"), (4, 2, "ok"),
+        (5, 1, "ok"),
+    ]  # fmt: skip
+    assert "sender: " in rows[0][3]
+    assert "connection is gone" in rows[0][3]
+    again = ground.events(out, "reconnected")
+    assert [event["role"] for event in again] == ["sender", "receiver", "receiver"]
+    assert again[-1]["tries"] > 1
+    assert all(event["reason"] for event in again)
+    state = nl.open(out).state()
+    assert state["reconnected"] == {"sender": 1, "receiver": 2}
+    assert "receiver: its connection was lost and made again 2 ×" in ground("status", out).stdout
+
+
+def ended(ground: Ground, out, count: int) -> None:
+    """Wait until so many attempts have their outcome."""
+    wait(lambda: len(ground.ends(out)) >= count, f"{count} attempts have ended")
+
+
+def test_a_connection_that_does_not_come_back_within_the_budget(ground):
+    out = ground.folder / "out"
+    impatient = (
+        "import netlimits.hosts.connect as c; c.BUDGET = 2.0\n"
+        "from netlimits.cli import main; main()"
+    )
+    text = CHANGING.replace("replicates: 5", "replicates: 2")
+    argv = ["run", ground.experiment(text), *ground.hosts, "--out", out]
+    process = ground.begin([sys.executable, "-c", impatient, *map(str, argv)])
+    ground.at_work(process, out)
+    with no_sshd(ground, "receiver"):
+        began = time.monotonic()
+        said = ground.ended(process, 3)
+        assert time.monotonic() - began < 30, "it is waited for once, not for each setting again"
+        left = "receiver: data0: mtu: receiver: the connection does not come back"
+        assert left in said
+        assert "sender: data0" not in said
+        assert f"netlimits resume {out}" in said
+        left = nl.open(out).state()["not_put_back"]
+        assert {place["role"] for place in left} == {"receiver"}
+    rows = ground.settled(out)
+    assert statuses(rows) == [(1, 1, "interrupted"), (1, 2, "ok"), (2, 1, "ok")]

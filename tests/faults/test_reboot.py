@@ -1,0 +1,103 @@
+"""A host is booted in the middle of a run: its network, files and processes are all new."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import uuid
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from faults.ground import Ground, statuses, wait
+
+import netlimits as nl
+from netlimits.lab import network, sshd
+
+pytestmark = pytest.mark.lab
+
+TEXT = """\
+experiment: boot
+settings:
+  - roles: [sender, receiver]
+    sysctl: {net.ipv4.tcp_slow_start_after_idle: 0}
+    mtu: 1400
+    offload: {tso: off}
+    route: {quickack: 1}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 2, order: listed}
+"""
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def boot_id(ground: Ground, host: str) -> tuple[str, Path]:
+    """A new boot's id, and the file that shows it."""
+    boot = str(uuid.uuid4())
+    file = ground.folder / f"{host}-{boot}"
+    file.write_text(f"{boot}\n")
+    return boot, file
+
+
+def booted(ground: Ground, host: str) -> str:
+    """Give the host, which shares this machine's kernel, a boot of its own; returns its id."""
+    boot, file = boot_id(ground, host)
+    ground.on(host, "mount", "--bind", str(file), BOOT_ID)
+    return boot
+
+
+def reboot(ground: Ground, host: str) -> str:
+    """End all that runs there, take its network away, build it again; returns the new boot's id."""
+    made = ground.made
+    for pid in ground.inside_pids(host):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait(lambda: not ground.inside_pids(host), "all processes are gone")
+    ip("link", "delete", made.port(host))
+    ip("netns", "delete", made.namespace(host))
+
+    ip("netns", "add", made.namespace(host))
+    # the same lines that built the host, without the others'
+    number = f" port{made.number(host)}"
+    switch = [line for line in network._switch(made) if number in line]
+    network._batch(switch, made.switch)
+    management = [line for line in network._management(made) if made.port(host) in line]
+    network._batch(management)
+    network._batch(network._addresses(made, host), made.namespace(host))
+    boot, file = boot_id(ground, host)
+    start = sshd._START.replace("cd /\n", f"mount --bind {file} {BOOT_ID}\ncd /\n")
+    with patch.object(sshd, "_START", start):
+        sshd._start(made, host, shutil.which("sshd"))
+    return boot
+
+
+def ip(*argv: str) -> None:
+    subprocess.run(["ip", *argv], check=True)
+
+
+def test_a_host_reboots_in_mid_run(switched):
+    ground = switched
+    old = {host: booted(ground, host) for host in ("sender", "receiver")}
+    out: Path = ground.folder / "out"
+    process = ground.campaign(TEXT, out)
+    ground.at_work(process, out)
+    assert ground.leaves() != ground.found
+    new = reboot(ground, "receiver")
+    said = ground.ended(process, 2)
+    assert "receiver: it was booted in mid-campaign" in said
+    assert old["receiver"] in said
+    assert new in said
+    assert "netlimits resume --accept-changed-hosts" in said
+    ground.hosts_are_as_found()
+    assert nl.open(out).state()["not_put_back"] == []
+
+    refused = ground("resume", out, status=2).stderr
+    assert "not the same hosts" in refused
+    assert "receiver: boot_id was" in refused
+    ground.hosts_are_as_found()
+    rows = ground.settled(out, "--accept-changed-hosts")
+    assert statuses(rows) == [(1, 1, "interrupted"), (1, 2, "ok"), (2, 1, "ok")]
+    assert not nl.open(out).frame()["shared_kernel"].any()
