@@ -90,8 +90,8 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str) -> None:
             linewidth=0,
         )
     axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
-    axes.set_ylim(0, 1.18 * axes.get_ylim()[1])  # room for the legend above the bars
-    axes.legend(loc="upper right", ncols=2, handlelength=1.5, columnspacing=1.2)
+    axes.set_ylim(0, 1.25 * axes.get_ylim()[1])  # room for the legend above the bars
+    axes.legend(loc="upper right")
     sizes = [frames.text(value) for value in table[size]]
     ratio_of = f"; ratio: {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else ""
     heading(axes, "", f"Lower is better; 95 % intervals{ratio_of}")
