@@ -61,6 +61,12 @@ class Campaign:
         loaded = experiments.load(self.path / "experiment.yaml", overrides)
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
 
+    @property
+    def skipped(self) -> Mapping[str, str]:
+        """The reason for each tool whose runs were left out from the beginning."""
+        found: dict[str, str] = self.archive.meta.get("skipped", {})
+        return found
+
     @cached_property
     def runs(self) -> Mapping[int, Run]:
         """The plan, by run number; of an imported campaign the runs that were read."""
@@ -168,14 +174,19 @@ class Campaign:
         records = self.records()
         outcomes = {r.run.number: r.status for r in records if r.status != "interrupted"}
         counts = Counter(outcomes.values())
+        skipped = self._skipped()
         return {
             "path": str(self.path),
             "experiment": self.experiment.name,
             "seed": self.experiment.repeat.seed,
             "imported": self.imported and [one["file"] for one in self.imported["files"]],
-            "planned": len(self.runs),
+            "planned": len(self.runs) - sum(skipped.values()),
+            "skipped": [
+                {"tool": tool, "runs": skipped[tool], "reason": reason}
+                for tool, reason in self.skipped.items()
+            ],
             **{status: counts.get(status, 0) for status in STATUSES if status != "interrupted"},
-            "left": len(self.runs) - len(outcomes),
+            "left": len(self.runs) - sum(skipped.values()) - len(outcomes),
             "interrupted": sum(r.status == "interrupted" for r in records),
             "not_put_back": [
                 {k: e[k] for k in ("role", "interface", "setting")}
@@ -184,6 +195,10 @@ class Campaign:
             "reconnected": dict(Counter(archive.reconnected(self.archive))),
             "reasons": dict(Counter(r.reason for r in records if r.reason).most_common()),
         }
+
+    def _skipped(self) -> Counter[str]:
+        """How many runs of each tool are left out."""
+        return plan.Plan(self.experiment, self.skipped).left_out() if self.skipped else Counter()
 
 
 def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.open
@@ -215,9 +230,16 @@ def create(experiment: Experiment, found: Survey, path: Path) -> Campaign:
             for name, f in found.features.items()
         },
         "shared_kernel": found.shared_kernel,
+        "skipped": dict(found.skipped),
+        "clocks": {role: asdict(one) for role, one in found.clocks.items()},
+        "findings": [asdict(one) for one in found.findings],
     }
     made = Archive.create(
-        path, meta, experiment.text, found.facts, lambda file: plan.write_csv(experiment, file)
+        path,
+        meta,
+        experiment.text,
+        found.facts,
+        lambda file: plan.write_csv(experiment, file, found.skipped),
     )
     return Campaign(made)
 
@@ -268,7 +290,7 @@ def check_plan(campaign: Campaign) -> None:
         raise ArchiveError(f"{campaign.path}: was imported from files: there is nothing to resume")
 
     text = io.StringIO(newline="")
-    plan.write_csv(campaign.experiment, text)
+    plan.write_csv(campaign.experiment, text, campaign.skipped)
     path = campaign.path / "plan.csv"
     try:
         kept = path.read_bytes().decode("utf-8", "replace")

@@ -117,7 +117,7 @@ class Configurations:
             value = expression.value(values)
             values[name] = value
             parts.append(prefix + _JSON[type(value)](value))
-            cells.append(_cell(value))
+            cells.append(cell(value))
         text = "{" + ",".join(self._sorted(parts)) + "}"
         config = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Configuration(config, values, ",".join(cells))
@@ -251,7 +251,7 @@ class Configurations:
             seen.add(given)
             values = dict(row)
             self._compute(values, frozenset(self.columns))
-            cells = ",".join(_cell(value) for value in values.values())
+            cells = ",".join(cell(value) for value in values.values())
             yield Configuration(identity(values), values, cells)
 
     def _index(self, given: Values) -> int:
@@ -277,7 +277,7 @@ def _axes(experiment: Experiment) -> tuple[_Axis, ...]:
     for group in groups:
         rows = [dict(zip(group, row, strict=True)) for row in zip(*group.values(), strict=True)]
         stride //= len(rows)
-        made = tuple(_Row(row, _pieces(row), tuple(map(_cell, row.values()))) for row in rows)
+        made = tuple(_Row(row, _pieces(row), tuple(map(cell, row.values()))) for row in rows)
         axes.append(_Axis(tuple(group), made, stride))
     return tuple(axes)
 
@@ -302,7 +302,7 @@ def _picker(columns: tuple[str, ...]) -> Callable[[list[str]], Iterable[str]]:
     return operator.itemgetter(*order) if len(order) > 1 else list
 
 
-def _cell(value: Scalar) -> str:
+def cell(value: Scalar) -> str:
     """A value as a CSV cell, quoted by RFC 4180: csv.writer quotes otherwise in each Python."""
     if type(value) is int:
         return repr(value)

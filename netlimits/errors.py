@@ -8,7 +8,8 @@
     ├── HostError                 exit 2   a host that cannot be used, before a campaign starts
     │   ├── ConnectError          exit 2   unreachable, key refused, host key unknown
     │   ├── ConnectionLost        exit 1   the connection went away under a command
-    │   └── CommandFailed         exit 2   a command that had to succeed did not; carries it
+    │   ├── CommandFailed         exit 2   a command that had to succeed did not; carries it
+    │   └── CheckError            exit 2   whatever would make a campaign fail, a line each
     ├── SettingError              exit 2   a setting that the host refuses or does not have
     ├── ToolFailure               exit 1   a measurement that is none: a failed run with its reason
     ├── LabError                  exit 1   the lab cannot be built, found or removed
@@ -20,6 +21,7 @@ and exits with `exit_status`; nothing else prints or exits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,6 +96,14 @@ class CommandFailed(HostError):
     def __init__(self, problem: str, *, completed: Completed) -> None:
         self.completed = completed
         super().__init__(problem, host=completed.host)
+
+
+class CheckError(HostError):
+    """What the check before a campaign found: `findings` holds each, the message a line for it."""
+
+    def __init__(self, findings: Sequence[object]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, findings)))
 
 
 class SettingError(NetlimitsError):

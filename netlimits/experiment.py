@@ -62,13 +62,27 @@ def resolved(
         key = ("settings", use.entry, use.name)
         _hold(experiment, key, use.options, options, setting(use.name).schema, values)
         settings.append(dataclasses.replace(use, options=options))
-    name = next(iter(experiment.measure))
-    if "tool" in values:
-        name = str(values["tool"])
+    name = tool_of(experiment, values)
     unresolved = experiment.measure[name]
     options = templates.resolve(unresolved, values)
-    _hold(experiment, ("measure", name), unresolved, options, tool(name).schema, values)
+    part = schema.measured(tool(name).schema)
+    _hold(experiment, ("measure", name), unresolved, options, part, values)
+    options.pop(schema.IF_MISSING, None)  # for us, not for the tool
     return tuple(settings), (name, options)
+
+
+def tool_of(experiment: Experiment, values: Values) -> str:
+    """The tool that a configuration measures with."""
+    return str(values["tool"]) if "tool" in values else next(iter(experiment.measure))
+
+
+def may_be_missing(experiment: Experiment, tool: str) -> bool:
+    """Whether the runs of a tool are left out where it is not installed. Raises DocumentError."""
+    said = experiment.measure[tool].get(schema.IF_MISSING, "fail")
+    if templates.is_template(said):
+        problem = f"must be fail or skip, not {said}: it is asked before there is a configuration"
+        raise source(experiment).error(problem, "measure", tool, schema.IF_MISSING)
+    return bool(said == "skip")
 
 
 def around(experiment: Experiment, values: Values) -> Around:

@@ -15,13 +15,14 @@ import math
 import random
 import secrets
 from array import array
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO
 
 from netlimits import experiment as experiments
 from netlimits import templates
-from netlimits.configurations import Configuration, Configurations, identity
-from netlimits.model import Experiment, Run
+from netlimits.configurations import Configuration, Configurations, cell, identity
+from netlimits.model import Experiment, Run, Values
 
 RUN_LIMIT = 10_000_000
 """Four months of runs of a second each; more is a slip of the pen."""
@@ -77,19 +78,23 @@ def removed(experiment: Experiment) -> tuple[int, ...]:
     return Configurations(experiment).removed
 
 
-def write_csv(experiment: Experiment, file: IO[str]) -> int:
+def write_csv(
+    experiment: Experiment, file: IO[str], skipped: Mapping[str, str] | None = None
+) -> int:
     """Write the plan as CSV (columns run, block, config, then the values); how many runs."""
-    return Plan(experiment).write_csv(file)
+    return Plan(experiment, skipped).write_csv(file)
 
 
 class Plan:
-    """The plan of one experiment; `len()` says how many runs it has.
+    """The plan of one experiment; `len()` says how many runs it has, skipped ones among them.
 
-    Raises DocumentError as Configurations does, and for more runs than RUN_LIMIT.
+    `skipped` has the reason for each tool whose runs are left out. Raises DocumentError as
+    Configurations does, and for more runs than RUN_LIMIT.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
         self.experiment = experiment
+        self.skipped = dict(skipped or {})
         self.configurations = Configurations(experiment)
         known = len(self.configurations)
         make = self.configurations.configuration
@@ -110,15 +115,31 @@ class Plan:
             made = self._configuration(chosen)
             yield Run(number, block, made.config, made.values)
 
+    def skip(self, values: Values) -> str:
+        """Why a configuration's runs are left out; "" where they are not."""
+        return self.skipped.get(experiments.tool_of(self.experiment, values), "")
+
+    def left_out(self) -> Counter[str]:
+        """How many runs of each tool are left out."""
+        if not self.skipped:
+            return Counter()
+        tools = (experiments.tool_of(self.experiment, run.values) for run in self.runs())
+        return Counter(tool for tool in tools if tool in self.skipped)
+
     def write_csv(self, file: IO[str]) -> int:
-        """Write every run as a row; how many there were."""
+        """Write every run as a row; how many there were.
+
+        The last column, `skip`, says why a run is left out; it is there only when one is.
+        """
         columns = self.configurations.columns
-        file.write(",".join(("run", "block", "config", *columns)) + "\n")
+        last = ("skip",) if self.skipped else ()
+        file.write(",".join(("run", "block", "config", *columns, *last)) + "\n")
         make = self._configuration
         comma = "," if columns else ""
         for number, (block, chosen) in enumerate(self._order(), 1):
-            config, _, cells = make(chosen)
-            file.write(f"{number},{block},{config}{comma}{cells}\n")
+            config, values, cells = make(chosen)
+            why = f",{cell(self.skip(values))}" if last else ""
+            file.write(f"{number},{block},{config}{comma}{cells}{why}\n")
         return len(self)
 
     def seconds(self) -> float:
@@ -140,7 +161,8 @@ class Plan:
             key = identity({name: values[name] for name in values if name in looked_up})
             if key not in known:
                 _, (name, options) = experiments.resolved(self.experiment, values)
-                known[key] = tool(name).seconds(options) + OVERHEAD
+                left_out = name in self.skipped
+                known[key] = 0.0 if left_out else tool(name).seconds(options) + OVERHEAD
             total += known[key]
         return total / len(sample) * len(self)
 

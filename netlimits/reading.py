@@ -22,7 +22,7 @@ from netlimits.overrides import Source
 from netlimits.violations import Fault, faults
 
 RESERVED = frozenset(
-    ("run", "block", "config", "attempt", "status", "reason", "started", "duration_s")
+    ("run", "block", "config", "skip", "attempt", "status", "reason", "started", "duration_s")
 ) | {m.column for m in METRICS}
 """Columns of a campaign's results, which no factor may be called."""
 
@@ -40,7 +40,7 @@ def check_shape(data: dict[str, Any], where: Source) -> None:
         for name, part in schema.AROUND.items():
             if name in data:
                 found += _within((name,), data[name], part)
-        for name, part in ((t.name, t.schema) for t in TOOLS):
+        for name, part in ((t.name, schema.measured(t.schema)) for t in TOOLS):
             if name in data["measure"]:
                 found += _within(("measure", name), data["measure"][name], part)
         for number, entry in enumerate(data.get("settings", [])):

@@ -126,6 +126,28 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
 """What may be asked for around the tool, whichever it is."""
 
 
+IF_MISSING = "if_missing"
+_OF_EVERY_TOOL: Mapping[str, Any] = {
+    "port": {
+        "description": "The port of the tool's server, for a firewall; else its customary one.",
+        "type": "integer",
+        "minimum": 1024,
+        "maximum": 65535,
+    },
+    IF_MISSING: {
+        "description": "Where the tool is not installed on both ends: fail before anything runs, "
+        "or skip its runs and say so in the plan.",
+        "enum": ["fail", "skip"],
+        "default": "fail",
+    },
+}
+
+
+def measured(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a tool's block: its own options, and those that every tool has."""
+    return {**tool_schema, "properties": {**tool_schema["properties"], **_OF_EVERY_TOOL}}
+
+
 def structure() -> dict[str, Any]:
     """The schema of the file but for the parts that tools and settings bring."""
     from netlimits.settings import SETTINGS
@@ -371,7 +393,8 @@ def document_schema() -> dict[str, Any]:
     keys["report"]["items"] = {"anyOf": [_table(), *map(_chart, CHARTS)]}
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
-    keys["measure"]["properties"] = {tool.name: templated(tool.schema) for tool in TOOLS}
+    measures = {tool.name: templated(measured(tool.schema)) for tool in TOOLS}
+    keys["measure"]["properties"] = measures
     keys |= {name: templated(part) for name, part in AROUND.items()}
     return {"$schema": DRAFT, **whole}
 

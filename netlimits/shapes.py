@@ -50,6 +50,11 @@ def scalars(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(one, SCALARS) for one in value.values())
 
 
+def texts(value: Any) -> bool:
+    """Whether it maps texts to texts."""
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
 def numbers(value: Any) -> bool:
     """Whether it maps texts to numbers."""
     return isinstance(value, dict) and all(has(one, NUMBER) for one in value.values())
@@ -147,6 +152,7 @@ META: Mapping[str, Any] = {
     "seed": (int, type(None)),
     "machines": machines,
     "shared_kernel": (bool, type(None)),
+    "skipped?": texts,
     "imported?": lambda value: value is None or has(value, _IMPORTED),
 }
 """campaign.json."""

@@ -1,8 +1,8 @@
-"""What the hosts are and have, read before anything is touched.
+"""What the hosts are and have, read before anything is touched; what would make runs fail or lie.
 
-Everything that would make a campaign fail or lie and can be seen by looking is an error here:
-no such interface, no sudo, no netperf, an unknown selector, an offload that cannot be switched.
-Nothing in this module writes to a host.
+`look` finds everything that can be seen by looking and by one short trial of each tool, on all
+hosts at the same time, and says it as findings: for `netlimits check`. `survey` is the same for a
+campaign: it raises where a finding is an error. Nothing in this module changes a host.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import ipaddress
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from netlimits import checks, clocks, plan, templates
 from netlimits import experiment as experiments
-from netlimits import plan, templates
-from netlimits.errors import DocumentError, HostError, InputError, SettingError, ToolFailure
+from netlimits.checks import Asked, Finding, Site, settings, tools, trial
+from netlimits.clocks import Offset
+from netlimits.errors import CheckError, HostError, NetlimitsError
 from netlimits.evidence import facts
 from netlimits.hosts.base import Host, must
-from netlimits.model import Command, Experiment, Machine, SettingUse
-from netlimits.settings import setting
-from netlimits.tools import tool
+from netlimits.model import Command, Experiment, Machine
 from netlimits.tools.base import Features
 
 
@@ -29,12 +29,16 @@ from netlimits.tools.base import Features
 class Survey:
     """What was found: machines with interface and address filled in, facts and tools' features.
 
-    `facts` by role; `features` by tool, of the client's build.
+    `facts` by role; `features` by tool, of the client's build; `skipped` has the reason for each
+    tool whose rows are left out; `clocks` how far each host's is ahead of ours.
     """
 
     machines: Mapping[str, Machine]
     facts: Mapping[str, Mapping[str, Any]]
     features: Mapping[str, Features]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    clocks: Mapping[str, Offset] = field(default_factory=dict)
 
     @property
     def shared_kernel(self) -> bool:
@@ -43,23 +47,116 @@ class Survey:
 
 
 def survey(
-    experiment: Experiment, machines: Mapping[str, Machine], hosts: Mapping[str, Host]
+    experiment: Experiment,
+    machines: Mapping[str, Machine],
+    hosts: Mapping[str, Host],
+    skipped: Mapping[str, str] | None = None,
 ) -> Survey:
-    """Look at every host, in parallel, and check the whole plan against what is there.
-
-    Raises HostError, SettingError, ToolFailure or InputError, before anything was changed.
-    """
-    placed = {m.role: m for m in _each(lambda m: _placed(hosts[m.role], m), machines.values())}
-    read = _each(lambda m: facts.read(hosts[m.role], m.interface or ""), placed.values())
-    found = Survey(placed, dict(zip(placed, read, strict=True)), _features(experiment, hosts))
-    _check(experiment, found, hosts)
+    """The same as `look`, for a campaign. Raises CheckError with all that would make it fail."""
+    found = look(experiment, machines, hosts, skipped)
+    refuse(found.findings)
     return found
 
 
-def _each(act: Callable[[Machine], Any], machines: Iterable[Machine]) -> list[Any]:
-    """`act` on every machine at the same time; the first error in order is raised."""
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise CheckError when there are errors among the findings."""
+    if errors := [finding for finding in findings if finding.severity == "error"]:
+        raise CheckError(errors)
+
+
+def look(
+    experiment: Experiment,
+    machines: Mapping[str, Machine],
+    hosts: Mapping[str, Host],
+    skipped: Mapping[str, str] | None = None,
+    *,
+    try_tools: bool = True,
+) -> Survey:
+    """Look at every host, in parallel, and hold the whole plan against what is there.
+
+    `hosts` are those that answered; the findings of one do not hide another's. A tool that is
+    missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
+    skipped then. Without `try_tools` no tool is tried: somebody else is measuring there.
+    """
+    found: list[Finding] = []
+    placed: dict[str, Machine] = {}
+    for role, one in _each(lambda role: _placed(hosts[role], machines[role]), hosts).items():
+        if isinstance(one, Finding):
+            found.append(one)
+        else:
+            placed[role] = one
+    read = _each(lambda role: facts.read(hosts[role], placed[role].interface or ""), placed)
+    known = {role: one for role, one in read.items() if not isinstance(one, Finding)}
+    found += [one for one in read.values() if isinstance(one, Finding)]
+    there = {role: machine for role, machine in placed.items() if role in known}
+    features, left_out, said = tools.found(experiment, hosts, skipped)
+    found += said
+    plan_ = tuple(_distinct(experiment, left_out))
+    site = Site(experiment, there, known, features, plan_, skipped=left_out)
+    found += tools.refused(site)
+    site = replace(site, clocks=_clocks(there, hosts))
+    found += _everywhere(there, lambda role: _on_host(site, hosts[role], role))
+    if try_tools:
+        found += trial.findings(site, hosts)
+    found += _everywhere(there, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS))
+    return Survey(there, known, features, left_out, tuple(found), site.clocks)
+
+
+def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
+    """What `act` gives for every role at the same time; a Finding where it raises."""
+
+    def guarded(role: str) -> Any:
+        try:
+            return act(role)
+        except NetlimitsError as error:
+            return Finding(role, "host", "error", str(error).removeprefix(f"{role}: "))
+
+    roles = list(roles)
     with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(act, machines))
+        return dict(zip(roles, pool.map(guarded, roles), strict=True))
+
+
+def _everywhere(
+    roles: Iterable[str], look_at: Callable[[str], Iterable[Finding]]
+) -> Iterator[Finding]:
+    """The findings of every role, looked at at the same time."""
+    for one in _each(lambda role: list(look_at(role)), roles).values():
+        yield from [one] if isinstance(one, Finding) else one
+
+
+def _on_host(site: Site, host: Host, role: str) -> Iterator[Finding]:
+    """What the plan's settings and every check find on a host."""
+    states: settings.States = {}
+    yield from settings.findings(site, host, role, states)
+    yield from _checked(replace(site, states=states), host, role, checks.CHECKS)
+
+
+def _checked(site: Site, host: Host, role: str, which: Iterable[checks.Check]) -> Iterator[Finding]:
+    for check in which:
+        completed = tuple(host.run(command) for command in check.commands(site, role))
+        yield from check.findings(site, role, completed)
+
+
+def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, Host]) -> dict[str, Offset]:
+    """How far each host's clock is ahead of ours, one host after the other: it is quick."""
+    measured = {role: clocks.measured(hosts[role].run) for role in machines}
+    return {role: one for role, one in measured.items() if one}
+
+
+def _distinct(experiment: Experiment, skipped: Mapping[str, str]) -> Iterator[Asked]:
+    """What the plan asks for, once for all configurations that look up the same."""
+    options = [[use.options for use in experiment.settings], list(experiment.measure.values())]
+    used = templates.used([*options, dict(experiment.around)])
+    looked_up = sorted(used | {"tool"})
+    seen = set()
+    for configuration in plan.configurations(experiment):
+        key = tuple(repr(configuration.values.get(name)) for name in looked_up)
+        if key not in seen:
+            seen.add(key)
+            uses, (name, resolved) = experiments.resolved(experiment, configuration.values)
+            if name not in skipped:
+                around = experiments.around(experiment, configuration.values)
+                yield Asked(uses, name, resolved, around)
 
 
 def _placed(host: Host, machine: Machine) -> Machine:
@@ -106,80 +203,3 @@ def _addresses(
     for info in link.get("addr_info", ()):
         if info.get("scope") in ("global", "host"):
             yield ipaddress.ip_address(info["local"])
-
-
-def _features(experiment: Experiment, hosts: Mapping[str, Host]) -> dict[str, Features]:
-    """Features of each tool that the experiment measures with, asked of the client."""
-    client, *servers = (hosts[role] for roles in experiment.ends.values() for role in roles)
-    features = {}
-    for name in experiment.measure:
-        try:
-            features[name] = tool(name).features(tuple(client.run(c) for c in tool(name).probes()))
-        except ToolFailure as error:
-            raise HostError(str(error), host=client.name) from None
-        program = tool(name).server_program
-        for server in servers:
-            if server.run(Command(("sh", "-c", 'command -v "$1"', "sh", program))).status != 0:
-                raise HostError(
-                    f"there is no {program}; install {name} there too", host=server.name
-                )
-    return features
-
-
-def _check(experiment: Experiment, found: Survey, hosts: Mapping[str, Host]) -> None:
-    """Hold every distinct configuration against what the hosts have."""
-    states: dict[tuple[str, Command], Any] = {}
-    sudo_checked: set[str] = set()
-    for settings, (name, options) in _distinct(experiment):
-        try:
-            tool(name).check(options, found.features[name])
-        except InputError as error:
-            key = ("measure", name)
-            raise DocumentError(
-                str(error), path=experiment.path, line=experiment.lines.get(key)
-            ) from None
-        for use in settings:
-            for role in use.roles:
-                interface = found.machines[role].interface or ""
-                read = setting(use.name).read(interface, use.options)
-                try:
-                    if (role, read) not in states:
-                        states[role, read] = setting(use.name).state(hosts[role].run(read))
-                    commands = setting(use.name).change(interface, states[role, read], use.options)
-                except SettingError as error:
-                    raise SettingError(
-                        f"{experiment.path}:{use.line}: {error.problem}",
-                        setting=use.name,
-                        host=role,
-                    ) from None
-                if commands and role not in sudo_checked:
-                    sudo_checked.add(role)
-                    _may(hosts[role], commands[0], facts.value(found.facts[role], "uid"))
-
-
-def _distinct(
-    experiment: Experiment,
-) -> Iterator[tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]]:
-    """The resolved (settings, measure) pairs of the plan, one for all that look up the same."""
-    options = [[use.options for use in experiment.settings], list(experiment.measure.values())]
-    looked_up = sorted(templates.used(options) | {"tool"})
-    seen = set()
-    for configuration in plan.configurations(experiment):
-        key = tuple(repr(configuration.values.get(name)) for name in looked_up)
-        if key not in seen:
-            seen.add(key)
-            yield experiments.resolved(experiment, configuration.values)
-
-
-def _may(host: Host, command: Command, uid: str | None) -> None:
-    """Raise HostError when the login may not run a command that needs root."""
-    if uid == "0":
-        return
-    asked = host.run(Command(("sudo", "-n", "-l", "--", *command.argv), deadline=10))
-    if asked.status != 0:
-        raise HostError(
-            f"the login is not root and may not run `sudo -n {command.argv[0]}`: "
-            f"{' '.join((asked.stderr or asked.stdout).split())[:200] or 'refused'}; allow "
-            f"`{' '.join(command.argv[:3])} *` without a password in sudoers, or log in as root",
-            host=host.name,
-        )

@@ -20,9 +20,11 @@ LAYERS = (
     ("schema", "violations", "reading"),
     ("experiment",),
     ("configurations", "plan", "archive", "published"),
-    ("pace", "outcome", "notes", "guard", "survey", "stop", "restore"),
+    ("pace", "outcome", "notes", "guard", "stop", "restore"),
     ("results", "witness", "servers", "analysis.traces", "analysis.tcpdump", "analysis.pcap"),
     ("measuring",),
+    ("clocks", "checks"),
+    ("survey",),
     ("session", "campaign", "rehearsal"),
     ("analysis",),
     ("charts", "tables"),
@@ -31,7 +33,7 @@ LAYERS = (
 )
 """From the bottom up: a module may import from its own layer (without a circle) and from below."""
 
-NEVER_A_HOST = ("hosts", "settings", "tools", "evidence", "session", "survey", "lab", "restore")
+NEVER_A_HOST = ("hosts", "settings", "tools", "evidence", "session", "survey", "checks", "lab", "restore")
 
 
 def modules() -> dict[str, Path]:

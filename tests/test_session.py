@@ -9,7 +9,13 @@ from netlimits import campaign as campaigns
 from netlimits import experiment as experiments
 from netlimits import plan, session
 from netlimits.archive import unfinished
-from netlimits.errors import ArchiveError, ConnectError, NetlimitsError, RestoreError, SettingError
+from netlimits.errors import (
+    ArchiveError,
+    CheckError,
+    ConnectError,
+    NetlimitsError,
+    RestoreError,
+)
 from netlimits.restore import restore, restore_from_notes
 from netlimits.stop import Interrupted, Stop
 from netlimits.survey import survey
@@ -245,7 +251,7 @@ class WithAddress:
 
 def test_an_offload_that_cannot_be_switched_is_found_before_anything_runs(tmp_path, two):
     text = TEXT.replace('tso: "${offloads}"', 'lro: "${offloads}"')
-    with pytest.raises(SettingError, match=r"small.yaml:5: lro is \[fixed\] off.*if_fixed: accept"):
+    with pytest.raises(CheckError, match=r"small.yaml:5: lro is \[fixed\] off.*if_fixed: accept"):
         Work(tmp_path / "results", two, text)
     assert all(m.state["features"] == m.found for m in two.values())
 

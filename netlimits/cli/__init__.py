@@ -18,12 +18,16 @@ from typing import NoReturn
 import click
 
 from netlimits import __version__
-from netlimits.errors import NetlimitsError
+from netlimits.errors import CheckError, NetlimitsError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "plan": (
         "netlimits.cli.plan",
         "Show what an experiment would run, in which order, for how long.",
+    ),
+    "check": (
+        "netlimits.cli.check",
+        "Find what would make an experiment fail or lie on these hosts, before it runs.",
     ),
     "run": ("netlimits.cli.campaign", "Run an experiment on hosts, or in the lab."),
     "resume": ("netlimits.cli.campaign", "Go on with a campaign that was interrupted."),
@@ -103,9 +107,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else 0)
     except NetlimitsError as error:
-        # what is left on a host comes with the commands that mend it, one a line
-        lines = str(error) if error.exit_status == 3 else " ".join(str(error).split())
-        _end(lines, error.exit_status)
+        # what is left on a host comes with the commands that mend it, one a line; and so do faults
+        several = error.exit_status == 3 or isinstance(error, CheckError)
+        _end(str(error) if several else " ".join(str(error).split()), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         sys.exit(error.exit_code)

@@ -67,16 +67,19 @@ def run(
     from netlimits.survey import survey
 
     experiment = plan.seeded(experiments.load(experiment_file, pairs(overrides)))
-    bound = _bound(experiment.roles, hosts_file, local)
+    bound = machines_of(experiment.roles, hosts_file, local)
     folder = out or campaigns.default_path(experiment)
     _refuse_used(folder)
     patience = _patience(guard)
-    with Stop() as stop, stop.interruptible(), connected(bound) as hosts:
+    with Stop() as stop, stop.interruptible(), every_one(bound) as hosts:
         guards.refuse_claimed(hosts)
         found = survey(experiment, bound, hosts)
+        say_warnings(found)
         stop.defer()
         campaign = campaigns.create(experiment, found, folder)
         echo(f"results: {campaign.path}", err=as_json)
+        for line in skipped_lines(campaign.state()):
+            echo(line, err=as_json)
         with _locked(campaign):
             _carry_out(campaign, found, hosts, stop, patience, as_json)
 
@@ -111,7 +114,8 @@ def resume(results: Path, accept_changed_hosts: bool, guard: str, as_json: bool)
     with Stop() as stop, _locked(campaign), stop.interruptible(), connected(bound) as hosts:
         stop.defer()
         _say_put_back(put_back(campaign.archive, hosts))
-        found = survey(campaign.experiment, bound, hosts)
+        found = survey(campaign.experiment, bound, hosts, campaign.skipped)
+        say_warnings(found)
         changed = campaigns.changed_hosts(campaign, found)
         if changed and not accept_changed_hosts:
             raise ArchiveError(
@@ -171,8 +175,11 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
     origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
     yield f"{state['experiment']} ({origin}) in {state['path']}"
     yield _counts(state)
+    yield from skipped_lines(state)
     for reason, count in state["reasons"].items():
         yield f"  {count} × {' '.join(reason.split())}"
+    for role, count in state["reconnected"].items():
+        yield f"{role}: its connection was lost and made again {count} ×"
     for place in state["not_put_back"]:
         yield "not put back: {role}: {interface}: {setting}".format(**place)
     if state["not_put_back"]:
@@ -241,7 +248,9 @@ def parse(results: Path) -> None:
         echo(str(path))
 
 
-def _bound(roles: Sequence[str], hosts_file: Path | None, local: bool) -> Mapping[str, Machine]:
+def machines_of(
+    roles: Sequence[str], hosts_file: Path | None, local: bool
+) -> Mapping[str, Machine]:
     """The machine of each role: of a hosts file, this machine's loopback, or the lab."""
     from netlimits import machines
     from netlimits.model import Machine
@@ -279,6 +288,24 @@ def lab_hosts_file() -> Path:
             "`netlimits lab up`"
         )
     return found
+
+
+@contextmanager
+def every_one(machines: Mapping[str, Machine]) -> Iterator[Mapping[str, Host]]:
+    """Every machine, connected, until the end of `with`; CheckError names all that are not."""
+    from netlimits.checks.login import logged_in
+    from netlimits.survey import refuse
+
+    with logged_in(machines) as (hosts, findings):
+        refuse(findings)
+        yield hosts
+
+
+def say_warnings(found: Survey) -> None:
+    """What the check before a campaign warns of, a line each."""
+    for one in found.findings:
+        if one.severity == "warning":
+            echo(f"warning: {' '.join(str(one).split())}", err=True)
 
 
 @contextmanager
@@ -365,6 +392,12 @@ def _counts(state: Mapping[str, Any]) -> str:
     parts = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left") if state[k]]
     again = f" ({state['interrupted']} attempts interrupted)" if state["interrupted"] else ""
     return f"{state['planned']} runs: {', '.join(parts)}{again}"
+
+
+def skipped_lines(state: Mapping[str, Any]) -> Iterator[str]:
+    """How many runs are left out, and why."""
+    for one in state["skipped"]:
+        yield f"  {one['runs']} more are skipped, {one['tool']}: {' '.join(one['reason'].split())}"
 
 
 def _say_put_back(found: Sequence[Any]) -> None:

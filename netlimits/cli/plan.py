@@ -20,7 +20,7 @@ from netlimits.errors import InputError
 from netlimits.templates import written
 
 if TYPE_CHECKING:
-    from netlimits.model import Machine, Run
+    from netlimits.model import Experiment, Machine, Run
     from netlimits.plan import Plan
 
 ROWS = 10
@@ -41,7 +41,8 @@ ROWS = 10
     "hosts_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The hosts file whose interfaces and addresses --commands shows.",
+    help="The hosts file whose interfaces and addresses --commands shows; its hosts are asked for "
+    "tools that may be missing (if_missing: skip).",
 )
 @click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
 @JSON
@@ -56,8 +57,9 @@ def plan(
 ) -> None:
     """Show what an experiment would run, in which order, and for how long.
 
-    No host is asked. Settings are changed only where a host differs, so a change that
-    --commands shows may turn out not to be needed.
+    No host is asked, but for tools that may be missing when --hosts is given: their runs are
+    shown as skipped. Settings are changed only where a host differs, so a change that --commands
+    shows may turn out not to be needed.
 
     \b
     Examples:
@@ -70,7 +72,7 @@ def plan(
 
     loaded = experiments.load(experiment_file, pairs(overrides))
     drawn = loaded.repeat.seed is None
-    made = plans.Plan(plans.seeded(loaded))
+    made = plans.Plan(plans.seeded(loaded), _skipped(loaded, hosts_file))
     summary = _summary(made, drawn)
     if csv_file == "-":
         made.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
@@ -118,9 +120,30 @@ class _Shown(io.StringIO):
         return self._stream.write(printable(text.replace("\r\n", "\n")))
 
 
+def _skipped(experiment: Experiment, hosts_file: Path | None) -> dict[str, str]:
+    """The reason for each tool that its hosts do not have and that may be missing.
+
+    Hosts are asked only where the answer matters; one that does not answer is no error here.
+    """
+    from netlimits import experiment as experiments
+
+    may_be = [name for name in experiment.measure if experiments.may_be_missing(experiment, name)]
+    if hosts_file is None or not may_be:
+        return {}
+    from netlimits.checks import tools
+    from netlimits.checks.login import logged_in
+    from netlimits.machines import machines
+
+    with logged_in(machines(hosts_file, experiment.roles)) as (hosts, findings):
+        for finding in findings:
+            echo(f"warning: not asked for its tools: {finding}", err=True)
+        return tools.found(experiment, hosts)[1]
+
+
 def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
     """What there is to say about the plan as a whole."""
     experiment = made.experiment
+    left_out = made.left_out()
     return {
         "experiment": experiment.name,
         "question": experiment.question,
@@ -139,6 +162,10 @@ def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
         "seed": experiment.repeat.seed,
         "seed_drawn": drawn,
         "seconds": round(made.seconds(), 1),
+        "skipped": [
+            {"tool": tool, "runs": left_out[tool], "reason": why}
+            for tool, why in made.skipped.items()
+        ],
     }
 
 
@@ -157,7 +184,11 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
     kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
     echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
-    each = summary["seconds"] / summary["runs"]
+    for one in summary["skipped"]:
+        why = " ".join(one["reason"].split())
+        echo(f"{_count(one['runs'], 'run')} of them skipped, {one['tool']}: {why}")
+    left = summary["runs"] - sum(one["runs"] for one in summary["skipped"])
+    each = summary["seconds"] / max(1, left)
     echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
 
 
@@ -183,9 +214,13 @@ def _first(made: Plan, rows: int | None) -> Iterator[Run]:
 
 def _print_runs(made: Plan, shown: Sequence[Run]) -> None:
     """The runs as a table: by rich on a terminal, in plain columns elsewhere."""
-    head = ["run", "block", "config", *made.configurations.columns]
+    last = ["skip"] if made.skipped else []
+    head = ["run", "block", "config", *made.configurations.columns, *last]
     table = [
-        [str(run.number), str(run.block), run.config, *map(_cell, run.values.values())]
+        [
+            *(str(run.number), str(run.block), run.config, *map(_cell, run.values.values())),
+            *(_cell(made.skip(run.values)) for _ in last),
+        ]
         for run in shown
     ]
     left = len(made) - len(shown)
@@ -248,6 +283,9 @@ def _print_commands(made: Plan, shown: Iterable[Run], machines: Mapping[str, Mac
     for run in shown:
         values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
         echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
+        if why := made.skip(run.values):
+            echo(f"  skipped: {' '.join(why.split())}")
+            continue
         for role, command in _commands(made, run, machines):
             echo(f"  {role.ljust(width)}  {command}")
 
@@ -258,8 +296,9 @@ def _as_json(made: Plan, run: Run, machines: Mapping[str, Machine] | None) -> di
         "block": run.block,
         "config": run.config,
         "values": dict(run.values),
+        **({"skip": made.skip(run.values)} if made.skipped else {}),
     }
-    if machines is not None:
+    if machines is not None and not made.skip(run.values):
         commands = _commands(made, run, machines)
         found["commands"] = [{"role": role, "command": command} for role, command in commands]
     return found

@@ -195,6 +195,8 @@ def _specific(options: Mapping[str, Any]) -> Iterator[str]:
     yield from _flags(options, SPECIFIC)
     if "request_size" in options or "response_size" in options:
         yield from ("-r", f"{options.get('request_size', 1)},{options.get('response_size', 1)}")
+    if "data_port" in options:
+        yield from ("-P", f",{options['data_port']}")
     if options.get("nodelay"):
         yield "-D"
     if options.get("route", True):

@@ -64,6 +64,13 @@ SCHEMA: Mapping[str, Any] = {
             "maximum": 65535,
             "description": "TCP maximum segment size to set (-G), timestamps included.",
         },
+        "data_port": {
+            "type": "integer",
+            "minimum": 1024,
+            "maximum": 65535,
+            "description": "The server's port for data, for a firewall (test-specific -P); else "
+            "another one each run.",
+        },
         "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
         "route": {
             "type": "boolean",

@@ -27,14 +27,14 @@ def experiment(tmp_path, monkeypatch) -> Path:
     return path
 
 
-def refused(capsys, *argv: object) -> str:
+def refused(capsys, *argv: object, lines: int = 1) -> str:
     """The one line that a refusal prints; nothing else is printed, and the exit status is 2."""
     with pytest.raises(SystemExit) as end:
         main([str(a) for a in argv])
     said = capsys.readouterr()
     assert end.value.code == 2, said
     assert said.out == ""
-    assert len(said.err.splitlines()) == 1
+    assert len(said.err.splitlines()) == lines
     assert said.err.startswith("netlimits: ")
     return said.err
 
@@ -68,8 +68,9 @@ def test_an_unreachable_host_leaves_no_results(experiment, capsys):
     Path("hosts.yaml").write_text(
         "ssh_config: config\nsender: {ssh: away, interface: x}\nreceiver: {ssh: away, interface: x}\n"
     )
-    said = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out")
-    assert "sender" in said
+    said = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out", lines=2)
+    assert "sender: login: 127.0.0.1 port" in said
+    assert "receiver: login: 127.0.0.1 port" in said, "one that fails hid the other"
     assert not Path("out").exists()
 
 

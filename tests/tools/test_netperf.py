@@ -209,3 +209,10 @@ def test_each_of_the_175_selectors_has_a_column_of_its_own():
     columns = [column(s, "10^6bits/s", "usec/KB") for s in sorted(features().vocabulary)]
     assert len(set(columns)) == len(columns)
     assert all(c == c.lower() for c in columns)
+
+
+def test_a_fixed_data_port_is_the_servers():
+    argv = netperf.client({**TCP, "data_port": 12866}, Features("2.7.0"), ENDS).argv
+    behind = argv[argv.index("--") :]
+    assert behind[behind.index("-P") + 1] == ",12866", "our own port stays free to be any"
+    assert "-P" not in netperf.client(TCP, Features("2.7.0"), ENDS).argv[argv.index("--") :]

@@ -1,0 +1,56 @@
+"""The hosts' clocks against the first role's, for plans that lay several hosts' times together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netlimits.checks.base import Finding, Site
+from netlimits.model import Command, Completed
+
+TOLERABLE = 0.1
+"""Seconds: interim results are rates over about a second."""
+
+
+class Clock:
+    """The offsets were measured before (`Site.clocks`)."""
+
+    name = "clock"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """None."""
+        return ()
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """A warning for an offset that would shift rows against each other, else a note."""
+        first = next(iter(site.clocks), role)
+        if role not in site.clocks:
+            yield Finding(role, self.name, "note", "`date` tells no fractions of a second")
+            return
+        if role == first:
+            return
+        found = site.clocks[role].ahead_of(site.clocks[first])
+        said = f"{found.offset_s:+.4f} s against {first}'s, give or take {found.bound_s:.4f} s"
+        if abs(found.offset_s) - found.bound_s <= TOLERABLE:
+            yield Finding(role, self.name, "note", said)
+        elif aligned(site):
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"{said}: what several hosts timed is laid side by side",
+                "set both clocks by NTP or PTP (chronyc, timedatectl)",
+            )
+        else:
+            yield Finding(
+                role, self.name, "note", f"{said}; this plan lays no hosts' times together"
+            )
+
+
+def aligned(site: Site) -> bool:
+    """Whether times of several hosts are laid side by side: several senders, or several traces."""
+    traced = {
+        role for asked in site.asked if asked.around.trace for role in asked.around.trace.roles
+    }
+    return len(site.experiment.ends["local"]) > 1 or len(traced) > 1

@@ -1,0 +1,78 @@
+"""Whether the CPUs are free, and run at a speed of their own choosing.
+
+A governor that saves power lets the clock follow the load, and service demand with it. What else
+runs on a host counts as the tool's: CPU figures are the whole machine's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from netlimits.checks.base import Finding, Site
+from netlimits.errors import ToolFailure
+from netlimits.evidence import cpu
+from netlimits.model import Command, Completed
+
+BUSY_PCT = 10.0
+"""Percent of the whole machine that others may use before it is worth a warning."""
+
+_GOVERNORS = "cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null"
+_READ = " ".join(cpu.READ.argv)
+_SAMPLE = f"{_READ}; echo; sleep 0.5; {_READ}; echo; cat /proc/loadavg; {_GOVERNORS}; true"
+
+
+class Cpus:
+    """/proc/stat twice, half a second apart; the load average; every CPU's governor."""
+
+    name = "cpu"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """One script, the same for every host."""
+        return (Command(("sh", "-c", _SAMPLE), deadline=10),)
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """Warnings for a governor that is not `performance`, and for other load."""
+        first, second, rest = _parts(completed[0].stdout)
+        yield from self._governor(role, rest[1:])
+        try:
+            times = (cpu.times(_as(completed[0], part)) for part in (first, second))
+            busy = cpu.use(*times).util_pct
+        except ToolFailure:
+            yield Finding(role, self.name, "note", "/proc/stat does not tell how busy it is")
+            return
+        load = rest[0].split()[0] if rest and re.match(r"\d+\.\d+ ", rest[0]) else "not known"
+        if busy > BUSY_PCT:
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"{busy:.0f} % busy with something else (load average {load})",
+                "end it (`top` names it): it counts as the tool's CPU and takes its throughput",
+            )
+        else:
+            yield Finding(role, self.name, "note", f"{busy:.0f} % busy, load average {load}")
+
+    def _governor(self, role: str, governors: list[str]) -> Iterator[Finding]:
+        slow = sorted({name for name in governors if re.fullmatch(r"[a-z_]{1,32}", name)})
+        if slow and slow != ["performance"]:
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"the CPU governor is {', '.join(slow)}: its clock follows the load",
+                "`cpupower frequency-set -g performance` while you measure",
+            )
+
+
+def _parts(stdout: str) -> tuple[str, str, list[str]]:
+    """The two readings, and the lines behind them."""
+    first, _, behind = stdout.partition("\n\n")
+    second, _, rest = behind.partition("\n\n")
+    return first, second, rest.splitlines()
+
+
+def _as(completed: Completed, part: str) -> Completed:
+    return Completed(completed.host, completed.command, 0, part, "", completed.seconds)

@@ -1,0 +1,85 @@
+"""Room for what is written: notes and guards on the hosts, the results here."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from netlimits.checks.base import Finding, Site
+from netlimits.model import Command, Completed
+from netlimits.notes import FOLDER
+
+LEAST_KIB = 256
+"""A note and a guard take a few KiB each."""
+
+SOME_KIB = 10 * 1024
+RUN_BYTES = 200_000
+"""Raw output of one run, about: netperf with the evidence of two hosts before and after."""
+
+_DF = FOLDER + 'while [ ! -d "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" "${TMPDIR:-/tmp}"'
+
+
+class Disk:
+    """`df` of the folder of notes and of that for temporary files."""
+
+    name = "disk"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """One script, the same for every host."""
+        return (Command(("sh", "-c", _DF), deadline=10),)
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """An error where no note can be written, a warning where there is little room."""
+        found = list(free(completed[0].stdout))
+        for where, kib in found:
+            if kib < SOME_KIB:
+                yield Finding(
+                    role,
+                    self.name,
+                    "error" if kib < LEAST_KIB else "warning",
+                    f"{kib} KiB are free on {where}",
+                    "make room: what was found is written there before it is changed",
+                )
+        if not found:
+            yield Finding(role, self.name, "warning", "`df` does not tell how much is free")
+        elif all(kib >= SOME_KIB for _, kib in found):
+            least = min(found, key=lambda one: one[1])
+            yield Finding(role, self.name, "note", f"{least[1] >> 10} MiB are free on {least[0]}")
+
+
+def free(stdout: str) -> Iterator[tuple[str, int]]:
+    """(mount point, free KiB) of each line of `df -Pk`, each once."""
+    lines = (
+        re.fullmatch(r"\S+(?: \S+)*?\s+\d+\s+\d+\s+(-?\d{1,15})\s+\S+\s+(/.*)", line)
+        for line in stdout.splitlines()
+    )
+    yield from {match[2]: max(0, int(match[1])) for match in lines if match}.items()
+
+
+def here(folder: Path, runs: int) -> Finding:
+    """Whether the results of so many runs fit into the folder that they will go to."""
+    there = folder.absolute()
+    while not there.is_dir() and there != there.parent:
+        there = there.parent
+    try:
+        left = shutil.disk_usage(there).free
+    except OSError as error:
+        return Finding("", "results", "error", f"{there}: {error.strerror}", "choose another --out")
+    if not os.access(there, os.W_OK | os.X_OK):
+        advice = "go to a folder of yours, or name one with `run --out`"
+        return Finding("", "results", "error", f"{there} cannot be written to", advice)
+    needed = runs * RUN_BYTES
+    if left < needed:
+        return Finding(
+            "",
+            "results",
+            "warning",
+            f"{left >> 20} MiB are free in {there}, and {runs} runs may take {needed >> 20} MiB",
+            "make room, or name a folder elsewhere with `run --out`",
+        )
+    return Finding("", "results", "note", f"{left >> 20} MiB are free in {there}")

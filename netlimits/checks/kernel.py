@@ -1,0 +1,36 @@
+"""Two roles on one kernel: the same boot id, so the same CPUs, counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netlimits.checks.base import Finding, Site
+from netlimits.model import Command, Completed
+
+
+class Kernel:
+    """From the facts alone."""
+
+    name = "kernel"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """None."""
+        return ()
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """A warning at the second role of a kernel, and at those after it."""
+        mine = site.fact(role, "boot_id")
+        roles = list(site.machines)
+        same = [r for r in roles[: roles.index(role)] if mine and site.fact(r, "boot_id") == mine]
+        if same:
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"is the same machine as {same[0]} (one boot id): each one's CPU figures hold both",
+                "compare such runs with one another only",
+            )
+        else:
+            yield Finding(role, self.name, "note", str(site.fact(role, "kernel") or "not known"))

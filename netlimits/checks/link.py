@@ -1,0 +1,102 @@
+"""The data interface: up, with a carrier, with its address, at a known speed in full duplex."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from netlimits import shapes
+from netlimits.checks.base import Finding, Site
+from netlimits.model import Command, Completed
+
+_LINKS = [{"ifname": shapes.TEXT, "flags?": [shapes.TEXT], "addr_info?": [{"local?": shapes.TEXT}]}]
+
+
+class Link:
+    """`ip addr show`, and what ethtool said of the link among the facts."""
+
+    name = "link"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """Every interface with its flags and addresses."""
+        return (Command(("ip", "-j", "addr", "show"), deadline=10),)
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """Errors for a link that carries nothing, warnings for one that is not what it seems."""
+        interface, address = site.interface(role), site.machines[role].address
+        links = _links(completed[0])
+        link = links.get(interface)
+        if link is None:
+            yield Finding(role, self.name, "warning", f"`ip addr` does not show {interface}")
+            return
+        down = _down(link)
+        if down:
+            yield Finding(role, self.name, "error", f"{interface} {down[0]}", down[1])
+        yield from self._address(role, interface, address, links)
+        yield from self._settings(site, role, interface, is_down=bool(down))
+
+    def _address(
+        self, role: str, interface: str, address: str | None, links: dict[str, Any]
+    ) -> Iterator[Finding]:
+        owners = [name for name, link in links.items() if address in _addresses(link)]
+        if not owners:
+            yield Finding(
+                role,
+                self.name,
+                "error",
+                f"no interface has the address {address}",
+                "correct `address:` in the hosts file, or add the address to the host",
+            )
+        elif interface not in owners:
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"{address} is on {owners[0]}, while {interface} is set and counted",
+                f"say `interface: {owners[0]}` in the hosts file, or leave `interface` out",
+            )
+
+    def _settings(
+        self, site: Site, role: str, interface: str, *, is_down: bool
+    ) -> Iterator[Finding]:
+        settings = site.fact(role, "link_settings") or {}
+        if settings.get("Duplex") == "Half":
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"{interface} runs in half duplex",
+                f"let both ends negotiate: `ethtool -s {interface} autoneg on`",
+            )
+        if not is_down:
+            speed = settings.get("Speed", "")
+            known = speed if speed and not speed.startswith("Unknown") else "at no known speed"
+            yield Finding(
+                role, self.name, "note", f"{interface} is up, {known}, MTU {site.mtu(role)}"
+            )
+
+
+def _links(completed: Completed) -> dict[str, Any]:
+    """The interfaces by name; none where `ip` prints something else."""
+    try:
+        links = json.loads(completed.stdout)
+    except (ValueError, RecursionError):
+        return {}
+    return {link["ifname"]: link for link in links} if shapes.has(links, _LINKS) else {}
+
+
+def _addresses(link: dict[str, Any]) -> list[str]:
+    return [info["local"] for info in link.get("addr_info", ()) if "local" in info]
+
+
+def _down(link: dict[str, Any]) -> tuple[str, str] | None:
+    """Why nothing can pass, and what to do; None when something can."""
+    name, flags = link["ifname"], link.get("flags", ["UP"])
+    if "UP" not in flags:
+        return "is down", f"bring it up: `ip link set dev {name} up`"
+    if "NO-CARRIER" in flags or link.get("operstate") in ("DOWN", "LOWERLAYERDOWN"):
+        return "has no carrier", "look at the cable, the switch's port and the other end"
+    return None

@@ -1,0 +1,93 @@
+"""How large a packet the path takes, before anything is touched.
+
+`ping -M do` is on few servers and often filtered. The trial of each tool has just sent full-size
+packets with Don't Fragment set, as TCP and UDP do on Linux; a router that could not pass them on
+has said so, and the kernel keeps that (RFC 1191): `ip route get` tells. Where such answers are
+filtered the trial itself fails, and says so. Sizes above the interface's present MTU cannot be
+tried without changing it: of them only the drivers' limits are known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from netlimits import shapes
+from netlimits.checks.base import Finding, Severity, Site
+from netlimits.checks.fragments import wanted_mtu
+from netlimits.model import Command, Completed
+
+KERNEL_REFUSED = 2
+"""What `ip` exits with when it was the kernel that said no, and not a question that it has not."""
+
+_ROUTE = [{"dev": shapes.TEXT, "metrics?": [{"mtu?": shapes.WHOLE}]}]
+
+
+class PathMtu:
+    """`ip route get` towards each data address of the other end."""
+
+    name = "path"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """The route of packets to each of the other end's addresses."""
+        mine = site.machines[role].address or ""
+        return tuple(
+            Command(("ip", "-j", "route", "get", address, "from", mine), deadline=10)
+            for address in _others(site, role)
+        )
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """Errors for no route, warnings for another interface or a smaller MTU on the way."""
+        for address, said in zip(_others(site, role), completed, strict=True):
+            yield from self._route(site, role, address, said)
+
+    def _route(self, site: Site, role: str, address: str, said: Completed) -> Iterator[Finding]:
+        try:
+            routes = json.loads(said.stdout)
+        except (ValueError, RecursionError):
+            routes = None
+        if not shapes.has(routes, _ROUTE) or not routes:
+            why = " ".join(said.stderr.split())[:120] or "`ip route get` shows none"
+            advice = f"bring {site.interface(role)} up with an address of the same network"
+            refused = said.status == KERNEL_REFUSED
+            severity: Severity = "error" if refused else "warning"
+            yield Finding(role, self.name, severity, f"no route to {address}: {why}", advice)
+            return
+        device, interface = routes[0]["dev"], site.interface(role)
+        if device not in (interface, "lo"):
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"packets to {address} leave through {device}, while {interface} is set and "
+                "counted",
+                f"say `interface: {device}` in the hosts file, or route {address} through "
+                f"{interface}",
+            )
+        known = [m["mtu"] for m in routes[0].get("metrics", ()) if "mtu" in m]
+        now = site.mtu(role)
+        asked = max((wanted_mtu(site, a, role) for a in site.asked), default=now)
+        if known and known[0] < max(now, asked):
+            yield Finding(
+                role,
+                self.name,
+                "warning",
+                f"the path to {address} takes packets of {known[0]} bytes, {interface} has an MTU "
+                f"of {max(now, asked)}",
+                "raise the MTU of what lies between, or ask for packets that fit",
+            )
+        elif now:
+            more = f"; whether {asked} do is not known before it is set" if asked > now else ""
+            yield Finding(role, self.name, "note", f"{now} bytes go to {address} in a packet{more}")
+
+
+def _others(site: Site, role: str) -> list[str]:
+    """The data addresses of the other end, as far as they are known."""
+    ends = site.experiment.ends
+    others = ends["remote"] if role in ends["local"] else ends["local"]
+    if role not in ends["local"] and role not in ends["remote"]:
+        return []
+    addresses = (site.machines[r].address for r in others if r in site.machines)
+    return [address for address in addresses if address]

@@ -1,0 +1,123 @@
+"""Whether the kernel has each qdisc of the plan, with its parameters.
+
+Tried on the loopback of a network namespace that lives as long as one command: no interface of
+the host is touched. The kernel may load the qdisc's module, as it would in the run. A login that
+may not make such a namespace (`unshare`) cannot tell before.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from netlimits.checks.base import Finding, Site
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings import setting
+
+_TRY = (
+    'n=-n; [ "$(id -u)" = 0 ] || n=-rn; unshare "$n" true 2>/dev/null || exit 125; '
+    'unshare "$n" sh -c "$1"'
+)
+UNTRIED = 125
+
+
+class Qdiscs:
+    """`unshare -n tc qdisc add dev lo root …`."""
+
+    name = "qdisc"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """A trial of each qdisc asked for; where there is any, of every kind that we know too."""
+        wishes = list(wanted(site, role))
+        examples = EXAMPLES if wishes or _paced(site, role) else ()
+        return tuple(trial(options) for options in [*wishes, *examples])
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """An error for each that the kernel has not, a warning where it could not be tried."""
+        wishes = list(wanted(site, role))
+        tried = zip(EXAMPLES, completed[len(wishes) :], strict=False)
+        there = [options["kind"] for options, said in tried if said.status == 0]
+        answers = list(zip(wishes, completed, strict=False))
+        if any(said.status == UNTRIED for said in completed):
+            kinds = ", ".join(sorted({o["kind"] for o, _ in answers})) or "what paces"
+            advice = "try it as root: `unshare -n tc qdisc add dev lo root KIND`"
+            problem = f"whether this kernel has {kinds} cannot be tried by this login"
+            yield Finding(role, self.name, "warning", problem, advice)
+            return
+        for options, said in answers:
+            if said.status != 0:
+                yield from self._refused(role, options, said, there)
+        yield from self._pacing(site, role, there)
+        if answers and all(said.status == 0 for _, said in answers):
+            kinds = ", ".join(sorted({options["kind"] for options, _ in answers}))
+            yield Finding(role, self.name, "note", f"the kernel has {kinds}")
+
+    def _refused(
+        self, role: str, options: dict[str, Any], said: Completed, there: list[str]
+    ) -> Iterator[Finding]:
+        why = " ".join(said.stderr.split())[:160] or f"tc exited {said.status}"
+        unknown = "kind is unknown" in why
+        advice = (
+            f"ask for one that it has ({', '.join(there) or 'none of ours'}), or load the module: "
+            f"`modprobe sch_{options['kind']}`"
+            if unknown
+            else "correct the parameters of `qdisc` in the experiment"
+        )
+        problem = f"the kernel refuses {options['kind']}: {why}"
+        yield Finding(role, self.name, "error", problem, advice)
+
+    def _pacing(self, site: Site, role: str, there: list[str]) -> Iterator[Finding]:
+        """`pace` needs fq or tbf on the sender."""
+        if not _paced(site, role):
+            return
+        if not {"fq", "tbf"} & set(there):
+            yield Finding(
+                role,
+                self.name,
+                "error",
+                "the kernel has neither fq nor tbf, so nothing paces",
+                "load one: `modprobe sch_fq`",
+            )
+            return
+        by = "fq" if "fq" in there else "tbf, which shapes the whole interface"
+        yield Finding(role, self.name, "note", f"the pace is kept by {by}")
+
+
+def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
+    """The qdiscs of the plan on a role, as far as they can be tried on a loopback."""
+    for use in site.uses(role):
+        if use.name == "qdisc" and use.options["kind"] not in _OF_THE_DEVICE:
+            yield dict(use.options)
+
+
+def _paced(site: Site, role: str) -> bool:
+    return role in site.experiment.ends["local"] and any(a.around.pace for a in site.asked)
+
+
+def trial(options: dict[str, Any]) -> Command:
+    """The command that makes a qdisc where nobody sees it."""
+    try:
+        commands = setting("qdisc").change("lo", {}, options)
+    except SettingError:
+        commands = ()
+    lines = [shlex.join(c.argv) for c in commands if "del" not in c.argv]
+    script = "ip link set lo up && " + " && ".join(lines or ["false"])
+    return Command(("sh", "-c", _TRY, "sh", script), deadline=10)
+
+
+EXAMPLES: tuple[dict[str, Any], ...] = (
+    {"kind": "fq"},
+    {"kind": "tbf", "rate": "1gbit", "burst": "128kb", "limit": "1mb"},
+    {"kind": "htb", "rate": "1gbit", "burst": "128kb"},
+    {"kind": "pfifo", "limit": 1000},
+    {"kind": "bfifo", "limit": "1mb"},
+    {"kind": "pfifo_fast"},
+)
+"""One of each kind that a loopback takes, to say which kinds there are."""
+
+_OF_THE_DEVICE = ("noqueue", "mq")
+"""Kinds that every kernel has and that depend on the device."""

@@ -1,0 +1,101 @@
+"""Whether a login that is not root may run every command of the plan that needs root.
+
+Not only the first of them: the changes of every configuration, from what is there now and from
+what other configurations leave, and what puts back in the end. `sudo -l COMMAND` asks without
+running anything.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+from netlimits import pace
+from netlimits.checks.base import Asked, Finding, Site
+from netlimits.errors import SettingError
+from netlimits.evidence import trace
+from netlimits.model import Command, Completed, SettingUse
+from netlimits.settings import setting
+
+MOST = 200
+"""Commands that are asked about: they differ by less and less."""
+
+
+class Sudo:
+    """`sudo -n -l -- COMMAND` of each."""
+
+    name = "sudo"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """The questions; none for root."""
+        if site.fact(role, "uid") == "0":
+            return ()
+        argvs = dict.fromkeys(as_root(site, role))
+        return tuple(
+            Command(("sudo", "-n", "-l", "--", *argv), deadline=10) for argv in list(argvs)[:MOST]
+        )
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """An error for each program that may not be run as the plan needs it."""
+        refused: dict[str, list[Completed]] = {}
+        for said in completed:
+            if said.status != 0:
+                refused.setdefault(said.command.argv[4], []).append(said)
+        for program, answers in refused.items():
+            first = answers[0]
+            why = " ".join((first.stderr or first.stdout).split())[:200] or "refused"
+            more = f" (and {len(answers) - 1} more such)" if len(answers) > 1 else ""
+            yield Finding(
+                role,
+                self.name,
+                "error",
+                f"the login is not root and may not run `sudo -n "
+                f"{shlex.join(first.command.argv[4:])}`{more}: {why}",
+                f"allow {program} without a password as SECURITY.md's sudoers does, or log in as "
+                "root",
+            )
+        if not refused:
+            root = site.fact(role, "uid") == "0"
+            said_ = "the login is root" if root else f"all {len(completed)} commands are allowed"
+            yield Finding(role, self.name, "note", said_)
+
+
+def as_root(site: Site, role: str) -> Iterator[tuple[str, ...]]:
+    """The argument vectors that the plan needs root for on a host; some may come twice."""
+    interface = site.interface(role)
+    for use in site.uses(role):
+        yield from _of_setting(site, role, use)
+    for asked in site.asked:
+        for use in _pacing(asked, site, role):
+            yield from _of_setting(site, role, use)
+        if asked.around.trace and role in asked.around.trace.roles:
+            yield trace.command(interface, asked.around.trace, 10, None).argv
+
+
+def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, ...]]:
+    kind, interface = setting(use.name), site.interface(role)
+    state = site.states.get((role, kind.read(interface, use.options)))
+    if state is None:
+        return
+    for from_state in (state, {}):  # as it is now, and from whatever another configuration left
+        try:
+            yield from _rooted(kind.change(interface, from_state, use.options))
+        except SettingError:  # a finding of its own
+            return
+    yield from _rooted(kind.undo(interface, state, {}))
+
+
+def _pacing(asked: Asked, site: Site, role: str) -> Iterator[SettingUse]:
+    """The qdiscs by which a configuration may be paced on a role."""
+    if asked.around.pace and role in site.experiment.ends["local"] and asked.tool in site.features:
+        for way in pace.ways(asked.tool, site.features[asked.tool]):
+            yield pace.paced(way, asked.around.pace, (role,), asked.options)[0]
+
+
+def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:
+    for command in commands:
+        # without a state, `route` names what only a state could
+        if command.sudo and not {"NETWORK", "…"} & set(command.argv):
+            yield command.argv

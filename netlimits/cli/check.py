@@ -1,0 +1,128 @@
+"""`netlimits check`: everything that would make a run fail or lie, before anything is touched."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from netlimits.cli import echo, printable
+from netlimits.cli.options import HOSTS, JSON, SET, pairs
+
+if TYPE_CHECKING:
+    from netlimits.checks import Finding
+    from netlimits.hosts.base import Host
+    from netlimits.model import Experiment, Machine
+
+ORDER = ("error", "warning", "note")
+
+
+@click.command()
+@click.argument("experiment_file", metavar="EXPERIMENT", type=click.Path(path_type=Path))
+@HOSTS
+@click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
+@SET
+@JSON
+def check(
+    experiment_file: Path,
+    hosts_file: Path | None,
+    local: bool,
+    overrides: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Find everything that would make an experiment fail or lie on these hosts.
+
+    Logins, sudo for each command of the plan, tools, ports (each tool is tried once, for a second
+    at most), link, packet sizes, settings, clocks, CPUs, disks. Nothing is changed on a host.
+    `netlimits run` does the same first. Exit status 1 when something would make a run fail.
+
+    \b
+    Examples:
+      netlimits check experiments/stateless-offloads.yaml --hosts hosts.yaml
+      netlimits check experiments/quickstart.yaml --local
+      netlimits check experiments/tool-comparison.yaml --hosts hosts.yaml --json
+    """
+    from netlimits import experiment as experiments
+    from netlimits import plan
+    from netlimits.cli.campaign import machines_of
+
+    experiment = plan.seeded(experiments.load(experiment_file, pairs(overrides)))
+    machines = machines_of(experiment.roles, hosts_file, local)
+    started = time.monotonic()
+    findings, skipped = _findings(experiment, machines)
+    findings.sort(key=lambda one: ORDER.index(one.severity))
+    counts = {s: sum(one.severity == s for one in findings) for s in ORDER}
+    seconds = round(time.monotonic() - started, 2)
+    if as_json:
+        said = {
+            "experiment": experiment.name,
+            "findings": [asdict(one) for one in findings],
+            "skipped": dict(skipped),
+            **{f"{severity}s": count for severity, count in counts.items()},
+            "seconds": seconds,
+        }
+        echo(json.dumps(said, indent=2, ensure_ascii=False))
+    else:
+        _print(findings)
+        words = ", ".join(f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items())
+        echo(f"{words}, in {seconds:.1f} s")
+    sys.exit(1 if counts["error"] else 0)
+
+
+def _findings(
+    experiment: Experiment, machines: Mapping[str, Machine]
+) -> tuple[list[Finding], Mapping[str, str]]:
+    """Everything that is found, and the tools whose runs would be skipped."""
+    from netlimits import plan
+    from netlimits.checks.disk import here
+    from netlimits.checks.login import logged_in
+    from netlimits.survey import look
+
+    with logged_in(machines) as (hosts, findings):
+        findings += (claims := list(_claims(hosts)))
+        found = look(experiment, machines, hosts, try_tools=not claims)
+        findings += found.findings
+        made = plan.Plan(experiment, found.skipped)
+        runs = len(made) - made.left_out().total()
+    return [*findings, here(Path("results"), runs)], found.skipped
+
+
+def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
+    """An error for each host on which another campaign is at work."""
+    from netlimits import guard
+    from netlimits.checks import Finding
+    from netlimits.errors import HostError
+
+    for role, host in hosts.items():
+        try:
+            guard.refuse_claimed({role: host})
+        except HostError as error:
+            yield Finding(role, "claim", "error", str(error).removeprefix(f"{role}: "))
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    """The findings as a table: by rich on a terminal, in plain lines elsewhere."""
+    if not sys.stdout.isatty():
+        for one in findings:
+            rest = "; ".join(" ".join(part.split()) for part in (one.problem, one.advice) if part)
+            echo(f"{one.severity:7}  {one.host or 'here':10}  {one.check:11}  {rest}")
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("", "host", "what", "finding", "what to do"):
+        table.add_column(title, overflow="fold")
+    styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+    for one in findings:
+        cells = (one.severity, one.host or "here", one.check, one.problem, one.advice)
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=styles[one.severity])
+    Console(highlight=False).print(table)

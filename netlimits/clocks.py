@@ -1,0 +1,66 @@
+"""How far apart two clocks are: round trips to `date`, of which the shortest tells most.
+
+A host's clock was read somewhere between our asking and its answer, so the middle of a round trip
+is wrong by at most half of it. The shortest of several has the least room (RFC 5905, section 10,
+filters by the same rule).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from netlimits.model import Command, Completed
+
+READ = Command(("date", "+%s.%N"), deadline=10)
+SAMPLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """How far a host's clock is ahead of ours, in seconds, give or take `bound_s`."""
+
+    offset_s: float
+    bound_s: float
+
+    def ahead_of(self, other: Offset) -> Offset:
+        """How far it is ahead of another host's clock."""
+        return Offset(self.offset_s - other.offset_s, self.bound_s + other.bound_s)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """Our clock before asking and after the answer, the host's in between; epoch seconds."""
+
+    asked: float
+    read: float
+    answered: float
+
+
+def offset(trips: Sequence[RoundTrip]) -> Offset:
+    """The offset by the shortest of one or more round trips."""
+    best = min(trips, key=lambda trip: trip.answered - trip.asked)
+    middle = (best.asked + best.answered) / 2
+    return Offset(best.read - middle, (best.answered - best.asked) / 2)
+
+
+def seconds(completed: Completed) -> float | None:
+    """What READ printed, in epoch seconds; None where `date` knows no fractions."""
+    found = re.fullmatch(r"[0-9]{1,12}\.[0-9]{9}", completed.stdout.strip(), re.ASCII)
+    return float(found[0]) if found and completed.status == 0 else None
+
+
+def measured(
+    run: Callable[[Command], Completed], clock: Callable[[], float] = time.time
+) -> Offset | None:
+    """The offset of a host's clock, from SAMPLES round trips; None where `date` does not tell."""
+    trips = []
+    for _ in range(SAMPLES):
+        asked = clock()
+        read = seconds(run(READ))
+        if read is None:
+            return None
+        trips.append(RoundTrip(asked, read, clock()))
+    return offset(trips)
