@@ -1,0 +1,31 @@
+"""experiments/README.md shows every experiment: its question, its command, a chart of its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from netlimits import experiment
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+TEXT = (EXPERIMENTS / "README.md").read_text()
+SECTIONS = dict(re.findall(r"^## ([a-z-]+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
+FILES = sorted(EXPERIMENTS.glob("*.yaml"))
+
+
+def test_there_is_a_section_for_each_experiment_and_for_nothing_else():
+    assert sorted(SECTIONS) == [path.stem for path in FILES]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_section_has_the_question_the_command_and_the_chart(path: Path):
+    section = SECTIONS[path.stem]
+    assert f"netlimits run experiments/{path.name}" in section
+    if path.stem != "stateless-offloads-gro-hw":  # the same question, and it says so
+        assert " ".join(experiment.load(path).question.split()) in " ".join(section.split())
+    (chart,) = re.findall(r"!\[[^\]]+\]\((figures/[^)]+)\)", section)
+    assert (EXPERIMENTS / chart).stat().st_size > 1000
+    assert (EXPERIMENTS / chart).read_bytes().startswith(b"\x89PNG")
+    assert len(section.split("\n\n")) >= 3, "and how to read it"
