@@ -118,10 +118,16 @@ def has_client(entries: Entries) -> bool:
 
 
 def _counted(entries: Entries, roles: Sequence[str]) -> dict[str, float]:
-    """The evidence before and after, differenced; several hosts' counts are added up."""
+    """The evidence before and after, differenced; several hosts' counts are added up.
+
+    Evidence that no step is of was not read by the netlimits that made the campaign.
+    """
     total: dict[str, float] = {}
+    read = {entry["step"] for entry in entries}
     for role in roles:
         for evidence in EVIDENCE:
+            if not {f"{BEFORE} {evidence.name}", f"{AFTER} {evidence.name}"} & read:
+                continue
             both = (_one(entries, f"{step} {evidence.name}", role) for step in (BEFORE, AFTER))
             for name, value in evidence.figures(*both).items():
                 total[name] = total.get(name, 0) + float(value or 0)

@@ -3,7 +3,8 @@
 The clients run under one shell script, so that they start within milliseconds of each other and
 nothing of ours runs beside them but that waiting shell. Each prints into a file of its own; when
 all have ended the script prints them one after the other between markers, so that the output of
-every stream is kept, that of a failed one too.
+every stream is kept, that of a failed one too. At the deadline `timeout` ends every client in its
+group; the script only stops waiting, and still prints.
 
 Adding up final throughputs overstates: streams that are alone at the ends had the link to
 themselves. So the rate of the sum is taken over the window that all streams share, from their
@@ -42,7 +43,7 @@ _MARK = "=== netlimits stream"
 _HEAD = re.compile(rf"^{_MARK} (\d+) (out|err) (\d+)$", re.MULTILINE)
 _SETUP = (
     "d=$(mktemp -d) || exit 125\n"
-    "trap 'rm -rf \"$d\"' EXIT\ntrap 'exit 143' TERM INT HUP\nexec </dev/null\n"
+    "trap 'rm -rf \"$d\"' EXIT\ntrap : TERM INT HUP\nexec </dev/null\n"
 )
 
 
