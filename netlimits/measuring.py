@@ -98,7 +98,7 @@ class Measuring:
         assert asked.around.trace
         interface = self.machines[host.name].interface or ""
         seconds = tool(asked.tool).seconds(asked.options) + TRACE_MARGIN
-        control = tool(asked.tool).port if asked.tool == "netperf" else None
+        control = port(asked) if asked.tool == "netperf" else None
         host.step = outcome.TRACE
         there = trace.sockets(host.run(trace.PACKET_SOCKETS))
         server = host.serve(trace.command(interface, asked.around.trace, seconds, control))

@@ -336,3 +336,40 @@ def test_a_small_mtu_in_the_middle_that_nobody_tells_of(three, tmp_path, protoco
         finally:
             subprocess.run([*switch, "mtu", "8896"], check=True)
     assert "vanish on the way" in errors["receiver", "path"]
+
+
+def test_runs_of_a_missing_tool_are_left_out_from_plan_to_resume(check):
+    text = (
+        "experiment: small\nfactors: {tool: [netperf, nttcp], size: [1024, 8192]}\n"
+        "measure:\n  netperf: {seconds: 1, send_size: '${size}'}\n"
+        "  nttcp: {count: 100, send_size: '${size}', if_missing: skip}\n"
+        "repeat: {replicates: 1, order: listed, seed: 3}\n"
+    )
+    path = check.experiment(text)
+    planned = check.run("plan", path).stdout
+    assert "2 runs of them skipped, nttcp: sender: nttcp does not answer" in planned
+    ran = check.run("run", path, "--out", "out")
+    assert "2 more are skipped, nttcp: sender: nttcp does not answer" in ran.stdout
+    assert "warning: tools: every run with nttcp is skipped" in ran.stderr
+    assert "warning: receiver: kernel: is the same machine" in ran.stderr
+    out = check.folder / "out"
+    rows = [line.split(",") for line in (out / "plan.csv").read_text().splitlines()]
+    assert rows[0][-1] == "skip"
+    assert [bool(row[5].strip('"')) for row in rows[1:]] == [False, False, True, True]
+    meta = json.loads((out / "campaign.json").read_text())
+    assert set(meta["skipped"]) == {"nttcp"}
+    assert {"ports", "link"} <= {one["check"] for one in meta["findings"]}
+    assert set(meta["clocks"]) == {"sender", "receiver"}
+    state = json.loads(alone(check, "status", out, "--json"))
+    assert (state["planned"], state["ok"], state["left"]) == (2, 2, 0)
+    assert state["skipped"][0]["runs"] == 2
+    assert "2 runs: 2 ok" in alone(check, "resume", out), "what was skipped stays skipped"
+
+
+def alone(check: Check, *argv: object) -> str:
+    """A command that takes no hosts file."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "netlimits", *map(str, argv)],
+        cwd=check.folder, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return ran.stdout
