@@ -33,7 +33,17 @@ LAYERS = (
 )
 """From the bottom up: a module may import from its own layer (without a circle) and from below."""
 
-NEVER_A_HOST = ("hosts", "settings", "tools", "evidence", "session", "survey", "checks", "lab", "restore")
+NEVER_A_HOST = (
+    "hosts",
+    "settings",
+    "tools",
+    "evidence",
+    "session",
+    "survey",
+    "checks",
+    "lab",
+    "restore",
+)
 
 
 def modules() -> dict[str, Path]:

@@ -42,8 +42,7 @@ LONGEST = 120_000
 _MARK = "=== netlimits stream"
 _HEAD = re.compile(rf"^{_MARK} (\d+) (out|err) (\d+)$", re.MULTILINE)
 _SETUP = (
-    "d=$(mktemp -d) || exit 125\n"
-    "trap 'rm -rf \"$d\"' EXIT\ntrap : TERM INT HUP\nexec </dev/null\n"
+    "d=$(mktemp -d) || exit 125\ntrap 'rm -rf \"$d\"' EXIT\ntrap : TERM INT HUP\nexec </dev/null\n"
 )
 
 
