@@ -34,7 +34,7 @@ class Finding:
     advice: str = ""
 
     def __str__(self) -> str:
-        said = "; ".join(part for part in (self.problem, self.advice) if part)
+        said = "; ".join(" ".join(part.split()) for part in (self.problem, self.advice) if part)
         return ": ".join(part for part in (self.host, self.check, said) if part)
 
 
