@@ -12,7 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netlimits.errors import ArchiveError, NetlimitsError, RestoreError, SettingError
+from netlimits.errors import (
+    ArchiveError,
+    ConnectionLost,
+    NetlimitsError,
+    RestoreError,
+    SettingError,
+)
 from netlimits.hosts.base import Host
 from netlimits.model import Command
 from netlimits.settings import setting as setting_of
@@ -131,6 +137,8 @@ class Applied:
         try:
             self._before_put_back(found)
             problem = self._put_one_back(found)
+        except ConnectionLost as error:
+            return f"{str(error).removeprefix(f'{found.role}: ')}; {_whole_way_back(found)}"
         except NetlimitsError as error:
             return str(error)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -167,6 +175,12 @@ class Applied:
             return ""
         by_hand = setting.undo(found.interface, found.state, state) or commands
         return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
+
+
+def _whole_way_back(found: Found) -> str:
+    """What mends it by hand, from whatever state there is."""
+    commands = setting_of(found.setting).undo(found.interface, found.state, {})
+    return "by hand: " + "; ".join(map(_by_hand, commands))
 
 
 def _by_hand(command: Command) -> str:

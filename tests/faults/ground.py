@@ -87,6 +87,8 @@ class Ground(Lab):
 
     def ended(self, process: subprocess.Popen, status: int | None = 0) -> str:
         """What it said on standard error, once it ended as it should."""
+        if process.stdout.closed:
+            return ""
         said = process.communicate(timeout=3 * PATIENCE)
         assert status is None or process.returncode == status, said
         assert "Traceback" not in said[1], said
@@ -104,8 +106,8 @@ class Ground(Lab):
         }
 
     def sshd(self, host: str) -> int:
-        """The process that listens for logins."""
-        return int((self.made.host_folder(host) / "sshd.pid").read_text())
+        """The process that listens for logins; 0 while its file is being written."""
+        return int((self.made.host_folder(host) / "sshd.pid").read_text() or 0)
 
     def on(self, host: str, *argv: str, check: bool = True) -> str:
         """What a command prints that sees what a login there sees: network, files, name."""

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from faults.ground import Ground
 
+import netlimits as nl
+
 pytestmark = pytest.mark.lab
 
 KILLS = 25
@@ -43,14 +45,16 @@ def carried_through(ground: Ground, dice: random.Random) -> int:
             moment = dice.uniform(0.3, 2.4) if dice.random() < 0.85 else dice.uniform(2.4, 5.0)
             try:
                 process.wait(moment)
-                break
+                ground.ended(process)
+                if not nl.open(out).state()["left"]:
+                    break
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
                 kills += 1
             if (out / "campaign.json").exists():
                 ground.events(out)
-                process = ground.start("resume", out)
+                process = ground.start("restore" if dice.random() < 0.15 else "resume", out)
             else:  # nothing was begun
                 shutil.rmtree(out, ignore_errors=True)
                 process = ground.campaign(CHANGING, out)

@@ -83,7 +83,7 @@ def test_a_hosts_disk_is_full_before_the_campaign(ground):
 
 def test_a_hosts_disk_is_full_in_mid_campaign(ground):
     out = ground.folder / "out"
-    process = ground.campaign(CHANGING, out)
+    process = ground.campaign(CHANGING.replace("replicates: 2", "replicates: 1"), out)
     ground.at_work(process, out)
     with full_run(ground, "receiver"):
         said = one_line(ground.ended(process, 2))
