@@ -18,6 +18,7 @@ from netlimits.errors import ArchiveError, InputError, NetlimitsError, RestoreEr
 
 if TYPE_CHECKING:
     from netlimits.campaign import Campaign
+    from netlimits.checks import Finding
     from netlimits.hosts.base import Host
     from netlimits.model import Machine
     from netlimits.stop import Stop
@@ -63,6 +64,7 @@ def run(
     from netlimits import experiment as experiments
     from netlimits import guard as guards
     from netlimits import plan
+    from netlimits.checks import disk
     from netlimits.stop import Stop
     from netlimits.survey import survey
 
@@ -74,7 +76,9 @@ def run(
     with Stop() as stop, stop.interruptible(), every_one(bound) as hosts:
         guards.refuse_claimed(hosts)
         found = survey(experiment, bound, hosts)
-        say_warnings(found)
+        made = plan.Plan(experiment, found.skipped)
+        room = disk.here(folder, len(made) - made.left_out().total())
+        say_warnings([*found.findings, room])
         stop.defer()
         campaign = campaigns.create(experiment, found, folder)
         echo(f"results: {campaign.path}", err=as_json)
@@ -111,11 +115,11 @@ def resume(results: Path, accept_changed_hosts: bool, guard: str, as_json: bool)
     campaigns.check_plan(campaign)
     bound = campaign.archive.machines
     patience = _patience(guard)
-    with Stop() as stop, _locked(campaign), stop.interruptible(), connected(bound) as hosts:
+    with Stop() as stop, _locked(campaign), stop.interruptible(), every_one(bound) as hosts:
         stop.defer()
         _say_put_back(put_back(campaign.archive, hosts))
         found = survey(campaign.experiment, bound, hosts, campaign.skipped)
-        say_warnings(found)
+        say_warnings(found.findings)
         changed = campaigns.changed_hosts(campaign, found)
         if changed and not accept_changed_hosts:
             raise ArchiveError(
@@ -301,9 +305,9 @@ def every_one(machines: Mapping[str, Machine]) -> Iterator[Mapping[str, Host]]:
         yield hosts
 
 
-def say_warnings(found: Survey) -> None:
+def say_warnings(findings: Sequence[Finding]) -> None:
     """What the check before a campaign warns of, a line each."""
-    for one in found.findings:
+    for one in findings:
         if one.severity == "warning":
             echo(f"warning: {' '.join(str(one).split())}", err=True)
 
