@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from netlimits.analysis import frames
 from netlimits.analysis import packet_rate as analysis
 from netlimits.charts.style import BLUE, GREY, Chart, blank, heading, style
+from netlimits.errors import DataError
 
 SHADES = {"packets": "#DCE7F1", "bytes": "#FAEFDB"}
 
@@ -39,19 +40,22 @@ def packet_rate(
     """Three panels over send size: packets/s, throughput, time per packet; points and the fit.
 
     Shaded: where packets per second are the limit, and where bytes are; dotted: the bounds'
-    95 % intervals. `analysis.packet_rate` has the rule, and raises what this raises.
+    95 % intervals. `analysis.packet_rate` has the rule, and raises what this raises. Runs that
+    cannot say where a limit ends are points alone, under the reason.
     """
     table = analysis.packet_rate(frame, of, size)
-    found = analysis.regimes(frame, of, size)
     low, high = float(table[size].min()), float(table[size].max())
-    x = np.geomspace(low, high, 200)
-    ns = found.packet_ns + found.byte_ns * x
-    lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * x / ns}
+    found, about = None, ""
+    try:
+        found = analysis.regimes(frame, of, size)
+    except DataError as error:
+        about = str(error)
     with style():
         figure, panels = blank(6.8, 6.6, 3)
         for axes, panel in zip(panels, PANELS, strict=True):
-            _shade(axes, found, low, high)
-            axes.plot(x, lines[panel.column] / panel.per, color=GREY, linewidth=1.2)
+            if found:
+                _shade(axes, found, low, high)
+                _fit(axes, found, panel, np.geomspace(low, high, 200))
             axes.plot(table[size], table[panel.column] / panel.per, "o", color=BLUE, clip_on=False)
             axes.set_ylim(0, float(table[panel.column].max()) / panel.per * 1.1)
             axes.set_ylabel(panel.title)
@@ -62,14 +66,25 @@ def packet_rate(
         last.xaxis.set_minor_locator(NullLocator())
         last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
         last.set_xlabel(frames.title(size))
-        _name_regimes(panels[0], found, low, high)
+        if found:
+            _name_regimes(panels[0], found, low, high)
+            about = (
+                f"line: {found.packet_ns:.0f} ns a packet + {1024 * found.byte_ns:.0f} ns a KiB; "
+                f"{found.n} runs"
+            )
         heading(
             panels[0],
             title or "Where packets per second are the limit, and where bytes are",
-            f"line: {found.packet_ns:.0f} ns a packet + {1024 * found.byte_ns:.0f} ns a KiB; "
-            f"{found.n} runs",
+            about,
         )
     return figure
+
+
+def _fit(axes: Axes, found: analysis.Regimes, panel: _Panel, sizes: np.ndarray) -> None:
+    """The line of the fit, in a panel's unit."""
+    ns = found.packet_ns + found.byte_ns * sizes
+    lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * sizes / ns}
+    axes.plot(sizes, lines[panel.column] / panel.per, color=GREY, linewidth=1.2)
 
 
 def _ticks(sizes: pd.Series[float]) -> list[float]:

@@ -6,6 +6,7 @@ entry, and a CSV or Parquet file, which has no `report:`, needs the options.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,7 +120,9 @@ def figures(
     """Draw the charts of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
     Options replace what the experiment's `report:` says. The charts are written as PNG and SVG
-    to RESULTS/figures (beside a file: to its folder's `figures`) and named, one a line.
+    to RESULTS/figures (beside a file: to its folder's `figures`) and named, one a line. Of several
+    charts, one that the runs are too few or too noisy for does not stop the others; it is said,
+    and the exit status is 1.
 
     \b
     Examples:
@@ -140,12 +143,22 @@ def figures(
     folder = out or (results if results.is_dir() else results.parent) / "figures"
     drawn: list[tuple[str, Any]] = []
     entries = _entries(found.report, "chart", "percentiles", said)
+    failed = []
     for entry in _narrowed(entries, {"run": run, "window_s": window}):
-        drawn += drawing.figures_of(found, entry)
+        try:
+            drawn += drawing.figures_of(found, entry)
+        except DataError as error:
+            failed.append(DataError(f"chart {entry['chart']}: {error}"))
+    if failed and not drawn:
+        raise failed[0]
     _make_folder(folder)
     for name, figure in _named(drawn):
         for form in forms:
             echo(charts.save(figure, folder / f"{name}.{form}"))
+    for error in failed:
+        echo(f"netlimits: not drawn: {error}", err=True)
+    if failed:
+        sys.exit(1)
 
 
 def _entries(

@@ -86,11 +86,11 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU since
     they were started (a server's child: since the run began); `connections` with data. Of the
     sending ones: the rates `pacing_rate_mbps` and `delivery_rate_mbps` added up; `cwnd_segs`,
-    `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `rwnd_limited_pct` and `sndbuf_limited_pct` as shares of all their busy
-    time, `busy_pct` of the time until the look (the mean; the connections are a little younger),
-    `app_limited_pct` as the share of connections whose program had nothing to send just then. Of
-    the receiving ones `sampled_segments_per_ack`: data_segs_in / segs_out, which counts segments
-    as on the wire.
+    `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `rwnd_limited_pct` and `sndbuf_limited_pct` as
+    shares of all their busy time, `busy_pct` of the time until the look (the mean; the connections
+    are a little younger), `app_limited_pct` as the share of connections whose program had nothing
+    to send just then. Of the receiving ones `sampled_segments_per_ack`: data_segs_in / segs_out,
+    which counts segments as on the wire.
     """
     said: dict[str, Scalar] = {}
     rows = [row for sample in samples if _looked(sample) for row in _processes(sample.stdout)]

@@ -88,6 +88,15 @@ def test_each_series_has_its_own_row_of_panels() -> None:
     assert "b · Receive service demand · 20 runs" in texts(figure)
 
 
+def test_packet_rates_too_noisy_for_a_fit_are_points_under_the_reason() -> None:
+    frame = published.table("packets-per-second")
+    rates = frame["local_send_throughput_mbps"].to_numpy()
+    frame["local_send_throughput_mbps"] = rates[::-1].copy()
+    figure = charts.packet_rate(frame)
+    assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1], "points, no line"
+    assert any("only one limit shows" in said for said in texts(figure))
+
+
 def test_the_packet_rate_chart_marks_both_regimes() -> None:
     said = texts(DRAWN["packet rate"]())
     assert "packets are the limit\nup to 292 bytes" in said

@@ -56,6 +56,22 @@ def test_options_replace_what_the_experiment_says(results: Path) -> None:
     assert "[" in printed
 
 
+def test_a_chart_that_cannot_be_drawn_does_not_stop_the_others(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = campaign.open(results)
+    broken = {"chart": "percentiles", "of": "transaction_rate"}
+    opened.experiment.report = (broken, *REPORT)
+    outcome = call(figures, results, "--format", "png")
+    assert outcome.exit_code == 1
+    assert "not drawn: chart percentiles: " in outcome.output
+    assert (results / "figures" / "percentiles-throughput.png").exists()
+    assert (results / "figures" / "percentiles-local_sd.png").exists()
+    opened.experiment.report = (broken,)
+    with pytest.raises(DataError, match="chart percentiles"):
+        call(figures, results)
+
+
 def test_a_file_is_written_and_named(results: Path) -> None:
     out = results / "table.json"
     assert call(table, results, "--format", "json", "--out", out).output == f"{out}\n"
