@@ -90,7 +90,8 @@ class Hosts(Lab):
     def started(self, out: Path, *argv: object, until: str = "netperf -P 0") -> subprocess.Popen:
         """`netlimits run` once such a process is on a host."""
         process = self.start("run", *argv, "--out", out)
-        wait(lambda: self.running(until) or process.poll() is not None, 60)
+        made = self.folder / out / "campaign.json"  # before that the check tries the tools
+        wait(lambda: (made.exists() and self.running(until)) or process.poll() is not None, 60)
         assert process.poll() is None, process.communicate()
         return process
 
