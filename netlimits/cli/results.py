@@ -155,8 +155,8 @@ def figures(
     for name, figure in _named(drawn):
         for form in forms:
             echo(charts.save(figure, folder / f"{name}.{form}"))
-    for error in failed:
-        echo(f"netlimits: not drawn: {error}", err=True)
+    for why in failed:
+        echo(f"netlimits: not drawn: {why}", err=True)
     if failed:
         sys.exit(1)
 
