@@ -92,6 +92,15 @@ def test_tool_comparison(hosts, tmp_path):
     longer_sends_are_faster(frame, "tool")
     assert frame["transport_mss_bytes"].nunique() == 1, "one link, one segment size in every tool"
     assert frame["elapsed_s"].between(0.9, 1.5).all()
+    for end in ("local", "remote"):
+        assert (frame[f"{end}_processes"] >= 1).all()
+        assert (frame[f"{end}_threads"] >= frame[f"{end}_processes"]).all()
+        assert (frame[f"{end}_process_cpu_pct"] > 0).all()
+    plan = pd.read_csv(tmp_path / "out" / "plan.csv")
+    skipped = plan[plan["tool"] == "nttcp"]
+    assert len(skipped) == 2
+    assert skipped["skip"].str.contains("nttcp").all(), "and it says why"
+    assert plan.loc[plan["tool"] != "nttcp", "skip"].isna().all()
 
 
 def test_tso(hosts, tmp_path):
