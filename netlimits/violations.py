@@ -65,7 +65,8 @@ def _sentences(error: Any) -> Iterator[Fault]:
     elif error.validator in ("anyOf", "oneOf") and error.context:
         yield from _best_branch(error, key)
     elif "propertyNames" in list(error.relative_schema_path)[-2:]:
-        yield Fault((*key, error.instance), "cannot be a name here: letters, digits and _")
+        allowed = error.schema.get("description", "letters, digits and _")
+        yield Fault((*key, error.instance), f"cannot be a name here: {allowed}")
     else:
         yield Fault(key, _problem(error))
 

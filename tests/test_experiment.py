@@ -111,6 +111,7 @@ def _parts(key: str) -> list[str | int]:
 
 
 SETTINGS = HEAD + "factors: {send_size: [1]}\nsettings:\n- roles: [sender]\n  offload: "
+SYSCTL = SETTINGS.replace("offload", "sysctl")
 BAD = [
     ("[]", 1, "", "is a mapping (experiment: NAME …), not a list"),
     ("just words", 1, "", 'not "just words"'),
@@ -174,6 +175,7 @@ BAD = [
     (HEAD + "factors:\n  a: 5", 4, "factors.a", "must be a list, not 5"),
     (HEAD + "factors:\n  a: [1, 2,\n   1]", 5, "factors.a.2", "has 1 twice"),
     (HEAD + "factors:\n  a: [[1]]", 4, "factors.a.0", "not a list"),
+    (SYSCTL + "{kernel-x: 1}", 6, "settings.0.sysctl.kernel-x", "only network sysctls"),
     (HEAD + "factors:\n  a-b: [1]", 4, "factors.a-b", "cannot be a name"),
     (HEAD + "factors:\n  é: [1]", 4, "factors.é", "cannot be a name"),
     (HEAD + "factors:\n  block: [1]", 4, "factors.block", "a column of the results"),

@@ -58,6 +58,7 @@ def test_udp_send_size(hosts, tmp_path):
     frame = short_form("udp-send-size", tmp_path / "out", *hosts, *SECOND, *runs)
     assert len(frame) == 8
     assert set(frame["send_size"]) == {1024, 8192}
+    assert frame["loss_pct"].between(0, 100).all(), "loss is never negative"
     assert (frame["local_send_size_bytes"] == frame["send_size"]).all()
     # what a send call carries comes out of the calls: bytes sent over calls is the size
     carried = frame["local_send_throughput_mbps"] * 1e6 / 8 * frame["elapsed_s"]
@@ -127,6 +128,7 @@ def test_packets_per_second(hosts, tmp_path):
     once = ("--set", "repeat.replicates=1")
     frame = short_form("packets-per-second", tmp_path / "out", *hosts, *SECOND, *once)
     assert len(frame) == 14
+    assert frame["loss_pct"].between(0, 100).all(), "loss is never negative"
     small = frame[frame["send_size"] <= 64]
     rates = small["local_send_calls"] / small["elapsed_s"]
     assert rates.max() / rates.min() < 5, "up to 64 bytes it is packets that count"

@@ -15,16 +15,22 @@ from netlimits.model import Scalar
 MINIMUM = 200
 """Segments that a receiver must have sent: a control connection's ten are then 5 % at most."""
 
+BOTH_SEND = 0.5
+"""Share of the sender's bytes from which on the other end's segments are data, not ACKs alone."""
+
 
 def segments_per_ack(local: Mapping[str, Scalar], remote: Mapping[str, Scalar]) -> float | None:
     """Segments for each ACK, from the differenced figures of both ends (without `local_`).
 
     The sender is the end that sent more bytes, whatever the tool's direction. None when TCP is
-    not what carried the data (more UDP datagrams than segments, or next to no segments).
+    not what carried the data (more UDP datagrams than segments, or next to no segments), and when
+    both ends sent data.
     """
     sender, receiver = sorted((local, remote), key=_sent, reverse=True)
     segments, acks = _count(sender, "tcp_out_segs"), _count(receiver, "tcp_out_segs")
     if acks < MINIMUM or _count(sender, "udp_out_datagrams") > segments:
+        return None
+    if _count(receiver, "tx_bytes") > BOTH_SEND * _count(sender, "tx_bytes") > 0:
         return None
     return segments / acks
 

@@ -37,7 +37,10 @@ class Sysctl:
         "description": "Name under net. to its value, as sysctl shows it; written in this order. "
         "They hold for the whole host (or its network namespace), not for one interface.",
         "minProperties": 1,
-        "propertyNames": {"pattern": _NAME.pattern},
+        "propertyNames": {
+            "pattern": _NAME.pattern,
+            "description": "only network sysctls are set, such as net.core.rmem_max",
+        },
         "additionalProperties": {
             "anyOf": [
                 {"type": "integer"},

@@ -154,6 +154,7 @@ class Netperf:
             figures[name] = value(key, keys[key])
         _refuse_stepped_clock(completed, float(keys["ELAPSED_TIME"]), self._length(options))
         _refuse_nonsense(options, keys, figures, self._length(options))
+        figures |= _loss(options, keys)
         return Measurement(figures, tuple(_interim(keys)))
 
     def _length(self, options: Mapping[str, Any]) -> float:
@@ -232,6 +233,14 @@ def _interim(keys: Mapping[str, str]) -> Iterator[Mapping[str, float]]:
             }
         except (KeyError, ValueError) as error:
             raise ToolFailure(f"interim result {number} is not whole: {error}") from None
+
+
+def _loss(options: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Scalar]:
+    """`loss_pct`: the share of what was sent that did not arrive."""
+    if keys["PROTOCOL"].upper() != "UDP" or _is_rr(options) or options.get("direction") == "recv":
+        return {}
+    sent, arrived = float(keys["LOCAL_SEND_THROUGHPUT"]), float(keys["THROUGHPUT"])
+    return {"loss_pct": max(0.0, 100 * (1 - arrived / sent))}
 
 
 _SIGNALS = {

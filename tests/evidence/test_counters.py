@@ -125,6 +125,13 @@ def test_a_quick_acknowledging_receiver_that_sends_more_segments_is_still_the_re
     assert acks.segments_per_ack(sender, receiver) == pytest.approx(1000 / 1010)
 
 
+def test_where_both_ends_send_data_there_are_no_segments_per_ack():
+    one = {"tcp_out_segs": 13170, "tx_bytes": 95_912_906}
+    other = {"tcp_out_segs": 14599, "tx_bytes": 102_161_969}
+    assert acks.segments_per_ack(one, other) is None
+    assert acks.segments_per_ack(one, {"tcp_out_segs": 4421, "tx_bytes": 300_000}) is not None
+
+
 @pytest.mark.parametrize(
     ("local", "remote"),
     [

@@ -102,6 +102,16 @@ def test_udp_has_no_mss_and_two_throughputs():
     assert figures["local_send_throughput_mbps"] > figures["throughput_mbps"] == 756.48
 
 
+def test_loss_is_what_was_sent_and_did_not_arrive_and_never_negative():
+    figures = netperf.read(done(text("omni-udp-k.txt")), UDP).figures
+    counted = 1 - float(figures["remote_recv_calls"]) / float(figures["local_send_calls"])
+    assert 1 < figures["loss_pct"] == pytest.approx(100 * counted, abs=0.01)
+    ahead = edited("omni-udp-k.txt", LOCAL_SEND_THROUGHPUT="756.40")  # each end's own clock
+    assert netperf.read(done(ahead), UDP).figures["loss_pct"] == 0
+    for name, options in (("omni-tcp-k.txt", TCP), ("omni-rr-k.txt", RR)):
+        assert "loss_pct" not in netperf.read(done(text(name)), options).figures
+
+
 def test_request_response_is_in_transactions():
     figures = netperf.read(done(text("omni-rr-k.txt")), RR).figures
     assert figures["transaction_rate_tps"] == 51865.53
