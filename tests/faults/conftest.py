@@ -12,7 +12,7 @@ from faults.ground import Ground
 
 from netlimits import lab as labs
 
-_OURS = re.compile(r"[fgr]([0-9]+)")
+_OURS = re.compile(r"f[gr]?([0-9]+)")
 
 
 def _made(letter: str, hosts: int = 2) -> Iterator[labs.Lab]:
@@ -42,14 +42,14 @@ def broken_lab(_swept: None) -> Iterator[labs.Lab]:
 
 @pytest.fixture(scope="session")
 def second_lab(_swept: None) -> Iterator[labs.Lab]:
-    """Two more hosts, called `g` and the run's process id."""
-    yield from _made("g")
+    """Two more hosts, called `fg` and the run's process id."""
+    yield from _made("fg")
 
 
 @pytest.fixture
 def rebooted_lab(_swept: None) -> Iterator[labs.Lab]:
     """Three hosts on a switch: one of them can go without taking another's link with it."""
-    yield from _made("r", 3)
+    yield from _made("fr", 3)
 
 
 def _ground(lab: labs.Lab, folder: Path) -> Iterator[Ground]:
