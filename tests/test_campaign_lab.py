@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
 import subprocess
 import sys
@@ -172,30 +171,6 @@ def killed_at(on: Lab, hosts: tuple[str, str], seconds: float) -> Path:
     return out
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_killed_at_a_random_moment_then_restored_and_resumed(on, hosts, seed):
-    before = on.features()
-    out = killed_at(on, hosts, random.Random(seed).uniform(0, 8.0))
-    assert gone(on, "netserver"), "the server is tied to the connection of a process that is dead"
-    started = [e for e in nl.open(out).archive.events() if e["event"] == "start"]
-    if seed % 2:
-        on("restore", out)
-        assert on.features() == before
-        assert not any(on.notes())
-    state = json.loads(on("status", out, "--json").stdout)
-    assert state["left"] + state["ok"] == state["planned"] == 8
-    on("resume", out)
-    assert on.features() == before
-    assert not any(on.notes())
-    frame = nl.open(out).frame()
-    done = frame[frame["status"] == "ok"]
-    assert sorted(done["run"]) == list(range(1, 9)), "no run lost, none twice"
-    assert (frame["status"] != "ok").sum() <= 1
-    assert len(frame) >= len(started)
-    assert frame.groupby("run")["attempt"].max().max() <= 2
-    assert gone(on, "netserver", "netperf")
-
-
 def test_hosts_are_put_back_from_their_own_notes(on, hosts):
     before = on.features()
     killed_at(on, hosts, 2.5)
@@ -232,40 +207,6 @@ def test_ctrl_c_ends_the_run_puts_back_and_says_how_to_resume(on, hosts, number)
     assert gone(on, "netserver", "netperf")
     (record,) = nl.open(out).records()
     assert record.status == "interrupted"
-
-
-def test_a_run_that_hangs_is_ended_on_the_host_by_our_deadline(on, hosts, monkeypatch):
-    # the data link goes down in mid-test: netperf itself hangs for minutes
-    out = on.folder / "out"
-    text = SMALL.replace("protocol: [tcp, udp]", "protocol: [tcp]").replace(
-        "replicates: 2", "replicates: 1"
-    )
-    process = on.start(
-        "run", on.experiment(text), *hosts, "--set", "measure.netperf.seconds=2", "--out", out
-    )
-    try:
-        deadline = time.monotonic() + 20
-        while not (out.exists() and on.running("netperf -P 0")):  # the check tries netperf too
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        time.sleep(0.5)
-        on.inside("receiver", "ip", "link", "set", "data0", "down")
-        deadline = time.monotonic() + 60
-        while not [e for e in nl.open(out).archive.events() if e["event"] == "end"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-    finally:
-        on.inside("receiver", "ip", "link", "set", "data0", "up")
-        on.inside(
-            "receiver", "ip", "addr", "replace", f"{on.made.data('receiver')}/24", "dev", "data0"
-        )
-        process.communicate(timeout=90)
-    first = nl.open(out).records()[0]
-    assert first.status == "timeout", first
-    assert "killed" in first.reason
-    assert gone(on, "netperf -P 0", "netserver")
-    assert process.returncode == 1
 
 
 def test_a_netserver_that_runs_already_is_used_and_left_alone(on, hosts):
