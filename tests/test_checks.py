@@ -20,6 +20,7 @@ from netlimits.checks.path_mtu import PathMtu
 from netlimits.checks.qdiscs import EXAMPLES, UNTRIED, Qdiscs
 from netlimits.checks.qdiscs import trial as qdisc_trial
 from netlimits.checks.sudo import Sudo
+from netlimits.checks.trace import Traces
 from netlimits.clocks import Offset
 from netlimits.errors import CheckError, DocumentError
 from netlimits.hosts.scripted import answer
@@ -151,6 +152,15 @@ def test_a_trace_and_a_pace_need_root_too():
         TEXT + "pace: {rate: 1e9, frame_rate: 1.1e9}\ntrace: {roles: [sender], packets: 10}\n"
     )
     assert any("tcpdump -i data0" in line for line in asked)
+
+
+def test_a_trace_needs_tcpdump_where_it_is_taken():
+    traced = site(TEXT + "trace: {roles: [sender], packets: 10}\n")
+    assert Traces().commands(site(), "sender") == ()
+    assert Traces().commands(traced, "receiver") == ()
+    assert len(Traces().commands(traced, "sender")) == 1
+    assert found(Traces(), traced, said("/usr/bin/tcpdump\n")) == {}
+    assert "install tcpdump" in found(Traces(), traced, said(status=127))["error"]
 
 
 # -- qdiscs ---------------------------------------------------------------------------------
@@ -329,6 +339,17 @@ def test_a_tool_that_must_be_there_is_an_error():
     assert result.skipped == {}
     with pytest.raises(CheckError, match="sender: tools: nttcp does not answer"):
         survey.refuse(result.findings)
+
+
+@pytest.mark.parametrize("text", [TEXT, TOOLS])
+def test_a_client_that_cannot_be_reached_is_not_said_to_lack_its_tools(text):
+    experiment = plan.seeded(experiments.parse(text, "x.yaml"))
+    receiver = SimulatedMachine("receiver", "192.0.2.2")
+    result = survey.look(
+        experiment, {"receiver": receiver.machine()}, {"receiver": receiver.host()}
+    )
+    assert result.skipped == {}
+    assert [f for f in result.findings if f.check == "tools"] == []
 
 
 def test_whether_a_tool_may_be_missing_cannot_depend_on_a_factor():

@@ -445,11 +445,23 @@ def test_what_is_shown_to_people():
                            "campaign": "small", "link_address": "02:00"})],
     )  # fmt: skip
     assert lines("a", report(seen)) == [
-        "a: claimed by campaign small of ada at desk (process 7), 60 s left",
+        "a: claimed by campaign small of ada at desk (process 7) since 2027-01-15 08:00 UTC, 60 s left",
         "a: guard waits (process 9), 50 s left",
         "a: changed: a: data0: mtu, by small",
         "a: would run: ip link set dev data0 mtu 1500",
     ]
+
+
+def test_of_a_log_people_see_what_failed_and_no_line_of_thousands():
+    log = ["put back at noon", "sysctl -w " + "a=1 " * 999, "a = 1", "  exit status 0",
+           "ethtool -K x tso on", "no such device", "  exit status 1", "done"]  # fmt: skip
+    shown = lines("a", {**report(commands.Seen(key="1-2")), "log": log})
+    assert shown[0] == "a: claimed by nobody"
+    assert shown[1] == "a: log: put back at noon"
+    assert shown[2].startswith("a: log: sysctl -w a=1 a=1")
+    assert shown[2].endswith(" … (whole with --json)")
+    assert len(shown[2]) < 200
+    assert shown[3:] == [f"a: log: {line}" for line in log[4:]]
 
 
 @pytest.mark.parametrize(

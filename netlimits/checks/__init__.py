@@ -12,6 +12,7 @@ from netlimits.checks.link import Link
 from netlimits.checks.path_mtu import PathMtu
 from netlimits.checks.qdiscs import Qdiscs
 from netlimits.checks.sudo import Sudo
+from netlimits.checks.trace import Traces
 
 CHECKS: tuple[Check, ...] = (
     Link(),
@@ -22,6 +23,7 @@ CHECKS: tuple[Check, ...] = (
     Clock(),
     Cpus(),
     Disk(),
+    Traces(),
 )
 """In any order: none of them disturbs another."""
 

@@ -24,9 +24,11 @@ def found(
     """Each tool's features; the reason for each that is skipped; what is to be said of them.
 
     A tool that is missing and may be is skipped, unless `skipped` says what is and what is not.
+    Nothing is said of the tools of a client's host that did not answer.
     """
     left_out = dict(skipped or {})
     names = [name for name in experiment.measure if name not in left_out]
+    reached = experiment.ends["local"][0] in hosts
     with ThreadPoolExecutor(4) as pool:
         asked = dict(
             zip(names, pool.map(lambda n: _asked(experiment, hosts, n), names), strict=True)
@@ -34,9 +36,10 @@ def found(
     features: dict[str, Features] = {}
     findings: list[Finding] = []
     for name, (one, missing) in asked.items():
-        if one and not missing:
-            features[name] = one
-            findings.append(_there(experiment, name, one))
+        if not missing:
+            if one:
+                features[name] = one
+                findings.append(_there(experiment, name, one))
         elif skipped is None and experiments.may_be_missing(experiment, name):
             left_out[name] = "; ".join(f"{m.host}: {m.problem}" for m in missing)
         else:
@@ -45,7 +48,7 @@ def found(
         Finding("", NAME, "warning", f"every run with {name} is skipped: {reason}")
         for name, reason in left_out.items()
     ]
-    if not features and not any(f.severity == "error" for f in findings):
+    if reached and not features and not any(f.severity == "error" for f in findings):
         advice = "install one, or leave `if_missing` out"
         findings.append(Finding("", NAME, "error", "no tool is left to measure with", advice))
     return features, left_out, findings

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from netlimits.guard.claim import printable
 from netlimits.guard.commands import Seen
+
+WIDTH = 160
+"""Characters of a command that people are shown: an MTU's way back has a hundred IPv6 sysctls."""
 
 
 def report(now: Seen) -> dict[str, Any]:
@@ -35,12 +40,12 @@ def report(now: Seen) -> dict[str, Any]:
 
 
 def lines(role: str, said: dict[str, Any]) -> list[str]:
-    """The same for people."""
+    """The same for people: long commands cut, and of the log what each command came to."""
     shown = []
     for claim in said["claims"]:
-        time = _time(claim["seconds_left"])
+        since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
         who = "{campaign} of {user} at {controller} (process {pid})".format(**claim)
-        shown.append(f"claimed by campaign {who}, {time}")
+        shown.append(f"claimed by campaign {who} since {since}, {_time(claim['seconds_left'])}")
     if not said["claims"]:
         shown.append("claimed by nobody")
     guard = {"waiting": "guard waits", "fired": "guard has put back", "dead": "guard is dead"}
@@ -50,8 +55,8 @@ def lines(role: str, said: dict[str, Any]) -> list[str]:
         shown.append(f"{what}{pid}, {_time(said['seconds_left'])}")
     shown += ["changed: {role}: {interface}: {setting}, by {campaign}".format(**n)
               for n in said["changed"]]  # fmt: skip
-    shown += [f"would run: {command}" for command in said["puts_back"]]
-    shown += [f"log: {line}" for line in said["log"]]
+    shown += [f"would run: {_cut(command)}" for command in said["puts_back"]]
+    shown += [f"log: {_cut(line)}" for line in _told(said["log"])]
     return [f"{role}: {line}" for line in shown]
 
 
@@ -63,6 +68,23 @@ def _doing(now: Seen) -> str:
     if now.doing == "watch":
         return "waiting"
     return "fired" if now.fired else "dead"
+
+
+def _told(log: list[str]) -> Iterator[str]:
+    """The log without what commands printed that went well."""
+    command: list[str] = []
+    for line in log:
+        command.append(line)
+        if line.startswith("put back at "):
+            yield command.pop()
+        elif line.startswith("  exit status "):
+            yield from command[:1] if line.endswith(" 0") else command
+            command = []
+    yield from command
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]} … (whole with --json)"
 
 
 def _time(seconds: int | None) -> str:

@@ -1,0 +1,33 @@
+"""Whether there is a tcpdump where the experiment asks for a packet trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netlimits.checks.base import Finding, Site
+from netlimits.model import Around, Command, Completed
+
+_THERE = Command(("sh", "-c", "command -v tcpdump"), deadline=10)
+
+
+class Traces:
+    """On the PATH that commands of root are looked for on; `sudo` says whether it may be run."""
+
+    name = "trace"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """Where tcpdump is, on a host that a trace is taken on."""
+        return (_THERE,) if any(role in _traced(asked.around) for asked in site.asked) else ()
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """An error where it is missing: each run would fail."""
+        for said in completed:
+            if said.status != 0:
+                advice = f"install tcpdump there, or leave {role} out of `trace`"
+                yield Finding(role, self.name, "error", "there is no tcpdump", advice)
+
+
+def _traced(around: Around) -> tuple[str, ...]:
+    return tuple(around.trace.roles) if around.trace else ()
