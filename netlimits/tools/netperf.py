@@ -204,6 +204,9 @@ def _specific(options: Mapping[str, Any]) -> Iterator[str]:
         yield from ("-R", "1")
 
 
+SENT = "local_send_throughput_mbps"
+
+
 def _is_rr(options: Mapping[str, Any]) -> bool:
     test = options.get("test", "omni")
     return str(test).endswith("RR") or (test == "omni" and options.get("direction") == "rr")
@@ -220,8 +223,13 @@ def _keys_of(stdout: str) -> dict[str, str]:
 
 
 def _interim(keys: Mapping[str, str]) -> Iterator[Mapping[str, float]]:
-    """Interim results in order: each is a rate over [ending − interval, ending]."""
+    """Interim results in order: each is a rate over [ending − interval, ending].
+
+    Those of datagrams are their sender's, and their column says it.
+    """
     columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
+    if keys["PROTOCOL"].upper() == "UDP" and float(keys.get("LOCAL_SEND_CALLS", 0)) > 0:
+        columns["10^6bits/s"] = SENT
     for number in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
         try:
             yield {

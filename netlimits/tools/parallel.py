@@ -24,7 +24,8 @@ from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement, Scalar
 
 RATES = ("throughput_mbps", "transaction_rate_tps")
-TOTALS = ("local_send_throughput_mbps", "remote_recv_throughput_mbps")
+SENT = "local_send_throughput_mbps"
+TOTALS = (SENT, "remote_recv_throughput_mbps")
 """Rates over each stream's own time, which add up as data."""
 
 COUNTS = (
@@ -125,7 +126,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
         return measurements[0]
     figures = [m.figures for m in measurements]
     rate = next((name for name in RATES if name in figures[0]), RATES[0])
-    curves = [_curve(m.interim, rate, n) for n, m in enumerate(measurements, 1)]
+    curves = [_curve(m, rate, n) for n, m in enumerate(measurements, 1)]
     starts, ends = [c.times[0] for c in curves], [c.times[-1] for c in curves]
     begin, end = max(starts), min(ends)
     if end <= begin:
@@ -134,12 +135,19 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
             "before another began",
             status="invalid",
         )
-    span = max(ends) - min(starts)
+    # a tool may leave out its last interim result: when a stream was over it says by its time
+    over = [
+        max(c.times[-1], c.times[0] + _number(f, "elapsed_s"))
+        for c, f in zip(curves, figures, strict=True)
+    ]
+    span = max(over) - min(starts)
     shared = sum(c.at(end) - c.at(begin) for c in curves)
     found: dict[str, Scalar] = {rate: shared / (end - begin)}
     for name in TOTALS:
         if all(name in f for f in figures):
-            found[name] = sum(_number(f, name) * _number(f, "elapsed_s") for f in figures) / span
+            found[name] = _volume(figures, name) / span
+    if all("loss_pct" in f for f in figures):
+        found["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):
         for name in names:
             if all(name in f for f in figures):
@@ -151,7 +159,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
         "elapsed_s": span,
         "streams": len(curves),
         "start_skew_s": begin - min(starts),
-        "end_skew_s": max(ends) - end,
+        "end_skew_s": max(over) - min(over),
     }
     interim = tuple(
         {"stream": n, **row} for n, m in enumerate(measurements, 1) for row in m.interim
@@ -159,16 +167,27 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     return Measurement(found, interim)
 
 
-def _curve(interim: Sequence[Mapping[str, float]], rate: str, stream: int) -> _Curve:
-    rows = sorted(interim, key=lambda row: row["ending_s"])
+def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
+    """A stream's data over time; that of datagrams, whose interim results are of what was sent,
+    less the share that was lost in all.
+    """
+    rows = sorted(measured.interim, key=lambda row: row["ending_s"])
     if not rows:
         raise ToolFailure(
             f"stream {stream} has no interim results, without which parallel streams cannot be "
             "added up: set interim_seconds"
         )
+    column, share = rate, 1.0
+    if rate not in rows[0]:
+        column, share = SENT, 1 - _number(measured.figures, "loss_pct") / 100
     times = [rows[0]["ending_s"] - rows[0]["interval_s"], *(row["ending_s"] for row in rows)]
-    sums = accumulate((row[rate] * row["interval_s"] for row in rows), initial=0.0)
+    sums = accumulate((share * row[column] * row["interval_s"] for row in rows), initial=0.0)
     return _Curve(times, list(sums))
+
+
+def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
+    """What all streams carried at a rate, each in its own time."""
+    return sum(_number(f, rate) * _number(f, "elapsed_s") for f in figures)
 
 
 def _number(figures: Mapping[str, Scalar], name: str) -> float:

@@ -134,6 +134,14 @@ def test_interim_results_are_kept_in_order():
     assert rows[0] == {"ending_s": 1795246660.861, "interval_s": 0.978, "throughput_mbps": 10693.97}
 
 
+def test_interim_results_of_datagrams_are_what_was_sent():
+    row = {"RESULT": "9", "UNITS": "10^6bits/s", "INTERVAL": "1.0", "ENDING": "1795246660.8"}
+    interim = "".join(f"NETPERF_{'INTERIM_' * (k == 'RESULT')}{k}[0]={v}\n" for k, v in row.items())
+    (one,) = netperf.read(done(text("omni-udp-k.txt") + interim), UDP).interim
+    assert one["local_send_throughput_mbps"] == 9
+    assert "throughput_mbps" not in one
+
+
 def edited(name: str, **keys: str) -> str:
     lines = []
     for line in text(name).splitlines():

@@ -111,6 +111,32 @@ def test_only_the_time_that_all_streams_share_counts():
     assert {row["stream"] for row in one.interim} == {1, 2}
 
 
+def test_datagrams_that_were_lost_are_no_throughput_of_parallel_streams():
+    """Interim results of datagrams are what was sent, whatever arrived of it."""
+    sent = stream(100.0, [8, 8, 8, 8])
+    rows = tuple({**row, "local_send_throughput_mbps": 8.0} for row in sent.interim)
+    for row in rows:
+        del row["throughput_mbps"]
+    figures = {**sent.figures, "local_send_throughput_mbps": 8.0}
+    lossy = {**figures, "throughput_mbps": 2.0, "loss_pct": 75.0}
+    whole = {**figures, "throughput_mbps": 8.0, "loss_pct": 0.0}
+    one = parallel.merged([Measurement(lossy, rows), Measurement(whole, rows)]).figures
+    assert one["throughput_mbps"] == pytest.approx(10)
+    assert one["local_send_throughput_mbps"] == pytest.approx(16)
+    assert one["loss_pct"] == pytest.approx(37.5)
+
+
+def test_a_last_interim_result_that_is_missing_makes_no_run_shorter():
+    """nuttcp prints none for the end of a run."""
+    whole, cut = stream(100.0, [8, 8, 8, 8]), stream(100.0, [8, 8, 8, 8])
+    cut = Measurement(cut.figures, cut.interim[:-1])
+    one = parallel.merged([whole, cut]).figures
+    assert one["elapsed_s"] == pytest.approx(4)
+    assert one["end_skew_s"] == pytest.approx(0)
+    assert one["local_send_throughput_mbps"] == pytest.approx(16)
+    assert one["throughput_mbps"] == pytest.approx(16)
+
+
 def test_streams_without_interim_results_cannot_be_added_up():
     bare = Measurement(stream(0, [1.0]).figures)
     with pytest.raises(ToolFailure, match="set interim_seconds"):
