@@ -16,7 +16,7 @@ FILES = sorted(EXPERIMENTS.glob("*.yaml"))
 
 
 def test_there_is_a_section_for_each_experiment_and_for_nothing_else():
-    assert sorted(SECTIONS) == [path.stem for path in FILES]
+    assert sorted(SECTIONS) == sorted(path.stem for path in FILES)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -28,4 +28,4 @@ def test_a_section_has_the_question_the_command_and_the_chart(path: Path):
     (chart,) = re.findall(r"!\[[^\]]+\]\((figures/[^)]+)\)", section)
     assert (EXPERIMENTS / chart).stat().st_size > 1000
     assert (EXPERIMENTS / chart).read_bytes().startswith(b"\x89PNG")
-    assert len(section.split("\n\n")) >= 3, "and how to read it"
+    assert len(section.partition(f"({chart})")[2].split()) >= 15, "and how to read it"
