@@ -20,6 +20,9 @@ from netlimits.settings import setting
 MOST = 200
 """Commands that are asked about: they differ by less and less."""
 
+WIDTH = 160
+"""Characters of a command that a finding shows."""
+
 
 class Sudo:
     """`sudo -n -l -- COMMAND` of each."""
@@ -51,8 +54,8 @@ class Sudo:
                 role,
                 self.name,
                 "error",
-                f"the login is not root and may not run `sudo -n "
-                f"{shlex.join(first.command.argv[4:])}`{more}: {why}",
+                f"the login is not root and may not run `sudo -n {_cut(first.command.argv[4:])}`"
+                f"{more}: {why}",
                 f"allow {program} without a password as SECURITY.md's sudoers does, or log in as "
                 "root",
             )
@@ -60,6 +63,12 @@ class Sudo:
             root = site.fact(role, "uid") == "0"
             said_ = "the login is root" if root else f"all {len(completed)} commands are allowed"
             yield Finding(role, self.name, "note", said_)
+
+
+def _cut(argv: tuple[str, ...]) -> str:
+    """What is to be run, as a person reads it: an MTU's way back has a hundred sysctls."""
+    whole = shlex.join(argv)
+    return whole if len(whole) <= WIDTH else f"{whole[:WIDTH]} …"
 
 
 def as_root(site: Site, role: str) -> Iterator[tuple[str, ...]]:

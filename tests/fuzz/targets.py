@@ -24,7 +24,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from netlimits import campaign, document, experiment, expressions, machines, notes, plan, survey
+from netlimits import (
+    campaign,
+    checks,
+    clocks,
+    document,
+    experiment,
+    expressions,
+    machines,
+    notes,
+    plan,
+    survey,
+)
 from netlimits import outcome as outcomes
 from netlimits.analysis import traces
 from netlimits.archive import unfinished
@@ -40,7 +51,7 @@ from netlimits.restore import restore_from_notes
 from netlimits.settings import SETTINGS
 from netlimits.settings.base import Setting
 from netlimits.tools import TOOLS
-from netlimits.tools.base import Tool
+from netlimits.tools.base import Features, Tool
 
 HERE = Path(__file__).parent
 CAPTURES = HERE.parent / "captures"
@@ -83,7 +94,8 @@ class Target:
 @cache
 def targets() -> dict[str, Target]:
     """Every target by its name."""
-    found = [*_documents(), *_tools(), *_settings(), *_evidence(), *_files(), *_hosts()]
+    found = [*_documents(), *_tools(), *_settings(), *_evidence(), *_checks(), *_files()]
+    found += _hosts()
     named = {target.name: target for target in found}
     assert len(named) == len(found)
     return named
@@ -342,6 +354,58 @@ def _takers() -> Iterator[tuple[str, Callable[[bytes], object]]]:
                 own = function.__module__ == module.__name__ and not name.startswith("_")
                 if own and (made := _arguments(function)) is not None:
                     yield f"{about.name.removeprefix('netlimits.')}.{name}", _call(function, made)
+
+
+CHECKED = """\
+experiment: checked
+settings:
+  - roles: [sender, receiver]
+    qdisc: {kind: fq}
+    mtu: 1400
+measure:
+  netperf: {seconds: 1, protocol: udp, send_size: 1400}
+trace: {roles: [sender], packets: 10}
+"""
+
+
+def _checks() -> Iterator[Target]:
+    for check in (one for one in (*checks.CHECKS, *checks.AFTERWARDS) if _asks(one)):
+        seeds = captures("ip/*") + FACT_OUTPUTS
+        yield Target(f"check {check.name}", _check(check), seeded(seeds), _keys(seeds), weight=0.3)
+    yield Target("clock", _clock, seeded([b"1795269770.254000000\n"]), weight=0.2)
+
+
+def _asks(check: checks.Check) -> bool:
+    return bool(check.commands(_site(), "sender"))
+
+
+@cache
+def _site() -> checks.Site:
+    """The hosts of CHECKED, with logins that are not root's."""
+    planned = plan.seeded(experiment.parse(CHECKED, "checked.yaml"))
+    two = {
+        role: Machine(role, role, "data0", f"192.0.2.{n}")
+        for n, role in enumerate(planned.roles, 1)
+    }
+    asked = tuple(survey._distinct(planned, {}))
+    return checks.Site(planned, two, {}, {"netperf": Features("1")}, asked)
+
+
+def _check(check: checks.Check) -> Callable[[bytes], object]:
+    """Its findings at the sender, which has to do with everything."""
+
+    def read(data: bytes) -> object:
+        commands = check.commands(_site(), "sender")
+        found = list(check.findings(_site(), "sender", completions(data, commands)))
+        return [str(finding) for finding in found]
+
+    return read
+
+
+def _clock(data: bytes) -> None:
+    (completed,) = completions(data, [clocks.READ])
+    found = clocks.seconds(completed)
+    assert found is None or 0 <= found < 1e12
 
 
 FILLED: Mapping[Any, Any] = {str: "192.0.2.1", int: 3, float: 1.5, bool: True, bytes: b"x"}

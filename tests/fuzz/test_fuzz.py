@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import netlimits.evidence
 from netlimits import tools
+from netlimits.checks import AFTERWARDS, CHECKS
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
 from netlimits.settings import SETTINGS
@@ -49,6 +50,9 @@ def test_whatever_is_registered_is_a_target():
     assert {f"{tool.name} features" for tool in tools.TOOLS} <= known.keys()
     assert {f"setting {setting.name}" for setting in SETTINGS} <= known.keys()
     assert {f"fact {fact.name}" for fact in facts.FACTS} <= known.keys()
+    looking = [one for one in (*CHECKS, *AFTERWARDS) if one.commands(fuzzed._site(), "sender")]
+    assert {f"check {one.name}" for one in looking} <= known.keys()
+    assert len(looking) == 7
     assert {f"evidence {one.name}" for one in netlimits.evidence.EVIDENCE} <= known.keys()
     assert {
         "evidence.cpu.times",
