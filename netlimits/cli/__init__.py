@@ -10,6 +10,7 @@ import difflib
 import importlib
 import keyword
 import os
+import shlex
 import sys
 import unicodedata
 from collections.abc import Sequence
@@ -148,6 +149,11 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     else's, and a terminal obeys what it is sent.
     """
     click.echo(printable(str(text)), err=err, nl=nl)
+
+
+def quoted(path: os.PathLike[str] | str) -> str:
+    """A path as a shell takes it: for commands that people copy out of what is printed."""
+    return shlex.quote(os.fspath(path))
 
 
 def printable(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, quoted
 from netlimits.cli.options import GUARD, HOSTS, JSON, RESULTS, SET, pairs
 from netlimits.errors import ArchiveError, InputError, NetlimitsError, RestoreError
 
@@ -187,9 +187,9 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
     for place in state["not_put_back"]:
         yield "not put back: {role}: {interface}: {setting}".format(**place)
     if state["not_put_back"]:
-        yield f"put back with: netlimits restore {state['path']}"
+        yield f"put back with: netlimits restore {quoted(state['path'])}"
     if state["left"]:
-        yield f"go on with: netlimits resume {state['path']}"
+        yield f"go on with: netlimits resume {quoted(state['path'])}"
 
 
 @click.command()
@@ -347,7 +347,7 @@ def _carry_out(
             _write_frames(campaign)
             echo(_counts(campaign.state()), err=True)
         done = "" if isinstance(error, RestoreError) else "; hosts are put back"
-        error.args = (f"{error}{done}; go on with: netlimits resume {campaign.path}",)
+        error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
         raise
     campaign.archive.append("closed")
     written = campaign.write_results()
@@ -365,8 +365,8 @@ def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
             echo(f"  {count} × {' '.join(reason.split())}")
         for path in written:
             echo(str(path))
-        echo(f"next: netlimits table {campaign.path}")
-        echo(f"      netlimits figures {campaign.path}")
+        echo(f"next: netlimits table {quoted(campaign.path)}")
+        echo(f"      netlimits figures {quoted(campaign.path)}")
     if state["ok"] < state["planned"]:
         sys.exit(1)
 

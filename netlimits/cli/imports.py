@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, quoted
 from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _say(report: Report) -> None:
             )
     for path in report.written:
         echo(str(path))
-    echo(f"next: netlimits table {report.path} {_question(report.path)}")
+    echo(f"next: netlimits table {quoted(report.path)} {_question(report.path)}")
 
 
 def _question(folder: Path) -> str:

@@ -151,7 +151,7 @@ def figures(
             failed.append(DataError(f"chart {entry['chart']}: {error}"))
     if failed and not drawn:
         raise failed[0]
-    _make_folder(folder)
+    _make_folder(folder, 0o700 if results.is_dir() and not out else 0o777)
     for name, figure in _named(drawn):
         for form in forms:
             echo(charts.save(figure, folder / f"{name}.{form}"))
@@ -218,9 +218,9 @@ def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return found
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(folder: Path, mode: int) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
 

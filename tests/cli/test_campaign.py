@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from pathlib import Path
 
@@ -151,6 +152,18 @@ def test_a_results_folder_that_lost_a_file(experiment, capsys, command, file):
     Archive.create(Path("lost"), meta, EXPERIMENT, {}, lambda _: None)
     Path("lost", file).unlink()
     assert file in refused(capsys, command, "lost")
+
+
+def test_commands_to_copy_hold_whatever_the_folder_is_called(experiment, capsys):
+    meta = {"experiment": "small", "machines": {}, "netlimits": "0", "overrides": [], "seed": 1,
+            "shared_kernel": False, "skipped": {}}  # fmt: skip
+    folder = "my $(touch pwned); results"
+    Archive.create(Path(folder), meta, EXPERIMENT, {}, lambda _: None)
+    with pytest.raises(SystemExit):
+        main(["status", folder])
+    (line,) = [one for one in capsys.readouterr().out.splitlines() if "go on with" in one]
+    words = shlex.split(line.removeprefix("go on with: "))
+    assert words == ["netlimits", "resume", folder]
 
 
 def test_an_output_that_is_full(experiment, tmp_path):

@@ -65,6 +65,7 @@ def test_a_chart_that_cannot_be_drawn_does_not_stop_the_others(
     outcome = call(figures, results, "--format", "png")
     assert outcome.exit_code == 1
     assert "not drawn: chart percentiles: " in outcome.output
+    assert (results / "figures").stat().st_mode & 0o077 == 0, "as all that a campaign leaves"
     assert (results / "figures" / "percentiles-throughput.png").exists()
     assert (results / "figures" / "percentiles-local_sd.png").exists()
     opened.experiment.report = (broken,)
