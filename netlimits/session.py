@@ -17,13 +17,13 @@ from typing import Any
 
 from netlimits import outcome, pace, plan
 from netlimits.archive import Archive, end_fields, records
-from netlimits.errors import ConnectionLost, HostError, SettingError, ToolFailure
+from netlimits.errors import ConnectionLost, HostError, NetlimitsError, SettingError, ToolFailure
 from netlimits.evidence import facts
 from netlimits.guard import PATIENCE
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import BUDGET, within_budget
 from netlimits.measuring import Measuring, client_command
-from netlimits.model import Experiment, Machine, Record, Run, SettingUse
+from netlimits.model import Experiment, Machine, Measurement, Record, Run, SettingUse
 from netlimits.outcome import Measured
 from netlimits.restore import applied, guards, put_back
 from netlimits.servers import Servers
@@ -190,7 +190,7 @@ class Campaign:
             self._step(outcome.GUARD)
             self._guards.fired()
             self.archive.write_raw(run.number, attempt, self._entries)
-            measurement = outcome.read(asked, self._entries)
+            measurement = self._read(asked)
         except ToolFailure as error:
             status, reason = error.status, str(error)
         except (SettingError, HostError) as error:
@@ -214,6 +214,18 @@ class Campaign:
         if interrupted:
             raise interrupted
         return record
+
+    def _read(self, asked: Measured) -> Measurement:
+        """What the run's raw output says. A reader's bug costs the figures of one run, no more."""
+        try:
+            return outcome.read(asked, self._entries)
+        except NetlimitsError:
+            raise
+        except Exception as error:
+            raise ToolFailure(
+                f"what it printed could not be read ({error!r}); it is kept: please report this, "
+                "and `netlimits parse` reads it again"
+            ) from error
 
     def _apply(self, settings: tuple[SettingUse, ...]) -> None:
         self._step("settings")

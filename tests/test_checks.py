@@ -372,6 +372,27 @@ def test_a_fixed_data_port_takes_one_stream():
     assert "one port takes one stream" in problem.problem
 
 
+@pytest.mark.parametrize(
+    ("measure", "around", "words"),
+    [
+        ("iperf3: {interim_seconds: 1}", "streams: 2", "`measure.iperf3.parallel` is its own way"),
+        ("nuttcp: {interim_seconds: 1}", "streams: 2", "takes one client at a time, not 2"),
+        ("netperf: {seconds: 1}", "streams: 2", "set `measure.netperf.interim_seconds`"),
+        ("nttcp: {count: 10}", "streams: 2", "nttcp has no interim results"),
+        ("iperf3: {interim_seconds: 1}", "streams: 1", ""),
+        ("netperf: {interim_seconds: 1}", "streams: 2", ""),
+    ],
+)
+def test_clients_that_cannot_run_together(measure, around, words):
+    at = site(f"experiment: x\nmeasure: {{{measure}}}\n{around}\n")
+    name = next(iter(at.experiment.measure))
+    at = replace(at, features={name: Features("9", frozenset({"demo"}))})
+    problems = [finding.problem for finding in survey.tools.refused(at)]
+    assert len(problems) == bool(words)
+    assert all("x.yaml" in p or "small.yaml: streams" in p for p in problems)
+    assert all(words in problem for problem in problems)
+
+
 def test_all_errors_are_told_a_line_each():
     findings = [
         Finding("sender", "link", "error", "is down", "bring it up"),

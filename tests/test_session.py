@@ -174,6 +174,21 @@ def test_a_failed_run_says_why_and_does_not_stop_the_campaign(tmp_path, two):
     assert work.as_found()
 
 
+def test_a_readers_bug_costs_the_figures_of_one_run(work, monkeypatch):
+    def broken(asked, entries):
+        monkeypatch.undo()
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(session.outcome, "read", broken)
+    work.run()
+    first, *others = work.campaign.records()
+    assert first.status == "failed"
+    assert "could not be read (IndexError" in first.reason
+    assert {record.status for record in others} == {"ok"}
+    assert work.as_found()
+    assert work.campaign.archive.read_raw(first.run.number, 1), "what was printed is kept"
+
+
 def test_an_interruption_ends_the_run_puts_back_and_resumes(work):
     class Interrupts:
         def __init__(self, host, at):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from netlimits import experiment as experiments
-from netlimits.checks.base import Finding, Site
+from netlimits.checks.base import Asked, Finding, Site
 from netlimits.errors import InputError, NetlimitsError, ToolFailure
 from netlimits.hosts.base import Host
 from netlimits.model import Command, Experiment
@@ -102,4 +102,22 @@ def refused(site: Site) -> Iterator[Finding]:
                 f"{experiment.path}: measure.{asked.tool}.data_port: one port takes one stream, "
                 f"and `streams` is {asked.around.streams}; leave one of them out"
             )
+        said |= {f"{experiment.path}: {problem}" for problem in _together(site, asked)}
     yield from (Finding(client, NAME, "error", problem) for problem in sorted(said))
+
+
+def _together(site: Site, asked: Asked) -> Iterator[str]:
+    """Why several clients of a tool cannot run at the same time."""
+    streams, sinks = asked.around.streams, len(site.experiment.ends["remote"])
+    schema = tool(asked.tool).schema["properties"]
+    if streams > 1 and tool(asked.tool).server_lasts == "run":
+        own = f"; `measure.{asked.tool}.parallel` is its own way" if "parallel" in schema else ""
+        yield f"streams: a server of {asked.tool} takes one client at a time, not {streams}{own}"
+    elif streams * sinks > 1 and "interim_seconds" not in asked.options:
+        why = f"{streams * sinks} streams are added up over the time that all share"
+        way = (
+            f"set `measure.{asked.tool}.interim_seconds`, such as 1"
+            if "interim_seconds" in schema
+            else f"{asked.tool} has no interim results to tell it"
+        )
+        yield f"streams: {why}; {way}"

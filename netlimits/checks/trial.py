@@ -152,7 +152,9 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, one: Trial
             return _closed(site, one, what, closed)
         small = one.small()
         if small and not _tried(site, hosts, servers, small)[1]:
-            return _vanished(site, one, what)
+            if _tried(site, hosts, servers, one)[1]:  # again: the first may have met a busy host
+                return _vanished(site, one, what)
+            return Finding(one.role, NAME, "note", f"{what} reaches {address}, at a second try")
     except HostError as error:
         advice = f"free port {one.port} there, or name another: `port` under `measure.{one.tool}`"
         said = str(error).removeprefix(f"{error.host}: ")

@@ -46,6 +46,8 @@ done
 if ours; then
     read -r up rest </proc/uptime
     echo "load $each $share $method $((until - ${up%.*})) $(workers)"
+elif [ -e "$f" ]; then
+    echo "over"
 fi"""
 )
 
@@ -155,6 +157,8 @@ class Load:
             "method": method,
             "seconds_left": int(left),
             "running": int(running),
+            # one of ours that ended by itself has left its file
+            **({"over": True} if re.search(r"^over$", completed.stdout, re.MULTILINE) else {}),
         }
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
@@ -180,7 +184,7 @@ class Load:
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
         """End our load; where one of ours was found, start one like it."""
-        if state and not self.differences(found, state):
+        if state and not self.differences(found, state) and "over" not in state:
             return ()
         if not found["workers_per_cpu"]:
             return _set(0)

@@ -248,3 +248,5 @@ def test_it_ends_by_itself(on):
         time.sleep(0.1)
     assert programs(leader) == []
     assert on.state()["running"] == 0
+    on.applied.put_back()
+    assert on.sh("ls -A") == "", "its file too"
