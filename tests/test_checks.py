@@ -11,7 +11,7 @@ from simulated import SimulatedMachine
 
 from netlimits import experiment as experiments
 from netlimits import plan, survey
-from netlimits.checks import CHECKS, Finding, Site, trial
+from netlimits.checks import CHECKS, Finding, Site, base, trial
 from netlimits.checks.clock import Clock
 from netlimits.checks.cpus import Cpus
 from netlimits.checks.disk import Disk, free, here
@@ -387,10 +387,21 @@ def test_clients_that_cannot_run_together(measure, around, words):
     at = site(f"experiment: x\nmeasure: {{{measure}}}\n{around}\n")
     name = next(iter(at.experiment.measure))
     at = replace(at, features={name: Features("9", frozenset({"demo"}))})
-    problems = [finding.problem for finding in survey.tools.refused(at)]
+    problems = [str(finding) for finding in survey.tools.refused(at)]
     assert len(problems) == bool(words)
     assert all("x.yaml" in p or "small.yaml: streams" in p for p in problems)
     assert all(words in problem for problem in problems)
+
+
+def test_what_to_do_stands_apart_from_what_is_wrong():
+    """For programs, and for the table's last column."""
+    one = base.error("sender", "load", "sender: no stress-ng there; install it")
+    assert one == Finding("sender", "load", "error", "no stress-ng there", "install it")
+    host = SimulatedMachine("sender", "192.0.2.1").host()
+    text = TEXT.replace("{tso: off}", "{rx-vlan-filter: on}")
+    (fixed,) = survey.settings.findings(site(text), host, "sender", {})
+    assert (fixed.severity, fixed.advice != "") == ("error", True), fixed
+    assert ";" not in fixed.problem
 
 
 def test_all_errors_are_told_a_line_each():

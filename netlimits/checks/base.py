@@ -38,6 +38,12 @@ class Finding:
         return ": ".join(part for part in (self.host, self.check, said) if part)
 
 
+def error(host: str, check: str, said: str) -> Finding:
+    """What an error of ours says: `problem; what to do`, as everywhere here."""
+    problem, _, advice = said.removeprefix(f"{host}: ").partition("; ")
+    return Finding(host, check, "error", problem, advice)
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One configuration of the plan, as far as hosts are concerned; all that differ are kept."""

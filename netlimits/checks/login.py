@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
+from netlimits.checks import base
 from netlimits.checks.base import Finding
 from netlimits.errors import HostError
 from netlimits.hosts.base import Host
@@ -28,13 +29,8 @@ def logged_in(machines: Mapping[str, Machine]) -> Iterator[tuple[dict[str, Host]
             try:
                 hosts[role] = future.result()
             except HostError as error:
-                findings.append(_refused(role, str(error)))
+                findings.append(base.error(role, NAME, str(error)))
         yield hosts, findings
-
-
-def _refused(role: str, said: str) -> Finding:
-    problem, sign, advice = said.removeprefix(f"{role}: ").partition("; ")
-    return Finding(role, NAME, "error", problem, advice if sign else "")
 
 
 def _close(futures: Mapping[str, Future[Host]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netlimits.checks import base
 from netlimits.checks.base import Finding, Site
 from netlimits.errors import SettingError
 from netlimits.hosts.base import Host
@@ -31,7 +32,7 @@ def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Find
             problem = f"{experiment.path}:{use.line}: {error.problem}"
             if problem not in refused:
                 refused.add(problem)
-                yield Finding(role, use.name, "error", problem)
+                yield base.error(role, use.name, problem)
     if seen and not refused:
         names = ", ".join(dict.fromkeys(seen))
         yield Finding(role, "settings", "note", f"{names} can be had")

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from netlimits import experiment as experiments
+from netlimits.checks import base
 from netlimits.checks.base import Asked, Finding, Site
-from netlimits.errors import InputError, NetlimitsError, ToolFailure
+from netlimits.errors import InputError, NetlimitsError
 from netlimits.hosts.base import Host
 from netlimits.model import Command, Experiment
 from netlimits.tools import tool
@@ -41,7 +42,10 @@ def found(
                 features[name] = one
                 findings.append(_there(experiment, name, one))
         elif skipped is None and experiments.may_be_missing(experiment, name):
-            left_out[name] = "; ".join(f"{m.host}: {m.problem}" for m in missing)
+            left_out[name] = "; ".join(
+                f"{one.host}: {'; '.join(filter(None, (one.problem, one.advice)))}"
+                for one in missing
+            )
         else:
             findings += missing
     findings += [
@@ -71,16 +75,14 @@ def _asked(
     for role in clients[:1]:
         try:
             features = tool(name).features(tuple(hosts[role].run(c) for c in tool(name).probes()))
-        except ToolFailure as error:
-            missing.append(Finding(role, NAME, "error", str(error)))
         except NetlimitsError as error:
-            missing.append(Finding(role, NAME, "error", str(error).removeprefix(f"{role}: ")))
+            missing.append(base.error(role, NAME, str(error)))
     program = tool(name).server_program
     for role in servers:
         asked = Command(("sh", "-c", 'command -v "$1"', "sh", program), deadline=10)
         if hosts[role].run(asked).status != 0:
             problem = f"there is no {program}; install {name} there too"
-            missing.append(Finding(role, NAME, "error", problem))
+            missing.append(base.error(role, NAME, problem))
     return features, missing
 
 
@@ -103,7 +105,7 @@ def refused(site: Site) -> Iterator[Finding]:
                 f"and `streams` is {asked.around.streams}; leave one of them out"
             )
         said |= {f"{experiment.path}: {problem}" for problem in _together(site, asked)}
-    yield from (Finding(client, NAME, "error", problem) for problem in sorted(said))
+    yield from (base.error(client, NAME, problem) for problem in sorted(said))
 
 
 def _together(site: Site, asked: Asked) -> Iterator[str]:
