@@ -238,7 +238,8 @@ def test_an_address_that_is_on_another_interface_or_on_none(check):
 
 def test_a_route_whose_mtu_is_smaller_than_the_links(check):
     network = check.lab.data("receiver").rsplit(".", 1)[0] + ".0/24"
-    change = f"ip route change {network} dev data0 src {check.lab.data('sender')}"
+    address = check.lab.data("sender")
+    change = f"ip route change {network} dev data0 proto kernel scope link src {address}"
     with check.fault("sender", f"{change} mtu 1400", change):
         warned = severe(check(), "warning")
     assert "takes packets of 1400 bytes, data0 has an MTU of 8896" in warned["sender", "path"]

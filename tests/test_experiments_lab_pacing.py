@@ -121,6 +121,7 @@ main()
 """
 
 
+@pytest.mark.alone
 def test_constant_bitrate_by_fq_in_another_kernel(tmp_path):
     """The lab and the experiment inside, where tbf is there as well and must not be chosen."""
     out, script = tmp_path / "out", tmp_path / "script.py"

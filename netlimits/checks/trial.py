@@ -24,7 +24,7 @@ from netlimits.tools import tool
 from netlimits.tools.base import Ends
 
 NAME = "ports"
-PATIENCE = 4.0
+PATIENCE = 6.0
 """Seconds that a trial may take: one of its own, and what a slow path needs to connect."""
 
 WAIT = 0.7

@@ -11,7 +11,7 @@ import sys
 import pytest
 import uml
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]
 
 MODULES = ("net/sched/sch_fq", "net/sched/sch_fq_codel", "net/sched/sch_tbf", "drivers/net/veth")
 
