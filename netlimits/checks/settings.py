@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from netlimits.checks import base
 from netlimits.checks.base import Finding, Site
@@ -14,6 +15,9 @@ from netlimits.settings.base import State
 
 States = dict[tuple[str, Command], State]
 
+ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload")
+"""Settings whose values are independent of one another, so that each can be asked for alone."""
+
 
 def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Finding]:
     """An error for each setting of a role that the host refuses or lacks; fills `states`."""
@@ -22,17 +26,32 @@ def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Find
     refused: set[str] = set()
     for use in site.uses(role):
         seen.append(use.name)
-        kind = setting(use.name)
-        read = kind.read(interface, use.options)
-        try:
-            if (role, read) not in states:
-                states[role, read] = kind.state(host.run(read))
-            kind.change(interface, states[role, read], use.options)
-        except SettingError as error:
-            problem = f"{experiment.path}:{use.line}: {error.problem}"
+        for said in _refusals(use.name, use.options, interface, host, role, states):
+            problem = f"{experiment.path}:{use.line}: {said}"
             if problem not in refused:
                 refused.add(problem)
                 yield base.error(role, use.name, problem)
     if seen and not refused:
         names = ", ".join(dict.fromkeys(seen))
         yield Finding(role, "settings", "note", f"{names} can be had")
+
+
+def _refusals(
+    name: str, options: Any, interface: str, host: Host, role: str, states: States
+) -> list[str]:
+    """Why a setting cannot be had; where its values are set one by one, why each cannot."""
+    kind = setting(name)
+    read = kind.read(interface, options)
+    try:
+        if (role, read) not in states:
+            states[role, read] = kind.state(host.run(read))
+        kind.change(interface, states[role, read], options)
+    except SettingError as error:
+        alone = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
+        each = [
+            said
+            for one in (alone if len(alone) > 1 else [])
+            for said in _refusals(name, one, interface, host, role, states)
+        ]
+        return each or [error.problem]
+    return []
