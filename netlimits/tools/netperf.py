@@ -36,6 +36,14 @@ DEFAULT_SELECT = (
     "remote_recv_calls",
     *_COST,
 )
+RECV_SELECT = (
+    "throughput",
+    "local_recv_throughput",
+    "remote_send_throughput",
+    "local_recv_calls",
+    "remote_send_calls",
+    *_COST,
+)
 RR_SELECT = (
     "throughput",
     "min_latency",
@@ -162,13 +170,16 @@ class Netperf:
 
     def _keys(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """The keys to ask for, each once: what was selected, and what tells whether it is true."""
-        usual = RR_SELECT if _is_rr(options) else DEFAULT_SELECT
+        usual = DEFAULT_SELECT if _sends(options) else RECV_SELECT
+        usual = RR_SELECT if _is_rr(options) else usual
         selected = [s.upper() for s in options.get("select", usual)]
         if not options.get("cpu", True) and "select" not in options:
             selected = [s for s in selected if "CPU" not in s and not s.endswith("_SD")]
         guards = [*GUARDS]
-        if not _is_rr(options):
+        if not _is_rr(options) and _sends(options):
             guards += ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS", "LOCAL_SEND_THROUGHPUT"]
+        elif not _is_rr(options):
+            guards += ["LOCAL_RECV_CALLS", "REMOTE_SEND_CALLS", "REMOTE_SEND_THROUGHPUT"]
         if "mss" in options:
             guards.append("TRANSPORT_MSS")
         if "cpu_bind" in options:
@@ -205,6 +216,11 @@ def _specific(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 SENT = "local_send_throughput_mbps"
+
+
+def _sends(options: Mapping[str, Any]) -> bool:
+    """Whether data flows from netperf to netserver."""
+    return options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
 
 
 def _is_rr(options: Mapping[str, Any]) -> bool:
@@ -281,8 +297,7 @@ def _refuse_nonsense(
     seconds: float,
 ) -> None:
     """Raise for what netperf reports with exit status 0 although it is no measurement."""
-    sending = options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
-    refuse_no_data(keys, sending)
+    refuse_no_data(keys, _sends(options))
     _refuse_short_run(options, float(keys["ELAPSED_TIME"]), seconds)
     _refuse_ignored(options, keys)
 

@@ -234,3 +234,10 @@ def test_a_fixed_data_port_is_the_servers():
     behind = argv[argv.index("--") :]
     assert behind[behind.index("-P") + 1] == ",12866", "our own port stays free to be any"
     assert "-P" not in netperf.client(TCP, Features("2.7.0"), ENDS).argv[argv.index("--") :]
+
+
+@pytest.mark.parametrize("options", [{"test": "TCP_MAERTS"}, {"direction": "recv"}])
+def test_of_data_that_flows_back_the_receivers_and_senders_own_figures_are_asked_for(options):
+    asked = netperf.client(options, Features("2.7.0"), ENDS).argv[-1].split(",")
+    assert {"LOCAL_RECV_THROUGHPUT", "REMOTE_SEND_THROUGHPUT", "LOCAL_RECV_CALLS"} <= {*asked}
+    assert not {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_CALLS"} & {*asked}
