@@ -1,4 +1,6 @@
-"""The tools' servers: started on the data address when a run needs them, ended with the campaign.
+"""The tools' servers: started when a run needs them, ended with the campaign.
+
+They listen on the data address alone where the tool can: nuttcp and nttcp cannot (SECURITY.md).
 
 A server that lasts for the campaign may be another's, which is left alone; one that lasts for a
 run is always ours, since another's would not end with the run.

@@ -187,7 +187,10 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
     for place in state["not_put_back"]:
         yield "not put back: {role}: {interface}: {setting}".format(**place)
     if state["not_put_back"]:
-        yield f"put back with: netlimits restore {quoted(state['path'])}"
+        yield (
+            f"put back with: netlimits restore {quoted(state['path'])} (which also finds out what "
+            "`restore --hosts` did already)"
+        )
     if state["left"]:
         yield f"go on with: netlimits resume {quoted(state['path'])}"
 
