@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netlimits import experiment
+from netlimits import experiment, plan
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 TEXT = (EXPERIMENTS / "README.md").read_text()
@@ -29,3 +29,12 @@ def test_a_section_has_the_question_the_command_and_the_chart(path: Path):
     assert (EXPERIMENTS / chart).stat().st_size > 1000
     assert (EXPERIMENTS / chart).read_bytes().startswith(b"\x89PNG")
     assert len(section.partition(f"({chart})")[2].split()) >= 15, "and how to read it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_table_says_how_many_runs_there_are_and_how_long(path: Path):
+    (row,) = re.findall(rf"^\| \[{path.stem}\]\(#{path.stem}\) \|.*\| (.*) \|$", TEXT, re.MULTILINE)
+    loaded = plan.seeded(experiment.load(path))
+    runs = sum(1 for _ in plan.runs(loaded))
+    _, (tool, options) = experiment.resolved(loaded, next(iter(plan.runs(loaded))).values)
+    assert row == f"{runs} of {options['seconds']} s", tool
