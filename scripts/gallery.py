@@ -69,7 +69,7 @@ FORMS = {
         "highest_average", [*_short("netperf", 14, 1), *_window(10, 0, 1)], hosts=3
     ),
     "tool-comparison": Form("spread-throughput", _short("iperf3 nuttcp netperf", 1, 2)),
-    "tso": Form("spread-local_cpu", _short("iperf3 nuttcp", 1, 2)),
+    "tso": Form("spread-throughput", _short("iperf3 nuttcp", 1, 2)),
     "jumbo": Form("spread-throughput", _short("iperf3 nuttcp", 1, 2)),
     "cpu-stress": Form("spread-throughput", _short("iperf3 nuttcp", 1, 1)),
 }
