@@ -170,8 +170,9 @@ class Netperf:
 
     def _keys(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """The keys to ask for, each once: what was selected, and what tells whether it is true."""
-        usual = DEFAULT_SELECT if _sends(options) else RECV_SELECT
-        usual = RR_SELECT if _is_rr(options) else usual
+        usual: tuple[str, ...] = DEFAULT_SELECT if _sends(options) else RECV_SELECT
+        if _is_rr(options):
+            usual = RR_SELECT
         selected = [s.upper() for s in options.get("select", usual)]
         if not options.get("cpu", True) and "select" not in options:
             selected = [s for s in selected if "CPU" not in s and not s.endswith("_SD")]
