@@ -22,8 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from netlimits import lab
-from netlimits.archive import Archive
+from netlimits.archive.store import Archive
+from netlimits.lab import labs
 
 NAME = "bench"
 
@@ -61,7 +61,7 @@ done
 def loop(hosts_file: Path, runs: int) -> list[float]:
     """Seconds beyond netperf's own, for each run of the bash loop, run on the sender."""
     config = hosts_file.parent / "ssh_config"
-    made = lab.find(NAME)
+    made = labs.find(NAME)
     address = made.data("receiver")
     argv = ["ip", "netns", "exec", f"nl-{NAME}-sender", "bash", "-c", LOOP, "loop"]
     server = subprocess.Popen(
@@ -108,12 +108,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=12)
     runs = parser.parse_args().runs
-    made = lab.up(NAME)
+    made = labs.up(NAME)
     try:
         loop_s = statistics.median(loop(made.hosts_file, runs))
         ours_s = statistics.median(campaign(made.hosts_file, runs))
     finally:
-        lab.down(NAME)
+        labs.down(NAME)
     print(f"beyond netperf's own time, median of {runs} runs of 1 s, offloads toggled on two hosts")
     print(f"bash loop, nothing read back   {loop_s:8.4f} s")
     print(f"netlimits, read back each time {ours_s:8.4f} s   (reach: 0.05 s)")

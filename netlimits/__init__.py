@@ -17,11 +17,12 @@ from typing import Any
 __version__ = "0.1.0"
 
 _API = {
-    "open": ("netlimits.campaign", "open"),
+    "open": ("netlimits.archive.reader", "open"),
     "summary": ("netlimits.analysis.summary", "summary"),
+    "explain": ("netlimits.limits", "explain"),
     "analysis": ("netlimits.analysis", None),
     "charts": ("netlimits.charts", None),
-    "published": ("netlimits.published", None),
+    "published": ("netlimits.reproduce.published", None),
     "reproduce": ("netlimits.reproduce", None),
 }
 """Public name -> the module that holds it, and what it is called there (None: the module)."""

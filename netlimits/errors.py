@@ -3,7 +3,9 @@
     NetlimitsError                exit 1   something went wrong; the message says what to do
     ├── InputError                exit 2   what the user wrote is wrong: nothing was touched
     │   ├── DocumentError         exit 2   a YAML file, with its line and key
+    │   │   └── DocumentErrors    exit 2   all that is wrong with one, a line each
     │   ├── ArchiveError          exit 2   a results folder: missing, foreign, of another version
+    │   │   └── ArchiveUnwritable exit 1   one that cannot be written to any more: a full disk
     │   └── DataError             exit 2   numbers that cannot answer the question
     ├── HostError                 exit 2   a host that cannot be used, before a campaign starts
     │   ├── ConnectError          exit 2   unreachable, key refused, host key unknown
@@ -21,7 +23,9 @@ and exits with `exit_status`; nothing else prints or exits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,8 +59,24 @@ class DocumentError(InputError):
         super().__init__(": ".join(part for part in (place, key, problem) if part))
 
 
+class DocumentErrors(DocumentError):
+    """Several faults of one file: `errors` holds each in the file's order, the message a line."""
+
+    def __init__(self, errors: Sequence[DocumentError]) -> None:
+        self.errors = tuple(sorted(errors, key=lambda e: (e.line is None, e.line or 0)))
+        first = self.errors[0]
+        super().__init__(first.problem, path=first.path, line=first.line, key=first.key)
+        self.args = ("\n".join(dict.fromkeys(map(str, self.errors))),)
+
+
 class ArchiveError(InputError):
     """A results folder that cannot be created, read or continued."""
+
+
+class ArchiveUnwritable(ArchiveError):
+    """A results folder that takes nothing more in the middle of the work: hosts were touched."""
+
+    exit_status = 1
 
 
 class DataError(InputError):
@@ -138,3 +158,39 @@ class RestoreError(NetlimitsError):
     """A host is not as it was found; the message lists what is left and how to mend it by hand."""
 
     exit_status = 3
+
+
+def did_you_mean(written: str, known: Iterable[str]) -> str:
+    """What to say after an unknown name: the nearest known one, or else all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(written[:80], known, n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; known: {', '.join(known)}" if known else ""
+
+
+def one_line(error: Exception) -> str:
+    """What went wrong, on one line, without the path and number that OSError puts around it."""
+    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return " ".join(said.split()) or type(error).__name__
+
+
+def printable(text: str) -> str:
+    r"""The text with control codes and what turns its direction shown as `\u001b`, as in JSON.
+
+    Line breaks, tabs and blanks of any width stay.
+    """
+    if text.isprintable():
+        return text
+    return text.translate({ord(c): _escaped(ord(c)) for c in set(text) if not _shows(c)})
+
+
+def _shows(character: str) -> bool:
+    return character.isprintable() or character in "\n\t" or unicodedata.category(character) == "Zs"
+
+
+def _escaped(code: int) -> str:
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,60 +86,103 @@ def render(
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
-    """A block for each metric of a summary, as the reports' table has them."""
-    place = list(table.columns)
-    keys = place[2 : place.index("value")]
-    rows, columns = keys[0], keys[1:]
+    """A block for each metric of a summary, as the reports' table has them.
+
+    A median stands below its mean where runs are of more than one kind, or intervals are shown.
+    """
+    shown = _Shown.of(table, intervals)
     blocks = []
     for column, part in table.groupby("metric", sort=False):
-        of = metric(str(column))
+        of = metric(str(column)).towards(table.attrs.get("direction", "send"))
         means = part[part["statistic"] == "mean"]
-        heads = [key for key, _ in frames.groups(means, columns)]
-        labels = [" ".join(frames.said(key, columns)) or "all" for key in heads]
-        body = []
-        shown = places(means["value"])
+        heads = [key for key, _ in frames.groups(means, shown.columns)]
+        labels = [" ".join(frames.said(key, shown.names)) or "all" for key in heads]
+        decimals = places(means["value"].dropna())
         if intervals:
-            shown = _finer(means, shown)
-        for statistic, decimals in (("mean", shown), ("improvement", 2)):
-            chosen = part[part["statistic"] == statistic]
-            for (row,), cells in frames.groups(chosen, [rows]):
-                body.append(
-                    _row(_row_label(row, statistic), cells, columns, heads, decimals, intervals)
-                )
-        body.append(("runs", *(_runs(means, columns, key) for key in heads)))
+            decimals = _finer(means, decimals)
+        body = list(_body(part, str(column), shown, heads, decimals))
+        body.append(("runs", *(_runs(means, shown.columns, key) for key in heads)))
         about = " - ".join(x for x in (of.unit, of.direction.title().replace("Is", "is")) if x)
         blocks.append(
             Block(
                 f"{of.title} ({about})" if about else of.title,
-                (frames.title(rows), *(labels if columns else ["all"])),
+                (shown.corner, *(labels if shown.columns else ["all"])),
                 tuple(body),
             )
         )
     return blocks
 
 
-def _row_label(row: Any, statistic: str) -> str:
-    return f"{'improvement, ' if statistic == 'improvement' else ''}{frames.text(row)}"
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How a summary is laid out: the columns of its row factor and of its column factors."""
+
+    rows: str | None
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    corner: str
+    intervals: bool
+    mixed: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, intervals: bool) -> _Shown:
+        place = list(table.columns)
+        keys = place[2 : place.index("value")]
+        names = table.attrs.get("factors", {})
+        rows, columns = (keys[0], tuple(keys[1:])) if keys else (None, ())
+        return cls(
+            rows,
+            columns,
+            tuple(names.get(name, name) for name in columns),
+            frames.title(names.get(rows, rows)) if rows else "",
+            intervals,
+            frozenset(
+                (column, key[0] if key else "") for column, key in table.attrs.get("mixed", ())
+            ),
+        )
+
+
+def _body(
+    part: pd.DataFrame,
+    column: str,
+    shown: _Shown,
+    heads: Sequence[tuple[Any, ...]],
+    decimals: int,
+) -> Iterator[tuple[str, ...]]:
+    """The rows of a metric: means, each with its medians where these are shown, improvements."""
+    by = {name: part[part["statistic"] == name] for name in ("mean", "median", "improvement")}
+    keys = [shown.rows] if shown.rows else []
+    medians = {_texts(key): cells for key, cells in frames.groups(by["median"], keys)}
+    for key, cells in frames.groups(by["mean"], keys):
+        label = frames.text(key[0]) if key else "all"
+        yield _row(label, cells, shown, heads, decimals)
+        beside = medians.get(_texts(key), by["median"][:0])
+        if len(beside) and (shown.intervals or (column, label if key else "") in shown.mixed):
+            yield _row(f"{label}, median", beside, shown, heads, decimals)
+    for key, cells in frames.groups(by["improvement"], keys) if keys else ():
+        yield _row(f"improvement, {frames.text(key[0])}", cells, shown, heads, 2)
 
 
 def _row(
     label: str,
     cells: pd.DataFrame,
-    columns: Sequence[str],
+    shown: _Shown,
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
-    intervals: bool,
 ) -> tuple[str, ...]:
-    """One row of a block; a configuration that was not run is a dash."""
-    by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, list(columns))}
+    """One row of a block; a configuration that was not run is a dash, so is one that failed."""
+    by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, shown.columns)}
     found = []
     for key in heads:
         cell = by_column.get(_texts(key))
         if cell is None:
             found.append("–")
             continue
+        if math.isnan(cell["value"]):
+            found.append(f"– ({cell['n']} of {cell['runs']})")
+            continue
         written = f"{cell['value']:.{decimals}f}"
-        if intervals and not math.isnan(cell["low"]):
+        if shown.intervals and not math.isnan(cell["low"]):
             written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
         found.append(written)
     return (label, *found)
@@ -151,12 +194,21 @@ def _texts(key: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _runs(means: pd.DataFrame, columns: Sequence[str], key: tuple[Any, ...]) -> str:
-    """How many runs stand behind each mean of a column: one number, or from – to."""
-    for other, part in frames.groups(means, list(columns)):
+    """How many runs stand behind each mean of a column, from – to; of how many, where some fell.
+
+    "18–20 of 20".
+    """
+    for other, part in frames.groups(means, columns):
         if _texts(other) == _texts(key):
-            low, high = int(part["n"].min()), int(part["n"].max())
-            return f"{low}" if low == high else f"{low}–{high}"
+            counted = _range(part["n"])
+            fell = "runs" in part and bool((part["n"] < part["runs"]).any())
+            return f"{counted} of {_range(part['runs'])}" if fell else counted
     return "–"
+
+
+def _range(counts: pd.Series[Any]) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low}" if low == high else f"{low}–{high}"
 
 
 def places(values: pd.Series[Any]) -> int:
@@ -173,7 +225,7 @@ def places(values: pd.Series[Any]) -> int:
 def _finer(means: pd.DataFrame, decimals: int) -> int:
     """At most two decimals more, where the narrowest interval would not show without them."""
     halves = (means["high"] - means["low"])[means["high"] > means["low"]] / 2
-    if halves.empty:
+    if halves.empty or not math.isfinite(halves.min()):
         return decimals
     return min(max(decimals, -math.floor(math.log10(halves.min()))), decimals + 2)
 

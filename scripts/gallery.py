@@ -1,119 +1,342 @@
 #!/usr/bin/env python3
-"""Run the experiments in a lab of their own, and keep the charts that experiments/README.md shows.
+"""Measure the reports' experiments on the lab's machines, and draw their figures.
 
-    scripts/gallery.py                      all of them: about half an hour, on an idle machine
-    scripts/gallery.py tcp-mss rr-bursts    some of them
-    scripts/gallery.py --results DIR        keep the campaigns there, to look into
+    scripts/gallery.py                    all campaigns on machines of their own, then all figures
+    scripts/gallery.py tso rr-bursts      some campaigns, and all figures again
+    scripts/gallery.py --short …          fewer runs, in minutes a campaign, to see that it works
+    scripts/gallery.py --draw             the figures only, from the archives that are kept
 
-Every configuration of an experiment is run, in shorter and fewer runs than its file asks for (the
-`sets` below). The lab's hosts share this machine's CPUs: the charts show what a chart looks like
-and how to read it, not what a network does.
+Every configuration of an experiment is run, in shorter and fewer runs than its file asks for
+(`FORMS`). What a campaign leaves is kept small in experiments/gallery/NAME: its plan, its hosts'
+facts and its journal, which hold every figure; of raw output only what a chart is drawn from.
+Figures go to experiments/figures: a chart for each experiment, and one for each figure of which a
+report prints no data (`FIGURES`), with its axes and series. `experiments/README.md` shows them.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from netlimits import experiment as experiments
-from netlimits import lab as labs
-from netlimits import machines
+import claims
+import pandas as pd
+
+import netlimits as nl
+from netlimits import charts
+from netlimits.experiment import hosts_file, load
+from netlimits.lab import labs
+from netlimits.lab.link import Shape
+from netlimits.reproduce import marks
 
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
+KEPT, DRAWN = EXPERIMENTS / "gallery", EXPERIMENTS / "figures"
+README = EXPERIMENTS / "README.md"
+MTU = 9000
+"""What the lab's data link carries: the most that an experiment sets."""
 NETLIMITS = (sys.executable, "-m", "netlimits")
+SIZES = "factors.send_size=[1,10,100,500,1000,1460,10000,100000]"
 
 
 @dataclass(frozen=True)
 class Form:
-    """How an experiment is run for the gallery, and which of its charts is kept."""
+    """How an experiment is run for the gallery, and which of its charts README shows.
+
+    `tools` are those whose runs are `seconds` long; `few` are further options of the short form.
+    `traces`: raw output is kept too, for the chart is drawn from packets. `link` is the bit rate,
+    in bit/s of frames, of a path that the machines do not see.
+    """
 
     chart: str
+    tools: str = "netperf"
+    seconds: int = 5
+    replicates: int = 6
     sets: Sequence[str] = ()
+    few: Sequence[str] = ()
     hosts: int = 2
     options: Sequence[str] = ()
+    traces: bool = False
+    link: int = 0
 
-
-def _short(tools: str, seconds: int, replicates: int) -> list[str]:
-    each = [f"measure.{tool}.seconds={seconds}" for tool in tools.split()]
-    return [*each, f"repeat.replicates={replicates}"]
+    def words(self, *, short: bool) -> list[str]:
+        """The --set options."""
+        seconds, replicates = self.seconds, self.replicates
+        if short:  # but no shorter than the window over which a campaign averages
+            seconds, replicates = (1 if self.hosts == 2 else seconds), min(2, replicates)
+        pairs = [*self.sets, *(self.few if short else ())]
+        if not self.options:
+            pairs += [f"measure.{tool}.seconds={seconds}" for tool in self.tools.split()]
+        if self.replicates:
+            pairs.append(f"repeat.replicates={replicates}")
+        return [word for pair in pairs for word in ("--set", pair)]
 
 
 def _window(seconds: int, *entries: int) -> list[str]:
     return [f"report.{entry}.window_s={seconds}" for entry in entries]
 
 
+LINK = 100_000_000
+FEWER = "factors.send_size=[10,100,1000,100000]"
+
+
+def _turin(tools: str = "iperf3 nuttcp", *sets: str) -> Form:
+    """A length sweep over a link that large sends fill, as the report's 2.5 Gbit/s were filled."""
+    return Form("spread-throughput", tools, 2, sets=[SIZES, *sets], few=[FEWER], link=LINK)
+
+
 FORMS = {
-    "quickstart": Form("percentiles-throughput", options=("--local",)),
-    "udp-send-size": Form("cost-local_sd", ["measure.netperf.seconds=2"]),
-    "tcp-mss": Form("percentiles-throughput", ["measure.netperf.seconds=2"]),
-    "stateless-offloads": Form("percentiles-throughput", _short("netperf", 2, 5)),
-    "stateless-offloads-gro-hw": Form("percentiles-throughput", _short("netperf", 2, 4)),
-    "packets-per-second": Form("packet_rate-local_send_throughput", _short("netperf", 2, 2)),
-    "constant-bitrate": Form("pacing", ["measure.netperf.seconds=2", "derive.rate=50e6"]),
+    "quickstart": Form("percentiles-throughput", replicates=3, options=("--local",)),
+    "udp-send-size": Form("cost-local_sd", seconds=1, replicates=0),
+    "tcp-mss": Form("percentiles-throughput", seconds=1, replicates=0),
+    "stateless-offloads": Form("percentiles-throughput", seconds=1),
+    "stateless-offloads-gro-hw": Form("percentiles-throughput", seconds=1),
+    "packets-per-second": Form("packet_rate-local_send_throughput", replicates=3),
+    "constant-bitrate": Form("pacing", replicates=0, sets=["derive.rate=50e6"]),
     "ack-overhead": Form(
         "acks-local_sd",
-        [*_short("netperf", 2, 2), "derive.link=300000000", "derive.burst=10000"],
+        replicates=3,
+        sets=["derive.link=100000000", "derive.burst=65536"],
+        few=["factors.mss=[1460]"],
     ),
-    "rr-bursts": Form("first_bursts", _short("netperf", 2, 5)),
+    "rr-bursts": Form("first_bursts", replicates=1, sets=["trace.packets=400"], traces=True),
     "mtu-aggregate": Form(
-        "highest_average", [*_short("netperf", 14, 1), *_window(10, 0, 1, 2)], hosts=3
+        "highest_average", seconds=14, replicates=1, sets=_window(10, 0, 1), hosts=3
     ),
     "mtu-aggregate-capped": Form(
-        "highest_average", [*_short("netperf", 14, 1), *_window(10, 0, 1)], hosts=3
+        "highest_average",
+        seconds=14,
+        replicates=2,
+        sets=[*_window(10, 0, 1), "derive.link_bps=100e6"],
+        hosts=3,
     ),
-    "tool-comparison": Form("spread-throughput", _short("iperf3 nuttcp netperf", 1, 2)),
-    "tso": Form("spread-throughput", _short("iperf3 nuttcp", 1, 2)),
-    "jumbo": Form("spread-throughput", _short("iperf3 nuttcp", 1, 2)),
-    "cpu-stress": Form("spread-throughput", _short("iperf3 nuttcp", 1, 1)),
+    "tool-comparison": _turin("iperf3 nuttcp netperf"),
+    "tso": _turin(),
+    "jumbo": _turin(),
+    "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]"),
+}
+"""Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a report that gives no data of it, from a campaign on the lab's machines.
+
+    `only` chooses runs by a factor's value; `options` are the chart's, after the report's own.
+    """
+
+    experiment: str
+    title: str
+    of: str | Sequence[str] = "throughput"
+    series: str | Sequence[str] = ()
+    only: Mapping[str, Any] = field(default_factory=dict)
+    chart: str = "spread"
+
+
+STAND_IN = "nuttcp"
+"""Measured where nttcp is not: its successor."""
+PROCESS = "local_process_cpu"
+FIGURES = {
+    "turin-1a": Figure("tool-comparison", "Figure 1a: goodput, tool by tool", series="tool"),
+    "turin-1b": Figure("tool-comparison", "Figure 1b: CPU, tool by tool", PROCESS, "tool"),
+    "turin-2": Figure(
+        "tool-comparison", "Figure 2: least and greatest goodput", series="tool", chart="ranges"
+    ),
+    "turin-3": Figure(
+        "tool-comparison",
+        "Figure 3: processes and threads of each tool",
+        ("local_processes", "local_threads"),
+        "tool",
+    ),
+    "turin-4a": Figure("tso", "Figure 4a: goodput, TSO", series="tso", only={"tool": "nttcp"}),
+    "turin-4b": Figure("tso", "Figure 4b: CPU, TSO", PROCESS, "tso", {"tool": "nttcp"}),
+    "turin-5": Figure("jumbo", "Figure 5: goodput, jumbo frames and none", series=("tool", "mtu")),
+    "turin-6": Figure("jumbo", "Figure 6: CPU, jumbo frames and none", PROCESS, ("tool", "mtu")),
+    **{
+        f"turin-{number}{letter}": Figure(
+            "cpu-stress",
+            f"Figure {number}{letter}: {what}, with and without stress, {tool}",
+            of,
+            "workers_per_cpu",
+            {"tool": tool},
+        )
+        for number, tool in ((7, "iperf3"), (8, "nttcp"))
+        for letter, what, of in (("a", "goodput", "throughput"), ("b", "CPU", PROCESS))
+    },
+    "headers-aggregate": Figure(
+        "mtu-aggregate-capped",
+        "Aggregate netperf TCP_STREAM throughput vs MTU",
+        series=("machine", "streams_per_sink"),
+        chart="highest_average",
+    ),
 }
 
 
 def main() -> None:
-    """Each experiment in turn; one that fails ends it, with what it said."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Each campaign in turn, then the figures; a campaign that fails ends it, with what it said."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *FORMS])
-    parser.add_argument("--results", type=Path, help="Keep the campaigns in this folder.")
+    parser.add_argument("--draw", action="store_true", help="Only draw, from what is kept.")
+    parser.add_argument("--short", action="store_true", help="Fewer and shorter runs.")
+    parser.add_argument("--results", type=Path, help="Keep the whole campaigns in this folder.")
+    parser.add_argument("--lab", help="In this lab, which is up, and stays.")
+    parser.add_argument("--namespaces", action="store_true", help="Without machines (QEMU).")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = asked.results or Path(temporary)
-        for name in asked.names or FORMS:
-            _run(name, FORMS[name], folder / name)
+    if not asked.draw:
+        _measure(asked.names or [*FORMS], asked)
+    draw()
 
 
-def _run(name: str, form: Form, out: Path) -> None:
-    """One experiment in a lab of its own, its charts to experiments/figures."""
-    sets = [word for one in form.sets for word in ("--set", one)]
-    made = None if "--local" in form.options else labs.up(f"g{os.getpid()}", form.hosts)
+def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
+    """The campaigns in one lab; what is kept of each replaces what was."""
+    guest = None if asked.namespaces else labs.Guest(cpus=2)
+    hosts = max(FORMS[name].hosts for name in names)
+    lab = labs.find(asked.lab) if asked.lab else labs.up(f"g{os.getpid()}", hosts, MTU, guest)
     try:
-        experiment = EXPERIMENTS / f"{name}.yaml"
-        where = form.options
-        if made:
-            where = ("--hosts", _hosts_file(made, experiment, out.with_suffix(".hosts.yaml")))
-        _netlimits("run", experiment, "--out", out, *where, *sets)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = (asked.results or Path(temporary)).resolve()
+            for name in names:
+                form, out = FORMS[name], folder / name
+                where: Sequence[object] = form.options
+                if not where:
+                    where = ("--hosts", _hosts_file(lab, name, out.with_suffix(".hosts.yaml")))
+                sets = form.words(short=asked.short)
+                if guest and where[0] != "--local":
+                    shape = Shape(rate=form.link) if form.link else None
+                    labs.shape_link(lab.name, lab.hosts[0], shape)
+                _netlimits("run", f"experiments/{name}.yaml", "--out", out, *where, *sets)
+                keep(out, KEPT / name, traces=form.traces)
     finally:
-        if made:
-            labs.down(made.name)
-    drawn = out / "figures"
-    _netlimits("figures", out, "--format", "png", "--out", drawn)
-    kept = EXPERIMENTS / "figures" / f"{name}-{form.chart}.png"
-    shutil.copy(drawn / f"{form.chart}.png", kept)
-    print(kept, flush=True)
+        if not asked.lab:
+            labs.down(lab.name)
 
 
-def _hosts_file(lab: labs.Lab, experiment: Path, path: Path) -> Path:
+def keep(campaign: Path, target: Path, *, traces: bool = False) -> None:
+    """What of a campaign's folder its figures come from, as `netlimits.open` takes it."""
+    left_out = {
+        "results.parquet",
+        "results.csv",
+        "results.json",
+        "figures",
+        *(() if traces else ("raw",)),
+    }
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(campaign, target, ignore=lambda _, names: left_out & {*names})
+    for path in (target, *target.rglob("*")):  # a campaign is its owner's; what is kept is not
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def draw() -> None:
+    """Every figure whose campaign is kept."""
+    DRAWN.mkdir(exist_ok=True)
+    for name, form in FORMS.items():
+        if (KEPT / name).is_dir():
+            with tempfile.TemporaryDirectory() as folder:
+                _netlimits("figures", KEPT / name, "--format", "png", "--out", folder)
+                shutil.copy(Path(folder) / f"{form.chart}.png", DRAWN / f"{name}-{form.chart}.png")
+    for name, figure in FIGURES.items():
+        if (KEPT / figure.experiment).is_dir():
+            print(charts.save(drawn(figure), DRAWN / f"{name}.png"), flush=True)
+    README.write_text(told(README.read_text("utf-8")), "utf-8")
+
+
+def told(text: str) -> str:
+    """README's text with what the campaigns that are kept say now."""
+    text = re.sub(rf"{FROM}.*?(?=\n\n)", lambda _: provenance(), text, flags=re.DOTALL)
+    for name, form in FORMS.items():
+        picture = rf"(!\[[^\]]+\]\(figures/{name}-{form.chart}\.png\)\n)(?:\*Measured .*\*\n)?"
+        text = re.sub(picture, lambda match, name=name: match[1] + caption(name), text)
+    shown = claims.table(KEPT)
+    return re.sub(r"\| claim \|.*?(?=\n\n)", lambda _: shown, text, flags=re.DOTALL)
+
+
+def provenance() -> str:
+    """Where what is kept was measured, and how often: a paragraph of experiments/README.md."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(KEPT.iterdir()):
+        campaign = nl.open(path)
+        each = len(campaign.frame()) / campaign.frame()["config"].nunique()
+        places.setdefault(_place(campaign), []).append(f"{path.name} ({each:.3g})")
+    said = "; ".join(f"in {place}: {', '.join(names)}" for place, names in places.items())
+    return textwrap.fill(f"{FROM} (runs of each configuration) {said}.", 100)
+
+
+def caption(name: str) -> str:
+    """The line below an experiment's chart: where it was measured, and how."""
+    form, place = FORMS[name], OLDER
+    if form.options:
+        place = "on this machine alone, over loopback"
+    elif (KEPT / name).is_dir():
+        campaign = nl.open(KEPT / name)
+        frame = campaign.frame()
+        each = len(frame) / frame["config"].nunique()
+        runs = f"{each:.3g} run{'s' if each != 1 else ''}"
+        place = f"in {_place(campaign)}: {runs} of each configuration"
+    return f"*Measured {place}.*\n"
+
+
+OLDER = "in the lab's namespaces, one kernel"
+"""Charts whose campaigns are not kept."""
+
+FROM = "What `gallery/` keeps was measured"
+
+
+def _place(campaign: nl.Campaign) -> str:
+    """Where a campaign was measured, in a few words."""
+    if campaign.archive.meta["shared_kernel"]:
+        local = all(m["ssh"] is None for m in campaign.archive.meta["machines"].values())
+        return "this machine alone" if local else "the lab's namespaces, one kernel"
+    return "the lab's machines"
+
+
+def drawn(figure: Figure) -> charts.Chart:
+    """A report's figure, from the archive that is kept."""
+    campaign = nl.open(KEPT / figure.experiment)
+    frame = campaign.frame()
+    title, note = figure.title, f"measured in {_place(campaign)}"
+    if figure.chart == "highest_average":
+        entry = next(e for e in campaign.experiment.report if e.get("chart") == figure.chart)
+        options = {k: v for k, v in entry.items() if k not in ("chart", "series", "title")}
+        intervals = campaign.intervals()
+        chart = charts.highest_average(intervals, **options, series=figure.series, title=title)
+        marks.note(chart, note)
+        return chart
+    for factor, wanted in figure.only.items():
+        there = wanted if (frame[factor] == wanted).any() else STAND_IN
+        frame = frame[frame[factor] == there]
+        title = title.replace(wanted, there) if wanted in title else f"{title}, {there}"
+    if figure.chart == "ranges":
+        note += f"; {_ranges(frame)}"
+    chart = charts.spread(frame, figure.of, "send_size", figure.series, title=title)
+    marks.note(chart, note)
+    return chart
+
+
+def _ranges(frame: pd.DataFrame) -> str:
+    """What the Turin report calls variance: the mean over the lengths of greatest less least."""
+    ok = frame[frame["status"] == "ok"]
+    parts = []
+    for tool, runs in ok.groupby("tool"):
+        each = runs.groupby("send_size")["throughput_mbps"]
+        parts.append(f"{tool} {(each.max() - each.min()).mean():.1f}")
+    return f"mean range over the lengths, Mbit/s: {', '.join(parts)}"
+
+
+def _hosts_file(lab: labs.Lab, name: str, path: Path) -> Path:
     """The lab's hosts in their order under the experiment's roles, as without --hosts."""
-    there = machines.machines(lab.hosts_file)
-    roles = experiments.load(experiment).roles
+    there = hosts_file.machines(lab.hosts_file)
+    roles = load.load(EXPERIMENTS / f"{name}.yaml").roles
     lines = [
         f"{role}: {{ssh: {m.ssh}, interface: {m.interface}, address: {m.address}}}"
-        for role, m in zip(roles, there.values(), strict=True)
+        for role, m in zip(roles, there.values(), strict=False)  # some need fewer than there are
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([f"ssh_config: {lab.folder / 'ssh_config'}", *lines]) + "\n")
@@ -123,7 +346,7 @@ def _hosts_file(lab: labs.Lab, experiment: Path, path: Path) -> Path:
 def _netlimits(*argv: object) -> None:
     words = [str(word) for word in argv]
     print("netlimits", *words, flush=True)
-    status = subprocess.run([*NETLIMITS, *words]).returncode
+    status = subprocess.run([*NETLIMITS, *words], cwd=EXPERIMENTS.parent).returncode
     if status not in (0, 1):  # 1: some runs failed, and netlimits said why
         sys.exit(status)
 

@@ -1,4 +1,4 @@
-"""The lab: real hosts for the tests marked `lab`, in network namespaces of their own."""
+"""The labs: real hosts for the tests marked `lab`, namespaces and machines."""
 
 from __future__ import annotations
 
@@ -6,28 +6,138 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from guests import Guests
+from hypothesis import HealthCheck, settings
 
-from netlimits import lab as labs
+from netlimits.lab import labs
 
-_OURS = re.compile(r"t([0-9]+)")
+# No example is judged by the time that it takes: a machine may be busy with other things.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
+
+_OURS = re.compile(r"[tmsi]([0-9]+)")
+
+_LONGEST = (
+    "faults/test_attacks_on_hosts.py",
+    "restore/test_guard_lab.py",
+    "faults/test_machines.py",
+    "settings/test_on_machines.py",
+    "test_experiments_lab.py",
+    "campaign/test_campaign_lab.py",
+    "report/test_browser.py",
+    "checks/test_check_lab.py",
+    "lab/test_lab_machines.py",
+    "campaign/test_physics_lab.py",
+    "fuzz/test_fuzz.py",
+    "settings/test_undo_both_ways.py",
+    "test_experiments_lab_streams.py",
+    "test_experiments_lab_pacing.py",
+    "faults/test_logins.py",
+    "lab/test_lab_link.py",
+    "test_security.py",
+    "faults/test_disks.py",
+    "test_notebooks.py",
+    "faults/test_connection.py",
+    "settings/test_in_namespaces.py",
+    "faults/test_attacks.py",
+    "restore/test_guard.py",
+    "lab/test_lab.py",
+    "archive/test_foreign_folder_lab.py",
+    "test_security_lab.py",
+    "faults/test_reboot.py",
+    "campaign/test_runner.py",
+    "faults/test_settings.py",
+    "lab/test_lab_machines_faults.py",
+    "cli/test_published.py",
+    "faults/test_clocks.py",
+    "evidence/test_clocks.py",
+    "faults/test_hanging.py",
+    "test_coverage.py",
+    "report/test_report.py",
+    "experiment/test_plan.py",
+    "cli/test_plan.py",
+    "reproduce/test_reproduce.py",
+    "checks/test_family.py",
+    "settings/test_qdisc.py",
+    "archive/test_archive.py",
+    "reproduce/test_published_data.py",
+)
+"""Files whose tests take longest, the longest first: begun last they would keep one process busy
+after the other has nothing left."""
 
 
-@pytest.fixture(scope="session")
-def lab() -> Iterator[labs.Lab]:
-    """A lab of two hosts for this test run, called `t` and the run's process id.
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long is left to the whole run, as the lab is; the longest files come first."""
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("lab")
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
 
-    Labs of test runs that were killed are cleared away first.
-    """
+
+@pytest.fixture(scope="session", autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's state folder, in which campaigns are written down: one of this test run's."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        yield folder
+
+
+def _lab(letter: str, **options: Any) -> Iterator[labs.Lab]:
+    """A lab called by a letter and the process id; those of killed test runs go first."""
     if os.geteuid() != 0:
         pytest.skip("the lab needs root")
     for name in labs.names():
         match = _OURS.fullmatch(name)
         if match and not Path("/proc", match[1]).exists():
             labs.down(name)
-    name = f"t{os.getpid()}"
+    name = f"{letter}{os.getpid()}"
     try:
-        yield labs.up(name)
+        yield labs.up(name, **options)
     finally:
         labs.down(name)
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[labs.Lab]:
+    """A lab of two namespaces for this test run, called `t` and the run's process id."""
+    yield from _lab("t")
+
+
+@pytest.fixture(scope="session")
+def switched() -> Iterator[labs.Lab]:
+    """A lab of three hosts, whose data links meet at a switch, at an MTU of 1500: `s` and so on."""
+    yield from _lab("s", hosts=3, mtu=1500)
+
+
+@pytest.fixture(scope="session")
+def machines() -> Iterator[labs.Lab]:
+    """A lab of two machines for this test run, called `m` and the run's process id.
+
+    They have two CPUs and two queues each, and kernels with every qdisc. They are as found again
+    when a test leaves them: a test that broke one reboots it (`guests.reboot`).
+    """
+    yield from _lab("m", guest=labs.Guest(cpus=2))
+
+
+@pytest.fixture(scope="module")
+def intel() -> Iterator[labs.Lab]:
+    """A lab of two machines with NICs of the kind e1000e, called `i` and the run's process id."""
+    yield from _lab("i", guest=labs.Guest(nic="e1000e"))
+
+
+@pytest.fixture(scope="session")
+def guests(machines: labs.Lab) -> Iterator[Guests]:
+    """Commands on the machines of `machines`, over one connection to each."""
+    made = Guests(machines)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from netlimits import campaign, published
-from netlimits.archive import Archive, end_fields, raw_entry
-from netlimits.campaign import Campaign
+from netlimits.archive import reader, registry
+from netlimits.archive.files import Folder
+from netlimits.archive.journal import Head
+from netlimits.archive.raw import raw_entry
+from netlimits.archive.reader import Campaign
+from netlimits.archive.records import end_fields, run_fields
+from netlimits.archive.store import Archive
+from netlimits.experiment import load, plan
 from netlimits.model import Command, Completed, Record
+from netlimits.reproduce import published
 
 EXPERIMENT = """\
 experiment: recorded
@@ -17,7 +24,22 @@ factors: {mtu: [1500, 8896]}
 measure: {netperf: {test: TCP_STREAM, seconds: 4, interim_seconds: -1, send_size: "${mtu}"}}
 repeat: {replicates: 2, order: listed}
 """
-META = {"machines": {}, "overrides": [], "seed": 1, "shared_kernel": True}
+CREATED = "2026-01-01T00:00:00+0000"
+
+
+def machines(*roles: str) -> dict[str, dict[str, str | None]]:
+    """Machines as campaign.json keeps them."""
+    return {
+        role: {"ssh": role, "interface": "data0", "address": f"192.0.2.{n}", "ssh_config": None}
+        for n, role in enumerate(roles, 1)
+    }
+
+
+META = {
+    "created": CREATED, "overrides": [],
+    "machines": machines("source", "sinks-1", "sinks-2"),
+    "seed": 1, "shared_kernel": True,
+}  # fmt: skip
 TRACES = {
     role: published.path(f"rr-trace-{name}").read_text(encoding="utf-8")
     for role, name in (("sinks-1", "deferred-acks"), ("sinks-2", "ack-every-other"))
@@ -44,11 +66,14 @@ def recorded(
     traced: Sequence[str] = ("sinks-1",),
     rates: Mapping[int, Sequence[float]] | None = None,
     mss: int = 1460,
+    meta: Mapping[str, object] = META,
+    text: str = EXPERIMENT,
 ) -> Campaign:
     """Four runs of two streams at two MTUs; run n at 100 × n Mbit/s a stream, unless told."""
-    archive = Archive.create(path, META, EXPERIMENT, {}, lambda file: file.write("run\n"))
+    experiment = load.parse(text, "recorded.yaml", [("repeat.seed", "1")])
+    archive = Archive.create(path, meta, text, {}, partial(plan.write_csv, experiment))
     archive.lock()
-    made = campaign.open(path)
+    made = reader.open(path)
     for number, run in made.runs.items():
         ok = number not in failed
         rows = interim(2, (rates or {}).get(number, [100.0 * number] * 4))
@@ -68,7 +93,7 @@ def recorded(
             figures=figures if ok else {},
             interim=tuple(rows) if ok else (),
         )
-        archive.append("start", run=number, attempt=1, started=1e9)
+        archive.append("start", **run_fields(run), attempt=1, started=1e9)
         raw = [
             raw_entry(Completed(role, Command(argv), 0, text, "", 1.0), "trace")
             for role in traced
@@ -80,5 +105,37 @@ def recorded(
         ]
         archive.write_raw(number, 1, raw)
         archive.append("end", **end_fields(record))
+    archive.close()
+    return made
+
+
+def rewritten(folder: Path, change: Callable[[bytes], bytes]) -> None:
+    """A journal whose events were changed by whoever can count and sum as netlimits does."""
+    path, head = folder / "journal.jsonl", Head()
+    written = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        body = change(b"{" + line.split(b",", 2)[2].rstrip(b"\n"))
+        written.append(head.sealed(body))
+        head.add(written[-1])
+    path.write_bytes(b"".join(written))
+
+
+def edited(folder: Path, name: str, text: str) -> None:
+    """Another text in a file that is never written again, with its checksum made right."""
+    old = Folder(folder).digest(name).encode()
+    (folder / name).write_text(text)
+    new = Folder(folder).digest(name).encode()
+    rewritten(folder, lambda body: body.replace(old, new))
+
+
+def begun(folder: Path) -> Campaign:
+    """A campaign's folder as one that this user began here."""
+    made = reader.open(folder)
+    archive = made.archive
+    archive.lock()
+    entry = registry.begun(
+        archive.identity, archive.folder, archive.folder.digest("campaign.json"), archive.extent()
+    )
+    registry.write(entry, {m.ssh_config for m in archive.machines.values() if m.ssh_config})
     archive.close()
     return made

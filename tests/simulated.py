@@ -11,11 +11,12 @@ import threading
 from pathlib import Path
 
 from netlimits.errors import ConnectionLost
+from netlimits.evidence import cpu
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed, Machine
 from netlimits.settings.offload import SHORT_NAMES, Offload
 
-GUARDING = ("look", "take", "renew", "arm", "hold", "fired", "release", "remove")
+GUARDING = ("look", "take", "hold", "await", "renew", "tend", "arm", "fired", "release")
 CAPTURES = Path(__file__).parent / "captures"
 FIGURES = {
     "THROUGHPUT": "800.00",
@@ -40,6 +41,7 @@ class SimulatedMachine:
         self.found = dict(self.state["features"])
         self.notes: dict[str, str] = {}
         self.claim = self.guard = ""
+        self.held = False
         self.ticks = 0
         self.serving = False
         self.boot_id = "6cb7b4ce-0000-4000-8000-" + role.encode().hex()[:12].ljust(12, "0")
@@ -53,11 +55,13 @@ class SimulatedMachine:
 
     def __call__(self, command: Command) -> Completed:
         argv = command.argv
+        if command.within and not self.claim.startswith(command.within[4][:-1]):
+            return answer(command, f"lost {self.claim}\n", status=79, host=self.role)
         if argv[:2] == ("ethtool", "-k"):
             return self._say(command, self._features())
         if argv[:2] == ("ethtool", "-K"):
             return self._switch(command)
-        if argv[0] == "sh":
+        if argv[0] == "sh" and argv[-1] != cpu.SCRIPT:
             return self._script(command)
         if argv[0] == "netperf":
             return self._netperf(command)
@@ -68,7 +72,7 @@ class SimulatedMachine:
 
     def _read(self, command: Command) -> Completed:
         argv = command.argv
-        if argv[-1] == "/proc/stat":
+        if argv[-1] == cpu.SCRIPT:
             self.ticks += 100
             return self._say(
                 command, f"{self.ticks / 50} 0\ncpu0 {self.ticks} 0 0 {self.ticks} 0 0 0 0 0 0\n"
@@ -94,6 +98,8 @@ class SimulatedMachine:
     def _script(self, command: Command) -> Completed:
         script, arguments = command.argv[2], command.argv[4:]
         if command.argv[3:4] and command.argv[3] in GUARDING:
+            if command.argv[3] == "take" and not self._may_take(arguments[2], arguments[4]):
+                return answer(command, status=3, host=self.role)
             return self._say(command, self._guarding(command))
         if "cat >" in script:
             self.notes[arguments[0]] = command.stdin
@@ -104,24 +110,31 @@ class SimulatedMachine:
         return self._say(command, "")
 
     def _guarding(self, command: Command) -> str:
-        """The scripts of netlimits.guard, without time: nothing fires and nothing runs out."""
+        """The scripts of restore.guard, without time: nothing fires and nothing runs out."""
         name, arguments = command.argv[3], command.argv[4:]
         claim = f"/run/lock/netlimits-{self.boot_id}.claim"
         if name == "look":
             notes = "".join(f"note {note}" for note in self.notes.values())
             there = f"claim {claim} {self.claim}\n" if self.claim else ""
+            there += f"held {claim}\n" if self.held else ""
             link = f"link 02:00:00:00:00:{len(self.role):02x}\n"
             return f"key {self.boot_id} 0\nuptime 100\n{there}{link}{notes}"
         if name == "take":
-            self.claim = arguments[0][:-1] + ', "until": 400}'
+            self.claim, self.held = arguments[0][:-1] + ', "until": 400}', False
             return claim + "\n"
-        if name in ("renew", "arm", "release") and not self.claim.startswith(arguments[0][:-1]):
+        if not self.claim.startswith(arguments[0][:-1]):
             return f"lost {self.claim}\n"
+        if name == "hold":
+            self.held = True
         if name == "arm":
             self.guard = command.stdin
-        if name in ("release", "remove"):
+        if name == "release":
             self.claim = self.guard = ""
+            self.held = False
         return ""
+
+    def _may_take(self, old: str, how: str) -> bool:
+        return old == self.claim and not (old and how == "dead" and self.held)
 
     def _features(self) -> str:
         leaves = {leaf for group in self.state["groups"].values() for leaf in group}
@@ -167,7 +180,7 @@ class Fails:
     """A host on which one command, counted over all hosts that share `count`, goes wrong."""
 
     def __init__(self, host: ScriptedHost, count: list[int], which: int, how: str) -> None:
-        self.name = host.name
+        self.name, self.patience = host.name, host.patience
         self._host, self._count, self._which, self._how = host, count, which, how
 
     def run(self, command: Command) -> Completed:
@@ -186,8 +199,8 @@ class Fails:
     def serve(self, command: Command):
         return self._host.serve(command)
 
-    def aside(self, command: Command):
-        return self._host.aside(command)
+    def background(self, command: Command):
+        return self._host.background(command)
 
     def close(self) -> None:
         self._host.close()

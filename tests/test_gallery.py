@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netlimits import experiment, plan
+from netlimits.experiment import load, plan, resolution
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 TEXT = (EXPERIMENTS / "README.md").read_text()
@@ -24,7 +24,7 @@ def test_a_section_has_the_question_the_command_and_the_chart(path: Path):
     section = SECTIONS[path.stem]
     assert f"netlimits run experiments/{path.name}" in section
     if path.stem != "stateless-offloads-gro-hw":  # the same question, and it says so
-        assert " ".join(experiment.load(path).question.split()) in " ".join(section.split())
+        assert " ".join(load.load(path).question.split()) in " ".join(section.split())
     (chart,) = re.findall(r"!\[[^\]]+\]\((figures/[^)]+)\)", section)
     assert (EXPERIMENTS / chart).stat().st_size > 1000
     assert (EXPERIMENTS / chart).read_bytes().startswith(b"\x89PNG")
@@ -34,7 +34,7 @@ def test_a_section_has_the_question_the_command_and_the_chart(path: Path):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_table_says_how_many_runs_there_are_and_how_long(path: Path):
     (row,) = re.findall(rf"^\| \[{path.stem}\]\(#{path.stem}\) \|.*\| (.*) \|$", TEXT, re.MULTILINE)
-    loaded = plan.seeded(experiment.load(path))
+    loaded = plan.seeded(load.load(path))
     runs = sum(1 for _ in plan.runs(loaded))
-    _, (tool, options) = experiment.resolved(loaded, next(iter(plan.runs(loaded))).values)
-    assert row == f"{runs} of {options['seconds']} s", tool
+    _, (tool, options) = resolution.resolved(loaded, next(iter(plan.runs(loaded))).values)
+    assert row == f"{runs} of {options.get('seconds', 10)} s", tool

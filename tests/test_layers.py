@@ -1,136 +1,174 @@
-"""Imports run downward only, and the command line's help imports nothing heavy."""
+"""The house: what lies at the package's top, which room imports which, and what lies in a room."""
 
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.util
+import pkgutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 import netlimits
 
 PACKAGE = Path(netlimits.__file__).parent
+SCRIPT = Path(__file__).parents[1] / "scripts" / "rooms.py"
+SPEC = importlib.util.spec_from_file_location("rooms", SCRIPT)
+assert SPEC
+assert SPEC.loader
+rooms = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(rooms)
 
-LAYERS = (
+ENTRIES, ROOMS, ARROWS = 28, 28, 120
+"""The most of each that there may be."""
+
+ORDER = (
+    ("__init__", "model", "units"),
     ("errors",),
-    ("metrics", "model"),
-    ("shapes", "files"),
-    ("document", "expressions", "hosts.base"),
-    ("machines", "settings", "tools", "evidence", "templates", "overrides", "hosts", "lab"),
-    ("schema", "violations", "reading"),
-    ("experiment",),
-    ("configurations", "plan", "archive", "published"),
-    ("pace", "outcome", "notes", "guard", "stop", "restore"),
-    ("results", "witness", "servers", "analysis.traces", "analysis.tcpdump", "analysis.pcap"),
-    ("measuring",),
-    ("clocks", "checks"),
-    ("survey",),
-    ("session", "campaign", "rehearsal"),
+    ("metrics",),
+    ("hosts", "settings", "tools", "evidence", "lab"),
     ("analysis",),
-    ("charts", "tables"),
-    ("report", "imports", "reproduce"),
-    ("cli", "__main__"),
+    ("experiment",),
+    ("archive",),
+    ("restore",),
+    ("checks",),
+    ("campaign",),
+    ("charts", "tables", "importers", "export", "limits"),
+    ("reproduce", "report"),
+    ("cli",),
+    ("__main__",),
 )
-"""From the bottom up: a module may import from its own layer (without a circle) and from below."""
+"""From the bottom up: a room imports from below, never from its own floor. `analysis` knows frames
+alone, and an archive reads its packet traces with it."""
 
-NEVER_A_HOST = (
-    "hosts",
-    "settings",
-    "tools",
-    "evidence",
-    "session",
-    "survey",
-    "checks",
-    "lab",
-    "restore",
-)
+WITHOUT_HOSTS = ("analysis", "charts", "tables", "limits", "export", "report", "reproduce")
+DRIVING = ("hosts", "restore", "checks", "campaign", "lab")
+"""Rooms that act on hosts. What lies on disk, and all that is made of it, imports none of them."""
+
+PURE = ("settings", "tools", "evidence", "experiment", "archive", *WITHOUT_HOSTS)
 
 
-def modules() -> dict[str, Path]:
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE).with_suffix("").parts
-        name = ".".join(p for p in parts if p != "__init__")
-        if name:
-            found[name] = path
-    return found
+@cache
+def graph() -> dict[str, set[str]]:
+    return rooms.arrows()
 
 
-def imports(path: Path, *, top_only: bool = False) -> set[str]:
-    """The modules of the package that a file imports, TYPE_CHECKING blocks left out."""
-    tree = ast.parse(path.read_text())
-    typing_only = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
-        for node in ast.walk(block)
-    }
-    nodes = tree.body if top_only else list(ast.walk(tree))
-    names = set()
-    for node in nodes:
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("netlimits"):
-            base = (node.module or "").removeprefix("netlimits").lstrip(".")
-            known = modules()
-            for alias in node.names:
-                full = f"{base}.{alias.name}" if base else alias.name
-                names.add(full if full in known else base)
-        elif isinstance(node, ast.Import):
-            names |= {
-                a.name.removeprefix("netlimits.")
-                for a in node.names
-                if a.name.startswith("netlimits.")
-            }
-    return names - {""}
-
-
-def layer(name: str) -> int:
-    for number, members in reversed(list(enumerate(LAYERS))):
-        if name in members:
+def floor(room: str) -> int:
+    for number, members in enumerate(ORDER):
+        if room in members:
             return number
-    for number, members in enumerate(LAYERS):
-        if any(name.startswith(member + ".") for member in members):
-            return number
-    raise AssertionError(f"{name}: give it a place in LAYERS")
+    raise AssertionError(f"{room}: give it a place in ORDER")
+
+
+def test_the_house_is_small_enough_to_read():
+    entries = [path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= ENTRIES, sorted(entries)
+    assert len(graph()) <= ROOMS, sorted(graph())
+    assert sum(map(len, graph().values())) <= ARROWS
 
 
 def test_every_import_runs_downward():
     wrong = [
-        f"{name} imports {target}"
-        for name, path in modules().items()
-        for target in imports(path)
-        if layer(target) > layer(name)
+        f"{room} imports {below}"
+        for room, imported in graph().items()
+        for below in imported
+        if floor(below) >= floor(room)
     ]
     assert not wrong, wrong
+    assert {room for members in ORDER for room in members} == graph().keys()
+
+
+def test_the_script_prints_rooms_arrows_and_who_imports_whom():
+    ran = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, check=True)
+    first, *lines = ran.stdout.splitlines()
+    arrows = sum(map(len, graph().values()))
+    assert first.endswith(f"{len(graph())} rooms, {arrows} arrows")
+    assert len(lines) == len(graph())
+    assert next(line for line in lines if line.startswith("tables ")).split()[2:] == sorted(
+        graph()["tables"]
+    )
+
+
+def test_an_import_counts_wherever_it_stands(tmp_path):
+    file = tmp_path / "one.py"
+    file.write_text(
+        "import netlimits.units.tc\nfrom netlimits import tables, __version__\n"
+        "if TYPE_CHECKING:\n    from netlimits.hosts.base import Host\n"
+        "def late():\n    from netlimits import charts\n"
+    )
+    assert rooms.imported(file) == {"units", "tables", "__init__", "hosts", "charts"}
+    with pytest.raises(ValueError, match="a circle among a, b"):
+        rooms.order({"a": {"b"}, "b": {"a"}, "c": set()})
+
+
+def test_what_lies_on_disk_and_what_is_made_of_it_sees_no_host():
+    wrong = [(room, graph()[room] & {*DRIVING}) for room in PURE if graph()[room] & {*DRIVING}]
+    assert not wrong, wrong
+
+
+@cache
+def modules() -> dict[str, Path]:
+    named = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        named[".".join(part for part in parts if part != "__init__")] = path
+    return named
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of the package that a file imports as it is imported itself."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("netlimits"):
+            base = (node.module or "").removeprefix("netlimits").lstrip(".")
+            for alias in node.names:
+                full = f"{base}.{alias.name}" if base else alias.name
+                names.add(full if full in modules() else base)
+    return names - {""}
 
 
 def test_no_two_modules_import_each_other_in_a_circle():
-    graph = {name: imports(path, top_only=True) for name, path in modules().items()}
-    done: set[str] = set()
-
-    def visit(name: str, trail: tuple[str, ...]) -> None:
-        assert name not in trail, " -> ".join((*trail, name))
-        if name in done or name not in graph:
-            return
-        for target in graph[name]:
-            if target != name:
-                visit(target, (*trail, name))
-        done.add(name)
-
-    for name in graph:
-        visit(name, ())
+    below = {name: imports(path) - {name} for name, path in modules().items()}
+    # a folder's registry imports its members, and they what the folder keeps for them
+    below = {
+        name: {module for module in targets if not name.startswith(f"{module}.")}
+        for name, targets in below.items()
+    }
+    assert rooms.order(below)
 
 
-def test_analysis_and_charts_never_see_a_host():
-    wrong = [
-        f"{name} imports {target}"
-        for name, path in modules().items()
-        if name.split(".")[0] in ("analysis", "charts", "tables")
-        for target in imports(path)
-        if target.split(".")[0] in NEVER_A_HOST
-    ]
-    assert not wrong, wrong
+PEERS = {
+    "settings": "SETTINGS",
+    "tools": "TOOLS",
+    "evidence": "EVIDENCE",
+    "checks": "CHECKS",
+    "charts": "CHARTS",
+}
+BESIDE = {
+    "evidence": {"clocks", "cpu", "facts", "sample", "trace"},  # not differenced: evidence's head
+    "checks": {"path_mtu", "survey"},  # AFTERWARDS, and what runs them all
+    "charts": {"goodput"},  # draws bounds, which need no campaign
+}
+
+
+@pytest.mark.parametrize("room", PEERS)
+def test_a_folder_of_peers_holds_peers(room):
+    package = importlib.import_module(f"netlimits.{room}")
+    registered = getattr(package, PEERS[room])
+    members = [entry[1] if isinstance(entry, tuple) else entry for entry in registered]
+    public = {m.name for m in pkgutil.iter_modules(package.__path__) if m.name[0] != "_"}
+    peers = set()
+    for name in public:
+        module = importlib.import_module(f"netlimits.{room}.{name}")
+        own = [value for value in vars(module).values() if getattr(value, "__module__", "")]
+        if any(value is member or value is type(member) for value in own for member in members):
+            peers.add(name)
+    missing = public - BESIDE.get(room, set()) - peers
+    assert not missing, f"{room}: {missing} are no peers; give them an underscore, or a place below"
 
 
 def test_help_imports_nothing_heavy():
@@ -155,3 +193,13 @@ def test_only_the_command_line_prints_or_exits():
         and ast.unparse(node.func) in ("print", "sys.exit", "exit", "quit")
     ]
     assert not wrong, wrong
+
+
+def test_one_class_name_exists_once():
+    homes: dict[str, list[str]] = {}
+    for name, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name)
+    twice = {name: where for name, where in homes.items() if len(where) > 1}
+    assert not twice, twice

@@ -16,8 +16,10 @@ from click.testing import CliRunner
 from PIL import Image
 
 import netlimits as nl
-from netlimits import published
 from netlimits.cli.campaign import parse
+from netlimits.reproduce import published
+
+pytestmark = pytest.mark.long
 
 TOP = Path(__file__).parent.parent
 FOLDER = TOP / "notebooks"
@@ -69,6 +71,27 @@ def test_runs_top_to_bottom_without_a_warning_to_what_it_shows(name, tmp_path):
     fresh = nbformat.read(tmp_path / f"{name}.ipynb", as_version=4)
     assert outputs(fresh) == outputs(saved(name)), "scripts/notebooks.py runs it again"
     assert [cell.source for cell in fresh.cells] == [cell.source for cell in saved(name).cells]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "start-here"])
+def test_ends_with_the_same_on_ones_own_machines(name):
+    cells = [cell.source for cell in saved(name).cells]
+    (start,) = [
+        n for n, text in enumerate(cells) if text.startswith("## The same on your machines")
+    ]
+    files = re.findall(
+        r"netlimits run (experiments/[a-z-]+\.yaml) --hosts hosts\.yaml", cells[start]
+    )
+    assert files
+    assert all((TOP / path).is_file() for path in files)
+    opened = re.findall(r'nl\.open\("\.\./(experiments/gallery/[a-z-]+)"\)', "".join(cells[start:]))
+    assert opened
+    for path in opened:
+        assert (TOP / path / "journal.jsonl").is_file()
+        assert f"experiments/{Path(path).name}.yaml" in files, "the experiment of that archive"
+    told = "".join(text for _, _, text in outputs(saved(name)))
+    kernel = "one shared kernel" if nl.open(TOP / opened[0]).archive.meta["shared_kernel"] else ""
+    assert (kernel or "a kernel each") in told
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "import warnings\nwarnings.warn('once', stacklevel=1)"])

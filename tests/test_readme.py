@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from netlimits import experiment
+from netlimits.experiment import load, resolution
 from netlimits.settings import SETTINGS
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 ROWS = dict(re.findall(r"^\| `(\w+)` \| .* \| `(\1: .+)` \|$", README, re.MULTILINE))
-AROUND = ("streams", "pace", "trace")
+AROUND = ("streams", "family", "pace", "trace")
 
 HEAD = """\
 experiment: documented
@@ -29,12 +29,12 @@ def test_every_setting_has_its_row_in_the_order_of_the_registry():
 def test_the_example_of_a_setting_is_taken_as_it_stands(name, tmp_path):
     path = tmp_path / "documented.yaml"
     path.write_text(f"{HEAD}settings:\n- roles: [sender]\n  {ROWS[name]}\n")
-    assert [use.name for use in experiment.load(path).settings] == [name]
+    assert [use.name for use in load.load(path).settings] == [name]
 
 
 @pytest.mark.parametrize("name", AROUND)
 def test_the_example_of_what_is_around_the_tool_is_taken(name, tmp_path):
     path = tmp_path / "documented.yaml"
     path.write_text(f"{HEAD}{ROWS[name]}\n")
-    found = experiment.load(path)
-    assert getattr(experiment.around(found, {}), name)
+    found = load.load(path)
+    assert getattr(resolution.around(found, {}), name)

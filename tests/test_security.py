@@ -22,16 +22,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netlimits
-from netlimits import campaign, charts, experiment, machines, shapes, tables
-from netlimits.archive import Archive
+from netlimits import charts, tables
+from netlimits.archive.store import Archive
+from netlimits.campaign import creation, parallel
 from netlimits.cli import group, printable
 from netlimits.errors import ArchiveError, DocumentError, SettingError
+from netlimits.experiment import hosts_file, load
 from netlimits.hosts.shell import script
-from netlimits.imports.folder import _safe
-from netlimits.model import Command
+from netlimits.importers.folder import _safe
+from netlimits.model import Command, decoding
 from netlimits.settings import SETTINGS
 from netlimits.settings import setting as setting_of
-from netlimits.tools import TOOLS, parallel
+from netlimits.tools import TOOLS
 
 PACKAGE = Path(netlimits.__file__).parent
 MODULES = {str(p.relative_to(PACKAGE)): p for p in sorted(PACKAGE.rglob("*.py"))}
@@ -52,10 +54,10 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 # -- shells ---------------------------------------------------------------------------------
 
 MADE = {
-    "tools/parallel.py": "quotes every word: test_parallel_streams_quote_every_word",
+    "campaign/parallel.py": "quotes every word: test_parallel_streams_quote_every_word",
     "hosts/local.py": "opens `exec sh` and nothing else",
-    "hosts/ssh.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",
-    "guard/commands.py": "one function, whose callers pass constants",
+    "hosts/reach.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",
+    "restore/guard/commands.py": "one function, whose callers pass constants",
 }
 """Where a script is no constant, and why that is right."""
 
@@ -75,14 +77,14 @@ def test_scripts_are_constants():
 
 
 def test_guards_scripts_are_constants():
-    tree = ast.parse(MODULES["guard/commands.py"].read_text())
+    tree = ast.parse(MODULES["restore/guard/commands.py"].read_text())
     scripts = [
         ast.unparse(node.args[0])
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "_command"
     ]
     assert len(scripts) > 5
-    assert all(re.fullmatch("_[A-Z]+", one) for one in scripts)
+    assert all(re.fullmatch(r"scripts\.[A-Z]+", one) for one in scripts)
 
 
 def test_nothing_runs_text():
@@ -152,7 +154,7 @@ def texts(schema: Any, at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 TEXTS = dict(pair for one in (*SETTINGS, *TOOLS) for pair in texts(one.schema, one.name))
-BEHIND_A_NAME = {"sysctl.*"}
+BEHIND_A_NAME = {"sysctl.*", "sysctl.*.want"}
 """Texts that follow `NAME=` in their word."""
 
 
@@ -180,7 +182,7 @@ def test_no_name_in_a_hosts_file_is_an_option_or_a_path(tmp_path_factory, key, v
     path = tmp_path_factory.getbasetemp() / "hosts.yaml"
     path.write_text(json.dumps({"sender": {"ssh": "vm1", key: value}}))
     try:
-        machine = machines.machines(path)["sender"]
+        machine = hosts_file.machines(path)["sender"]
     except DocumentError:
         return
     found = getattr(machine, key)
@@ -196,10 +198,10 @@ def test_no_name_in_a_hosts_file_is_an_option_or_a_path(tmp_path_factory, key, v
 def test_a_campaigns_folder_is_under_results(name: str):
     text = json.dumps({"experiment": name, "measure": {"netperf": {"seconds": 1}}})
     try:
-        loaded = experiment.parse(text, "x.yaml")
+        loaded = load.parse(text, "x.yaml")
     except DocumentError:
         return
-    path = campaign.default_path(loaded)
+    path = creation.default_path(loaded)
     assert path.parts[0] == "results"
     assert len(path.parts) == 2
     assert ".." not in path.parts
@@ -212,7 +214,7 @@ def test_an_imported_file_is_kept_under_a_name_of_ours(name: str):
 
 @given(st.sampled_from(HOSTILE) | st.text())
 def test_a_journal_names_interfaces_and_roles_only(name: str):
-    for says in (shapes.interface, shapes.name):
+    for says in (decoding.interface, decoding.name):
         assert not says(name) or ("/" not in name and not name.startswith((".", "-")))
 
 
@@ -232,7 +234,9 @@ def test_a_journal_names_interfaces_and_roles_only(name: str):
 )
 def test_a_results_folder_from_elsewhere_cannot_choose_what_restore_writes(tmp_path, line):
     archive = Archive.create(tmp_path / "out", {})
-    (tmp_path / "out" / "journal.jsonl").write_text(json.dumps(line) + "\n")
+    archive.lock()
+    archive.append(**line)
+    archive.close()
     with pytest.raises(ArchiveError, match="damaged"):
         list(archive.events())
 
@@ -295,7 +299,9 @@ def test_what_a_results_folder_holds_cannot_drive_the_terminal(tmp_path):
         "reason": "".join(HOSTILE), "started": None, "duration_s": None, "figures": {},
     }  # fmt: skip
     about = {"files": [], "factors": ["file"], "columns": [], "selectors": {}, "factors_given": {}}
-    meta = {"experiment": "".join(HOSTILE), "overrides": [], "seed": None, "machines": {},
+    about["files"] = [{"file": "a", "kept": "a", "format": "netperf", "sha256": "", "bytes": 1, "runs": 1,
+                       "repaired": 0}]  # fmt: skip
+    meta = {"experiment": "".join(HOSTILE), "overrides": [], "seed": None, "machines": {}, "created": "",
             "shared_kernel": None, "imported": about}  # fmt: skip
     archive = Archive.create(tmp_path / "out", meta)
     archive.lock()

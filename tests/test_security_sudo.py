@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from netlimits.errors import SettingError
 from netlimits.evidence import trace
 from netlimits.model import Command, Completed, Trace
-from netlimits.settings import SETTINGS
-from netlimits.settings.base import Setting
+from netlimits.settings import SETTINGS, Setting
 
 ROOT = Path(__file__).parents[1]
 SNIPPET = re.search(r"```sudoers\n(.*?)```", (ROOT / "SECURITY.md").read_text(), re.DOTALL)[1]
@@ -43,7 +42,7 @@ def allowed(argv: tuple[str, ...]) -> bool:
 
 
 def test_every_command_of_the_snippet_is_read_here():
-    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 16
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 18
 
 
 # -- what is to be allowed ------------------------------------------------------------------
@@ -113,6 +112,7 @@ FOUND = {
     "coalesce": "ethtool/*-c.txt",
     "ring": "ethtool/*-g.txt",
     "channels": "ethtool/*-l.txt",
+    "link": "ethtool/*-link*.txt",
     "mtu": "ip/mtu*.txt",
     "route": "ip/routes*.txt",
     "sysctl": "ip/sysctl*.txt",
@@ -129,6 +129,7 @@ def states(setting: Setting) -> list[Any]:
     """What hosts were found in: from captures, or as the setting's command prints it."""
     texts = [path.read_text() for path in CAPTURES.glob(FOUND.get(setting.name, "nothing"))]
     texts += [PRINTED[setting.name]] if setting.name in PRINTED else []
+    texts += [line for text in texts for line in text.splitlines() if line.startswith("[{")]
     found = []
     for text in texts:
         about = dict.fromkeys(re.findall(r"^(net\S+) =", text, re.MULTILINE))
@@ -176,6 +177,8 @@ ethtool --flash eth0 firmware.bin
 ethtool -E eth0 offset 0 value 0
 ethtool -K eth0 tso on -f
 ethtool -s eth0 speed 10
+ethtool -s eth0 autoneg on wol g
+ethtool -s eth0 autoneg on advertise 0x3f
 ethtool -K --flash tso on
 ip netns exec x sh
 ip -batch /tmp/file
@@ -192,6 +195,10 @@ tc -batch /tmp/file
 tc filter add dev eth0 ingress bpf obj /tmp/x.o
 tc qdisc add dev eth0 root ../../tmp/x
 tc qdisc add dev eth0 root evil
+tc qdisc replace dev eth0 root pfifo limit 5
+tc qdisc replace dev eth0 root netem
+tc qdisc add dev eth0 root netem delay 10ms 1ms distribution ../../tmp/x
+tc qdisc add dev eth0 root cake -batch /tmp/file
 tc qdisc add dev eth0 ingress
 sysctl -w kernel.core_pattern=x
 sysctl -w net.core.rmem_max=1 kernel.core_pattern=x

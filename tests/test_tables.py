@@ -4,9 +4,10 @@ import json
 import pandas as pd
 import pytest
 
-from netlimits import published, tables
+from netlimits import tables
 from netlimits.analysis.summary import summary
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 
 def report() -> pd.DataFrame:
@@ -108,3 +109,87 @@ def test_numbers_are_rounded_as_far_as_the_smallest_allows(
     values: list[float], decimals: int
 ) -> None:
     assert tables.places(pd.Series(values)) == decimals
+
+
+def campaign(blocks: int, failed: bool = False) -> pd.DataFrame:
+    """Two sizes over blocks, CV 1 %; with `failed` every run of the larger one failed."""
+    rows = [
+        {
+            "run": n,
+            "block": n // 2,
+            "attempt": 1,
+            "config": str(size),
+            "send_size": size,
+            "status": "failed" if failed and size == 8192 else "ok",
+            "reason": "",
+            "throughput_mbps": None
+            if failed and size == 8192
+            else size / 10 * (1 + 0.01 * ((n * 7) % 5)),
+        }
+        for n, size in enumerate((1024, 8192) * blocks)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_a_configuration_whose_runs_all_failed_has_its_row() -> None:
+    table = summary(campaign(3, failed=True), "throughput", "send_size")
+    text = tables.render(table)
+    assert "8192               – (0 of 3)" in text
+    assert "runs                 0–3 of 3" in text
+    assert "6 runs: 3 ok, 3 failed; figures are of those that are ok" in text
+    row = table[table["send_size"] == 8192].iloc[0]
+    assert (row["n"], row["runs"]) == (0, 3)
+    assert "8192,,0,3,," in tables.render(table, "csv")
+
+
+def test_medians_stand_beside_means_where_runs_are_of_more_than_one_kind() -> None:
+    frame = campaign(20)
+    alike = tables.render(summary(frame, "throughput", "send_size"))
+    assert "median" not in alike
+    frame.loc[[1, 3, 5], "throughput_mbps"] /= 2
+    mixed = tables.render(summary(frame, "throughput", "send_size"))
+    assert "8192, median" in mixed
+    assert "1024, median" not in mixed
+    assert "runs are of more than one kind, mean and median disagree: 8192" in mixed
+    shown = tables.render(summary(frame, "throughput", "send_size"), intervals=True)
+    assert "1024, median" in shown
+
+
+def test_fewer_than_six_runs_are_said() -> None:
+    assert "fewer than 6 runs a figure" in tables.render(
+        summary(campaign(3), "throughput", "send_size")
+    )
+    assert "fewer than" not in tables.render(summary(campaign(6), "throughput", "send_size"))
+
+
+def test_a_reverse_test_is_titled_as_what_it_is() -> None:
+    frame = pd.DataFrame(
+        {
+            "mtu": [1500],
+            "throughput_mbps": [9.0],
+            "local_recv_throughput_mbps": [9.0],
+            "remote_send_throughput_mbps": [9.1],
+            "local_sd_us_per_kib": [1.0],
+            "remote_cpu_pct": [3.0],
+        }
+    )
+    text = tables.render(summary(frame, ["local_sd", "remote_cpu", "local_recv_throughput"], "mtu"))
+    assert "Receive service demand (µs CPU/KiB" in text
+    assert "Sender CPU utilization (%" in text
+    assert "Receive throughput, at the client (Mbit/s" in text
+    both = frame.assign(local_send_throughput_mbps=8.0, remote_recv_throughput_mbps=8.0)
+    assert "Client service demand" in tables.render(summary(both, "local_sd", "mtu"))
+
+
+def test_one_metric_that_cannot_be_had_does_not_take_the_rest_along() -> None:
+    table = summary(campaign(3), ["latency_p99", "throughput"], "send_size")
+    assert set(table["metric"]) == {"throughput_mbps"}
+    assert "left out: no column latency_p99_us" in " ".join(table.attrs["notes"])
+    with pytest.raises(DataError, match="latency_p99"):
+        summary(campaign(3), ["latency_p99"], "send_size")
+
+
+def test_a_table_needs_no_factor() -> None:
+    text = tables.render(summary(campaign(3), "throughput", pool="send_size"))
+    assert text.splitlines()[1].split() == ["all"]
+    assert "all   46" in text

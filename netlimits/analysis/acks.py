@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import contrasts, frames, pooling
 from netlimits.errors import DataError
 
 TOLERANCE = 0.01
@@ -37,6 +38,7 @@ def acks(
     link_mbps: float | None = None,
     tolerance: float = TOLERANCE,
     ratio: str = "segments_per_ack",
+    pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Each run's service demand against its segments per ACK, beside those of the base.
 
@@ -44,28 +46,36 @@ def acks(
     runs have a configuration, all runs of that one).
     Returns, for each series by segments per ACK: the series' factors, `ratio`'s column,
     `throughput_mbps`, the metric, `change_pct` (against the base), `reverse_pct` (the base
-    against this), and `anomaly`; `config` where the frame has it. `attrs["link_limited"]` is
+    against this), `anomaly`, and of all runs that belong together `mean_change_pct` with its 95 %
+    interval `change_low_pct` and `change_high_pct` (`analysis.contrasts`: within blocks where
+    there are any; NaN for lone runs); `config` where the frame has it. `attrs["link_limited"]` is
     False where no link limited most runs. Raises DataError for what is not there, or a series
     without the base.
     """
-    keys = frames.factors(frame, series)
-    frames.factors(frame, ratio)
-    metric = frames.column(frame, of).column
-    rate = frames.column(frame, "throughput").column
-    runs = frames.complete(frames.usable(frame), [ratio, metric, rate])
+    frame, (keys, (ratio,), meant) = frames.apart(frame, series, ratio, pool)
+    _refuse_several(frame, keys, ratio, meant)
+    metric = frames.shown(frame, of, [*keys, ratio]).column
+    rate = frames.shown(frame, "throughput", [*keys, ratio]).column
+    runs = frames.complete(frames.usable(frame), list(dict.fromkeys((ratio, metric, rate))))
+    if not (
+        pd.api.types.is_numeric_dtype(runs[ratio]) and (runs[[ratio, metric]] > 0).all(axis=None)
+    ):
+        raise DataError(f"{ratio} and {metric} must be numbers above zero in every run")
     parts = []
     for key, part in frames.groups(runs, keys):
         ordered = part.sort_values(ratio, kind="stable")
-        reference = _at_base(ordered, ratio, base)[metric].mean()
+        at_base = _at_base(ordered, ratio, base)
+        reference = at_base[metric].mean()
         if pd.isna(reference):
             where = ", ".join(frames.said(key, keys)) or "these runs"
             raise DataError(f"{where}: no run has {base:g} segments per ACK to compare with")
         link = ordered[rate].max() if link_mbps is None else link_mbps
         parts.append(
-            ordered[[*keys, *_config(ordered), ratio, rate, metric]].assign(
+            ordered[list(dict.fromkeys((*keys, *_config(ordered), ratio, rate, metric)))].assign(
                 change_pct=100 * (ordered[metric] / reference - 1),
                 reverse_pct=100 * (reference / ordered[metric] - 1),
                 anomaly=ordered[rate] < (1 - tolerance) * link,
+                **_changes(ordered, at_base, metric, ratio),
             )
         )
     table = pd.concat(parts, ignore_index=True)
@@ -73,6 +83,52 @@ def acks(
         table["anomaly"] = False
         table.attrs["link_limited"] = False
     return table
+
+
+def _refuse_several(
+    frame: pd.DataFrame, keys: Sequence[str], ratio: str, pool: Sequence[str]
+) -> None:
+    """Raise where more differs along a curve than the one thing that moves the ratio."""
+    moving = along(frame, [*keys, *pool], ratio)
+    if len(moving) > (0 if was_set(frame, ratio) else 1):
+        raise DataError(
+            f"runs that differ in {pooling.said(moving)} would be one curve, along which one "
+            "thing moves the segments per ACK: put the others into series, or say that it is "
+            f"meant: `pool` (--pool {list(moving)[-1]})"
+        )
+
+
+def along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, list[object]]:
+    """What differs along a curve beside the ratio, where this was set; name -> its values."""
+    mine = [ratio] if was_set(frame, ratio) else []
+    return pooling.left_out(frames.usable(frame), [*keys, *mine])
+
+
+def was_set(frame: pd.DataFrame, ratio: str) -> bool:
+    """Whether the ratio is a factor, rather than measured in each run."""
+    return CONFIG not in frame.columns or pooling.is_factor(frame, ratio)
+
+
+def _changes(
+    ordered: pd.DataFrame, at_base: pd.DataFrame, metric: str, ratio: str
+) -> dict[str, pd.Series[float]]:
+    """How far what belongs together lies from the base, and between what limits."""
+    together = next(iter(_config(ordered)), ratio)
+    blocks = contrasts.blocks(ordered)
+    found = pd.DataFrame(
+        np.nan, ordered.index, ["mean_change_pct", "change_low_pct", "change_high_pct"]
+    )
+    for _, part in ordered.groupby(together, sort=False):
+        if part.index.equals(at_base.index):
+            found.loc[part.index, "mean_change_pct"] = 0.0
+            continue
+        here, there = (x[metric].to_numpy(dtype=float) for x in (part, at_base))
+        pair = None
+        if blocks is not None:
+            pair = blocks[part.index].to_numpy(), blocks[at_base.index].to_numpy()
+        contrast = contrasts.ratio(here, there, pair)
+        found.loc[part.index] = [100 * (x - 1) for x in contrast[:3]]
+    return {str(name): found[name] for name in found}
 
 
 def _config(runs: pd.DataFrame) -> list[str]:

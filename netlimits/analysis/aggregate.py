@@ -111,8 +111,10 @@ def highest_window(series: pd.DataFrame, seconds: float, of: str = "throughput")
     )
 
 
-def highest_averages(intervals: pd.DataFrame, seconds: float) -> pd.DataFrame:
+def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> pd.DataFrame:
     """The highest average of each run of a campaign over any `seconds` of it, a row a run.
+
+    Without `seconds` over all the time that the streams of a run share.
 
     `intervals` is `campaign.intervals()`; runs that are not ok do not count. Returns `run`,
     `attempt`, the factors, `streams`, `highest_average_mbps`, `start_s` and `end_s` of that
@@ -127,7 +129,8 @@ def highest_averages(intervals: pd.DataFrame, seconds: float) -> pd.DataFrame:
     for key, part in frames.groups(of_ok_runs(intervals), keys):
         try:
             series = aggregate(part.assign(stream=part.get("stream", 1)))
-            best = highest_window(series, seconds).iloc[0]
+            whole = float(series["end_s"].iloc[-1] - series["start_s"].iloc[0])
+            best = highest_window(series, whole if seconds is None else seconds).iloc[0]
         except DataError as error:
             raise DataError(f"run {key[0]}: {error}") from None
         rows.append(
@@ -145,7 +148,7 @@ def highest_averages(intervals: pd.DataFrame, seconds: float) -> pd.DataFrame:
 
 
 def with_highest_averages(
-    runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float
+    runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
     """The frame of runs with the column `highest_average_mbps`; missing for what is not ok."""
     found = highest_averages(intervals, seconds)[["run", "attempt", "highest_average_mbps"]]

@@ -13,6 +13,11 @@ at every size, so its weight is 1 / (mean t of its size)². Standard errors are 
 MacKinnon and White 1985), intervals Student's t with n − 2 degrees of freedom. The condition
 number is that of the weighted design with columns of unit length (Belsley, Kuh and Welsch
 1980), who call figures above 30 harmful.
+
+Whether it is a straight line at all is tested where there are three sizes and repetitions: the
+F-test for lack of fit holds what the line leaves over at the sizes' means against how runs of one
+size differ, less what a block's runs have in common. Where it does not fit, the intervals of a and
+b hold for neither (with 300 ns more above 4 KiB they cover 19 % and 0 %), and a note says so.
 """
 
 from __future__ import annotations
@@ -23,12 +28,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import contrasts, frames, pooling
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 
 HARMFUL = 30.0
 TIME_PER_SEND = "time_per_send"
+UNFIT = 0.05
+"""A p-value of the test for lack of fit at which the straight line is not believed."""
 LOSS = 0.001
 """Above this share of packets lost, a reader must know what the receiver's figures divide by."""
 
@@ -39,53 +46,118 @@ def cost(
     size: str = "send_size",
     series: str | Sequence[str] = (),
     confidence: float = 0.95,
+    pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Per-packet and per-byte cost of each metric and series.
 
     `of` are service demands per KiB, or `time_per_send`; `size` is the factor that holds the
     bytes of data in a packet (`mss` for TCP without segmentation offload). Returns `of`, the
     series' factors, `n`, `sizes`, `packet_ns` with `packet_ns_low` and `packet_ns_high`,
-    `kib_ns` with its own, `condition` and `r2` (of the weighted fit).
+    `kib_ns` with its own, `condition` and `r2` (of the weighted fit), and `lack_of_fit_p` (NaN
+    where it cannot be tested). `pool` names factors that may differ within a fit.
 
     Raises DataError, with the reason, when the data cannot separate the two costs: one size
     only, sizes too close together, too few runs, or a run that alone decides one of them.
     """
     names = [of] if isinstance(of, str) else list(of)
-    keys = frames.factors(frame, series)
-    frames.factors(frame, size)
+    frame, (keys, (size,), meant) = frames.apart(frame, series, size, pool)
+    pooling.refuse(frames.usable(frame), [*keys, size], meant)
     rows = []
+    unfit = []
     for name in names:
         table = packet_times(frame, name, size, keys)
         for key, part in frames.groups(table, keys):
             where = ", ".join(frames.said(key, keys))
             about = f"{name}{f' ({where})' if where else ''}"
-            fitted = _fit(part["kib"].to_numpy(), part["ns"].to_numpy(), confidence, about)
-            rows.append({"of": name, **dict(zip(keys, key, strict=True)), **fitted})
+            kib, ns = part["kib"].to_numpy(), part["ns"].to_numpy()
+            fitted = _fit(kib, ns, confidence, about)
+            p = lack_of_fit(kib, ns, contrasts.blocks(part))
+            if p < UNFIT:
+                unfit.append(f"{about}: {_unfit(p)}")
+            rows.append(
+                {"of": name, **dict(zip(keys, key, strict=True)), **fitted, "lack_of_fit_p": p}
+            )
     found = pd.DataFrame(rows)
-    found.attrs["notes"] = _notes(frame, names)
+    found.attrs["notes"] = (*_notes(frame, names), *unfit)
     return found
 
 
 def packet_times(
     frame: pd.DataFrame, of: str, size: str = "send_size", series: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Each run's time per packet: the series' factors, `size`, `kib` (of data) and `ns`."""
+    """Each run's time per packet: the series' factors, `size`, `kib` (of data) and `ns`.
+
+    And its `block`, where it has one.
+    """
+    frame, (keys, (size,)) = frames.apart(frame, list(series), size)
     runs = frames.usable(frame)
-    kib = runs[size].astype(float) / 1024
+    kib = _kib(runs, size)
     if of == TIME_PER_SEND:
-        sent = frames.column(frame, "local_send_throughput").column
+        sent = frames.shown(frame, frames.sent(frame), [*keys, size]).column
         frames.complete(runs, [sent, size])
-        ns = 8e3 * runs[size].astype(float) / runs[sent]
+        ns = 8e3 * 1024 * kib / runs[sent]
     else:
         if not metric(of).column.endswith("_us_per_kib"):
             raise DataError(f"{of} is no service demand per KiB; nor is it {TIME_PER_SEND}")
-        demand = frames.column(frame, of).column
+        demand = frames.shown(frame, of, [*keys, size]).column
         frames.complete(runs, [demand, size])
         ns = 1e3 * runs[demand] * kib
-    table = runs[[*series]].assign(**{size: runs[size], "kib": kib, "ns": ns})
+    table = runs[keys].assign(**{size: runs[size], "kib": kib, "ns": ns})
+    for name in ("campaign", "block"):
+        if name in runs.columns and name not in table.columns:
+            table[name] = runs[name]
     if not ((table["ns"] > 0) & np.isfinite(table["ns"]) & (table["kib"] > 0)).all():
         raise DataError(f"{of}: a time per packet must be above zero, and so must {size}")
     return table
+
+
+def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
+    """The sizes in KiB. Raises DataError where they are no numbers."""
+    if pd.api.types.is_bool_dtype(runs[size]):
+        raise DataError(f"{size} is true or false: a size is a number of bytes")
+    try:
+        found: pd.Series[float] = runs[size].astype(float) / 1024
+    except (TypeError, ValueError):
+        raise DataError(f"{size} must be a number of bytes in every run") from None
+    return found
+
+
+def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: pd.Series[Any] | None = None) -> float:
+    """The p-value of the straight line being all that there is; NaN where that cannot be told.
+
+    Weighted as the fit is. Runs of one block have its speed in common: what differs between
+    blocks is taken out of the spread that the line's misses are held against.
+    """
+    from scipy.stats import f
+
+    _, place, counts = np.unique(kib, return_inverse=True, return_counts=True)
+    if len(counts) < 3 or len(kib) <= len(counts):
+        return float("nan")
+    means = np.bincount(place, ns) / counts
+    share = ns / means[place]
+    design = np.column_stack([np.ones_like(kib), kib]) / means[place][:, None]
+    fitted = design @ np.linalg.lstsq(design, share, rcond=None)[0]
+    missed = float(((fitted - 1) ** 2).sum())
+    left, freedom = share - 1, len(kib) - len(counts)
+    if blocks is not None:
+        named = np.unique(blocks.to_numpy(), return_inverse=True)[1]
+        several = int(named.max())
+        if freedom > several > 0:
+            common = np.bincount(named, left) / np.bincount(named)
+            left, freedom = left - common[named], freedom - several
+    pure = float((left**2).sum())
+    if pure <= 0:
+        return float("nan")
+    ratio = (missed / (len(counts) - 2)) / (pure / freedom)
+    return float(f.sf(ratio, len(counts) - 2, freedom))
+
+
+def _unfit(p: float) -> str:
+    chance = f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
+    return (
+        f"a straight line does not fit (lack of fit, {chance}): there is more than a cost of a "
+        "packet and one of a byte, and the intervals do not hold"
+    )
 
 
 def _fit(kib: np.ndarray, ns: np.ndarray, confidence: float, about: str) -> dict[str, Any]:

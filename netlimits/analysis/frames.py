@@ -8,6 +8,7 @@ factor that is asked for may not: then DataError names it and what is there.
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.errors import DataError
-from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Metric, metric
+from netlimits.errors import DataError, one_line
+from netlimits.metrics import (
+    IDENTITY,
+    METRICS,
+    SUFFIX_UNITS,
+    TOOL_PREFIXES,
+    Direction,
+    Metric,
+    metric,
+)
+from netlimits.model import OUTCOMES, of_all
 
 WORDS = ("udp", "tcp", "on", "off")
 """Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
@@ -32,20 +42,6 @@ FACTOR_UNITS = {
 }
 """Units of factors whose name does not carry them."""
 
-SUFFIX_UNITS = {
-    "gbps": "Gbit/s",
-    "mbps": "Mbit/s",
-    "bps": "bit/s",
-    "pps": "packets/s",
-    "s": "s",
-    "ms": "ms",
-    "us": "µs",
-    "ns": "ns",
-    "pct": "%",
-    "bytes": "bytes",
-}
-"""The last word of a column's name, where it is a unit, as people write it."""
-
 ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 
 AGGREGATED = "aggregated_runs"
@@ -53,6 +49,12 @@ AGGREGATED = "aggregated_runs"
 
 The least and the greatest of them stand beside the mean, in `metrics.Metric.extreme`'s columns.
 """
+
+SHOWN = 20
+"""Metrics that an error names."""
+
+FILE_LIMIT = 2 * 2**30
+"""Bytes of a file of runs."""
 
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
 """CPU of one process, which every tool that knows it tells under its own name."""
@@ -63,17 +65,41 @@ SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
 def load(path: Path | str) -> pd.DataFrame:
     """The frame of a CSV or Parquet file; an empty field is a missing value, nothing else is.
 
-    Raises DataError when the file cannot be read as a table.
+    Raises DataError when the file cannot be read as a table; a pipe or a device is not waited for.
     """
     path = Path(path)
     try:
+        _refuse_strange(path)
         if path.suffix.lower() in (".parquet", ".pq"):
-            return pd.read_parquet(path)
+            return _numbered(pd.read_parquet(path), path)
         if path.suffix.lower() in (".csv", ".txt"):
-            return pd.read_csv(path, keep_default_na=False, na_values=[""])
-    except (OSError, ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{path}: not readable as a table: {error}") from error
+            return _numbered(pd.read_csv(path, keep_default_na=False, na_values=[""]), path)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        # of a Parquet file that was changed its readers believe what it says of itself
+        raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error
     raise DataError(f"{path}: a results folder, a .csv or a .parquet file is needed")
+
+
+def _refuse_strange(path: Path) -> None:
+    """Raise OSError or ValueError for what is no file of runs, before it is opened."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise ValueError("is no regular file")
+    if about.st_size == 0:
+        raise ValueError("is empty")
+    if about.st_size > FILE_LIMIT:
+        raise ValueError(f"is larger than {FILE_LIMIT >> 30} GiB")
+
+
+def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The frame, where what counts runs is numbers. Raises DataError naming one that is none."""
+    for name in ("run", "block", "attempt", "duration_s"):
+        if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
+            texts = frame[name].astype(str)
+            strange = texts[pd.to_numeric(texts, errors="coerce").isna()]
+            what = repr(strange.iloc[0][:40]) if len(strange) else "a number that is too large"
+            raise DataError(f"{path}: column {name}: is to be a number, and holds {what}")
+    return frame
 
 
 def usable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -84,9 +110,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     CPU is in one column for all tools: where a row lacks `local_process_cpu_pct`, its tool's own
     (`iperf3_local_process_cpu_pct`) stands there. Raises DataError when no run is left.
     """
-    if _tried_again(frame):
-        frame = frame.reset_index(drop=True)  # frames put together repeat their index
-        frame = frame.loc[frame.groupby(_run(frame), sort=False)["attempt"].idxmax()]
+    frame = last_attempts(frame)
     if "status" in frame.columns:
         good = frame["status"] == "ok"
         if not good.all():
@@ -103,6 +127,20 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
     return frame
+
+
+def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a run: its last attempt, whatever came of it."""
+    if not _tried_again(frame):
+        return frame
+    frame = frame.reset_index(drop=True)  # frames put together repeat their index
+    return frame.loc[frame.groupby(_run(frame), sort=False)["attempt"].idxmax()]
+
+
+def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a run that came to something, ok or not; one that was cut off did not."""
+    rows = last_attempts(frame)
+    return rows[rows["status"].isin(OUTCOMES)] if "status" in rows.columns else rows
 
 
 def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
@@ -151,10 +189,11 @@ def _run(frame: pd.DataFrame) -> list[str]:
 def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     """What a reader of a table of `columns` must know: runs left out, roles on one kernel."""
     said = []
-    last = len(frame[_run(frame)].drop_duplicates()) if _tried_again(frame) else len(frame)
-    kept = len(usable(frame))
-    if kept < last:
-        said.append(f"{last - kept} of {last} runs are not ok and are left out")
+    runs = last_attempts(frame)
+    if "status" in runs.columns and not (runs["status"] == "ok").all():
+        counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
+        left = len(runs) - sum(counts.get(name, 0) for name in OUTCOMES)
+        said.append(f"{of_all(counts, left)}; figures are of those that are ok")
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
         said.append(SHARED_KERNEL)
@@ -180,15 +219,60 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     naming the metric and those that are there; InputError for a name that is no metric's.
     """
     found = metric(name)
-    if found.column not in frame.columns:
-        if _tools_own(frame, found.column):
-            return found
+    if found.column not in frame.columns and not _tools_own(frame, found.column):
         if f"netperf_{found.column}" in frame.columns:
-            return metric(f"netperf_{found.name}")
-        raise DataError(
-            f"no column {found.column} for {name!r}; metrics here: {listed(measured(frame))}"
-        )
+            found = metric(f"netperf_{found.name}")
+        elif found.column in frame.attrs.get("lacking", {}):
+            raise DataError(f"{name}: {frame.attrs['lacking'][found.column]}")
+        else:
+            here = measured(frame)
+            more = f", … {len(here) - SHOWN} more" if len(here) > SHOWN else ""
+            raise DataError(
+                f"no column {found.column} for {name!r}; metrics here: {listed(here[:SHOWN])}{more}"
+            )
+    if found.column in frame.columns and _holds_words(frame[found.column]):
+        raise DataError(f"{found.column} holds words here, not figures")
+    return found.towards(direction(frame))
+
+
+def shown(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
+    """As `column`, of a metric shown by `keys`. Raises DataError where it is one of them."""
+    found = column(frame, name)
+    if found.column in keys:
+        raise DataError(f"{found.column} is what is shown: it cannot tell the series apart too")
     return found
+
+
+def _holds_words(column: pd.Series[Any]) -> bool:
+    return not pd.api.types.is_numeric_dtype(column) and bool(column.notna().any())
+
+
+def direction(frame: pd.DataFrame) -> Direction:
+    """Which way the data of these runs went, by what was counted; "" where they differ."""
+
+    def counted(column: str) -> pd.Series[bool]:
+        if column not in frame.columns:
+            return pd.Series(False, index=frame.index)
+        return pd.to_numeric(frame[column], errors="coerce") > 0
+
+    answered = counted("transaction_rate_tps")
+    back = counted("local_recv_throughput_mbps") | counted("remote_send_throughput_mbps")
+    forth = counted("local_send_throughput_mbps") | counted("remote_recv_throughput_mbps")
+    kinds: list[tuple[Direction, pd.Series[bool]]] = [
+        ("rr", answered),
+        ("both", ~answered & back & forth),
+        ("recv", ~answered & back & ~forth),
+        ("send", ~answered & ~back & forth),
+    ]
+    found = [kind for kind, rows in kinds if rows.any()]
+    if not found:
+        return "send"
+    return found[0] if len(found) == 1 else ""
+
+
+def sent(frame: pd.DataFrame) -> str:
+    """The metric that says at what rate data left: the client's, or in reverse the server's."""
+    return "remote_send_throughput" if direction(frame) == "recv" else "local_send_throughput"
 
 
 def measured(frame: pd.DataFrame) -> list[str]:
@@ -218,6 +302,37 @@ def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]
         if name not in frame.columns:
             raise DataError(f"no factor {name!r} here; factors: {listed(varied(frame))}")
     return wanted
+
+
+TAKEN = frozenset(
+    (
+        *("metric", "statistic", "value", "n", "runs", "low", "high", "mean", "median", "var"),
+        *("min", "max", "range", "sd", "cv_pct", "sum", "most", "percentile", "of", "sizes"),
+        *("size", "kib", "ns", "mbps", "pps", "condition", "r2", "points", "change_pct"),
+        *("reverse_pct", "anomaly", "requested_mbps", "frame_rate_mbps", "mean_mbps", "achieved"),
+        *("achieved_min", "achieved_max", "turin_variance", "sd_from_ranges", "pooled_sd"),
+        *("pooled_cv_pct", "packet_ns", "kib_ns", "x", "y", "index"),
+    )
+)
+"""Names that columns of analyses have: a factor that is called so gets a `_` behind its name."""
+
+
+def apart(frame: pd.DataFrame, *names: str | Sequence[str]) -> tuple[pd.DataFrame, list[list[str]]]:
+    """The frame with factors renamed that analyses' own columns are called like; and `names` so.
+
+    Raises DataError for a name that is no column, or named twice.
+    """
+    lists = [factors(frame, some) for some in names]
+    every = [name for some in lists for name in some]
+    if twice := [name for name in dict.fromkeys(every) if every.count(name) > 1]:
+        raise DataError(f"{twice[0]} is named twice; once is enough")
+    renamed = {name: f"{name}_" for name in frame.columns if name in TAKEN}
+    renamed = {old: new for old, new in renamed.items() if new not in frame.columns}
+    if renamed:
+        attrs = frame.attrs
+        frame = frame.rename(columns=renamed)
+        frame.attrs = attrs
+    return frame, [[renamed.get(name, name) for name in some] for some in lists]
 
 
 def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -294,7 +409,8 @@ def text(value: Any) -> str:
 
 def name(factor: str) -> str:
     """A factor's name within a sentence: `send_size` is `send size`, `mss` is `MSS`."""
-    return " ".join(w.upper() if w in ACRONYMS else w for w in factor.split("_"))
+    words = factor.strip("_").split("_")
+    return " ".join(w.upper() if w in ACRONYMS else w for w in words)
 
 
 def title(column: str) -> str:

@@ -113,9 +113,16 @@ def bound(
     tunnels = [x for x in layers if x.place == "tunnel"]
     own = _own(transport, timestamps, ipv6, [x for x in layers if x.place == "inner"])
     inner_mtu = mtu
+    interfaces = []  # each tunnel's own MTU, from the wire inward
     if mtu_of == "link":
         for tunnel in tunnels:
             inner_mtu = tunnel.room(inner_mtu, outer)
+            interfaces.append(inner_mtu)
+    else:
+        full = mtu
+        for tunnel in reversed(tunnels):
+            interfaces.insert(0, full)
+            full = tunnel.size(full, outer, full)
     room = inner_mtu
     for part in own:
         room = part.room(room, outer)
@@ -126,7 +133,8 @@ def bound(
     if not 1 <= size <= room:
         raise DataError(f"{data} bytes do not fit into one packet: at most {room} do at MTU {mtu}")
     tags = [x for x in layers if x.place == "tag"]
-    headers = _wrap(size, tags, tunnels, own, outer, mtu_of == "link")
+    around = list(zip(tunnels, interfaces, strict=True))
+    headers = _wrap(size, tags, around, own, outer, mtu_of == "link")
     return Bound(mtu, inner_mtu, size, headers, bits_per_second(link))
 
 
@@ -144,7 +152,7 @@ def _own(transport: str, timestamps: bool, ipv6: bool, inner: list[Layer]) -> li
 def _wrap(
     data: int,
     tags: list[Layer],
-    tunnels: list[Layer],
+    tunnels: list[tuple[Layer, int]],
     own: list[Layer],
     outer: str,
     tunnels_inside: bool,
@@ -152,11 +160,11 @@ def _wrap(
     """Put the layers around the data; the headers from the wire inward."""
     found: list[Header] = []
     size = data
-    around = [(part, True) for part in reversed(own)]
-    around += [(part, tunnels_inside) for part in reversed(tunnels)]
-    for part, inside in around:
-        found = [*_headers(part, size, outer, inside), *found]
-        size = part.size(size, outer)
+    around: list[tuple[Layer, int | None, bool]] = [(part, None, True) for part in reversed(own)]
+    around += [(part, mtu, tunnels_inside) for part, mtu in reversed(tunnels)]
+    for part, mtu, inside in around:
+        found = [*_headers(part, size, outer, inside, mtu), *found]
+        size = part.size(size, outer, mtu)
     for part in reversed(tags):
         found = [*_headers(part, size, outer, False), *found]
         size = part.size(size, outer)
@@ -169,7 +177,9 @@ def _wrap(
     return (*found, Header("frame check sequence", BYTES["frame check sequence"][0], False))
 
 
-def _headers(part: Layer, inside: int, outer: str, inside_mtu: bool) -> list[Header]:
+def _headers(
+    part: Layer, inside: int, outer: str, inside_mtu: bool, mtu: int | None = None
+) -> list[Header]:
     """The headers of one layer around `inside` bytes, its padding and trailer as one of them."""
     names = [outer if name == "IP" else name for name in part.headers]
     around = {"Ethernet": "inner Ethernet"} | {n: f"outer {n}" for n in ("IPv4", "IPv6", "UDP")}
@@ -178,8 +188,10 @@ def _headers(part: Layer, inside: int, outer: str, inside_mtu: bool) -> list[Hea
     if part.extra:
         found.append(Header(f"{part.name}: further bytes", part.extra, inside_mtu))
     if part.trailer:
-        tail = BYTES[part.trailer][0] + part.padding(inside)
+        tail = BYTES[part.trailer][0] + part.padding(inside, mtu)
         found.append(Header(f"{part.trailer}, padding", tail, inside_mtu))
+    elif padding := part.padding(inside, mtu):
+        found.append(Header(f"{part.name}: padding", padding, inside_mtu))
     return found
 
 

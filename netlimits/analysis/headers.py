@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from netlimits.errors import DataError
@@ -56,6 +56,8 @@ class Layer:
     """One name of a stack: its headers from the wire inward; `IP` is IPv4 or IPv6 as asked.
 
     What it encloses is followed by `trailer` bytes, and padded with them to a multiple of `align`.
+    One that `pads` fills what it encloses up to a multiple of so many bytes, as far as the MTU of
+    its own interface has room: a full packet stays as it is.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Layer:
     trailer: str = ""
     align: int = 1
     extra: int = 0
+    pads: int = 1
 
     def fixed(self, ip: str) -> int:
         """The bytes of its headers, the trailer and padding not counted."""
@@ -74,15 +77,18 @@ class Layer:
         tail = BYTES[self.trailer][0] if self.trailer else 0
         return (outside - self.fixed(ip)) // self.align * self.align - tail
 
-    def padding(self, inside: int) -> int:
-        """The bytes that pad `inside` bytes and the trailer to the alignment."""
+    def padding(self, inside: int, mtu: int | None = None) -> int:
+        """The bytes that pad `inside` bytes and the trailer; `mtu` is its own interface's."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
-        return -(inside + tail) % self.align
+        filled = -inside % self.pads
+        if mtu is not None:
+            filled = max(0, min(filled, mtu - inside))
+        return filled + -(inside + tail) % self.align
 
-    def size(self, inside: int, ip: str) -> int:
+    def size(self, inside: int, ip: str, mtu: int | None = None) -> int:
         """The bytes that it takes, `inside` included."""
         tail = BYTES[self.trailer][0] if self.trailer else 0
-        return self.fixed(ip) + inside + tail + self.padding(inside)
+        return self.fixed(ip) + inside + tail + self.padding(inside, mtu)
 
 
 _ESP = ("ESP", "ESP initialization vector", "ESP integrity check value")
@@ -100,7 +106,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("nvgre", "tunnel", ("IP", "GRE", "GRE key", "Ethernet")),
     Layer("vxlan", "tunnel", ("IP", "UDP", "VXLAN", "Ethernet")),
     Layer("geneve", "tunnel", ("IP", "UDP", "GENEVE", "Ethernet")),
-    Layer("wireguard", "tunnel", ("IP", "UDP", "WireGuard", "WireGuard tag")),
+    Layer("wireguard", "tunnel", ("IP", "UDP", "WireGuard", "WireGuard tag"), pads=16),
     Layer("esp-tunnel", "tunnel", ("IP", *_ESP), _TAIL, 4),
     Layer("esp-udp", "tunnel", ("IP", "UDP", *_ESP), _TAIL, 4),
     Layer("ah-tunnel", "tunnel", ("IP", "AH")),
@@ -111,8 +117,8 @@ LAYERS: tuple[Layer, ...] = (
 """What a stack may hold. `NAME+BYTES` adds options, such as `geneve+8`; `other+24` is any header.
 
 MPLS and MACsec count as tags, as on links whose frames may be that much longer. ESP is
-with AES-GCM (`esp`: transport mode; `esp-udp`: tunnel mode through NAT). WireGuard pads to 16
-bytes, but never above the MTU of its interface, so a full packet has no padding.
+with AES-GCM (`esp`: transport mode; `esp-udp`: tunnel mode through NAT). WireGuard pads each packet
+to 16 bytes, but never above the MTU of its interface, so a full one has no padding.
 """
 
 
@@ -124,6 +130,6 @@ def layer(written: str) -> Layer:
             extra = int(more) if plus else 0
             if known.name == "other" and not extra:
                 break
-            return Layer(known.name, known.place, known.headers, known.trailer, known.align, extra)
+            return replace(known, extra=extra)
     names = ", ".join(known.name for known in LAYERS)
     raise DataError(f"no header stack has {written!r}; it may hold {names}, and NAME+BYTES")

@@ -2,7 +2,8 @@
 
 A qdisc paces whole frames, so for a rate R of user data in messages of M bytes it is asked for
 R × (M + 42) / M ("What about at a constant bitrate?"): 42 bytes are the Ethernet, IPv4 and UDP
-headers that it sees. netperf's `-q` and SO_MAX_PACING_RATE take bytes per second.
+headers that it sees; over IPv6 they are 62. netperf's `-q` and SO_MAX_PACING_RATE take bytes per
+second.
 """
 
 from __future__ import annotations
@@ -11,24 +12,28 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, intervals, pooling
 from netlimits.analysis.goodput import bits_per_second
 from netlimits.analysis.headers import BYTES
-from netlimits.analysis.summary import summary
+from netlimits.analysis.summary import IMPROVEMENT, summary
 from netlimits.errors import DataError
 
 SEEN_BY_QDISC = sum(BYTES[header][0] for header in ("Ethernet", "IPv4", "UDP"))
-"""The bytes of headers that a qdisc counts on each UDP datagram: 42."""
+"""The bytes of headers that a qdisc counts on each UDP datagram over IPv4: 42."""
+
+IPV6_MORE = BYTES["IPv6"][0] - BYTES["IPv4"][0]
+"""By how much they are more over IPv6: 20."""
 
 PACE = "pace_mbps"
 """The column of the rate that a run was paced at, Mbit/s of user data."""
 
 
-def frame_rate(requested: str | float, size: float) -> float:
+def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float:
     """The rate to ask a qdisc for, bit/s, so that user data leaves at `requested`."""
     if size <= 0:
         raise DataError(f"a message has at least one byte, not {size:g}")
-    return bits_per_second(requested) * (size + SEEN_BY_QDISC) / size
+    headers = SEEN_BY_QDISC + (IPV6_MORE if ipv6 else 0)
+    return bits_per_second(requested) * (size + headers) / size
 
 
 def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd.DataFrame, float]:
@@ -57,30 +62,39 @@ def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd
 def pacing(
     frame: pd.DataFrame,
     requested: str | float | None = None,
-    of: str = "local_send_throughput",
+    of: str | None = None,
     size: str = "send_size",
+    pool: str | Sequence[str] = (),
+    ipv6: bool = False,
 ) -> pd.DataFrame:
     """How near each size came to the rate asked for; `requested` as in `paced`.
 
     Returns `size`'s column, `n`, `requested_mbps`, `frame_rate_mbps` (what the qdisc is asked
-    for), `mean_mbps`, `achieved` (mean over requested), `achieved_min`, `achieved_max` and
-    `packet_rate_pps`. `of` is the sender's rate. Raises DataError for what is not there.
+    for), `mean_mbps`, `achieved` (mean over requested) with its 95 % interval `achieved_low` and
+    `achieved_high` (Student's t), `achieved_min`, `achieved_max` and `packet_rate_pps`. `of` is
+    the sender's rate where left out;
+    `ipv6` says what the runs went over. Raises DataError for what is not there, and for runs of a
+    size that differ in what is not meant to (`pool`).
     """
-    frames.factors(frame, size)
-    column = frames.column(frame, of).column
+    frame, ((size,), meant) = frames.apart(frame, size, pool)
+    column = frames.shown(frame, of or frames.sent(frame), [size]).column
     runs, wanted = paced(frame, requested)
+    pooling.refuse(runs, [size], meant)
     frames.complete(runs, [column, size])
     rows = []
     for (value,), part in frames.groups(runs, [size]):
-        rate, bytes_ = part[column], float(str(value))
+        rate, bytes_ = part[column], _bytes(value, size)
+        found = intervals.mean(rate.to_numpy(dtype=float) / wanted)
         rows.append(
             {
                 size: value,
                 "n": len(part),
                 "requested_mbps": wanted,
-                "frame_rate_mbps": frame_rate(wanted * 1e6, bytes_) / 1e6,
+                "frame_rate_mbps": frame_rate(wanted * 1e6, bytes_, ipv6) / 1e6,
                 "mean_mbps": rate.mean(),
-                "achieved": rate.mean() / wanted,
+                "achieved": found.value,
+                "achieved_low": found.low,
+                "achieved_high": found.high,
                 "achieved_min": rate.min() / wanted,
                 "achieved_max": rate.max() / wanted,
                 "packet_rate_pps": 1e6 * rate.mean() / (8 * bytes_),
@@ -89,11 +103,22 @@ def pacing(
     return pd.DataFrame(rows)
 
 
+def _bytes(value: object, size: str) -> float:
+    try:
+        found = float(str(value))
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise DataError(f"{size} is {value}: a message has a number of bytes above zero")
+    return found
+
+
 def ratios(
     frame: pd.DataFrame,
     improvement: str | None = None,
     of: Sequence[str] = ("local_sd", "remote_sd"),
     size: str = "send_size",
+    pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """The service-demand ratios between two sizes at the same bit rate, with 95 % intervals.
 
@@ -103,7 +128,7 @@ def ratios(
     frames.factors(frame, size)
     sizes = sorted(frames.usable(frame)[size].unique(), key=frames.rank)
     written = improvement or f"{frames.text(sizes[-1])} over {frames.text(sizes[0])}"
-    table = summary(frame, of, size, improvement=written)
-    found = table[table["statistic"] == "improvement"].reset_index(drop=True)
+    table = summary(frame, of, size, improvement=written, pool=pool)
+    found = table[table["statistic"] == IMPROVEMENT].reset_index(drop=True)
     found.attrs = table.attrs
     return found

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, pooling
 
 
 def percentiles(
@@ -21,15 +21,18 @@ def percentiles(
     of: str,
     series: str | Sequence[str] = (),
     points: int = 1001,
+    pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """One row a run and series: the series' factors, `percentile` (0 to 100), the metric, `n`.
 
     A series of more than `points` runs is given at `points` evenly spaced percentiles of the
     same rule instead (least and greatest included), so that a million runs still make a chart.
-    Raises DataError when the metric or a factor is not there, or some run lacks the metric.
+    Raises DataError when the metric or a factor is not there, some run lacks the metric, or runs
+    of a series differ in something that is neither among `series` nor meant to (`pool`).
     """
-    metric = frames.column(frame, of)
-    keys = frames.factors(frame, series)
+    frame, (keys, meant) = frames.apart(frame, series, pool)
+    metric = frames.shown(frame, of, keys)
+    pooling.refuse(frames.usable(frame), keys, meant)
     runs = frames.complete(frames.usable(frame), [metric.column])
     parts = []
     for key, part in frames.groups(runs[[*keys, metric.column]], keys):

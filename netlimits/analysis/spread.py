@@ -8,6 +8,10 @@ pooled standard deviation √(Σ (nᵢ − 1) sᵢ² / Σ (nᵢ − 1)), the sam
 (pooled coefficient of variation), and the ranges each divided by d₂(n), the expected range of n
 normal samples in standard deviations (Tippett 1925; the control charts' d₂), which works even
 where only minimum and maximum were published.
+
+A mean's interval is Student's t over the runs of its point. That of a pooled deviation is the
+delete-a-point jackknife of its logarithm, from six points on: chi square's would hold for normal
+runs alone.
 """
 
 from __future__ import annotations
@@ -18,8 +22,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, intervals, pooling
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
@@ -29,6 +34,8 @@ def spread(
     of: str = "throughput",
     by: str | Sequence[str] = "send_size",
     series: str | Sequence[str] = (),
+    confidence: float = 0.95,
+    pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Least, mean and greatest at each point.
 
@@ -36,12 +43,15 @@ def spread(
     (`aggregated_runs`, imported files of the Turin scripts) counts as so many, with the least and
     the greatest that stand beside it (`throughput_min_mbps`, `throughput_max_mbps`).
 
-    Returns their columns, `n`, `min`, `mean`, `max`, `range`, `sd` and `cv_pct` (both NaN for a
-    lone run, and where an aggregate hides how its runs spread). Raises DataError for what is not
-    there.
+    Returns their columns, `n`, `min`, `mean`, `max`, `range`, `sd`, `cv_pct`, and of the mean's
+    interval `low` and `high` (NaN for a lone run, and where an aggregate hides how its runs
+    spread). Raises DataError for what is not there, and for runs of a point that differ in what
+    is not meant to (`pool`).
     """
-    keys = [*frames.factors(frame, series), *frames.factors(frame, by)]
-    metric = frames.column(frame, of)
+    frame, (across, along, meant) = frames.apart(frame, series, by, pool)
+    keys = [*across, *along]
+    metric = frames.shown(frame, of, keys)
+    pooling.refuse(frames.usable(frame), keys, meant)
     runs = frames.complete(frames.usable(frame), [metric.column])
     rows = runs[keys].assign(**_figures(runs, metric))
     grouped = rows.groupby(keys, sort=False, dropna=False, observed=True)
@@ -59,7 +69,10 @@ def spread(
     table = table.loc[sorted(table.index, key=ranks.__getitem__)].reset_index(drop=True)
     table["range"] = table["max"] - table["min"]
     table["cv_pct"] = 100 * table["sd"] / table["mean"]
-    return table[[*keys, "n", "min", "mean", "max", "range", "sd", "cv_pct"]]
+    half = stdtrit(np.maximum(table["n"] - 1, 1), (1 + confidence) / 2) * table["sd"]
+    half /= table["n"] ** 0.5
+    table["low"], table["high"] = table["mean"] - half, table["mean"] + half
+    return table[[*keys, "n", "min", "mean", "max", "range", "sd", "cv_pct", "low", "high"]]
 
 
 def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:
@@ -86,7 +99,8 @@ def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.
     `points` is a frame of `spread`, or any with `n`, `min`, `mean` and `max` (published minima
     and maxima). Returns the series' factors, `points`, `runs`, `turin_variance` (sum of ranges
     over number of points), `sd_from_ranges` (mean of range / d₂(n)), `pooled_sd` and
-    `pooled_cv_pct` (NaN where some `sd` is not known). Points of one run say nothing and are left
+    `pooled_cv_pct` (NaN where some `sd` is not known), each with its `…_low` and `…_high` (NaN for
+    fewer than six points). Points of one run say nothing and are left
     out; DataError when only such are there.
     """
     for name in ("n", "min", "mean", "max"):
@@ -106,20 +120,37 @@ def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.
             "runs": int(part["n"].sum()),
             "turin_variance": ranges.sum() / len(part),
             "sd_from_ranges": (ranges / part["n"].map(expected_range)).mean(),
-            "pooled_sd": np.nan,
-            "pooled_cv_pct": np.nan,
         }
-        if "sd" in part.columns:
-            freedom = part["n"] - 1
-            row["pooled_sd"] = np.sqrt(
-                (freedom * part["sd"] ** 2).sum(skipna=False) / freedom.sum()
-            )
-            relative = (part["sd"] / part["mean"]) ** 2
-            row["pooled_cv_pct"] = 100 * np.sqrt(
-                (freedom * relative).sum(skipna=False) / freedom.sum()
-            )
+        for name, spreads in (("pooled_sd", _sd(part)), ("pooled_cv_pct", _cv_pct(part))):
+            row |= {name: spreads.value, f"{name}_low": spreads.low, f"{name}_high": spreads.high}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _sd(part: pd.DataFrame) -> intervals.Interval:
+    if "sd" not in part.columns:
+        return intervals.Interval(np.nan, np.nan, np.nan)
+    return _pooled(part["sd"], part["n"] - 1)
+
+
+def _cv_pct(part: pd.DataFrame) -> intervals.Interval:
+    if "sd" not in part.columns:
+        return intervals.Interval(np.nan, np.nan, np.nan)
+    return _pooled(100 * part["sd"] / part["mean"], part["n"] - 1)
+
+
+def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Interval:
+    """√(Σ ν s² / Σ ν) with its interval; NaN where some s is not known."""
+    squares, weights = (freedom * spreads**2).to_numpy(), freedom.to_numpy(dtype=float)
+    pooled = float(squares.sum() / weights.sum())
+    if len(squares) < intervals.ENOUGH or not pooled > 0:
+        return intervals.Interval(pooled**0.5, np.nan, np.nan)
+    without = (squares.sum() - squares) / (weights.sum() - weights)
+    if not (without > 0).all():
+        return intervals.Interval(pooled**0.5, np.nan, np.nan)
+    found = intervals.jackknife(float(np.log(pooled)), np.log(without))
+    value, low, high = (float(np.exp(x / 2)) for x in found[:3])
+    return intervals.Interval(value, low, high)
 
 
 @cache

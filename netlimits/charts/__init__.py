@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from netlimits.charts._style import Chart, save
 from netlimits.charts.acks import acks
 from netlimits.charts.aggregate import aggregate, highest_average
 from netlimits.charts.bursts import burst_histogram, bursts, first_bursts
@@ -19,7 +20,6 @@ from netlimits.charts.pacing import pacing
 from netlimits.charts.packet_rate import packet_rate
 from netlimits.charts.percentiles import percentiles
 from netlimits.charts.spread import spread
-from netlimits.charts.style import Chart, save
 
 CHARTS: tuple[tuple[str, Callable[..., Chart]], ...] = (
     ("percentiles", percentiles),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from netlimits.analysis import acks as analysis
-from netlimits.analysis import frames
-from netlimits.charts.style import Chart, Look, blank, heading, looks, style, two_lines
+from netlimits.analysis import frames, intervals
+from netlimits.analysis.acks import CONFIG, TOLERANCE
+from netlimits.analysis.acks import acks as acks_frame
+from netlimits.charts._style import Chart, SeriesStyle, blank, heading, looks, style, two_lines
+from netlimits.errors import DataError
 
 SPREAD = 20
 """Greatest over least ratio from which on the x-axis is logarithmic; the mail's is 16."""
@@ -21,8 +24,9 @@ def acks(
     of: str = "local_sd",
     series: str | Sequence[str] = (),
     ratio: str = "segments_per_ack",
-    tolerance: float = analysis.TOLERANCE,
+    tolerance: float = TOLERANCE,
     title: str | None = None,
+    pool: str | Sequence[str] = (),
 ) -> Chart:
     """Above the metric, below the throughput, over segments per ACK; a curve for each series.
 
@@ -30,10 +34,12 @@ def acks(
     other runs only, by their configurations' means where these were repeated. Raises DataError
     as that does.
     """
-    keys = frames.factors(frame, series)
-    table = analysis.acks(frame, of, keys, ratio=ratio, tolerance=tolerance)
+    frame, (keys, (ratio,), meant) = frames.apart(frame, series, ratio, pool)
+    table = acks_frame(frame, of, keys, ratio=ratio, tolerance=tolerance, pool=meant)
     metric = frames.column(frame, of)
     rate = frames.column(frame, "throughput")
+    if metric.column == rate.column:
+        raise DataError(f"{of} stands below the metric already: name another one")
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
     # named from the top curve down, as they stand: TSO off, then on, as the report has them
@@ -53,8 +59,8 @@ def acks(
         rule = f"hollow: throughput anomaly, below {100 * (1 - tolerance):g} % of the link's rate"
         if not table.attrs.get("link_limited", True):
             rule = "no link limited these runs: their throughput differs by more than that"
-        if _measured(table) and table[analysis.CONFIG].duplicated().any():
-            rule += " · faint: single runs, the curve joins configurations' means"
+        if _measured(table) and table[CONFIG].duplicated().any():
+            rule += " · faint: single runs, the curve: configurations' means, 95 % intervals"
         heading(
             costs,
             title or f"{metric.title} against segments per ACK",
@@ -67,17 +73,28 @@ def acks(
 
 def _measured(table: pd.DataFrame) -> bool:
     """Whether these are a campaign's runs, whose ratios were measured: each has its own."""
-    return analysis.CONFIG in table.columns
+    return CONFIG in table.columns
 
 
-def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: Look) -> None:
+def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: SeriesStyle) -> None:
     """One curve through the runs, or through the means of their configurations; odd runs hollow."""
     good, odd = part[~part["anomaly"]], part[part["anomaly"]]
     if _measured(part):
         axes.plot(good[x], good[y], look.marker, color=look.color, alpha=0.3, markeredgewidth=0)
-        good = good.groupby(analysis.CONFIG)[[x, y]].mean().sort_values(x)
+        together = good.groupby(CONFIG)
+        errors = together[y].agg(lambda runs: _half(runs.to_numpy(dtype=float)))
+        good = together[[x, y]].mean().assign(half=errors).sort_values(x)
+        known = good[good["half"].notna()]
+        axes.errorbar(
+            known[x], known[y], known["half"], fmt="none", ecolor=look.color, elinewidth=1
+        )
     axes.plot(good[x], good[y], **look.plot)
     axes.plot(odd[x], odd[y], look.marker, markerfacecolor="white", markeredgecolor=look.color)
+
+
+def _half(sample: np.ndarray) -> float:
+    found = intervals.mean(sample)
+    return found.high - found.value
 
 
 def _across(axes: Axes, ratios: pd.Series[float]) -> None:

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import aggregate as analysis
-from netlimits.analysis import frames
-from netlimits.analysis import goodput as bounds
-from netlimits.charts.style import (
+from netlimits.analysis import frames, pooling
+from netlimits.analysis.aggregate import OF_AN_INTERVAL, highest_averages, highest_window
+from netlimits.analysis.aggregate import aggregate as aggregate_frame
+from netlimits.analysis.goodput import bits_per_second, bound
+from netlimits.charts._style import (
     BLACK,
     BLUE,
     GREY,
@@ -60,7 +61,7 @@ def aggregate(
     """
     intervals = frames.one_run(intervals, run)
     metric = frames.column(intervals, of)
-    series = analysis.aggregate(intervals, of, stream, offsets, step)
+    series = aggregate_frame(intervals, of, stream, offsets, step)
     with style():
         figure, (axes,) = blank()
         edges = np.append(series["start_s"], series["end_s"].iloc[-1])
@@ -70,7 +71,7 @@ def aggregate(
             goodput_bound(axes, bound_mbps, metric.unit)
             top = max(top, bound_mbps)
         if window_s is not None:
-            best = analysis.highest_window(series, window_s, of).iloc[0]
+            best = highest_window(series, window_s, of).iloc[0]
             axes.axvspan(best["start_s"], best["end_s"], color="#DCE7F1", linewidth=0, zorder=0)
             axes.annotate(
                 f"highest average over {window_s:g} s\n{best[metric.column]:,.0f} {metric.unit}",
@@ -100,14 +101,17 @@ def aggregate(
 
 def highest_average(
     intervals: pd.DataFrame,
-    window_s: float = 120,
+    window_s: float | None = None,
     by: str = "mtu",
     series: str | Sequence[str] = (),
     link: str | float | None = None,
     cap: str | float | None = None,
     title: str | None = None,
+    pool: str | Sequence[str] = (),
 ) -> Chart:
     """The highest average of the runs over any `window_s` seconds, as bars against the MTU.
+
+    Without `window_s` it is over all the time that a run's streams share.
 
     `intervals` is `campaign.intervals()`. A bar is the mean over runs, a dot one run, and each
     combination of `series` a bar at each value of `by`. `link` draws the goodput bound of TCP
@@ -116,9 +120,11 @@ def highest_average(
     The two tell what limits: a link moves with the MTU, a cap does not. Raises DataError as
     `analysis.aggregate.highest_averages` does.
     """
-    keys = frames.factors(frames.one_run(intervals, None), series)
-    frames.factors(intervals, by)
-    runs = analysis.highest_averages(intervals, window_s)
+    intervals, (keys, (by,), meant) = frames.apart(intervals, series, by, pool)
+    runs = highest_averages(intervals, window_s)
+    of_a_run = (*OF_AN_INTERVAL, "stream")
+    varied = [name for name in frames.varied(intervals) if name not in of_a_run]
+    pooling.refuse(runs, [by, *keys], meant, among=varied)
     metric = metric_of("highest_average")
     places = sorted(runs[by].unique(), key=frames.rank)
     parts = frames.groups(runs, keys)
@@ -154,7 +160,8 @@ def highest_average(
         thousands(axes)
         if keys:
             figure.legend(loc="outside right center", handlelength=1.2)
-        about = f"highest average over any {window_s:g} s that all streams of a run share"
+        length = "all the time" if window_s is None else f"any {window_s:g} s"
+        about = f"highest average over {length} that all streams of a run share"
         if len(runs) > len(runs.drop_duplicates([by, *keys])):
             about += "; bars: mean, dots: runs"
         heading(axes, title or f"Aggregate throughput against {frames.name(by)}", about)
@@ -194,7 +201,7 @@ def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:
     """The limit of one run in Mbit/s of user data: a link's bound at its MTU, or a cap."""
     rate = run[limit] if isinstance(limit, str) and limit in run.index else limit
     if not of_link:
-        return bounds.bits_per_second(rate) / 1e6
+        return bits_per_second(rate) / 1e6
     if "mtu" not in run.index:
         raise DataError("the goodput bound of a link depends on the MTU: name a factor `mtu`")
-    return bounds.bound(int(run["mtu"]), rate, timestamps=True).goodput_bps / 1e6
+    return bound(int(run["mtu"]), rate, timestamps=True).goodput_bps / 1e6

@@ -15,18 +15,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from netlimits.analysis import bursts as analysis
 from netlimits.analysis import frames
-from netlimits.charts.style import (
-    GREY,
-    KNOWN,
-    Chart,
-    blank,
-    heading,
-    label_ends,
-    looks,
-    style,
-)
+from netlimits.analysis.bursts import burst_sizes, over_transactions
+from netlimits.analysis.bursts import bursts as bursts_frame
+from netlimits.charts._style import GREY, KNOWN, Chart, blank, heading, label_ends, looks, style
 from netlimits.errors import DataError
 
 SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]
@@ -57,7 +49,7 @@ def bursts(
     not there.
     """
     rows, others = _one_connection(frames.one_run(packets, run), connection)
-    table = analysis.bursts(rows, gap_s=gap_s, first_transaction=first_transaction)
+    table = bursts_frame(rows, gap_s=gap_s, first_transaction=first_transaction)
     if transactions is not None:
         table = table[table["transaction"] < first_transaction + transactions]
         rows = rows.iloc[: _answered(rows, int(table["last"].max()) + 1)]
@@ -170,7 +162,7 @@ def first_bursts(
     `series` are those of `analysis.bursts.over_transactions`, which raises what this raises.
     """
     keys = frames.factors(packets, series)
-    table = analysis.over_transactions(packets, keys, first_transaction)
+    table = over_transactions(packets, keys, first_transaction)
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
     with style():
@@ -214,8 +206,8 @@ def burst_histogram(
     """
     table = frames.one_run(packets, run)
     if not {"segments", "acks"} & {*table.columns}:
-        table = analysis.bursts(table)
-    sizes = analysis.burst_sizes(table)
+        table = bursts_frame(table)
+    sizes = burst_sizes(table)
     unit, color = ("segments", SEGMENTS) if "segments" in table else ("ACKs", ACKS)
     total = int((sizes["size"] * sizes["bursts"]).sum())
     with style():

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import cost as analysis
 from netlimits.analysis import frames
-from netlimits.charts.style import GREY, KNOWN, Chart, blank, heading, style, thousands
-from netlimits.metrics import metric
+from netlimits.analysis.cost import TIME_PER_SEND, UNFIT, packet_times
+from netlimits.analysis.cost import cost as cost_frame
+from netlimits.charts._style import GREY, KNOWN, Chart, blank, heading, style, thousands
+from netlimits.metrics import Direction, metric
 
 PACKET_SHADE, BYTE_SHADE = "#D4D4D4", "#F0F0F0"
 """Greys, and BYTE_HATCH over the second: the colours are the sender's and the receiver's dots."""
@@ -26,6 +27,7 @@ def cost(
     size: str = "send_size",
     series: str | Sequence[str] = (),
     title: str | None = None,
+    pool: str | Sequence[str] = (),
 ) -> Chart:
     """Runs, the fitted line, and what of it is per packet and what per byte.
 
@@ -34,7 +36,8 @@ def cost(
     this raises.
     """
     names = [of] if isinstance(of, str) else list(of)
-    keys = frames.factors(frame, series)
+    frame, (keys, (size,), meant) = frames.apart(frame, series, size, pool)
+    direction = frames.direction(frame)
     parts = frames.groups(frames.usable(frame), keys)
     with style():
         lone = 1.2 if len(names) == 1 else 0
@@ -46,9 +49,9 @@ def cost(
             which = ", ".join(frames.said(key, keys))
             for column, name in enumerate(names):
                 axes = panels[row * len(names) + column]
-                found = analysis.cost(part, name, size).iloc[0].to_dict()
-                times = analysis.packet_times(part, name, size)
-                top = max(top, _panel(axes, times, size, name, found, which))
+                found = cost_frame(part, name, size, pool=meant).iloc[0].to_dict()
+                times = packet_times(part, name, size)
+                top = max(top, _panel(axes, times, size, name, found, which, direction))
         for place, axes in enumerate(panels):
             axes.set_ylim(0, top * 1.18)
             thousands(axes, "xy")
@@ -67,7 +70,13 @@ def cost(
 
 
 def _panel(
-    axes: Axes, times: pd.DataFrame, size: str, name: str, row: dict[Hashable, Any], which: str
+    axes: Axes,
+    times: pd.DataFrame,
+    size: str,
+    name: str,
+    row: dict[Hashable, Any],
+    which: str,
+    direction: Direction,
 ) -> float:
     """One metric: the two parts as areas under the line, the runs above them."""
     x = np.array([0.0, float(times[size].max()) * 1.06])
@@ -79,7 +88,7 @@ def _panel(
     )
     axes.plot(x, packet, color="#222222", linewidth=0.8, linestyle=":")
     axes.plot(x, line, color="#222222", linewidth=1.2)
-    colour = KNOWN["receiver" if name.startswith("remote") else "sender"]
+    colour = KNOWN["receiver" if name.startswith("remote") == (direction != "recv") else "sender"]
     axes.plot(times[size], times["ns"], "o", color=colour, markeredgecolor="white", markersize=5.5)
     axes.set_xlim(*x)
     half = (row["packet_ns_high"] - row["packet_ns_low"]) / 2
@@ -99,8 +108,11 @@ def _panel(
         va="top",
         bbox={"facecolor": BYTE_SHADE, "edgecolor": "none", "pad": 2.5},
     )
-    what = "Time per send" if name == analysis.TIME_PER_SEND else metric(name).title
+    what = "Time per send" if name == TIME_PER_SEND else metric(name).towards(direction).title
     axes.set_title("")
-    heading(axes, "", " · ".join(part for part in (which, what, f"{row['n']} runs") if part))
+    parts = [which, what, f"{row['n']} runs"]
+    if row["lack_of_fit_p"] < UNFIT:
+        parts.append("a straight line does not fit")
+    heading(axes, "", " · ".join(part for part in parts if part))
     axes.tick_params(colors=GREY)
     return float(max(line.max(), times["ns"].max()))

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator, NullLocator
 
 from netlimits.analysis import frames
-from netlimits.charts.style import GREY, Chart, blank, heading, label_ends, looks, style
+from netlimits.charts._style import GREY, Chart, blank, heading, label_ends, looks, style
 from netlimits.errors import DataError
 
 MARKED = (1500, 9000)

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import frames
-from netlimits.analysis import pacing as analysis
-from netlimits.analysis.summary import summary
-from netlimits.charts.style import GREY, KNOWN, Chart, blank, heading, style
+from netlimits.analysis import frames, intervals
+from netlimits.analysis.pacing import paced
+from netlimits.analysis.pacing import pacing as pacing_frame
+from netlimits.analysis.pacing import ratios as ratios_frame
+from netlimits.analysis.summary import means, summary
+from netlimits.charts._style import GREY, KNOWN, Chart, blank, heading, style
+from netlimits.errors import DataError
 from netlimits.metrics import metric
 
 SIDES = (("local_sd", "sender"), ("remote_sd", "receiver"))
+"""Of data that the client sends; in reverse it is the other way round."""
 
 
 def pacing(
     frame: pd.DataFrame,
     requested: str | float | None = None,
-    of: str = "local_send_throughput",
+    of: str | None = None,
     size: str = "send_size",
     title: str | None = None,
+    pool: str | Sequence[str] = (),
 ) -> Chart:
     """Left: each run's rate beside the one asked for; right: service demand of both sides by size.
+
+    Beside the runs of a size stands their mean with its 95 % interval.
 
     `requested` is the runs' own rate when left out (1 Gbit/s where they carry none). Raises
     DataError as `analysis.pacing` does.
     """
-    table = analysis.pacing(frame, requested, of, size)
-    runs, wanted = analysis.paced(frame, requested)
+    frame, ((size,), meant) = frames.apart(frame, size, pool)
+    of = of or frames.sent(frame)
+    table = pacing_frame(frame, requested, of, size, meant)
+    runs, wanted = paced(frame, requested)
     with style():
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
         _rates(rates, runs, frames.column(frame, of).column, size, wanted)
-        _costs(costs, runs, size)
+        _costs(costs, runs, size, meant)
         labels = [frames.text(value) for value in table[size]]
         for axes in (rates, costs):
             axes.set_xticks(range(len(labels)), labels)
@@ -61,20 +72,31 @@ def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, wanted: float
         across = place + np.linspace(-0.25, 0.25, len(off)) if len(off) > 1 else np.array([place])
         axes.plot(across, off, "o", color=KNOWN["sender"], alpha=0.85)
         furthest = max(furthest, float(np.abs(off).max()))
+        found = intervals.mean(off)
+        if not np.isnan(found.low):
+            axes.errorbar(
+                place + 0.32, found.value, found.high - found.value, fmt="_", color="#222222"
+            )
+            furthest = max(furthest, abs(found.low), abs(found.high))
     axes.axhline(0, color=GREY, linewidth=1)
     axes.set_ylim(-1.25 * furthest or -1, 1.25 * furthest or 1)
     axes.set_ylabel("Achieved less requested (%)")
 
 
-def _costs(axes: Axes, frame: pd.DataFrame, size: str) -> None:
+def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> None:
     """Mean service demand of each side and size with its interval, and the ratio in words."""
     here = set(frames.measured(frame))
-    there = [(name, side) for name, side in SIDES if {name, f"netperf_{name}"} & here]
+    sides = [side for _, side in SIDES]
+    if frames.direction(frame) == "recv":
+        sides.reverse()
+    named = zip((name for name, _ in SIDES), sides, strict=True)
+    there = [(name, side) for name, side in named if {name, f"netperf_{name}"} & here]
     for place, (name, side) in enumerate(there):
-        table = summary(frame, name, size)
-        ratio = (
-            analysis.ratios(frame, of=[name], size=size)["value"].iloc[0] if len(table) > 1 else 1
-        )
+        table = means(summary(frame, name, size, pool=pool))
+        ratio = 1.0
+        if len(table) > 1:
+            ratios = ratios_frame(frame, of=[name], size=size, pool=pool)["value"]
+            ratio = float(ratios.iloc[0]) if len(ratios) else np.nan
         x = np.arange(len(table)) + 0.36 * (place - (len(there) - 1) / 2)
         errors = [table["value"] - table["low"], table["high"] - table["value"]]
         axes.bar(
@@ -89,6 +111,8 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str) -> None:
             edgecolor="white",
             linewidth=0,
         )
+    if not there:
+        raise DataError("no run has a service demand per KiB to show beside its rate")
     axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
     axes.set_ylim(0, 1.25 * axes.get_ylim()[1])  # room for the legend above the bars
     axes.legend(loc="upper right")

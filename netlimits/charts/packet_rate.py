@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from netlimits.analysis import frames
-from netlimits.analysis import packet_rate as analysis
-from netlimits.charts.style import BLUE, GREY, Chart, blank, heading, style
+from netlimits.analysis.packet_rate import Regimes, regimes
+from netlimits.analysis.packet_rate import packet_rate as packet_rate_frame
+from netlimits.charts._style import BLUE, GREY, Chart, blank, heading, style
 from netlimits.errors import DataError
 
 SHADES = {"packets": "#DCE7F1", "bytes": "#FAEFDB"}
@@ -22,20 +24,23 @@ class _Panel:
     column: str
     title: str
     per: float
+    log: bool = False
 
 
 PANELS = (
     _Panel("packet_rate_pps", "Packets/s (millions)", 1e6),
-    _Panel("throughput_mbps", "Throughput (Gbit/s)", 1e3),
+    # from bytes to kilobytes a message it grows a thousandfold: from zero, one would see the last
+    _Panel("throughput_mbps", "Throughput (Mbit/s)", 1, log=True),
     _Panel("packet_ns", "Time per packet (µs)", 1e3),
 )
 
 
 def packet_rate(
     frame: pd.DataFrame,
-    of: str = "local_send_throughput",
+    of: str | None = None,
     size: str = "send_size",
     title: str | None = None,
+    pool: str | Sequence[str] = (),
 ) -> Chart:
     """Three panels over send size: packets/s, throughput, time per packet; points and the fit.
 
@@ -43,11 +48,14 @@ def packet_rate(
     95 % intervals. `analysis.packet_rate` has the rule, and raises what this raises. Runs that
     cannot say where a limit ends are points alone, under the reason.
     """
-    table = analysis.packet_rate(frame, of, size)
+    frame, ((size,), meant) = frames.apart(frame, size, pool)
+    table = packet_rate_frame(frame, of, size, meant)
+    if len(table) < 2:
+        raise DataError(f"{size} has one value: a chart over sizes needs two at least")
     low, high = float(table[size].min()), float(table[size].max())
     found, about = None, ""
     try:
-        found = analysis.regimes(frame, of, size)
+        found = regimes(frame, of, size, pool=meant)
     except DataError as error:
         about = str(error)
     with style():
@@ -57,8 +65,12 @@ def packet_rate(
                 _shade(axes, found, low, high)
                 _fit(axes, found, panel, np.geomspace(low, high, 200))
             axes.plot(table[size], table[panel.column] / panel.per, "o", color=BLUE, clip_on=False)
-            axes.set_ylim(0, float(table[panel.column].max()) / panel.per * 1.1)
             axes.set_ylabel(panel.title)
+            if panel.log:
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            else:
+                axes.set_ylim(0, float(table[panel.column].max()) / panel.per * 1.1)
         last = panels[-1]
         last.set_xscale("log", base=2)
         last.set_xlim(low, high)
@@ -70,7 +82,7 @@ def packet_rate(
             _name_regimes(panels[0], found, low, high)
             about = (
                 f"line: {found.packet_ns:.0f} ns a packet + {1024 * found.byte_ns:.0f} ns a KiB; "
-                f"{found.n} runs"
+                f"{found.n} runs; {found.interval}"
             )
         heading(
             panels[0],
@@ -80,7 +92,7 @@ def packet_rate(
     return figure
 
 
-def _fit(axes: Axes, found: analysis.Regimes, panel: _Panel, sizes: np.ndarray) -> None:
+def _fit(axes: Axes, found: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
     """The line of the fit, in a panel's unit."""
     ns = found.packet_ns + found.byte_ns * sizes
     lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * sizes / ns}
@@ -97,7 +109,7 @@ def _ticks(sizes: pd.Series[float]) -> list[float]:
     return kept
 
 
-def _shade(axes: Axes, found: analysis.Regimes, low: float, high: float) -> None:
+def _shade(axes: Axes, found: Regimes, low: float, high: float) -> None:
     """The two regimes as areas, the ends of their intervals as dotted lines."""
     axes.axvspan(low, max(low, found.packets_until), color=SHADES["packets"], linewidth=0, zorder=0)
     axes.axvspan(min(high, found.bytes_from), high, color=SHADES["bytes"], linewidth=0, zorder=0)
@@ -106,7 +118,7 @@ def _shade(axes: Axes, found: analysis.Regimes, low: float, high: float) -> None
             axes.axvline(end, color=GREY, linewidth=0.7, linestyle=":")
 
 
-def _name_regimes(axes: Axes, found: analysis.Regimes, low: float, high: float) -> None:
+def _name_regimes(axes: Axes, found: Regimes, low: float, high: float) -> None:
     """What each area is, written at its foot, or beside it where it is narrow."""
     marks = (
         (low, min(found.packets_until, high), "packets are the limit\nup to {}".format),

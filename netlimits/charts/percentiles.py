@@ -8,7 +8,7 @@ import pandas as pd
 
 from netlimits.analysis import frames
 from netlimits.analysis.percentiles import percentiles as percentile_frame
-from netlimits.charts.style import Chart, blank, heading, label_ends, looks, style, thousands
+from netlimits.charts._style import Chart, blank, heading, label_ends, looks, style, thousands
 
 
 def percentiles(
@@ -16,15 +16,17 @@ def percentiles(
     of: str,
     series: str | Sequence[str] = (),
     title: str | None = None,
+    pool: str | Sequence[str] = (),
 ) -> Chart:
     """Every run of each combination of `series`, from the least to the greatest.
 
     x is the percentile of the runs, y the metric, from 0, so that heights may be compared; the
-    plotting position is that of `analysis.percentiles`, which raises what this raises.
+    plotting position is that of `analysis.percentiles`, which raises what this raises. `pool` names
+    factors that differ within a curve and are meant to.
     """
-    metric = frames.column(frame, of)
-    keys = frames.factors(frame, series)
-    table = percentile_frame(frame, of, keys)
+    frame, (keys, meant) = frames.apart(frame, series, pool)
+    metric = frames.shown(frame, of, keys)
+    table = percentile_frame(frame, of, keys, pool=meant)
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
     counts = sorted({int(part["n"].iloc[0]) for _, part in parts})
@@ -38,7 +40,8 @@ def percentiles(
             axes.plot(x, y, **(drawn if len(x) <= 40 else drawn | {"marker": ""}))
             ends.append((float(x[-1]), float(y[-1]), look))
         axes.set_xlim(0, 100)
-        axes.set_ylim(0, table[metric.column].max() * 1.06 or 1)
+        bottom, top = table[metric.column].min(), table[metric.column].max()
+        axes.set_ylim(min(0, bottom * 1.06), max(0, top * 1.06) or 1)
         axes.set_xlabel("Percentile of the runs")
         axes.set_ylabel(metric.label)
         thousands(axes)

@@ -1,4 +1,7 @@
-"""Goodput and CPU against buffer length: the mean, and a band from the least run to the most."""
+"""Goodput and CPU against buffer length: the mean, and a band from the least run to the most.
+
+Bars about the means are their intervals: what repeating all would move them by.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from netlimits.analysis import frames
 from netlimits.analysis.spread import spread as spread_frame
-from netlimits.charts.style import (
+from netlimits.charts._style import (
     Chart,
     blank,
     goodput_bound,
@@ -35,23 +38,33 @@ def spread(
     series: str | Sequence[str] = (),
     bound_mbps: float | None = None,
     title: str | None = None,
+    pool: str | Sequence[str] = (),
 ) -> Chart:
     """A panel for each metric over `by` (log), a line of means and a min–max band a series.
 
     `bound_mbps` draws a goodput bound (`analysis.goodput`) as a line on panels in Mbit/s. Raises
-    DataError as `analysis.spread` does, or where `by` is not above zero.
+    DataError as `analysis.spread` does, or where `by` is not above zero. `pool` names factors that
+    differ within a point and are meant to.
     """
     names = [of] if isinstance(of, str) else list(of)
-    keys = frames.factors(frame, series)
-    frames.factors(frame, by)
-    if not (pd.to_numeric(frame[by], errors="coerce") > 0).all():
+    frame, (keys, (by,), meant) = frames.apart(frame, series, by, pool)
+    numbers = pd.to_numeric(frame[by], errors="coerce")
+    if pd.api.types.is_bool_dtype(frame[by]) or not (numbers > 0).all():
         raise DataError(f"{by} must be a number above zero everywhere to stand on a log axis")
-    metrics = [frames.column(frame, name) for name in names]
+    frame = frame.assign(**{by: numbers})
+    metrics = [frames.shown(frame, name, [*keys, by]) for name in names]
     with style():
         figure, panels = blank(6.8, 3.9 if len(names) == 1 else 2.9 * len(names), len(names))
         for axes, metric in zip(panels, metrics, strict=True):
             bound = bound_mbps if metric.unit == "Mbit/s" else None
-            _panel(axes, spread_frame(frame, metric.column, by, keys), metric, by, keys, bound)
+            _panel(
+                axes,
+                spread_frame(frame, metric.column, by, keys, pool=meant),
+                metric,
+                by,
+                keys,
+                bound,
+            )
         last = panels[-1]
         last.set_xlabel(frames.title(by))
         values = sorted(pd.to_numeric(frame[by]).unique())
@@ -59,7 +72,7 @@ def spread(
         last.xaxis.set_major_locator(FixedLocator(values) if few else LogLocator(10))
         last.xaxis.set_minor_locator(NullLocator())
         last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        about = "lines: means, bands: from the least run to the greatest"
+        about = "lines: means, bars: their 95 % intervals, bands: least to greatest run"
         notes = frames.notes(frame, [m.column for m in metrics])
         rest = [m.title[:1].lower() + m.title[1:] for m in metrics[1:]]
         titles = " and ".join([metrics[0].title, *rest])
@@ -88,13 +101,17 @@ def _panel(
         part = part.sort_values(by)
         axes.fill_between(part[by], part["min"], part["max"], color=look.color, alpha=0.22, lw=0)
         axes.plot(part[by], part["mean"], **look.plot)
+        known = part[part["low"].notna()]
+        half = known["high"] - known["mean"]
+        axes.errorbar(known[by], known["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
         ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
-    top = float(table["max"].max())
+    top = float(max(table["max"].max(), table["high"].fillna(0).max()))
     if bound is not None:
         goodput_bound(axes, bound, metric.unit)
         top = max(top, bound)
     axes.set_xscale("log")
-    axes.set_ylim(0, top * 1.1)
+    bottom = float(min(table["min"].min(), 0))
+    axes.set_ylim(bottom * 1.1, top * 1.1 if top > bottom else 1)
     axes.set_ylabel(two_lines(metric))
     thousands(axes)
     if keys:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from netlimits.checks.base import Asked, Check, Finding, Site
+from netlimits.checks._base import Check, Finding, Requirement, Severity, Site, error
 from netlimits.checks.clock import Clock
+from netlimits.checks.congestion import Congestion
 from netlimits.checks.cpus import Cpus
 from netlimits.checks.disk import Disk
+from netlimits.checks.family import Families
 from netlimits.checks.fragments import Fragments
-from netlimits.checks.kernel import Kernel
-from netlimits.checks.link import Link
+from netlimits.checks.kernel import Kernels
+from netlimits.checks.link import Links
 from netlimits.checks.path_mtu import PathMtu
 from netlimits.checks.qdiscs import Qdiscs
 from netlimits.checks.sudo import Sudo
 from netlimits.checks.trace import Traces
 
 CHECKS: tuple[Check, ...] = (
-    Link(),
+    Links(),
+    Families(),
     Fragments(),
     Sudo(),
     Qdiscs(),
-    Kernel(),
+    Kernels(),
+    Congestion(),
     Clock(),
     Cpus(),
     Disk(),
@@ -30,4 +34,4 @@ CHECKS: tuple[Check, ...] = (
 AFTERWARDS: tuple[Check, ...] = (PathMtu(),)
 """After the trial of each tool, whose packets have told the kernel how large they may be."""
 
-__all__ = ["AFTERWARDS", "CHECKS", "Asked", "Check", "Finding", "Site"]
+__all__ = ["AFTERWARDS", "CHECKS", "Check", "Finding", "Requirement", "Severity", "Site", "error"]

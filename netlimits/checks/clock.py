@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks.base import Finding, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.model import Command, Completed
 
 TOLERABLE = 0.1

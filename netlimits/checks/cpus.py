@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from netlimits.checks.base import Finding, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu
 from netlimits.model import Command, Completed
@@ -18,8 +18,9 @@ BUSY_PCT = 10.0
 """Percent of the whole machine that others may use before it is worth a warning."""
 
 _GOVERNORS = "cat /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null"
-_READ = " ".join(cpu.READ.argv)
-_SAMPLE = f"{_READ}; echo; sleep 0.5; {_READ}; echo; cat /proc/loadavg; {_GOVERNORS}; true"
+_SAMPLE = (
+    f"{cpu.SCRIPT}; echo; sleep 0.5; {cpu.SCRIPT}; echo; cat /proc/loadavg; {_GOVERNORS}; true"
+)
 
 
 class Cpus:

@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from netlimits.checks.base import Finding, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.model import Command, Completed
-from netlimits.notes import FOLDER
+from netlimits.restore.notes import FOLDER
 
 LEAST_KIB = 256
 """A note and a guard take a few KiB each."""

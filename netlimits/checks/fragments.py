@@ -10,9 +10,10 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from netlimits.checks.base import Asked, Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Finding, Requirement, Site
+from netlimits.model import Command, Completed, Family
 
+ETHERNET = 14
 UDP_HEADERS = {4: 28, 6: 48}
 TCP_HEADERS = {4: 40, 6: 60}
 """Bytes of a packet that are neither data nor TCP options, by the version of IP."""
@@ -34,18 +35,39 @@ class Fragments:
         if role in site.experiment.ends["local"]:
             yield from self._datagrams(site, role)
             yield from self._segments(site, role)
+            yield from self._paced(site, role)
         yield from self._unlike(site, role)
+
+    def _paced(self, site: Site, role: str) -> Iterator[Finding]:
+        """A frame rate that counts headers of the other version of IP."""
+        for asked in site.asked:
+            pace, size = asked.around.pace, datagram(asked.options)
+            if pace and size and is_udp(asked):
+                ip = version(site, asked.around.family, role)
+                headers, other = (ETHERNET + UDP_HEADERS[v] for v in (ip, 10 - ip))
+                counted = size * (pace.frame_rate / pace.rate - 1)
+                if abs(counted - other) < 1:
+                    yield Finding(
+                        role,
+                        self.name,
+                        "error",
+                        f"`pace: frame_rate` counts {other} bytes of headers on each datagram, "
+                        f"and over IPv{ip} there are {headers}",
+                        f"make it rate * (send_size + {headers}) / send_size",
+                    )
+                    return
 
     def _datagrams(self, site: Site, role: str) -> Iterator[Finding]:
         large = [
-            (size, mtu)
+            (size, mtu, headers)
             for asked in site.asked
             if is_udp(asked) and (size := datagram(asked.options))
-            if 0 < (mtu := wanted_mtu(site, asked, role)) < size + UDP_HEADERS[version(site, role)]
+            for headers in [UDP_HEADERS[version(site, asked.around.family, role)]]
+            if 0 < (mtu := wanted_mtu(site, asked, role)) < size + headers
         ]
         if large:
-            size, mtu = max(large)
-            most = mtu - UDP_HEADERS[version(site, role)]
+            size, mtu, headers = max(large)
+            most = mtu - headers
             yield Finding(
                 role,
                 self.name,
@@ -55,15 +77,15 @@ class Fragments:
             )
 
     def _segments(self, site: Site, role: str) -> Iterator[Finding]:
-        headers = TCP_HEADERS[version(site, role)]
         large = [
-            (int(asked.options["mss"]), mtu)
+            (int(asked.options["mss"]), mtu, headers)
             for asked in site.asked
             if not is_udp(asked) and "mss" in asked.options
+            for headers in [TCP_HEADERS[version(site, asked.around.family, role)]]
             if 0 < (mtu := wanted_mtu(site, asked, role)) < int(asked.options["mss"]) + headers
         ]
         if large:
-            mss, mtu = max(large)
+            mss, mtu, headers = max(large)
             yield Finding(
                 role,
                 self.name,
@@ -89,7 +111,7 @@ class Fragments:
                 return
 
 
-def is_udp(asked: Asked) -> bool:
+def is_udp(asked: Requirement) -> bool:
     """Whether a configuration sends datagrams."""
     options = asked.options
     return options.get("protocol") == "udp" or str(options.get("test", "")).startswith("UDP")
@@ -101,12 +123,13 @@ def datagram(options: Any) -> int:
     return max((size for size in sizes if type(size) is int), default=0)
 
 
-def wanted_mtu(site: Site, asked: Asked, role: str) -> int:
+def wanted_mtu(site: Site, asked: Requirement, role: str) -> int:
     """The MTU that a role has during a configuration: asked for, or as it is now."""
     uses = [use.options for use in asked.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 
 
-def version(site: Site, role: str) -> int:
-    """The version of IP that a role's data address is of."""
-    return ipaddress.ip_address(site.machines[role].address or "0.0.0.0").version  # noqa: S104
+def version(site: Site, family: Family | None, role: str) -> int:
+    """The version of IP of a role's data address, or that of `family`."""
+    address = site.machines[role].over(family).address
+    return ipaddress.ip_address(address or "0.0.0.0").version  # noqa: S104

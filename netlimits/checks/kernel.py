@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks.base import Finding, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.model import Command, Completed
 
 
-class Kernel:
+class Kernels:
     """From the facts alone."""
 
     name = "kernel"

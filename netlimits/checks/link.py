@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from netlimits import shapes
-from netlimits.checks.base import Finding, Site
-from netlimits.model import Command, Completed
+from netlimits.checks._base import Finding, Site
+from netlimits.model import Command, Completed, decoding
 
-_LINKS = [{"ifname": shapes.TEXT, "flags?": [shapes.TEXT], "addr_info?": [{"local?": shapes.TEXT}]}]
+_LINKS = [
+    {"ifname": decoding.TEXT, "flags?": [decoding.TEXT], "addr_info?": [{"local?": decoding.TEXT}]}
+]
 
 
-class Link:
+class Links:
     """`ip addr show`, and what ethtool said of the link among the facts."""
 
     name = "link"
@@ -54,7 +55,7 @@ class Link:
             yield Finding(
                 role,
                 self.name,
-                "warning",
+                "error",
                 f"{address} is on {owners[0]}, while {interface} is set and counted",
                 f"say `interface: {owners[0]}` in the hosts file, or leave `interface` out",
             )
@@ -85,7 +86,7 @@ def _links(completed: Completed) -> dict[str, Any]:
         links = json.loads(completed.stdout)
     except (ValueError, RecursionError):
         return {}
-    return {link["ifname"]: link for link in links} if shapes.has(links, _LINKS) else {}
+    return {link["ifname"]: link for link in links} if decoding.has(links, _LINKS) else {}
 
 
 def _addresses(link: dict[str, Any]) -> list[str]:

@@ -12,15 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from netlimits import shapes
-from netlimits.checks.base import Finding, Severity, Site
+from netlimits.checks._base import Finding, Severity, Site
 from netlimits.checks.fragments import wanted_mtu
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, decoding
 
 KERNEL_REFUSED = 2
 """What `ip` exits with when it was the kernel that said no, and not a question that it has not."""
 
-_ROUTE = [{"dev": shapes.TEXT, "metrics?": [{"mtu?": shapes.WHOLE}]}]
+_ROUTE = [{"dev": decoding.TEXT, "metrics?": [{"mtu?": decoding.WHOLE}]}]
 
 
 class PathMtu:
@@ -39,7 +38,7 @@ class PathMtu:
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
-        """Errors for no route, warnings for another interface or a smaller MTU on the way."""
+        """Errors for no route and one past the data interface, warnings for a smaller MTU."""
         for address, said in zip(_others(site, role), completed, strict=True):
             yield from self._route(site, role, address, said)
 
@@ -48,7 +47,7 @@ class PathMtu:
             routes = json.loads(said.stdout)
         except (ValueError, RecursionError):
             routes = None
-        if not shapes.has(routes, _ROUTE) or not routes:
+        if not decoding.has(routes, _ROUTE) or not routes:
             why = " ".join(said.stderr.split())[:120] or "`ip route get` shows none"
             advice = f"bring {site.interface(role)} up with an address of the same network"
             refused = said.status == KERNEL_REFUSED
@@ -56,11 +55,22 @@ class PathMtu:
             yield Finding(role, self.name, severity, f"no route to {address}: {why}", advice)
             return
         device, interface = routes[0]["dev"], site.interface(role)
-        if device not in (interface, "lo"):
+        if device == "lo" != interface:
             yield Finding(
                 role,
                 self.name,
-                "warning",
+                "error",
+                f"{address} is this machine's own: no packet to it passes {interface}, which is "
+                "set and counted",
+                "bind the other end to another machine in the hosts file, or measure loopback on "
+                "purpose with `--local`",
+            )
+        elif device != interface:
+            yield Finding(
+                role,
+                self.name,
+                # every run would be invalid; what the other end sends is little but ACKs
+                "error" if role in site.experiment.ends["local"] else "warning",
                 f"packets to {address} leave through {device}, while {interface} is set and "
                 "counted",
                 f"say `interface: {device}` in the hosts file, or route {address} through "

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from netlimits.checks.base import Finding, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import setting

@@ -10,10 +10,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from netlimits import pace
-from netlimits.checks.base import Asked, Finding, Site
+from netlimits.checks._base import Finding, Requirement, Site
 from netlimits.errors import SettingError
 from netlimits.evidence import trace
+from netlimits.experiment import pacing
 from netlimits.model import Command, Completed, SettingUse
 from netlimits.settings import setting
 
@@ -96,11 +96,11 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
     yield from _rooted(kind.undo(interface, state, {}))
 
 
-def _pacing(asked: Asked, site: Site, role: str) -> Iterator[SettingUse]:
+def _pacing(asked: Requirement, site: Site, role: str) -> Iterator[SettingUse]:
     """The qdiscs by which a configuration may be paced on a role."""
     if asked.around.pace and role in site.experiment.ends["local"] and asked.tool in site.features:
-        for way in pace.ways(asked.tool, site.features[asked.tool]):
-            yield pace.paced(way, asked.around.pace, (role,), asked.options)[0]
+        for way in pacing.ways(asked.tool, site.features[asked.tool]):
+            yield pacing.paced(way, asked.around.pace, (role,), asked.options)[0]
 
 
 def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from netlimits.checks.base import Finding, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.model import Around, Command, Completed
 
 _THERE = Command(("sh", "-c", "command -v tcpdump"), deadline=10)

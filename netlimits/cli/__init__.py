@@ -12,14 +12,13 @@ import keyword
 import os
 import shlex
 import sys
-import unicodedata
 from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 
 from netlimits import __version__
-from netlimits.errors import CheckError, NetlimitsError
+from netlimits.errors import CheckError, DocumentErrors, NetlimitsError, printable
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "plan": (
@@ -38,15 +37,26 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("netlimits.cli.imports", "Make a results folder of files that you already have."),
     "table": ("netlimits.cli.results", "Print a campaign's tables."),
     "figures": ("netlimits.cli.results", "Draw a campaign's charts."),
+    "explain": ("netlimits.cli.explain", "Say what limited each configuration, by which evidence."),
+    "report": ("netlimits.cli.report", "Make one HTML page of a campaign, to hand on."),
+    "export": ("netlimits.cli.export", "Print a campaign's figures for other programs."),
     "goodput": ("netlimits.cli.goodput", "Say how much of a link's bit rate can carry data."),
     "published": (
         "netlimits.cli.published",
         "List the reports' tables and charts, or make them again and compare.",
     ),
+    "describe": (
+        "netlimits.cli.describe",
+        "Say what there is: every key, option, default, unit and column.",
+    ),
     "schema": ("netlimits.cli.plan", "Print the JSON Schema of experiment files, for editors."),
-    "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces, links, sshd."),
+    "lab": ("netlimits.cli.lab", "Build test hosts on this machine: namespaces or machines."),
 }
 """Command -> its module and its line in `netlimits --help`, in the order they are shown."""
+
+
+TRACEBACK = "NETLIMITS_TRACEBACK"
+"""The environment's variable that has a mistake of our own end in a traceback, for a report."""
 
 
 class LazyGroup(click.Group):
@@ -109,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.exit(status if isinstance(status, int) else 0)
     except NetlimitsError as error:
         # what is left on a host comes with the commands that mend it, one a line; and so do faults
-        several = error.exit_status == 3 or isinstance(error, CheckError)
+        several = error.exit_status == 3 or isinstance(error, CheckError | DocumentErrors)
         _end(str(error) if several else " ".join(str(error).split()), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
@@ -126,7 +136,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.exit(1)
     except OSError as error:  # a folder that may not be read, a full disk under the output
         _drop_output()
-        _end(f"{error.filename or 'the output'}: {error.strerror or error}", 2)
+        why = " ".join(str(error.strerror or error).split())
+        _end(f"{error.filename or 'the output'}: {why}", 2)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        _end(f"a mistake of netlimits' own: {what}; please report it, with {TRACEBACK}=1 set", 1)
 
 
 def _drop_output() -> None:
@@ -154,24 +170,3 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 def quoted(path: os.PathLike[str] | str) -> str:
     """A path as a shell takes it: for commands that people copy out of what is printed."""
     return shlex.quote(os.fspath(path))
-
-
-def printable(text: str) -> str:
-    r"""The text with control codes and what turns its direction shown as `\u001b`, as in JSON.
-
-    Line breaks, tabs and blanks of any width stay.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if _shows(c) else _escaped(ord(c)) for c in text)
-
-
-def _shows(character: str) -> bool:
-    return character.isprintable() or character in "\n\t" or unicodedata.category(character) == "Zs"
-
-
-def _escaped(code: int) -> str:
-    if code < 0x10000:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

@@ -4,25 +4,45 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, quoted
-from netlimits.cli.options import GUARD, HOSTS, JSON, RESULTS, SET, pairs
-from netlimits.errors import ArchiveError, InputError, NetlimitsError, RestoreError
+from netlimits.cli import echo, logins, quoted
+from netlimits.cli.options import (
+    COUNTS,
+    GUARD,
+    HOSTS,
+    JSON,
+    PATIENCE,
+    RESULTS,
+    SET,
+    YES,
+    pairs,
+    progress_options,
+)
+from netlimits.errors import (
+    ArchiveError,
+    ArchiveUnwritable,
+    InputError,
+    NetlimitsError,
+    RestoreError,
+)
+from netlimits.model import of_all
 
 if TYPE_CHECKING:
-    from netlimits.campaign import Campaign
+    from netlimits.archive.reader import Campaign
+    from netlimits.campaign.interrupt import Stop
     from netlimits.checks import Finding
+    from netlimits.checks.survey import Survey
     from netlimits.hosts.base import Host
+    from netlimits.hosts.patience import Patience
     from netlimits.model import Machine
-    from netlimits.stop import Stop
-    from netlimits.survey import Survey
 
 
 @click.command()
@@ -37,7 +57,9 @@ if TYPE_CHECKING:
     help="The folder for results; results/NAME-DATE-TIME if left out.",
 )
 @GUARD
+@PATIENCE
 @JSON
+@progress_options
 def run(
     experiment_file: Path,
     hosts_file: Path | None,
@@ -45,6 +67,7 @@ def run(
     overrides: Sequence[str],
     out: Path | None,
     guard: str,
+    patience: Patience,
     as_json: bool,
 ) -> None:
     """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
@@ -60,32 +83,31 @@ def run(
       netlimits run experiments/stateless-offloads.yaml \\
           --set measure.netperf.seconds=1 --set repeat.replicates=3
     """
-    from netlimits import campaign as campaigns
-    from netlimits import experiment as experiments
-    from netlimits import guard as guards
-    from netlimits import plan
+    from netlimits.campaign import creation
+    from netlimits.campaign.interrupt import Stop
     from netlimits.checks import disk
-    from netlimits.stop import Stop
-    from netlimits.survey import survey
+    from netlimits.checks.survey import survey
+    from netlimits.experiment import load, plan
+    from netlimits.restore.guard.guards import refuse_claimed
 
-    experiment = plan.seeded(experiments.load(experiment_file, pairs(overrides)))
+    experiment = plan.seeded(load.load(experiment_file, pairs(overrides)))
     bound = machines_of(experiment.roles, hosts_file, local)
-    folder = out or campaigns.default_path(experiment)
+    folder = out or creation.default_path(experiment)
     _refuse_used(folder)
-    patience = _patience(guard)
-    with Stop() as stop, stop.interruptible(), every_one(bound) as hosts:
-        guards.refuse_claimed(hosts)
+    guarding = _guard_seconds(guard)
+    with Stop() as stop, stop.interruptible(), every_one(bound, patience) as hosts:
+        refuse_claimed(hosts)
         found = survey(experiment, bound, hosts)
         made = plan.Plan(experiment, found.skipped)
         room = disk.here(folder, len(made) - made.left_out().total())
         say_warnings([*found.findings, room])
         stop.defer()
-        campaign = campaigns.create(experiment, found, folder)
+        campaign = creation.create(experiment, found, folder, logins.registrar(found.machines))
         echo(f"results: {campaign.path}", err=as_json)
         for line in skipped_lines(campaign.state()):
             echo(line, err=as_json)
-        with _locked(campaign):
-            _carry_out(campaign, found, hosts, stop, patience, as_json)
+        with logins.locked(campaign):
+            _carry_out(campaign, found, hosts, stop, guarding, patience, as_json)
 
 
 @click.command()
@@ -95,38 +117,62 @@ def run(
     is_flag=True,
     help="Go on although a host's kernel, CPU, NIC or boot is not what it was.",
 )
+@COUNTS
+@YES
 @GUARD
+@PATIENCE
 @JSON
-def resume(results: Path, accept_changed_hosts: bool, guard: str, as_json: bool) -> None:
+@progress_options
+def resume(
+    results: Path,
+    accept_changed_hosts: bool,
+    hosts_file: Path | None,
+    yes: bool,
+    guard: str,
+    patience: Patience,
+    as_json: bool,
+) -> None:
     """Go on with a campaign that was interrupted: put back what it left, then do what is left.
 
-    A run that has an outcome keeps it; a run that was interrupted gets a new attempt.
+    A run that has an outcome keeps it; a run that was interrupted gets a new attempt. A campaign
+    that you did not begin on this machine logs in nowhere by itself: --hosts says which hosts
+    count, and what would be put back there is shown first.
 
     \b
-    Example:
+    Examples:
       netlimits resume results/stateless-offloads-20260101-120000
+      netlimits resume results/from-elsewhere --hosts hosts.yaml
     """
-    from netlimits import campaign as campaigns
-    from netlimits.restore import restore as put_back
-    from netlimits.stop import Stop
-    from netlimits.survey import survey
+    from netlimits.archive import reader
+    from netlimits.campaign import creation
+    from netlimits.campaign.interrupt import Stop
+    from netlimits.checks.survey import survey
+    from netlimits.restore.put_back import restore as put_back
 
-    campaign = campaigns.open(results)
-    campaigns.check_plan(campaign)
-    bound = campaign.archive.machines
-    patience = _patience(guard)
-    with Stop() as stop, _locked(campaign), stop.interruptible(), every_one(bound) as hosts:
+    campaign = reader.open(results)
+    reader.check_plan(campaign)
+    bound, own = logins.machines_of(campaign, hosts_file, "resume")
+    if not own:
+        logins.show(campaign, bound, yes)
+    guarding = _guard_seconds(guard)
+    with (
+        Stop() as stop,
+        logins.locked(campaign),
+        stop.interruptible(),
+        every_one(bound, patience) as hosts,
+    ):
         stop.defer()
         _say_put_back(put_back(campaign.archive, hosts))
-        found = survey(campaign.experiment, bound, hosts, campaign.skipped)
+        with stop.interruptible():
+            found = survey(campaign.experiment, bound, hosts, campaign.skipped)
         say_warnings(found.findings)
-        changed = campaigns.changed_hosts(campaign, found)
+        changed = creation.changed_hosts(campaign, found)
         if changed and not accept_changed_hosts:
             raise ArchiveError(
                 f"{results}: not the same hosts: {'; '.join(changed)}; "
                 "--accept-changed-hosts goes on all the same"
             )
-        _carry_out(campaign, found, hosts, stop, patience, as_json)
+        _carry_out(campaign, found, hosts, stop, guarding, patience, as_json)
 
 
 @click.command()
@@ -139,8 +185,15 @@ def resume(results: Path, accept_changed_hosts: bool, guard: str, as_json: bool)
     help="Ask the hosts of this file who is at work on them, and for their guards.",
 )
 @click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
+@PATIENCE
 @JSON
-def status(results: Path | None, hosts_file: Path | None, guards: bool, as_json: bool) -> None:
+def status(
+    results: Path | None,
+    hosts_file: Path | None,
+    guards: bool,
+    patience: Patience,
+    as_json: bool,
+) -> None:
     """Say how far a campaign is, why runs failed, and what it changed and did not put back.
 
     With --guards or --hosts also what hosts say: which campaign claims them since when, whether
@@ -152,20 +205,24 @@ def status(results: Path | None, hosts_file: Path | None, guards: bool, as_json:
       netlimits status results/stateless-offloads-20260101-120000 --guards
       netlimits status --hosts hosts.yaml
     """
-    from netlimits import campaign as campaigns
-    from netlimits import machines
+    from netlimits.archive import reader
+    from netlimits.campaign.interrupt import interruptible
     from netlimits.cli.guards import lines, reports
+    from netlimits.experiment.hosts_file import machines
 
     if results is None and (hosts_file is None or guards):
         raise InputError("name a results folder, or --hosts FILE")
-    campaign = campaigns.open(results) if results is not None else None
+    campaign = reader.open(results) if results is not None else None
     state = campaign.state() if campaign else {}
     asked: dict[str, Machine] = {}
     if campaign and guards:
-        asked |= campaign.archive.machines
+        asked |= logins.machines_of(campaign, hosts_file, "status")[0]
     if hosts_file is not None:
-        asked |= machines.machines(hosts_file)
-    said = reports(asked) if asked else {}
+        asked |= machines(hosts_file)
+    said: dict[str, dict[str, Any]] = {}
+    if asked:
+        with interruptible():
+            said = reports(asked, patience)
     if as_json:
         echo(json.dumps({**state, **({"hosts": said} if asked else {})}, indent=2))
         return
@@ -179,11 +236,17 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
     origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
     yield f"{state['experiment']} ({origin}) in {state['path']}"
     yield _counts(state)
+    if state["running"]:
+        yield _running(state["running"])
     yield from skipped_lines(state)
     for reason, count in state["reasons"].items():
         yield f"  {count} × {' '.join(reason.split())}"
     for role, count in state["reconnected"].items():
         yield f"{role}: its connection was lost and made again {count} ×"
+    if state["running"]:
+        for place in state["not_put_back"]:
+            yield "changed while it runs: {role}: {interface}: {setting}".format(**place)
+        return
     for place in state["not_put_back"]:
         yield "not put back: {role}: {interface}: {setting}".format(**place)
     if state["not_put_back"]:
@@ -197,33 +260,50 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
 
 @click.command()
 @click.argument("results", required=False, type=click.Path(path_type=Path))
-@HOSTS
-def restore(results: Path | None, hosts_file: Path | None) -> None:
+@COUNTS
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Take the hosts from a campaign that is at work there now, which then stops.",
+)
+@YES
+@PATIENCE
+def restore(
+    results: Path | None, hosts_file: Path | None, force: bool, yes: bool, patience: Patience
+) -> None:
     """Put hosts back as they were found, from a campaign's journal or from notes on the hosts.
 
-    Guards and claims that a lost campaign left are removed too. With --hosts it is you who says
-    that the campaign is dead: one that is still at work there stops. Harmless when there is
-    nothing to put back. Exit status 3 when something could not be.
+    Guards and claims that a lost campaign left are removed too. A host on which a campaign is at
+    work now, since its connection stands, is refused; with --force that campaign can change
+    nothing there any more. A campaign that you did not begin on this machine logs in nowhere by
+    itself: --hosts beside it says which hosts count, and what would be put back there is shown
+    first. Harmless when there is nothing to put back. Exit status 3 when something could not be.
 
     \b
     Examples:
       netlimits restore results/stateless-offloads-20260101-120000
+      netlimits restore results/from-elsewhere --hosts hosts.yaml
       netlimits restore --hosts hosts.yaml      (the controller's files are lost)
+      netlimits restore --hosts hosts.yaml --force      (its campaign is to end)
     """
-    from netlimits import campaign as campaigns
-    from netlimits import machines
-    from netlimits.restore import restore as from_journal
-    from netlimits.restore import restore_from_notes
+    from netlimits.archive import reader
+    from netlimits.campaign.interrupt import interruptible
+    from netlimits.experiment.hosts_file import machines
+    from netlimits.restore.put_back import restore as from_journal
+    from netlimits.restore.put_back import restore_from_notes
 
-    if (results is None) == (hosts_file is None):
-        raise InputError("name either a results folder or --hosts FILE")
+    if results is None and hosts_file is None:
+        raise InputError("name a results folder, or --hosts FILE, or both")
     if results is not None:
-        campaign = campaigns.open(results)
-        with _locked(campaign), connected(campaign.archive.machines) as hosts:
-            done = from_journal(campaign.archive, hosts)
+        campaign = reader.open(results)
+        bound, own = logins.machines_of(campaign, hosts_file, "restore")
+        if not own:
+            logins.show(campaign, bound, yes)
+        with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
+            done = from_journal(campaign.archive, hosts, force)
     elif hosts_file is not None:
-        with connected(machines.machines(hosts_file)) as hosts:
-            done = restore_from_notes(hosts)
+        with interruptible(), connected(machines(hosts_file), patience) as hosts:
+            done = restore_from_notes(hosts, force)
     _say_put_back(done)
     if not done:
         echo("nothing to put back")
@@ -240,16 +320,16 @@ def parse(results: Path) -> None:
     Example:
       netlimits parse results/stateless-offloads-20260101-120000
     """
-    from netlimits import campaign as campaigns
+    from netlimits.archive import reader
+    from netlimits.campaign.reparse import reparse
+    from netlimits.importers import folder
 
-    campaign = campaigns.open(results)
-    with _locked(campaign):
+    campaign = reader.open(results)
+    with logins.locked(campaign):
         if campaign.imported:
-            from netlimits.imports import folder
-
             read, changed = folder.reparse(campaign)
         else:
-            read, changed = campaigns.reparse(campaign)
+            read, changed = reparse(campaign)
     echo(f"{read} attempts read again, {changed} changed")
     for path in campaign.write_results():
         echo(str(path))
@@ -259,13 +339,13 @@ def machines_of(
     roles: Sequence[str], hosts_file: Path | None, local: bool
 ) -> Mapping[str, Machine]:
     """The machine of each role: of a hosts file, this machine's loopback, or the lab."""
-    from netlimits import machines
+    from netlimits.experiment.hosts_file import machines
     from netlimits.model import Machine
 
     if local and hosts_file:
         raise InputError("say either --hosts FILE or --local")
     if hosts_file:
-        return machines.machines(hosts_file, roles)
+        return machines(hosts_file, roles)
     if not local:
         return _in_lab(roles)
     return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
@@ -273,9 +353,9 @@ def machines_of(
 
 def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
     """The lab's hosts in their order, in the experiment's roles. Raises InputError if too few."""
-    from netlimits import machines
+    from netlimits.experiment.hosts_file import machines
 
-    there = list(machines.machines(lab_hosts_file()).values())
+    there = list(machines(lab_hosts_file()).values())
     if len(there) < len(roles):
         raise InputError(
             f"the experiment needs {len(roles)} hosts ({', '.join(roles)}) and the lab has "
@@ -286,9 +366,9 @@ def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
 
 def lab_hosts_file() -> Path:
     """The lab's hosts file. Raises InputError when no lab is up."""
-    from netlimits import lab
+    from netlimits.lab import labs
 
-    found: Path | None = lab.hosts_file()
+    found: Path | None = labs.hosts_file()
     if found is None:
         raise InputError(
             "no hosts: name a hosts file with --hosts FILE, or build the lab with "
@@ -298,12 +378,12 @@ def lab_hosts_file() -> Path:
 
 
 @contextmanager
-def every_one(machines: Mapping[str, Machine]) -> Iterator[Mapping[str, Host]]:
+def every_one(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
     """Every machine, connected, until the end of `with`; CheckError names all that are not."""
-    from netlimits.checks.login import logged_in
-    from netlimits.survey import refuse
+    from netlimits.checks.survey import refuse
+    from netlimits.checks.survey.login import logged_in
 
-    with logged_in(machines) as (hosts, findings):
+    with logged_in(machines, patience) as (hosts, findings):
         refuse(findings)
         yield hosts
 
@@ -316,11 +396,11 @@ def say_warnings(findings: Sequence[Finding]) -> None:
 
 
 @contextmanager
-def connected(machines: Mapping[str, Machine]) -> Iterator[Mapping[str, Host]]:
+def connected(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
     """Every machine, connected, until the end of `with`."""
     from netlimits.hosts.connect import connect_all
 
-    with connect_all(machines) as hosts:
+    with connect_all(machines, patience) as hosts:
         yield hosts
 
 
@@ -329,18 +409,20 @@ def _carry_out(
     found: Survey,
     hosts: Mapping[str, Host],
     stop: Stop,
-    patience: float | None,
+    guard: float | None,
+    patience: Patience,
     as_json: bool,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
-    from netlimits import session
+    from netlimits.campaign import runner
+    from netlimits.campaign.interrupt import Interrupted
     from netlimits.cli.progress import shown
     from netlimits.hosts.connect import connect
-    from netlimits.stop import Interrupted
 
-    work = session.Campaign(
-        campaign.archive, campaign.experiment, found, hosts, stop, connect, patience
-    )
+    def again(machine: Machine) -> Host:
+        return connect(machine, patience)
+
+    work = runner.Runner(campaign.archive, campaign.experiment, found, hosts, stop, again, guard)
     campaign.archive.append("opened")
     try:
         with shown(campaign.experiment) as on_progress:
@@ -348,7 +430,11 @@ def _carry_out(
     except NetlimitsError as error:
         if isinstance(error, Interrupted | RestoreError):
             _write_frames(campaign)
-            echo(_counts(campaign.state()), err=True)
+        if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
+            with suppress(ArchiveError):  # its folder may be gone altogether
+                echo(_counts(campaign.state()), err=True)
+        if error.exit_status == 2:  # which says that nothing was touched
+            error.exit_status = 1
         done = "" if isinstance(error, RestoreError) else "; hosts are put back"
         error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
         raise
@@ -368,14 +454,16 @@ def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
             echo(f"  {count} × {' '.join(reason.split())}")
         for path in written:
             echo(str(path))
-        echo(f"next: netlimits table {quoted(campaign.path)}")
-        echo(f"      netlimits figures {quoted(campaign.path)}")
+        if state["ok"]:
+            echo(f"next: netlimits table {quoted(campaign.path)}")
+            echo(f"      netlimits figures {quoted(campaign.path)}")
+            echo(f"      netlimits report {quoted(campaign.path)}")
     if state["ok"] < state["planned"]:
         sys.exit(1)
 
 
-def _patience(guard: str) -> float | None:
-    from netlimits.guard import patience
+def _guard_seconds(guard: str) -> float | None:
+    from netlimits.restore.guard.guards import patience
 
     seconds = patience(guard)
     if seconds is None:
@@ -390,15 +478,30 @@ def _patience(guard: str) -> float | None:
 def _write_frames(campaign: Campaign) -> None:
     try:
         campaign.write_results()
-    except OSError as error:
-        echo(f"netlimits: results.csv could not be written: {error}", err=True)
+    except ArchiveError as error:
+        echo(f"netlimits: {error}", err=True)
 
 
 def _counts(state: Mapping[str, Any]) -> str:
     """ "18 runs: 17 ok, 1 failed"."""
-    parts = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left") if state[k]]
-    again = f" ({state['interrupted']} attempts interrupted)" if state["interrupted"] else ""
-    return f"{state['planned']} runs: {', '.join(parts)}{again}"
+    cut_off = state["interrupted"]
+    plural = "" if cut_off == 1 else "s"
+    again = f" ({cut_off} attempt{plural} interrupted)" if cut_off else ""
+    return f"{of_all(state, state['left'])}{again}"
+
+
+def _running(at_work: Mapping[str, Any]) -> str:
+    """ "running: process 812 of rick, since 2026-01-01 12:00:00 UTC, at run 7"."""
+    since = at_work["since"]
+    clock = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(since)) if since else ""
+    again = at_work["attempt"] or 1
+    run = f"at run {at_work['run']}" if at_work["run"] else "between two runs"
+    parts = [
+        f"running: {at_work['by']}",
+        f"since {clock}" if clock else "",
+        run + (f", attempt {again}" if again > 1 else ""),
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def skipped_lines(state: Mapping[str, Any]) -> Iterator[str]:
@@ -420,12 +523,3 @@ def _refuse_used(folder: Path) -> None:
         raise ArchiveError(f"{folder}: {error.strerror}; choose a folder with --out") from None
     if used:
         raise ArchiveError(f"{folder}: is not empty; name another folder with --out")
-
-
-@contextmanager
-def _locked(campaign: Campaign) -> Iterator[None]:
-    campaign.archive.lock()
-    try:
-        yield
-    finally:
-        campaign.archive.close()

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli import echo, printable
-from netlimits.cli.options import HOSTS, JSON, SET, pairs
+from netlimits.cli import echo
+from netlimits.cli.options import HOSTS, JSON, PATIENCE, SET, pairs
+from netlimits.errors import printable
 
 if TYPE_CHECKING:
     from netlimits.checks import Finding
     from netlimits.hosts.base import Host
+    from netlimits.hosts.patience import Patience
     from netlimits.model import Experiment, Machine
 
 ORDER = ("error", "warning", "note")
@@ -28,12 +30,14 @@ ORDER = ("error", "warning", "note")
 @HOSTS
 @click.option("--local", is_flag=True, help="Every role is this machine, over loopback.")
 @SET
+@PATIENCE
 @JSON
 def check(
     experiment_file: Path,
     hosts_file: Path | None,
     local: bool,
     overrides: Sequence[str],
+    patience: Patience,
     as_json: bool,
 ) -> None:
     """Find everything that would make an experiment fail or lie on these hosts.
@@ -48,14 +52,15 @@ def check(
       netlimits check experiments/quickstart.yaml --local
       netlimits check experiments/tool-comparison.yaml --hosts hosts.yaml --json
     """
-    from netlimits import experiment as experiments
-    from netlimits import plan
+    from netlimits.campaign.interrupt import interruptible
     from netlimits.cli.campaign import machines_of
+    from netlimits.experiment import load, plan
 
-    experiment = plan.seeded(experiments.load(experiment_file, pairs(overrides)))
+    experiment = plan.seeded(load.load(experiment_file, pairs(overrides)))
     machines = machines_of(experiment.roles, hosts_file, local)
     started = time.monotonic()
-    findings, skipped = _findings(experiment, machines)
+    with interruptible():
+        findings, skipped = _findings(experiment, machines, patience)
     findings.sort(key=lambda one: ORDER.index(one.severity))
     counts = {s: sum(one.severity == s for one in findings) for s in ORDER}
     seconds = round(time.monotonic() - started, 2)
@@ -76,15 +81,15 @@ def check(
 
 
 def _findings(
-    experiment: Experiment, machines: Mapping[str, Machine]
+    experiment: Experiment, machines: Mapping[str, Machine], patience: Patience
 ) -> tuple[list[Finding], Mapping[str, str]]:
     """Everything that is found, and the tools whose runs would be skipped."""
-    from netlimits import plan
     from netlimits.checks.disk import here
-    from netlimits.checks.login import logged_in
-    from netlimits.survey import look
+    from netlimits.checks.survey import look
+    from netlimits.checks.survey.login import logged_in
+    from netlimits.experiment import plan
 
-    with logged_in(machines) as (hosts, findings):
+    with logged_in(machines, patience) as (hosts, findings):
         findings += (claims := list(_claims(hosts)))
         found = look(experiment, machines, hosts, try_tools=not claims)
         findings += found.findings
@@ -95,13 +100,13 @@ def _findings(
 
 def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
     """An error for each host on which another campaign is at work."""
-    from netlimits import guard
     from netlimits.checks import Finding
     from netlimits.errors import HostError
+    from netlimits.restore.guard import guards
 
     for role, host in hosts.items():
         try:
-            guard.refuse_claimed({role: host})
+            guards.refuse_claimed({role: host})
         except HostError as error:
             yield Finding(role, "claim", "error", str(error).removeprefix(f"{role}: "))
 

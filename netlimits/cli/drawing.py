@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netlimits.cli import entries
 from netlimits.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netlimits.campaign import Campaign
+    from netlimits.archive.reader import Campaign
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,14 @@ class Results:
     path: Path
     frame: pd.DataFrame
     campaign: Campaign | None = None
+    parts: Sequence[tuple[str, Results]] = ()
+    """Several campaigns drawn together, by name; then `campaign` is none."""
 
     @property
     def report(self) -> Sequence[Mapping[str, Any]]:
         """What the experiment's `report:` asks for: nothing, for a file."""
+        if self.parts:
+            return _together(self.parts)
         return self.campaign.experiment.report if self.campaign else ()
 
     @property
@@ -45,10 +50,23 @@ class Results:
             f"factors: {frames.listed(frames.varied(self.frame))}"
         )
 
+    def with_highest_averages(self, window_s: float | None) -> pd.DataFrame:
+        """The runs with their highest averages; the reason, where these cannot be had."""
+        from netlimits.analysis import aggregate
+
+        try:
+            return aggregate.with_highest_averages(self.frame, self.intervals(), window_s)
+        except DataError as error:
+            frame = self.frame.copy()
+            frame.attrs["lacking"] = {"highest_average_mbps": str(error)}
+            return frame
+
     def intervals(self) -> pd.DataFrame:
         """The interim results of the runs that are ok. Raises DataError where there are none."""
         from netlimits.analysis import aggregate, frames
 
+        if self.parts:
+            return _joined(self.parts, [part.intervals() for _, part in self.parts])
         if self.campaign is None:
             raise DataError(
                 f"{self.path}: only a campaign's folder holds interim results, not a file of runs"
@@ -57,12 +75,28 @@ class Results:
         return aggregate.of_ok_runs(self.campaign.intervals())
 
 
-def opened(path: Path) -> Results:
-    """The results in a campaign's folder, or in a CSV or Parquet file of runs."""
-    if path.is_dir():
-        from netlimits import campaign
+def opened(path: Path, *others: Path) -> Results:
+    """The results in a campaign's folder, or in a CSV or Parquet file of runs.
 
-        found = campaign.open(path)
+    Several campaigns of one experiment become one frame; its column `campaign` holds their names.
+    """
+    if others:
+        parts = [(place.resolve().name, opened(place)) for place in (path, *others)]
+        for name, part in parts:
+            if part.campaign is None:
+                raise DataError(f"{part.path}: only campaigns' folders are drawn together")
+            if [n for n, _ in parts].count(name) > 1:
+                raise DataError(
+                    f"{part.path}: {name} is there twice; their folders' names are shown"
+                )
+        kinds = {part.campaign.experiment.name for _, part in parts if part.campaign}
+        if len(kinds) > 1:
+            raise DataError(f"of several experiments ({', '.join(sorted(kinds))}), not of one")
+        return Results(path, _joined(parts, [part.frame for _, part in parts]), parts=parts)
+    if path.is_dir():
+        from netlimits.archive import reader
+
+        found = reader.open(path)
         return Results(path, found.frame(), found)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
@@ -71,25 +105,165 @@ def opened(path: Path) -> Results:
     return Results(path, frames.load(path))
 
 
-def figures_of(results: Results, entry: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Each figure that an entry asks for, under its name: one a metric, one a run drawn."""
+def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
+    import pandas as pd
+
+    made, before = [], 0
+    for (name, part), frame in zip(parts, each, strict=True):
+        limits = {f"campaign_{key}": value for key, value in _limits(part).items()}
+        made.append(frame.assign(campaign=name, run=frame["run"] + before, **limits))
+        before += int(part.frame["run"].max())
+    return pd.concat(made, ignore_index=True)
+
+
+def _limits(part: Results) -> Mapping[str, Any]:
+    """What a campaign's own `report:` calls its link and its cap."""
+    entries = [entry for entry in part.report if "chart" in entry]
+    return {key: e[key] for e in entries for key in ("link", "cap") if key in e}
+
+
+def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
+    """The first campaign's charts, a series for each campaign, each with its own limits."""
+    from netlimits.experiment import report_schema
+
+    made = []
+    for entry in parts[0][1].report:
+        if "chart" not in entry or "series" not in report_schema.CHARTS[entry["chart"]]:
+            continue
+        series = entry.get("series", [])
+        own = {key: f"campaign_{key}" for key in ("link", "cap") if _differs(parts, key)}
+        whole = ["campaign", *([series] if isinstance(series, str) else series)]
+        made.append({**entry, **own, "series": whole})
+    return made
+
+
+def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
+    """Whether the campaigns name different numbers (a column is each run's own anyway)."""
+    values = [_limits(part).get(key) for _, part in parts]
+    return None not in values and len(set(map(str, values))) > 1
+
+
+ALONG: Mapping[str, tuple[str, ...]] = {
+    "percentiles": (),
+    "spread": ("by",),
+    "cost": ("size",),
+    "packet_rate": ("size",),
+    "pacing": ("size",),
+    "highest_average": ("by",),
+    "first_bursts": (),
+}
+"""Chart of many runs -> the options that name what its points differ in, beside `series`."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One figure to draw: its name, its kind, and what it is drawn from, with which options."""
+
+    name: str
+    kind: str
+    data: pd.DataFrame
+    options: Mapping[str, Any]
+
+    def figure(self) -> Any:
+        """The figure."""
+        from netlimits import charts
+
+        return dict(charts.CHARTS)[self.kind](self.data, **self.options)
+
+
+def figures_of(
+    results: Results,
+    entry: Mapping[str, Any],
+    failed: list[DataError],
+    say: Callable[[str], None],
+) -> Iterator[tuple[str, Any]]:
+    """Each figure that an entry asks for, under its name, drawn; as `drawings_of` has them."""
+    for drawing in drawings_of(results, entry, failed, say):
+        try:
+            yield drawing.name, drawing.figure()
+        except DataError as error:
+            failed.append(DataError(f"chart {drawing.kind}: {error}"))
+
+
+def drawings_of(
+    results: Results,
+    entry: Mapping[str, Any],
+    failed: list[DataError],
+    say: Callable[[str], None],
+) -> Iterator[Drawing]:
+    """Each figure that an entry asks for, not yet drawn: one a metric, one a run drawn.
+
+    What cannot be drawn is added to `failed`, and the rest goes on; `say` is told of what was
+    split.
+    """
     from netlimits import charts
 
     kinds = dict(charts.CHARTS)
     kind = entry["chart"]
-    if kind not in kinds:
-        raise DataError(f"no chart is called {kind!r}; there are {', '.join(kinds)}")
-    options = {name: value for name, value in entry.items() if name != "chart"}
-    wanted = options.pop("of", [])
-    takes = inspect.signature(kinds[kind]).parameters
-    for suffix, data in _data(results, kind, takes, options):
-        for metric in [wanted] if isinstance(wanted, str) else wanted or [None]:
+    try:
+        if kind not in kinds:
+            raise DataError(f"no chart is called {kind!r}; there are {', '.join(kinds)}")
+        takes = inspect.signature(kinds[kind]).parameters
+        options = _split(results, kind, takes, dict(entry), say)
+        wanted = options.pop("of", [])
+        every = [wanted] if isinstance(wanted, str) else list(wanted) or [None]
+        parts = list(_data(results, kind, takes, options))
+    except DataError as error:
+        failed.append(DataError(f"chart {kind}: {error}"))
+        return
+    for suffix, data in parts:
+        for metric in every:
             name = "-".join(part for part in (kind, metric, suffix) if part)
             given = {**options, **({"of": metric} if metric else {})}
-            yield name, kinds[kind](data, **_taken(results, kind, takes, given))
+            try:
+                taken = _taken(results, kind, takes, given)
+            except DataError as error:
+                failed.append(DataError(f"chart {kind}: {error}"))
+            else:
+                yield Drawing(name, kind, data, taken)
 
 
 Takes = Mapping[str, inspect.Parameter]
+
+
+def _split(
+    results: Results, kind: str, takes: Takes, entry: dict[str, Any], say: Callable[[str], None]
+) -> dict[str, Any]:
+    """The entry's options with what else differs among its series, or under `apart`.
+
+    A chart that has no series comes once for each combination of what differs.
+    """
+    from netlimits.analysis import frames
+
+    options = {name: value for name, value in entry.items() if name != "chart"}
+    if (
+        results.parts
+        and "series" in takes
+        and "campaign" not in entries.listed(options.get("series"))
+    ):
+        options["series"] = ["campaign", *entries.listed(options.get("series"))]
+    if kind == "acks":
+        from netlimits.analysis import acks
+
+        ratio = options.get("ratio", takes["ratio"].default)
+        shown = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
+        frames.factors(results.frame, [ratio, *shown])
+        moving = acks.along(results.frame, shown, ratio)
+        if acks.was_set(results.frame, ratio):
+            keys = [ratio]
+        else:  # one thing moves the ratio: that of most values, as it makes most points
+            keys = sorted(moving, key=lambda name: -len(moving[name]))[:1]
+    elif kind in ALONG:
+        keys = [options.get(name, takes[name].default) for name in ALONG[kind]]
+    else:
+        return options
+    found, said = entries.split(options, "series", keys, results.frame)
+    if said:
+        say(f"{kind}: {said}")
+    if "series" not in takes and found.get("series"):
+        found["apart"] = found.pop("series")
+    return found
 
 
 def _taken(
@@ -98,9 +272,7 @@ def _taken(
     """The options. Raises DataError for one that this kind of chart has not, and lacks `of`."""
     for name in given:
         if name not in takes:
-            raise DataError(
-                f"chart {kind}: takes no {name!r}; it takes {', '.join(list(takes)[1:])}"
-            )
+            raise DataError(f"takes no {name!r}; it takes {', '.join(list(takes)[1:])}")
     if "of" not in given and "of" in takes and takes["of"].default is inspect.Parameter.empty:
         raise DataError(f"{results.path}: say --of METRIC; {results.there}")
     return given
@@ -111,19 +283,27 @@ def _data(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """What a kind of chart is drawn from, with what its figure's name ends in.
 
-    `run` and `role`, which choose it, are taken out of the options.
+    `run`, `role` and `apart`, which choose it, are taken out of the options.
     """
     from netlimits import charts
     from netlimits.analysis import frames
 
     source = next(iter(takes))
     if source == "frame":
-        yield "", results.frame
+        apart = options.pop("apart", [])
+        for key, part in frames.groups(frames.usable(results.frame), apart):
+            named = (f"{n}-{frames.text(v)}" for n, v in zip(apart, key, strict=True))
+            yield re.sub(r"[^\w.+-]+", "-", "-".join(named)), part if apart else results.frame
+        return
+    if source == "packets" and "pool" in options and "pool" not in takes:
+        options.pop("pool")
+    if results.parts and source == "intervals" and "run" not in takes:
+        yield "", results.intervals()
         return
     if results.campaign is None:
         raise DataError(
             f"{results.path}: chart {kind} is drawn from {charts.TAKES[source].partition(':')[0]}, "
-            "which only a campaign's folder holds, not a file of runs"
+            "which only one campaign's folder holds, not a file of runs"
         )
     frames.usable(results.frame)  # raises, with the reason, when no run is ok
     whole = results.intervals() if source == "intervals" else None

@@ -71,7 +71,7 @@ def goodput(
       netlimits goodput --link 100G --mtu 8896 --timestamps --egress-cap 50G --json
       netlimits goodput --link 100G --timestamps --stack vlan,geneve+8 --chart mtu.svg
     """
-    from netlimits.analysis import goodput as bounds
+    from netlimits.analysis.goodput import bound, curve, limit
 
     names = [name for entry in stack for name in entry.split(",") if name.strip()]
     options = {
@@ -81,19 +81,19 @@ def goodput(
         "outer_ipv6": outer_ipv6,
         "mtu_of": mtu_of,
     }
-    found = bounds.bound(mtu, link, names, data=data, **options)  # type: ignore[arg-type]
-    limit = bounds.limit(found, egress_cap) if egress_cap else None
+    capacity = bound(mtu, link, names, data=data, **options)  # type: ignore[arg-type]
+    most = limit(capacity, egress_cap) if egress_cap else None
     if as_json:
-        echo(json.dumps(_json(found, limit, names), indent=1))
+        echo(json.dumps(_json(capacity, most, names), indent=1))
     else:
-        echo(_text(found, limit))
+        echo(_text(capacity, most))
     if chart:
         from netlimits import charts
 
-        curve = bounds.curve(_mtus(mtu), [names] if not names else [[], names], link, **options)
+        over_mtus = curve(_mtus(mtu), [names] if not names else [[], names], link, **options)
         about = f"{transport.upper()}{' with timestamps' if timestamps else ''}"
         about += f" over IPv{6 if ipv6 else 4}; MTU of the {mtu_of}"
-        echo(charts.save(charts.goodput(curve, subtitle=about), chart), err=as_json)
+        echo(charts.save(charts.goodput(over_mtus, subtitle=about), chart), err=as_json)
 
 
 def _mtus(mtu: int) -> list[int]:

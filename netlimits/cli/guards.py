@@ -6,20 +6,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from netlimits.errors import HostError
+    from netlimits.hosts.base import Host
+    from netlimits.hosts.patience import Patience
     from netlimits.model import Machine
 
 
-def reports(machines: Mapping[str, Machine]) -> dict[str, dict[str, Any]]:
-    """What each role's host says (netlimits.guard.report); {"unreachable": why} where it is."""
-    from concurrent.futures import ThreadPoolExecutor
+def reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, dict[str, Any]]:
+    """What each role's host says (restore.guard.report); {"unreachable": why} where it is."""
+    from netlimits.hosts.connect import logged_in
+    from netlimits.hosts.threads import at_once
 
-    with ThreadPoolExecutor(8) as pool:
-        return dict(zip(machines, pool.map(_report, machines.values()), strict=True))
+    with logged_in(machines, patience) as outcomes:
+        said = at_once(lambda role: _report(role, outcomes[role]), outcomes)
+        return dict(zip(outcomes, said, strict=True))
 
 
 def lines(said: Mapping[str, dict[str, Any]]) -> list[str]:
     """The same for people, and what to do."""
-    from netlimits.guard import report
+    from netlimits.restore.guard import report
 
     shown = []
     for role, one in said.items():
@@ -30,17 +35,14 @@ def lines(said: Mapping[str, dict[str, Any]]) -> list[str]:
     return shown
 
 
-def _report(machine: Machine) -> dict[str, Any]:
-    from netlimits import guard
+def _report(role: str, outcome: Host | HostError) -> dict[str, Any]:
     from netlimits.errors import HostError
-    from netlimits.guard.report import report
-    from netlimits.hosts.connect import connect
+    from netlimits.restore.guard import guards
+    from netlimits.restore.guard.report import report
 
     try:
-        host = connect(machine)
-        try:
-            return report(guard.look_at(lambda _: host, machine.role))
-        finally:
-            host.close()
+        if isinstance(outcome, HostError):
+            raise outcome
+        return report(guards.look_at(lambda _: outcome, role))
     except HostError as error:
         return {"unreachable": str(error)}

@@ -17,8 +17,8 @@ from netlimits.cli import echo, quoted
 from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from netlimits.imports.base import Given
-    from netlimits.imports.folder import Report
+    from netlimits.importers.base import Given
+    from netlimits.importers.folder import ImportReport
 
 
 @click.command("import")
@@ -72,7 +72,7 @@ def import_(
       netlimits import rows.csv --columns throughput,elapsed_time,result_brand \\
           --given THROUGHPUT_UNITS=10^6bits/s
     """
-    from netlimits.imports.folder import import_files
+    from netlimits.importers.folder import import_files
 
     folder = out or _default_path()
     report = import_files(files, folder, _given(columns, given))
@@ -88,7 +88,7 @@ def import_(
         sys.exit(1)
 
 
-def _say(report: Report) -> None:
+def _say(report: ImportReport) -> None:
     """What came in, what was wrong with it, where it is, and what to do with it."""
     runs = sum(report.outcomes.values())
     counts = ", ".join(f"{count} {status}" for status, count in report.outcomes.items())
@@ -108,10 +108,10 @@ def _say(report: Report) -> None:
 
 def _question(folder: Path) -> str:
     """A table that these results can answer: the first metric, by the first factor that varies."""
-    from netlimits import campaign as campaigns
     from netlimits.analysis import frames
+    from netlimits.archive import reader
 
-    frame = campaigns.open(folder).frame()
+    frame = reader.open(folder).frame()
     good = frame[frame["status"] == "ok"].dropna(axis=1, how="all")
     metrics = frames.measured(good)
     metric = metrics[0] if metrics else "throughput"
@@ -122,12 +122,12 @@ def _question(folder: Path) -> str:
 
 
 def _factors(folder: Path) -> Sequence[str]:
-    from netlimits import campaign as campaigns
+    from netlimits.archive import reader
 
-    return list(campaigns.open(folder).experiment.factors)
+    return list(reader.open(folder).experiment.factors)
 
 
-def _as_json(report: Report) -> dict[str, Any]:
+def _as_json(report: ImportReport) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {
@@ -143,9 +143,9 @@ def _as_json(report: Report) -> dict[str, Any]:
 
 def _given(columns: str | None, pairs: Sequence[str]) -> Given:
     """The options as what files do not say. Raises InputError for a name that cannot be one."""
-    from netlimits.imports.base import Given
-    from netlimits.imports.netperf_headers import HEADERS
-    from netlimits.reading import RESERVED
+    from netlimits.experiment.semantics import RESERVED
+    from netlimits.importers.base import Given
+    from netlimits.importers.netperf_headers import HEADERS
 
     named = [name.strip().upper() for name in columns.split(",")] if columns else []
     if not all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in named):

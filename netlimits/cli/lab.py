@@ -1,4 +1,4 @@
-"""`netlimits lab up | status | down | shell`: test hosts on this machine."""
+"""`netlimits lab up | status | down | shell | link`: test hosts on this machine."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 
 import click
 
-from netlimits import lab as labs
 from netlimits.cli import echo
-from netlimits.document import did_you_mean
-from netlimits.errors import InputError, LabError
+from netlimits.errors import InputError, LabError, did_you_mean
+from netlimits.lab import labs
+from netlimits.lab.guests import ACCELERATORS, NICS
 from netlimits.lab.layout import ENGINEER
 from netlimits.lab.programs import need_root, program
+from netlimits.units import tc
 
 NAME = click.option(
     "--name", default=labs.DEFAULT_NAME, show_default=True, help="Which lab; several can stand."
@@ -24,10 +26,12 @@ NAME = click.option(
 
 @click.group()
 def lab() -> None:
-    """Build test hosts on this machine: namespaces, links, sshd.
+    """Build test hosts on this machine: namespaces or machines, links, sshd.
 
-    Needs root. Each host has its own network, sshd and keys, and shares the kernel and the CPUs;
-    its data link is separate from the one that it is logged in over.
+    Needs root. Each host has its own network, sshd and keys; its data link is separate from the
+    one that it is logged in over. Namespaces share the kernel and the CPUs, and are up at once.
+    Machines (--machines) are QEMU guests with kernels, NICs and CPU accounts of their own; what
+    they boot from is made once, in /var/lib/netlimits/images, and may be deleted at any time.
 
     \b
     Examples:
@@ -46,24 +50,46 @@ def lab() -> None:
 @click.option(
     "--mtu", default=labs.DEFAULT_MTU, show_default=True, help="The data link's MTU in bytes."
 )
-def up(name: str, hosts: int, mtu: int) -> None:
+@click.option(
+    "--machines",
+    is_flag=True,
+    help="Machines (QEMU guests) with kernels, CPUs and NICs of their own.",
+)
+@click.option("--cpus", type=int, help="Of each machine, 1; with two its NIC has two queues.")
+@click.option("--nic", type=click.Choice(NICS), help="Each machine's data NIC, virtio.")
+@click.option("--memory", type=int, help="Of each machine in MiB, 256.")
+@click.option(
+    "--accel",
+    type=click.Choice(ACCELERATORS),
+    help="How machines run; auto tries KVM, and translates (tcg) where that does not work.",
+)
+def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | None) -> None:
     """Build a lab and print the name of its hosts file.
+
+    Namespaces are up at once. Machines take seconds and show what a NIC's offloads, queues and
+    interrupts do; the first ones on this machine wait for a kernel that apt fetches.
 
     \b
     Examples:
       netlimits lab up
       netlimits lab up --name wide --hosts 4 --mtu 1500
+      netlimits lab up --machines --cpus 2
     """
+    chosen = {_FIELDS.get(key, key): value for key, value in guest.items() if value is not None}
+    if chosen and not machines:
+        words = " ".join(f"--{key}" for key, value in guest.items() if value is not None)
+        raise InputError(f"{words}: only machines have that; say --machines as well")
+    wanted = labs.Guest(**chosen) if machines else None  # type: ignore[arg-type]
     with _interruptible(f"lab {name} is taken down again"):
-        made = labs.up(name, hosts, mtu)
-    echo(made.hosts_file)
+        lab = labs.up(name, hosts, mtu, wanted, lambda line: echo(line, err=True))
+    echo(lab.hosts_file)
 
 
 @lab.command()
 @click.option("--name", help="Which lab; all of them if left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def status(name: str | None, as_json: bool) -> None:
-    """Show the hosts of every lab: addresses, whether sshd runs, the data link's MTU.
+    """Show the hosts of every lab: kind, addresses, whether sshd runs, the data link's MTU.
 
     \b
     Examples:
@@ -103,6 +129,54 @@ def down(name: str | None, everything: bool) -> None:
         echo("no lab is up")
 
 
+@lab.command()
+@click.argument("name", default=labs.DEFAULT_NAME)
+@click.option("--host", default="", help="Whose link; needed where a lab has more than two hosts.")
+@click.option("--rate", help="What it carries, as tc counts: 100mbit, 1gbit.")
+@click.option("--delay", help="How long a frame is under way: 5ms, 200us.")
+@click.option("--loss", help="Frames lost by chance: 0.1%.")
+@click.option("--mtu", type=int, help="Bytes; longer packets are lost without a word.")
+@click.option("--off", is_flag=True, help="Make it a plain link again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def link(
+    name: str,
+    host: str,
+    rate: str | None,
+    delay: str | None,
+    loss: str | None,
+    mtu: int | None,
+    off: bool,
+    as_json: bool,
+) -> None:
+    """Shape the data link of the lab NAME from outside, where its hosts cannot see it.
+
+    Each way has the rate, the delay (a round trip takes twice that) and the loss. What is left
+    out is none of it; without any, the links are shown as they are. A queue before the link holds
+    what it carries in 50 ms. Segments are split into frames before they cross, as on a wire. With
+    two machines the link is the one between them; with more, --host says whose.
+
+    \b
+    Examples:
+      netlimits lab link lab --rate 100mbit --delay 5ms --loss 0.1% --mtu 1500
+      netlimits lab link lab
+      netlimits lab link lab --off
+    """
+    given = [value for value in (rate, delay, loss, mtu) if value is not None]
+    if off and given:
+        raise InputError("--off and a shape exclude each other; keep one")
+    need_root("shaping a link")
+    _choose(name, host)
+    if off or given:
+        shape = None if off else _shape(rate, delay, loss, mtu)
+        with _interruptible(f"the link may be shaped in part; `netlimits lab link {name} --off`"):
+            labs.shape_link(name, host, shape)
+    states = [state for state in labs.links(name) if not host or state.host == host]
+    if as_json:
+        echo(json.dumps([asdict(state) for state in states], indent=2))
+    else:
+        echo("\n".join(f"{name}: {state.host}: {_shown(state)}" for state in states))
+
+
 @lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @NAME
 @click.option(
@@ -129,20 +203,69 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
     """
     command = command[1:] if command[:1] == ("--",) else command
     need_root("logging in to a lab")
-    found = labs.find(name)
-    if found is None:
-        raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
-    if host not in found.hosts:
-        raise InputError(f"lab {name} has no host {host}{did_you_mean(host, found.hosts)}")
+    found = _choose(name, host)
     words = command if len(command) == 1 else [shlex.join(command)] if command else []
     ssh = ["ssh", "-F", str(found.ssh_config), found.login(host, user), "--", *words]
     os.execv(program("ssh"), ssh)  # noqa: S606 the words go to the user's own host on purpose
 
 
+def _choose(name: str, host: str) -> labs.Lab:
+    """The lab of that name, which has the host if one is named. Raises LabError, InputError."""
+    found = labs.find(name)
+    if found is None:
+        raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
+    if host and host not in found.hosts:
+        raise InputError(f"lab {name} has no host {host}{did_you_mean(host, found.hosts)}")
+    return found
+
+
+def _shape(rate: str | None, delay: str | None, loss: str | None, mtu: int | None) -> labs.Shape:
+    """The shape of a link, from what the options say. Raises InputError."""
+    try:
+        return labs.Shape(
+            tc.rate(rate) if rate else 0,
+            tc.time(delay) / 1e6 if delay else 0.0,
+            _fraction(loss) if loss else 0.0,
+            mtu or 0,
+        )
+    except ValueError as error:
+        raise InputError(f"the link's shape: {error}") from None
+
+
+def _fraction(text: str) -> float:
+    number = text.removesuffix("%")
+    try:
+        return float(number) / 100 if number != text else float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no loss, such as 0.1%") from None
+
+
+def _shown(state: labs.LinkState) -> str:
+    """A link in words."""
+    shape = state.shape
+    if shape is None:
+        return "plain"
+    words = [
+        f"rate {shape.rate / 1e6:g} Mbit/s" if shape.rate else "",
+        f"delay {shape.delay * 1e3:g} ms" if shape.delay else "",
+        f"loss {shape.loss:.6%}".rstrip("0%").rstrip(".") + "%" if shape.loss else "",
+        f"MTU {shape.mtu}" if shape.mtu else "",
+    ]
+    text = ", ".join(filter(None, words)) + " each way"
+    if not state.works or state.traffic is None:
+        return f"{text}; its process is gone: shape it anew, or --off"
+    out, back = (f"{way.carried} of {way.sent}" for way in state.traffic)
+    return f"{text}; carried {out} frames from the host, {back} to it"
+
+
+_FIELDS = {"accel": "accelerator"}
+"""Option -> what `labs.Guest` calls it."""
+
+
 @contextmanager
 def _interruptible(consequence: str) -> Iterator[None]:
     """Ctrl-C and SIGTERM end the work at once, and only the first: the clearing up is done."""
-    from netlimits.stop import Interrupted, Stop
+    from netlimits.campaign.interrupt import Interrupted, Stop
 
     try:
         with Stop() as stop, stop.interruptible():
@@ -163,6 +286,7 @@ def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
         {
             "lab": name,
             "host": state.host,
+            "kind": state.kind,
             "namespace": state.namespace,
             "management": state.management,
             "address": state.address,
@@ -175,7 +299,7 @@ def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
 
 def _table(rows: list[dict[str, object]]) -> str:
     """The rows as text; nothing is cut off, so that it can be piped."""
-    heads = ("lab", "host", "namespace", "management", "address", "sshd", "mtu")
+    heads = ("lab", "host", "kind", "namespace", "management", "address", "sshd", "mtu")
     shown = {True: "up", False: "down", None: "-"}
     lines = [heads, *(tuple(_word(row.get(h), shown) for h in heads) for row in rows)]
     widths = [max(len(line[n]) for line in lines) for n in range(len(heads))]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from netlimits.errors import InputError
+from netlimits.hosts.patience import USUAL, Patience, patience
 
 HOSTS = click.option(
     "--hosts",
@@ -15,6 +17,16 @@ HOSTS = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="The hosts file that binds roles to machines; without it the lab is used.",
+)
+COUNTS = click.option(
+    "--hosts",
+    "hosts_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The hosts that count, where the campaign is not one that you began on this machine.",
+)
+YES = click.option(
+    "--yes", is_flag=True, help="Put back what is shown of somebody else's campaign, unasked."
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -33,6 +45,57 @@ GUARD = click.option(
     help="Hosts put themselves back when nothing was heard from here for so long beyond a run "
     "(90s, 5m, 1h); off: they never do.",
 )
+
+
+def _patience(_: click.Context, __: click.Parameter, text: str) -> Patience:
+    return patience(text)
+
+
+PATIENCE = click.option(
+    "--patience",
+    default=f"{USUAL / 60:g}m",
+    show_default=True,
+    metavar="TIME",
+    callback=_patience,
+    help="How long a host may take to let us in, or to answer beyond a command's own deadline "
+    "(90s, 5m); more than the default extends those deadlines too.",
+)
+
+
+Verbosity = Literal["quiet", "", "verbose"]
+_VERBOSITY = "netlimits.verbosity"
+
+
+def _remember(context: click.Context, option: click.Parameter, given: Verbosity) -> None:
+    if not given:
+        return
+    if context.meta.setdefault(_VERBOSITY, given) != given:
+        raise click.UsageError("say either --quiet or --verbose", context)
+
+
+def progress_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`--quiet` and `--verbose`, which the progress asks for and commands need not pass on."""
+    for short, name, about in (
+        ("-v", "verbose", "Show every run with all of its figures."),
+        ("-q", "quiet", "Show no progress, only runs that failed."),
+    ):
+        command = click.option(
+            short,
+            f"--{name}",
+            f"_{name}",
+            flag_value=name,
+            expose_value=False,
+            callback=_remember,
+            help=about,
+        )(command)
+    return command
+
+
+def verbosity() -> Verbosity:
+    """What the running command was told; "" where it was told nothing."""
+    context = click.get_current_context(silent=True)
+    told: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
+    return told
 
 
 def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:

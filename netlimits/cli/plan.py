@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import itertools
 import json
@@ -14,16 +15,20 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from netlimits.cli import echo, printable
-from netlimits.cli.options import JSON, SET, pairs
-from netlimits.errors import InputError
-from netlimits.templates import written
+from netlimits.cli import echo
+from netlimits.cli.options import JSON, PATIENCE, SET, pairs
+from netlimits.errors import InputError, printable
+from netlimits.experiment.templates import written
 
 if TYPE_CHECKING:
+    from netlimits.checks import Finding
+    from netlimits.experiment.plan import Plan
+    from netlimits.hosts.patience import Patience
     from netlimits.model import Experiment, Machine, Run
-    from netlimits.plan import Plan
 
 ROWS = 10
+LARGE = 10_000
+"""Configurations from which on a plan is only counted and streamed."""
 
 
 @click.command()
@@ -44,6 +49,7 @@ ROWS = 10
     help="The hosts file whose interfaces and addresses --commands shows; its hosts are asked for "
     "tools that may be missing (if_missing: skip).",
 )
+@PATIENCE
 @click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
 @JSON
 def plan(
@@ -52,14 +58,16 @@ def plan(
     rows: int | None,
     with_commands: bool,
     hosts_file: Path | None,
+    patience: Patience,
     csv_file: str | None,
     as_json: bool,
 ) -> None:
     """Show what an experiment would run, in which order, and for how long.
 
     No host is asked, but for tools that may be missing when --hosts is given: their runs are
-    shown as skipped. Settings are changed only where a host differs, so a change that --commands
-    shows may turn out not to be needed.
+    shown as skipped. What `check` would say and no host is needed for is said at the end. Settings
+    are changed only where a host differs, so a change that --commands shows may turn out not to be
+    needed.
 
     \b
     Examples:
@@ -67,13 +75,14 @@ def plan(
       netlimits plan experiments/stateless-offloads.yaml --commands --rows 1
       netlimits plan experiments/stateless-offloads.yaml --set repeat.replicates=3 --csv plan.csv
     """
-    from netlimits import experiment as experiments
-    from netlimits import plan as plans
+    from netlimits.experiment import load
+    from netlimits.experiment.plan import Plan, seeded
 
-    loaded = experiments.load(experiment_file, pairs(overrides))
+    loaded = load.load(experiment_file, pairs(overrides))
     drawn = loaded.repeat.seed is None
-    made = plans.Plan(plans.seeded(loaded), _skipped(loaded, hosts_file))
+    made = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
     summary = _summary(made, drawn)
+    findings = _foreseen(made, hosts_file)
     if csv_file == "-":
         made.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
@@ -83,7 +92,8 @@ def plan(
     shown = list(_first(made, ROWS if rows is None and not with_commands else rows))
     if as_json:
         found = [_as_json(made, run, machines if with_commands else None) for run in shown]
-        echo(json.dumps({**summary, "first": found}, indent=2))
+        said = [dataclasses.asdict(finding) for finding in findings]
+        echo(json.dumps({**summary, "findings": said, "first": found}, indent=2))
     else:
         _print_summary(summary)
         if with_commands:
@@ -92,6 +102,10 @@ def plan(
             _print_runs(made, shown)
     if csv_file is not None:
         echo(csv_file, err=as_json)
+    for finding in findings:
+        echo(f"{finding.severity}: {finding}", err=True)
+    if any(finding.severity == "error" for finding in findings):
+        sys.exit(InputError.exit_status)
 
 
 @click.command()
@@ -103,7 +117,7 @@ def schema() -> None:
       netlimits schema > netlimits.schema.json
       # yaml-language-server: $schema=netlimits.schema.json
     """
-    from netlimits.schema import document_schema
+    from netlimits.experiment.schema import document_schema
 
     echo(json.dumps(document_schema(), indent=2, ensure_ascii=False))
 
@@ -120,24 +134,37 @@ class _Shown(io.StringIO):
         return self._stream.write(printable(text.replace("\r\n", "\n")))
 
 
-def _skipped(experiment: Experiment, hosts_file: Path | None) -> dict[str, str]:
+def _skipped(experiment: Experiment, hosts_file: Path | None, patience: Patience) -> dict[str, str]:
     """The reason for each tool that its hosts do not have and that may be missing.
 
     Hosts are asked only where the answer matters; one that does not answer is no error here.
     """
-    from netlimits import experiment as experiments
+    from netlimits.experiment import resolution
 
-    may_be = [name for name in experiment.measure if experiments.may_be_missing(experiment, name)]
+    may_be = [name for name in experiment.measure if resolution.may_be_missing(experiment, name)]
     if hosts_file is None or not may_be:
         return {}
-    from netlimits.checks import tools
-    from netlimits.checks.login import logged_in
-    from netlimits.machines import machines
+    from netlimits.campaign.interrupt import interruptible
+    from netlimits.checks.survey import tools
+    from netlimits.checks.survey.login import logged_in
+    from netlimits.experiment.hosts_file import machines
 
-    with logged_in(machines(hosts_file, experiment.roles)) as (hosts, findings):
+    bound = machines(hosts_file, experiment.roles)
+    with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
             echo(f"warning: not asked for its tools: {finding}", err=True)
         return tools.found(experiment, hosts)[1]
+
+
+def _foreseen(made: Plan, hosts_file: Path | None) -> tuple[Finding, ...]:
+    """What `check` would say without a host; nothing of a plan that is too large for it."""
+    from netlimits.checks.survey import foreseen
+    from netlimits.experiment.hosts_file import machines
+
+    if len(made.configurations) > LARGE:
+        return ()
+    bound = machines(hosts_file, made.experiment.roles) if hosts_file else None
+    return foreseen(made.experiment, bound, made.skipped)
 
 
 def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
@@ -156,7 +183,8 @@ def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
         ],
         "included": len(experiment.include),
         "configurations": len(made.configurations),
-        "replicates": None if experiment.repeat.runs else experiment.repeat.replicates,
+        "replicates": None if experiment.repeat.runs else made.replicates[1],
+        "replicates_least": None if experiment.repeat.runs else made.replicates[0],
         "runs": len(made),
         "order": experiment.repeat.order,
         "seed": experiment.repeat.seed,
@@ -180,7 +208,10 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         echo(f"  {entry['removed']:,} excluded by {text}")
     if summary["included"]:
         echo(f"  {summary['included']:,} included")
-    times = f" = {count} × {summary['replicates']:,}" if summary["replicates"] else ""
+    times = ""
+    if summary["replicates"]:
+        least, most = summary["replicates_least"], summary["replicates"]
+        times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
     echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
     kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
     echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
@@ -253,7 +284,7 @@ def _cell(value: Any) -> str:
 
 def _machines(made: Plan, hosts_file: Path | None) -> dict[str, Machine]:
     """The machines of a hosts file, or ones that have placeholders for names."""
-    from netlimits.machines import machines
+    from netlimits.experiment.hosts_file import machines
     from netlimits.model import Machine
 
     roles = made.experiment.roles
@@ -269,11 +300,11 @@ def _machines(made: Plan, hosts_file: Path | None) -> dict[str, Machine]:
 
 def _commands(made: Plan, run: Run, machines: Mapping[str, Machine]) -> Iterator[tuple[str, str]]:
     """(role, command as a shell would take it) of one run."""
-    from netlimits import rehearsal
-    from netlimits.tools.base import Features
+    from netlimits.campaign import dry_run
+    from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    for role, command in rehearsal.commands(made.experiment, run, machines, every):
+    for role, command in dry_run.commands(made.experiment, run, machines, every):
         sudo = ("sudo", "-n") if command.sudo else ()
         yield role, shlex.join((*sudo, *command.argv))
 

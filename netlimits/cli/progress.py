@@ -1,51 +1,84 @@
-"""Progress of a campaign: a live bar on a terminal, a line for each run where it is piped."""
+"""Progress of a campaign: a live bar on a terminal, a line for each run where it is piped.
+
+The bar is one line, whatever the terminal's width: what does not fit is cut off at its end, and
+the last run, which is the longest part, stands there. `--quiet` shows only runs that failed,
+`--verbose` every run with all of its figures.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from netlimits.cli import echo, printable
+from netlimits.campaign.runner import Progress
+from netlimits.cli import echo
+from netlimits.cli.options import verbosity
+from netlimits.errors import printable
 from netlimits.metrics import METRICS
-from netlimits.model import Experiment, Record
-from netlimits.session import Progress
+from netlimits.model import Experiment, Record, tally
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 HEADLINE = ("throughput", "transaction_rate")
 """The metric that stands for a run in one line: the first of these that it has."""
+
+NAME = 16
+BAR = 10
+"""Characters of the experiment's name and of the bar."""
 
 
 @contextmanager
 def shown(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
     """A function to call with each Progress, on standard error."""
-    if not sys.stderr.isatty():
+    how = verbosity()
+    if how == "quiet":
+        yield _print_failure
+    elif how == "verbose" and not sys.stderr.isatty():
+        yield _print_run
+    elif not sys.stderr.isatty():
         yield _print_line
-        return
-    from rich.console import Console
+    else:
+        from rich.console import Console
+
+        with live(experiment.name, Console(stderr=True), how == "verbose") as update:
+            yield update
+
+
+@contextmanager
+def live(name: str, console: Console, verbose: bool) -> Iterator[Callable[[Progress], None]]:
+    """A bar of one line on this console; runs that failed, or all of them, scroll by above it."""
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
+
+    def fixed(width: int | None) -> Column:
+        return Column(no_wrap=True, overflow="ellipsis", width=width, ratio=None if width else 1)
 
     columns = (
-        TextColumn(experiment.name, markup=False),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[line]}", markup=False),
+        TextColumn("{task.fields[name]}", markup=False, table_column=fixed(min(NAME, len(name)))),
+        BarColumn(bar_width=BAR, table_column=fixed(BAR)),
+        TextColumn("{task.fields[line]}", markup=False, table_column=fixed(None)),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, line="")
+    with Bar(*columns, console=console, transient=True, expand=True) as bar:
+        task = bar.add_task("", total=None, name=printable(name), line="")
 
         def update(progress: Progress) -> None:
             bar.update(task, total=progress.total, completed=progress.done, line=line(progress))
-            if progress.last and progress.last.status != "ok":
-                bar.console.print(_outcome(progress.last), markup=False, highlight=False)
+            last = progress.last
+            if last and (verbose or last.status != "ok"):
+                text = figures(last) if verbose else _outcome(last)
+                bar.console.print(text, markup=False, highlight=False)
 
         yield update
 
 
 def line(progress: Progress) -> str:
-    """ "7/18 done, 0 failed, 0:00:14 left, last 4321 Mbit/s (tcp 1024)"."""
+    """ "7/18 done: 6 ok, 1 timeout, 0:00:14 left, last 4321 Mbit/s (tcp 1024)"."""
     parts = [
-        f"{progress.done}/{progress.total} done",
-        f"{progress.failed} failed",
+        f"{progress.done}/{progress.total} done: {tally(progress.outcomes)}",
         f"{_clock(progress.seconds_left)} left",
     ]
     if progress.last:
@@ -53,8 +86,36 @@ def line(progress: Progress) -> str:
     return ", ".join(parts)
 
 
+def figures(record: Record) -> str:
+    """A run with everything it is: number, attempt, seconds, configuration, figures or reason."""
+    values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
+    head = f"run {record.run.number}, attempt {record.attempt}, {record.duration_s:.1f} s: "
+    if record.status != "ok":
+        return printable(f"{head}{record.status}: {' '.join(record.reason.split())} ({values})")
+    known = ((m.column, record.figures.get(m.column)) for m in METRICS)
+    written = " ".join(
+        f"{column}={value:.6g}" if isinstance(value, float) else f"{column}={value}"
+        for column, value in known
+        if value is not None
+    )
+    return printable(f"{head}ok ({values}) {written}")
+
+
 def _print_line(progress: Progress) -> None:
     echo(line(progress), err=True)
+
+
+def _print_run(progress: Progress) -> None:
+    if progress.last:
+        counted = f"{progress.done}/{progress.total}, {_clock(progress.seconds_left)} left"
+        echo(f"{counted}: {figures(progress.last)}", err=True)
+    else:
+        _print_line(progress)
+
+
+def _print_failure(progress: Progress) -> None:
+    if progress.last and progress.last.status != "ok":
+        echo(_outcome(progress.last), err=True)
 
 
 def _outcome(record: Record) -> str:

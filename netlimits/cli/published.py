@@ -27,9 +27,11 @@ def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     """List the tables and charts of the published reports, or regenerate and compare them.
 
     With --out, each item is shown with what the report prints and what came out; the same goes to
-    DIR/comparison.csv, .md and .json. "slip" marks what a report is known to have wrong, "no
-    data" what it states without giving the data; there, and for charts without data, the
-    experiment that measures it is named. Exit status: 0 when all agree, 1 when something differs.
+    DIR/comparison.csv, .md and .json. Only what was recomputed from other printed numbers agrees
+    or differs; "as printed" guards our copy of a table, "slip" marks what a report is known to
+    have wrong, "hedged" what it says with "about", "nearly" or a range, and "no data" what it
+    states without giving the data: there the experiment that measures it is named. Exit status:
+    0 when nothing differs, 1 when something does.
 
     \b
     Examples:
@@ -78,7 +80,7 @@ def _listing() -> str:
 
 
 def _data(item: Item) -> str:
-    from netlimits.published import resource
+    from netlimits.reproduce.published import resource
 
     if item.data:
         return ", ".join(f"data/{resource(name)['path']}" for name in item.data)
@@ -132,7 +134,7 @@ def _regenerated(part: Regenerated, out: Path) -> str:
         if part.files:
             names = [str(path.relative_to(out)) for path in part.files]
             lines.append(f"    wrote {', '.join(names)}")
-        elif part.item.kind == "chart":
+        if part.item.kind == "chart" and _data(part.item) == "none":
             lines.append(f"    {part.item.remark}; {_experiment(part.item)} measures it")
     elif part.comparisons:
         lines.append("  stated beside these:")
@@ -141,12 +143,12 @@ def _regenerated(part: Regenerated, out: Path) -> str:
 
 def _compared(row: Comparison) -> str:
     if row.verdict == "condition":
-        return f"    {row.verdict:<10}{row.what}: {row.printed}"
+        return f"    {row.verdict:<11}{row.what}: {row.printed}"
     said = f"printed {row.printed}"
     if row.verdict != "no data":
         said += f", came out {row.came_out}"
     remark = f" ({row.remark})" if row.remark else ""
-    return f"    {row.verdict:<10}{row.what}: {said}{remark}"
+    return f"    {row.verdict:<11}{row.what}: {said}{remark}"
 
 
 def _regenerated_json(done: list[Regenerated], summary: list[Path]) -> str:

@@ -1,26 +1,30 @@
 """`table` and `figures`: what the runs of a campaign, or of any table, say.
 
-By default they make what the experiment's `report:` names; an option overrides that entry by
-entry, and a CSV or Parquet file, which has no `report:`, needs the options.
+By default they make what the experiment's `report:` names, and without one a sensible table and
+chart; an option overrides that (`cli.entries`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits import schema
-from netlimits.cli import drawing, echo
+from netlimits.archive.files import Folder
+from netlimits.cli import drawing, echo, entries, quoted
 from netlimits.errors import DataError, InputError
+from netlimits.experiment.report_schema import VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
+LIST = "list"
+"""In place of a metric: print those that there are."""
+
 FIGURE_FORMATS = ("png", "svg", "pdf")
 
 
@@ -33,13 +37,28 @@ def _window(what: str) -> Callable[[Any], Any]:
     )
 
 
+def _pool(what: str) -> Callable[[Any], Any]:
+    return click.option(
+        "--pool",
+        multiple=True,
+        metavar="FACTOR",
+        help=f"A factor that may differ within one {what}: it is meant. Repeatable.",
+    )
+
+
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
-    "--of", "--metric", "of", multiple=True, metavar="METRIC", help="What to summarize; repeatable."
+    "--of",
+    "--metric",
+    "of",
+    multiple=True,
+    metavar="METRIC",
+    help="What to summarize; repeatable. list: show what there is.",
 )
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option("--columns", multiple=True, metavar="FACTOR", help="Factors across; repeatable.")
+@_pool("figure")
 @click.option("--improvement", metavar="'A over B'", help="Compare two values of --rows.")
 @_window("the metric highest_average")
 @click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals over the runs.")
@@ -52,6 +71,7 @@ def table(
     of: tuple[str, ...],
     rows: str | None,
     columns: tuple[str, ...],
+    pool: tuple[str, ...],
     improvement: str | None,
     window: float | None,
     intervals: bool,
@@ -60,8 +80,9 @@ def table(
 ) -> None:
     """Print the tables of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
-    Options replace what the experiment's `report:` says. text, markdown and html are for
-    people; csv and json hold every digit, one row a cell.
+    Options replace what the experiment's `report:` says; without one the table is of what was
+    measured by what was varied. What differs and is named nowhere becomes a column. text, markdown
+    and html are for people; csv and json hold every digit, one row a cell.
 
     \b
     Examples:
@@ -70,35 +91,106 @@ def table(
           --columns transport --improvement '8192 over 1024' --format markdown
     """
     from netlimits import tables
-    from netlimits.analysis.summary import summary
 
-    found = drawing.opened(results)
-    said = {"of": list(of), "rows": rows, "columns": list(columns), "improvement": improvement}
-    entries = _entries(found.report, "table", "summary", {**said, "window_s": window})
-    made = []
-    for entry in entries:
-        if not entry.get("of") or not entry.get("rows"):
-            raise DataError(f"{results}: say --of METRIC and --rows FACTOR; {found.there}")
-        shown = summary(
-            _with_window(found, entry),
-            entry["of"],
-            entry["rows"],
-            entry.get("columns", ()),
-            entry.get("improvement"),
-        )
+    found = _opened(results)
+    if LIST in of:
+        _list_metrics(found)
+        return
+    said = {
+        "of": list(of),
+        "rows": rows,
+        "columns": list(columns),
+        "pool": list(pool),
+        "improvement": improvement,
+        "window_s": window,
+    }
+    made, failed = [], []
+    for entry in entries.tables(found.report, said, found.frame):
+        try:
+            shown = summary_of(found, entry, window)
+        except DataError as error:
+            failed.append(error)
+            continue
         made.append(tables.render(shown, form, intervals, entry.get("title", "")))
+    if failed and not made:
+        raise failed[0]
     if form in ("csv", "json") and len(made) > 1:
         raise DataError(f"{results}: `report:` has {len(made)} tables; choose one by --of, --rows")
     _put("\n".join(made), out)
+    _end(failed, "not made")
+
+
+def summary_of(
+    found: drawing.Results, entry: dict[str, Any], window: float | None = None
+) -> pd.DataFrame:
+    """The table that an entry asks for, and what its reader must know of it.
+
+    Where the experiment asks for verdicts too, its rows have them in a column.
+    """
+    from netlimits.analysis.summary import summary
+
+    if entry.get("table") == VERDICTS:
+        return _verdicts(found)
+
+    of = entries.listed(entry.get("of"))
+    if window is not None and not _of_highest(of):
+        raise DataError("--window: only highest_average takes it; add --of highest_average")
+    frame = found.with_highest_averages(entry.get("window_s")) if _of_highest(of) else found.frame
+    rows = entry.get("rows")
+    keys = [rows] if rows else []
+    entry, split = entries.split(entry, "columns", keys, frame)
+    columns = [name for name in entries.listed(entry.get("columns")) if name != rows]
+    shown = summary(
+        *(frame, of, rows, columns, entry.get("improvement")),
+        pool=entries.listed(entry.get("pool")),
+    )
+    notes = [*([split] if split else []), *shown.attrs["notes"]]
+    shown.attrs["notes"] = tuple(notes)
+    if any(each.get("table") == VERDICTS for each in found.report):
+        shown["verdict"] = _of_cells(shown, _verdicts(found), [*keys, *columns])
+    return shown
+
+
+def _verdicts(found: drawing.Results) -> pd.DataFrame:
+    """What limited each configuration, with the share of the runs that agree and the evidence."""
+    from netlimits import limits
+
+    explained = limits.explain(found.campaign or found.frame)
+    factors = list(explained.columns[: list(explained.columns).index("class")])
+    verdicts = explained[[*factors, "class", "state", "confidence", "evidence"]]
+    return verdicts.rename(columns={"class": "verdict"})
+
+
+def _of_cells(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The verdict of each row of a summary; all of them, where its configurations differ."""
+    from netlimits.analysis import frames
+
+    by_key: dict[tuple[str, ...], list[str]] = {}
+    for _, row in verdicts.iterrows():
+        key = tuple(frames.text(row[name]) for name in keys)
+        by_key.setdefault(key, []).append(row["verdict"])
+    cells = table.iloc[:, 2 : 2 + len(keys)].itertuples(index=False)
+    found = [by_key.get(tuple(frames.text(value) for value in cell), []) for cell in cells]
+    return [", ".join(dict.fromkeys(each)) for each in found]
+
+
+def _of_highest(of: Sequence[str]) -> bool:
+    return any(name.startswith("highest_average") for name in of)
 
 
 @click.command()
-@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
 @click.option(
-    "--of", "--metric", "of", multiple=True, metavar="METRIC", help="A chart for each; repeatable."
+    "--of",
+    "--metric",
+    "of",
+    multiple=True,
+    metavar="METRIC",
+    help="A chart for each; repeatable. list: show what there is.",
 )
 @click.option("--series", multiple=True, metavar="FACTOR", help="Factors that make a curve each.")
+@_pool("curve or point")
 @click.option("--title", help="The title.")
 @click.option("--run", type=click.IntRange(1), help="The run to draw, where a chart is of one run.")
 @_window("the highest average of parallel streams")
@@ -107,10 +199,11 @@ def table(
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to.")
 def figures(
-    results: Path,
+    results: tuple[Path, ...],
     chart: str | None,
     of: tuple[str, ...],
     series: tuple[str, ...],
+    pool: tuple[str, ...],
     title: str | None,
     run: int | None,
     window: float | None,
@@ -119,14 +212,20 @@ def figures(
 ) -> None:
     """Draw the charts of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
-    Options replace what the experiment's `report:` says. The charts are written as PNG and SVG
-    to RESULTS/figures (beside a file: to its folder's `figures`) and named, one a line. Of several
-    charts, one that the runs are too few or too noisy for does not stop the others; it is said,
-    and the exit status is 1.
+    Several campaigns of one experiment (two kinds of machine, say) are drawn into one chart, a
+    series each, under their folders' names.
+
+    Options replace what the experiment's `report:` says; without one the charts are of what was
+    measured. What differs and is named nowhere makes curves of its own. The charts are written as
+    PNG and SVG to RESULTS/figures (beside a file, or several: to its folder's `figures`) and named,
+    one a
+    line. Of several charts, one that the runs are too few or too noisy for does not stop the
+    others; it is said, and the exit status is 1.
 
     \b
     Examples:
       netlimits figures results/stateless-offloads-20260101-120000
+      netlimits figures results/n2-standard-32 results/n2-standard-80
       netlimits figures runs.csv --of throughput --series transport --series send_size --format pdf
     """
     from netlimits import charts
@@ -138,74 +237,52 @@ def figures(
         return
     if chart is not None and chart not in kinds:
         raise DataError(f"no chart is called {chart!r}; there are {', '.join(kinds)}")
-    found = drawing.opened(results)
-    said = {"chart": chart, "of": list(of), "series": list(series), "title": title}
-    folder = out or (results if results.is_dir() else results.parent) / "figures"
+    found = _opened(*results)
+    if LIST in of:
+        _list_metrics(found)
+        return
+    said = {
+        "chart": chart,
+        "of": list(of),
+        "series": list(series),
+        "title": title,
+        "pool": list(pool),
+    }
+    first, alone = results[0], len(results) == 1 and results[0].is_dir()
+    folder = out or (first if alone else first.parent) / "figures"
     drawn: list[tuple[str, Any]] = []
-    entries = _entries(found.report, "chart", "percentiles", said)
-    failed = []
-    for entry in _narrowed(entries, {"run": run, "window_s": window}):
-        try:
-            drawn += drawing.figures_of(found, entry)
-        except DataError as error:
-            failed.append(DataError(f"chart {entry['chart']}: {error}"))
+    chosen = entries.charts(found.report, said, found.frame)
+    failed: list[DataError] = []
+    for entry in entries.narrowed(chosen, {"run": run, "window_s": window}):
+        for name, figure in drawing.figures_of(found, entry, failed, _said):
+            drawn.append((name, figure))
     if failed and not drawn:
         raise failed[0]
-    _make_folder(folder, 0o700 if results.is_dir() and not out else 0o777)
+    inside = found.campaign is not None and not out
+    _make_folder(folder, inside)
     for name, figure in _named(drawn):
         for form in forms:
-            echo(charts.save(figure, folder / f"{name}.{form}"))
+            echo(charts.save(figure, _place(folder, f"{name}.{form}", inside)))
+    _end(failed, "not drawn")
+
+
+def _said(note: str) -> None:
+    echo(f"netlimits: {note}", err=True)
+
+
+def _end(failed: Sequence[DataError], what: str) -> None:
+    """Say what is missing, and leave with the exit status that tells it."""
     for why in failed:
-        echo(f"netlimits: not drawn: {why}", err=True)
+        _said(f"{what}: {why}")
     if failed:
         sys.exit(1)
 
 
-def _entries(
-    report: Sequence[Mapping[str, Any]], sort: str, default: str, said: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """The entries of `report:` of this sort with the options laid over.
+def _list_metrics(found: drawing.Results) -> None:
+    from netlimits.cli.describe import metrics_of
 
-    Options about what is shown make one entry of them all, or each chart would come again.
-    """
-    laid = {key: value for key, value in said.items() if value}
-    found = [dict(entry) for entry in report if sort in entry]
-    if not laid and found:
-        return found
-    first = next((e for e in found if not laid.get(sort) or e[sort] == laid[sort]), {})
-    if "of" not in laid and sort == "chart" and found:
-        return [entry | laid for entry in found if entry[sort] == laid.get(sort, entry[sort])] or [
-            laid
-        ]
-    kept = {k: v for k, v in first.items() if k != "title" or "of" not in laid}
-    return [{sort: default} | kept | laid]
-
-
-def _narrowed(
-    entries: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """The entries with these options at the charts that take them; one of them has to."""
-    found = [dict(entry) for entry in entries]
-    for name, value in options.items():
-        taking = [entry for entry in found if name in schema.CHARTS.get(entry["chart"], ())]
-        if value is not None and not taking:
-            drawn = ", ".join(dict.fromkeys(entry["chart"] for entry in found))
-            takes = [kind for kind, named in schema.CHARTS.items() if name in named]
-            raise DataError(
-                f"--{name.removesuffix('_s')}: {drawn}: only {', '.join(takes)} take it"
-            )
-        for entry in taking:
-            entry |= {} if value is None else {name: value}
-    return found
-
-
-def _with_window(found: drawing.Results, entry: Mapping[str, Any]) -> pd.DataFrame:
-    """The runs, with their highest averages where an entry says over how long."""
-    if "window_s" not in entry:
-        return found.frame
-    from netlimits.analysis import aggregate
-
-    return aggregate.with_highest_averages(found.frame, found.intervals(), entry["window_s"])
+    for line in metrics_of(found.frame):
+        echo(line)
 
 
 def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -218,11 +295,39 @@ def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return found
 
 
-def _make_folder(folder: Path, mode: int) -> None:
+def _opened(results: Path, *others: Path) -> drawing.Results:
+    """The results; of a campaign that is not at its end, it is said how much is missing."""
+    found = drawing.opened(results, *others)
+    if found.campaign:
+        left, planned = found.campaign.left(found.frame)
+        if left:
+            echo(
+                f"netlimits: {left} of {planned} runs have no outcome: netlimits status "
+                f"{quoted(results)}",
+                err=True,
+            )
+    return found
+
+
+def _make_folder(folder: Path, inside: bool) -> None:
+    """Make the folder for figures; one inside of a results folder is its owner's, and no link."""
     try:
-        folder.mkdir(mode, parents=True, exist_ok=True)
+        if inside:
+            Folder(folder.parent).make(folder.name)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+
+
+def _place(folder: Path, name: str, inside: bool) -> Path:
+    """Where a figure goes; what was under that name in a results folder is not written through."""
+    if inside:
+        try:
+            Folder(folder.parent).remove(f"{folder.name}/{name}")
+        except OSError as error:
+            raise InputError(f"{folder / name}: {error.strerror or error}") from error
+    return folder / name
 
 
 def _put(text: str, out: Path | None) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence.difference import growth
+from netlimits.evidence._difference import growth
 from netlimits.model import Command, Completed, Scalar
 
 SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"
@@ -33,6 +33,16 @@ PROTOCOLS = {
     "tcp_timeouts": ("TcpExt.TCPTimeouts",),
     "tcp_backlog_drops": ("TcpExt.TCPBacklogDrop",),
     "tcp_rcvq_drops": ("TcpExt.TCPRcvQDrop",),
+    "tcp_orig_data_segs": ("TcpExt.TCPOrigDataSent",),
+    "tcp_loss_probes": ("TcpExt.TCPLossProbes",),
+    "tcp_spurious_rtos": ("TcpExt.TCPSpuriousRTOs",),
+    "tcp_held_by_own_queue": ("TcpExt.TCPSpuriousRtxHostQueues",),
+    "tcp_zero_windows_sent": ("TcpExt.TCPToZeroWindowAdv",),
+    "tcp_zero_windows_ended": ("TcpExt.TCPFromZeroWindowAdv",),
+    "tcp_zero_windows_wanted": ("TcpExt.TCPWantZeroWindowAdv",),
+    "tcp_rcvq_pruned": ("TcpExt.PruneCalled",),
+    "tcp_rcvq_collapsed": ("TcpExt.TCPRcvCollapsed",),
+    "ip_congestion_marks": ("IpExt.InCEPkts", "Ip6InCEPkts"),
     "udp_in_datagrams": ("Udp.InDatagrams", "Udp6InDatagrams"),
     "udp_out_datagrams": ("Udp.OutDatagrams", "Udp6OutDatagrams"),
     "udp_in_errors": ("Udp.InErrors", "Udp6InErrors"),

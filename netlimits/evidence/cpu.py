@@ -1,55 +1,55 @@
-"""CPU utilization and service demand from /proc/stat, by netperf's formula, for every tool.
+"""CPU utilization and service demand from /proc/stat, for every tool by the same rule.
 
-The two counters are read right before and right after the client runs. Utilization is
-100 − idle of all CPUs, so that iowait, steal and everybody else's load count as busy, as in
-netperf's own figure. Service demand follows netlib.c's calc_service_demand:
+The counters are read right before and right after the client runs. A CPU's time is
 
-    sd [µs/KiB] = cpu_util [%] × 10⁴ × CPUs / (KiB per second)
+    wall − Δidle − Δiowait
 
-With the rate taken over the window between the two readings this is the CPU time in the window
-over the KiB (1024 bytes) in it, which does not depend on how much longer than the transfer the
-window is. The window is the host's own, from /proc/uptime, and not the sum of ticks: a guest loses
-ticks while its host has the CPU (an eighth of them on the machines that this was written on), so
-that busy ticks alone come out too few. Both ends divide by what was *sent*, as netperf's do.
+and not the sum of its busy ticks: ticks sample, and traffic that is paced by a timer can hide
+between them (25 µs/KiB of work read 8), while idle time is measured on tickless kernels. Steal and
+everybody else's load count as busy. Utilization of a machine is the mean of its CPUs' own shares.
+
+The wall is the host's: two looks at its clock around each reading. Where that clock was set
+meanwhile, or tells no fractions, /proc/uptime stands in, which is only fine to 10 ms.
+
+Service demand is CPU time over the units of work (KiB or transactions) that were done in the very
+same window, all of the client's run with its warm-up and repetitions; where a tool does not tell
+how many there were, there is none. netperf's own formula (netlib.c's calc_service_demand, by
+ticks, where iowait is busy too) stands beside it in columns that say `ticks`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
-from netlimits.model import Command, Completed, Scalar
+from netlimits.model import Command, Completed, Scalar, Work
 
-READ = Command(("cat", "/proc/uptime", "/proc/stat"), deadline=10)
+SCRIPT = "date +%s.%N; cat /proc/uptime /proc/stat; date +%s.%N"
+READ = Command(("sh", "-c", SCRIPT), deadline=10)
 
+HZ = 100
+"""Ticks a second in /proc/stat, whatever the kernel's own timer: USER_HZ."""
 
-IDLE, IRQ, SOFTIRQ, STEAL = 3, 5, 6, 7
-"""Columns of a CPU's line in /proc/stat, after `user nice system idle iowait`."""
+CLOCK_S = 0.05
+"""Seconds by which the clock of day may differ from the uptime, which is cut off at 10 ms."""
+
+IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
+"""Columns of a CPU's line in /proc/stat, after `user nice system`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """Seconds since boot, and each CPU's ticks since then: a row of 8 columns of /proc/stat."""
+    """When it was read, and each CPU's ticks since boot: a row of 8 columns of /proc/stat.
+
+    `uptime_s` is in seconds since boot, `clock_s` epoch seconds or None where `date` told none.
+    """
 
     uptime_s: float
     cpus: tuple[int, ...]
     ticks: tuple[tuple[int, ...], ...]
-
-    @property
-    def total(self) -> tuple[int, ...]:
-        """Ticks of each CPU."""
-        return tuple(map(sum, self.ticks))
-
-    @property
-    def busy(self) -> tuple[int, ...]:
-        """Ticks of each CPU that were not idle."""
-        return tuple(sum(row) - row[IDLE] for row in self.ticks)
-
-    def column(self, index: int) -> tuple[int, ...]:
-        """One kind of ticks of each CPU."""
-        return tuple(row[index] for row in self.ticks)
+    clock_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class CpuUse:
     """What the CPUs of a machine, or of several, did between two readings.
 
     `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all.
-    `irq_pct`, `softirq_pct` and `steal_pct` are parts of `util_pct`, `peak_softirq_pct` of
-    `peak_pct`.
+    `irq_pct`, `softirq_pct` and `steal_pct` are shares of ticks, `peak_softirq_pct` that of the
+    CPU with the most softirq. `ticks_pct` and `ticks_s` are netperf's busy: all ticks but idle.
     """
 
     util_pct: float
@@ -70,14 +70,20 @@ class CpuUse:
     softirq_pct: float = 0.0
     steal_pct: float = 0.0
     peak_softirq_pct: float = 0.0
+    ticks_pct: float = 0.0
+    ticks_s: float = 0.0
 
 
 def times(completed: Completed) -> CpuTimes:
     """The counters that READ prints. Raises ToolFailure when it shows none."""
-    cpus, ticks = [], []
-    uptime, *stat = completed.stdout.splitlines() or [""]
-    for line in stat:
+    cpus, ticks, clock = [], [], []
+    uptime = ""
+    for line in completed.stdout.splitlines():
         name, _, rest = line.partition(" ")
+        if re.fullmatch(r"[0-9]{9,12}\.[0-9]{9}", line, re.ASCII):
+            clock.append(float(line))
+        elif re.fullmatch(r"[0-9]{1,15}\.[0-9]{1,8}", name, re.ASCII):
+            uptime = uptime or name
         if not re.fullmatch("cpu[0-9]{1,6}", name):
             continue
         fields = rest.split()[:8]  # guest times are in user's already
@@ -87,9 +93,19 @@ def times(completed: Completed) -> CpuTimes:
         ticks.append(tuple(map(int, fields)))
     if not cpus:
         raise ToolFailure(f"{completed.host}: /proc/stat shows no CPU")
-    if not re.fullmatch(r"[0-9]{1,15}\.[0-9]+ .*", uptime):
-        raise ToolFailure(f"{completed.host}: no /proc/uptime: {uptime[:80]!r}")
-    return CpuTimes(float(uptime.split()[0]), tuple(cpus), tuple(ticks))
+    if not uptime:
+        raise ToolFailure(f"{completed.host}: no /proc/uptime: {completed.stdout[:80]!r}")
+    middle = sum(clock) / 2 if len(clock) == 2 else None
+    return CpuTimes(float(uptime), tuple(cpus), tuple(ticks), middle)
+
+
+def wall(before: CpuTimes, after: CpuTimes) -> float:
+    """Seconds between two readings, by the clock of day where it was not set meanwhile."""
+    uptime = after.uptime_s - before.uptime_s
+    if before.clock_s is None or after.clock_s is None:
+        return uptime
+    clock = after.clock_s - before.clock_s
+    return clock if abs(clock - uptime) <= CLOCK_S else uptime
 
 
 def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
@@ -99,25 +115,34 @@ def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
     """
     if before.cpus != after.cpus:
         raise ToolFailure("CPUs went on- or offline during the run", status="invalid")
-    busy, total = _more(before.busy, after.busy), _more(before.total, after.total)
-    if not sum(total):
-        raise ToolFailure("no CPU time passed between two readings of /proc/stat")
-    irq, softirq, steal = (
-        _more(before.column(kind), after.column(kind)) for kind in (IRQ, SOFTIRQ, STEAL)
-    )
-    loads = [min(100.0, 100 * b / t) if t else 0.0 for b, t in zip(busy, total, strict=True)]
-    peak = max(range(len(loads)), key=loads.__getitem__)
-    util = sum(busy) / sum(total)
+    seconds = wall(before, after)
+    if seconds <= 0:
+        raise ToolFailure("no time passed between two readings of /proc/stat")
+    grown = [
+        [max(0, now - then) for then, now in zip(*rows, strict=True)]
+        for rows in zip(before.ticks, after.ticks, strict=True)
+    ]
+    busy = [min(seconds, max(0.0, seconds - (g[IDLE] + g[IOWAIT]) / HZ)) for g in grown]
+    count = len(grown)
+    peak = max(range(count), key=busy.__getitem__)
+
+    def shares(ticks: Callable[[list[int]], int]) -> list[float]:
+        return [100 * ticks(g) / sum(g) if sum(g) else 0.0 for g in grown]
+
+    by_ticks = sum(sum(g) - g[IDLE] for g in grown) / (sum(map(sum, grown)) or 1)
+    softirq = shares(lambda g: g[SOFTIRQ])
     return CpuUse(
-        util_pct=100 * util,
-        peak_pct=loads[peak],
+        util_pct=100 * sum(busy) / count / seconds,
+        peak_pct=100 * busy[peak] / seconds,
         peak_cpu=before.cpus[peak],
-        busy_s=util * len(loads) * (after.uptime_s - before.uptime_s),
-        count=len(loads),
-        irq_pct=100 * sum(irq) / sum(total),
-        softirq_pct=100 * sum(softirq) / sum(total),
-        steal_pct=100 * sum(steal) / sum(total),
-        peak_softirq_pct=min(100.0, 100 * softirq[peak] / total[peak]) if total[peak] else 0.0,
+        busy_s=sum(busy),
+        count=count,
+        irq_pct=sum(shares(lambda g: g[IRQ])) / count,
+        softirq_pct=sum(softirq) / count,
+        steal_pct=sum(shares(lambda g: g[STEAL])) / count,
+        peak_softirq_pct=max(softirq),
+        ticks_pct=100 * by_ticks,
+        ticks_s=by_ticks * count * seconds,
     )
 
 
@@ -130,36 +155,33 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
     count = sum(used.count for used in uses)
     peak = max(uses, key=lambda used: used.peak_pct)
 
-    def mean(percentages: Sequence[float]) -> float:
-        return sum(p * u.count for p, u in zip(percentages, uses, strict=True)) / count
+    def mean(percentage: Callable[[CpuUse], float]) -> float:
+        return sum(percentage(used) * used.count for used in uses) / count
 
     return CpuUse(
-        util_pct=mean([used.util_pct for used in uses]),
+        util_pct=mean(lambda used: used.util_pct),
         peak_pct=peak.peak_pct,
         peak_cpu=peak.peak_cpu,
         busy_s=sum(used.busy_s for used in uses),
         count=count,
-        irq_pct=mean([used.irq_pct for used in uses]),
-        softirq_pct=mean([used.softirq_pct for used in uses]),
-        steal_pct=mean([used.steal_pct for used in uses]),
-        peak_softirq_pct=peak.peak_softirq_pct,
+        irq_pct=mean(lambda used: used.irq_pct),
+        softirq_pct=mean(lambda used: used.softirq_pct),
+        steal_pct=mean(lambda used: used.steal_pct),
+        peak_softirq_pct=max(used.peak_softirq_pct for used in uses),
+        ticks_pct=mean(lambda used: used.ticks_pct),
+        ticks_s=sum(used.ticks_s for used in uses),
     )
 
 
-def _more(before: Sequence[int], after: Sequence[int]) -> list[int]:
-    """How much each of some counters grew, at least 0."""
-    return [max(0, b - a) for a, b in zip(before, after, strict=True)]
-
-
 def service_demand(busy_s: float, units: float) -> float:
-    """µs of CPU for each unit (KiB or transaction): netlib.c's formula over one window."""
+    """µs of CPU for each unit (KiB or transaction) done in the same window."""
     return busy_s * 1e6 / units
 
 
-def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """The columns of one end (`local` or `remote`), from its CPU use and a tool's figures.
+def figures(end: str, used: CpuUse, work: Work | None) -> dict[str, Scalar]:
+    """The columns of one end (`local` or `remote`), from its CPU use and the work done in it.
 
-    `measured` holds `throughput_mbps` (10⁶ bit/s) or `transaction_rate_tps`, and `elapsed_s`.
+    Without service demand where it is not known how much that was.
     """
     columns: dict[str, Scalar] = {
         f"{end}_cpu_pct": used.util_pct,
@@ -169,15 +191,10 @@ def figures(end: str, used: CpuUse, measured: Mapping[str, Scalar]) -> dict[str,
         f"{end}_irq_pct": used.irq_pct,
         f"{end}_softirq_pct": used.softirq_pct,
         f"{end}_steal_pct": used.steal_pct,
+        f"{end}_cpu_ticks_pct": used.ticks_pct,
     }
-    elapsed = float(measured["elapsed_s"] or 0)
-    if "throughput_mbps" not in measured:  # request/response: the unit of work is a transaction
-        transactions = float(measured["transaction_rate_tps"] or 0) * elapsed
-        columns[f"{end}_sd_us_per_tran"] = service_demand(used.busy_s, transactions)
-        return columns
-    senders = ("local_send_throughput_mbps", "remote_send_throughput_mbps")  # both when both send
-    sent = sum(float(measured.get(name) or 0) for name in senders)
-    rate = sent or float(measured["throughput_mbps"] or 0)
-    kib = rate * 1e6 / 8 / 1024 * elapsed
-    columns[f"{end}_sd_us_per_kib"] = service_demand(used.busy_s, kib)
+    if work is not None and work.units > 0:
+        unit = "tran" if work.transactions else "kib"
+        columns[f"{end}_sd_us_per_{unit}"] = service_demand(used.busy_s, work.units)
+        columns[f"{end}_sd_ticks_us_per_{unit}"] = service_demand(used.ticks_s, work.units)
     return columns

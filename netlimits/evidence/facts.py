@@ -11,10 +11,16 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from netlimits.hosts.base import Host
 from netlimits.model import Command, Completed
+
+
+class CommandRunner(Protocol):
+    """Whoever runs commands: a host."""
+
+    def run(self, command: Command) -> Completed:
+        """Run one and return what came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ FACTS: tuple[Fact, ...] = (
 """In the order in which they are kept. Not every host has all of them: see `read`."""
 
 
-def read(host: Host, interface: str) -> dict[str, dict[str, Any]]:
+def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:
     """Every fact of a host: {"value": parsed} or {"absent": why}, and what it printed.
 
     A fact that a host does not have (a veth's rings, a guest's governor) is absent, not an error.
@@ -102,7 +108,7 @@ def read(host: Host, interface: str) -> dict[str, dict[str, Any]]:
     return {fact.name: _read(host, fact, interface) for fact in FACTS}
 
 
-def _read(host: Host, fact: Fact, interface: str) -> dict[str, Any]:
+def _read(host: CommandRunner, fact: Fact, interface: str) -> dict[str, Any]:
     return _fact(fact, host.run(fact.command(interface)))
 
 

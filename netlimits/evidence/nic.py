@@ -1,10 +1,12 @@
-"""What the NIC and its driver dropped on reception before the kernel's stack saw it.
+"""What the NIC and its driver dropped on reception before the kernel's stack saw it, and held.
 
 The names of `ethtool -S` are each driver's own (`rx_missed_errors`, `rx_queue_0_drops`,
 `rx_out_of_buffer`), and many drivers count one packet under several: for the device, for the port
 and for the queue. So the names that speak of lost received packets are gathered in groups that
 differ by a queue's number alone, each group is added up, and the figure is the largest group: at
-least so many packets were lost, and none is counted twice.
+least so many packets were lost, and none is counted twice. So it is with queues stopped on the way
+out, pause frames, and a PCIe bus that held the card up. What a cloud's allowance queued or dropped
+(ENA: bandwidth, packets, connections) is of different kinds, and is added up.
 """
 
 from __future__ import annotations
@@ -12,17 +14,32 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence.difference import growth
+from netlimits.evidence._difference import growth
 from netlimits.model import Command, Completed, Scalar
 
 _LOST = re.compile(
     r"rx.*(drop|discard|miss|overrun|overflow|over_err|fifo_err"
-    r"|no_?buf|no_(dma_res|desc|mem)|out_of_buf|oob|alloc_fail)",
+    r"|no_?buf|no_(dma_res|desc|mem)|out_of_buf|oob|alloc_fail|empty_rx_ring)",
     re.IGNORECASE,
 )
 _WHOLE = re.compile(r"\s*[0-9]{1,20}\s*")
-_ON_PURPOSE = re.compile(r"xdp|filter", re.IGNORECASE)
-"""Dropped because somebody asked for it: a program in the driver, an address filter."""
+_ON_PURPOSE = re.compile(r"xdp|filter|steer_missed", re.IGNORECASE)
+"""Dropped because somebody asked for it: a program in the driver, an address filter, or frames that
+no flow was steered for, which other hosts on the link are sent.
+"""
+
+_KINDS = {
+    "nic_rx_drops": _LOST,
+    "nic_tx_stops": re.compile(
+        r"(tx_queue_stop|tx_stop\[\d+\]|^(tx\d+_)?stop(ped|_queue)|^tx\d*_stopped)$"
+    ),
+    "nic_pauses": re.compile(
+        r"^[rt]x_(pause_ctrl_phy|prio\d_pause|pause_frames|flow_control_xo.*)$"
+    ),
+    "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
+}
+_ALLOWANCE = "_allowance_exceeded"
+"""The end of the names that ENA gives what AWS's limits queued or dropped."""
 
 
 class Nic:
@@ -35,28 +52,41 @@ class Nic:
         return Command(("ethtool", "-S", interface), deadline=10)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """`nic_rx_drops` in packets, at least; nothing where no counter speaks of them.
+        """`nic_rx_drops` in packets, at least, and its kin; nothing where none is counted.
 
         A group of which a counter went back is passed over: some drivers start again by themselves.
         """
         first, second = counters(before), counters(after)
-        groups: dict[str, int] = {}
-        restarted = set()
-        for name, value in first.items():
-            group = re.sub(r"\d+", "#", name)
-            try:
-                groups[group] = groups.get(group, 0) + growth(name, value, second[name])
-            except (KeyError, ToolFailure):
-                restarted.add(group)
-        known = [lost for group, lost in groups.items() if group not in restarted]
-        return {"nic_rx_drops": max(known)} if known else {}
+        figures: dict[str, Scalar] = {}
+        for figure, pattern in _KINDS.items():
+            named = {n: v for n, v in first.items() if pattern.search(n)}
+            if known := _groups(named, second):
+                figures[figure] = max(known.values())
+        allowances = {n: v for n, v in first.items() if n.endswith(_ALLOWANCE)}
+        if known := _groups(allowances, second):
+            figures["nic_allowance_exceeded"] = sum(known.values())
+        return figures
+
+
+def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    """What the counters grew by, those that differ by a number alone added up."""
+    groups: dict[str, int] = {}
+    restarted = set()
+    for name, value in first.items():
+        group = re.sub(r"\d+", "#", name)
+        try:
+            groups[group] = groups.get(group, 0) + growth(name, value, second[name])
+        except (KeyError, ToolFailure):
+            restarted.add(group)
+    return {group: grown for group, grown in groups.items() if group not in restarted}
 
 
 def counters(completed: Completed) -> dict[str, int]:
-    """The counters of lost received packets, under the driver's names."""
+    """The counters of what the card lost or held, under the driver's names."""
     found = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")
-        if _LOST.search(name) and not _ON_PURPOSE.search(name) and _WHOLE.fullmatch(value):
+        told = name.endswith(_ALLOWANCE) or any(p.search(name) for p in _KINDS.values())
+        if told and not _ON_PURPOSE.search(name) and _WHOLE.fullmatch(value):
             found[name] = int(value)
     return found

@@ -17,17 +17,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netlimits import shapes
 from netlimits.errors import ToolFailure
-from netlimits.evidence.difference import growth
-from netlimits.model import Command, Completed, Scalar
+from netlimits.evidence._difference import growth
+from netlimits.model import Command, Completed, Scalar, decoding
 
 _INGRESS = ("ingress", "clsact")
 _SUMS_OF_CHILDREN = ("mq", "mqprio")
 
 _QDISC = {
-    "kind": shapes.TEXT, "handle": shapes.TEXT,
-    "drops?": shapes.WHOLE, "overlimits?": shapes.WHOLE, "requeues?": shapes.WHOLE,
+    "kind": decoding.TEXT, "handle": decoding.TEXT,
+    "drops?": decoding.WHOLE, "overlimits?": decoding.WHOLE, "requeues?": decoding.WHOLE,
 }  # fmt: skip
 
 Qdiscs = Sequence[Mapping[str, Any]]
@@ -73,7 +72,7 @@ def qdiscs(completed: Completed) -> Qdiscs | None:
         listed = json.loads(completed.stdout)
     except (ValueError, RecursionError):
         return None
-    if not shapes.has(listed, [_QDISC]):
+    if not decoding.has(listed, [_QDISC]):
         raise ToolFailure(f"{completed.host}: `tc -j qdisc` lists no qdiscs as it should")
     return [qdisc for qdisc in listed if qdisc["kind"] not in _INGRESS]
 

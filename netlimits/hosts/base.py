@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from netlimits.errors import CommandFailed
+from netlimits.hosts.patience import Patience
 from netlimits.model import Command, Completed
 
 OUTPUT_LIMIT = 16 * 2**20
@@ -31,9 +32,13 @@ class Server(Protocol):
 
 
 class Host(Protocol):
-    """A machine that commands run on. `name` is its role."""
+    """A machine that commands run on. `name` is its role, `patience` how long it may take."""
 
     name: str
+
+    @property
+    def patience(self) -> Patience:
+        """What its steps and answers may take."""
 
     def run(self, command: Command) -> Completed:
         """Run `command` to its end or its deadline.
@@ -49,7 +54,7 @@ class Host(Protocol):
         Its deadline is not used: it lives until it is stopped.
         """
 
-    def aside(self, command: Command) -> Server:
+    def background(self, command: Command) -> Server:
         """Run `command` beside others, to its end or its deadline, for what ends by itself.
 
         Cheaper to start than `serve`, but only the deadline ends it when our connection is gone.

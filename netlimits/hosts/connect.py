@@ -2,36 +2,67 @@
 
 At the start a host that cannot be reached is an error at once. Later, in the middle of a campaign,
 what time may mend (a link that is down, an sshd that restarts, a host that boots) is tried again
-within a budget.
+as long as there is patience. Whoever waits here can be interrupted: logins that are under way are
+cut, and those that were made are closed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import tenacity
 
 from netlimits.errors import ConnectError, HostError
 from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.threads import at_once
+from netlimits.hosts.wire import Abort
 from netlimits.model import Machine
-
-BUDGET = 60.0
-"""Seconds within which a lost connection is made again, or given up."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
 
 
-def connect(machine: Machine) -> Host:
+def connect(machine: Machine, patience: Patience | None = None) -> Host:
     """The machine as a host, connected. Raises ConnectError or HostError."""
+    outcome = logins({machine.role: machine}, patience)[machine.role]
+    if isinstance(outcome, HostError):
+        raise outcome
+    return outcome
+
+
+def logins(
+    machines: Mapping[str, Machine], patience: Patience | None = None
+) -> dict[str, Host | HostError]:
+    """Every machine as a host, or why it is none, by role; they connect at the same time."""
+    abort, hosts = Abort(), list[Host]()
+
+    def attempt(machine: Machine) -> Host | HostError:
+        try:
+            host = _host(machine, patience, abort)
+        except HostError as error:
+            return error
+        hosts.append(host)
+        if abort.called:
+            host.close()
+        return host
+
+    try:
+        outcomes = at_once(attempt, machines.values(), leave=abort)
+    except BaseException:
+        _close(hosts)
+        raise
+    return dict(zip(machines, outcomes, strict=True))
+
+
+def _host(machine: Machine, patience: Patience | None, abort: Abort) -> Host:
     if machine.ssh is None:
         from netlimits.hosts.local import local_host
 
-        return local_host(machine.role)
+        return local_host(machine.role, patience)
     from netlimits.hosts.ssh import ssh_host  # paramiko: only where SSH is used
 
-    return ssh_host(machine)
+    return ssh_host(machine, patience, abort)
 
 
 def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, int]:
@@ -58,21 +89,34 @@ def _may_pass(error: BaseException) -> bool:
 
 
 @contextmanager
-def connect_all(machines: Mapping[str, Machine]) -> Iterator[dict[str, Host]]:
+def logged_in(
+    machines: Mapping[str, Machine], patience: Patience | None = None
+) -> Iterator[dict[str, Host | HostError]]:
+    """What `logins` gives; every host is closed at the end, and one failure there stops none."""
+    outcomes = logins(machines, patience)
+    with ExitStack() as stack:
+        stack.callback(_close, [one for one in outcomes.values() if not isinstance(one, HostError)])
+        yield outcomes
+
+
+@contextmanager
+def connect_all(
+    machines: Mapping[str, Machine], patience: Patience | None = None
+) -> Iterator[dict[str, Host]]:
     """Every machine's host by role, connected in parallel; closed at the end.
 
     Raises the first role's error when any fails, with every other connection closed.
     """
-    with ExitStack() as stack:
-        with ThreadPoolExecutor(max_workers=max(1, len(machines))) as pool:
-            futures = {role: pool.submit(connect, machine) for role, machine in machines.items()}
-            stack.callback(_close, futures)
-        yield {role: future.result() for role, future in futures.items()}
+    with logged_in(machines, patience) as outcomes:
+        hosts = {}
+        for role, outcome in outcomes.items():
+            if isinstance(outcome, HostError):
+                raise outcome
+            hosts[role] = outcome
+        yield hosts
 
 
-def _close(futures: Mapping[str, Future[Host]]) -> None:
-    """Close every host that came to be, waiting for those on their way; one failure stops none."""
+def _close(hosts: list[Host]) -> None:
     with ExitStack() as stack:
-        for future in futures.values():
-            if future.exception() is None:
-                stack.callback(future.result().close)
+        for host in hosts:
+            stack.callback(host.close)

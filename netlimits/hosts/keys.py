@@ -5,6 +5,7 @@ A configured key that the agent holds is used from there, since it may be encryp
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from netlimits.hosts.sshconfig import Endpoint
 class OurKeys(AuthStrategy):
     """The keys to log in with, in order; `encrypted` gathers those that only an agent could use."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, seconds: float) -> None:
+        """`seconds` is what the agent may take over each answer."""
         super().__init__(paramiko.SSHConfig())
         self._endpoint = endpoint
-        self._agent = _agent() if endpoint.agent else None
+        self._agent = _agent(seconds) if endpoint.agent else None
         self.tried = 0
         self.encrypted: list[Path] = []
 
@@ -60,6 +62,12 @@ class OurKeys(AuthStrategy):
             pass  # not there, or of no kind that paramiko reads: as in ssh(1), the next one
         return None
 
+    @staticmethod
+    def unanswered(error: paramiko.AuthenticationException) -> bool:
+        """Whether it was silence that refused our key."""
+        results = getattr(error, "result", None) or ()
+        return any("timeout" in str(one.result).lower() for one in results)
+
     def refused(self) -> str:
         """Why no key of ours opened the door."""
         who = f"{self._endpoint.user}@{self._endpoint.where}"
@@ -77,10 +85,26 @@ class OurKeys(AuthStrategy):
         )
 
 
-def _agent() -> paramiko.Agent | None:
+class _Agent(paramiko.Agent):
+    """The agent, which may not keep us waiting for ever."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        super().__init__()
+
+    def _connect(self, conn: socket.socket) -> None:
+        conn.settimeout(self._seconds)
+        try:
+            super()._connect(conn)  # type: ignore[misc]  # paramiko's own, untyped
+        except BaseException:
+            conn.close()
+            raise
+
+
+def _agent(seconds: float) -> paramiko.Agent | None:
     """The agent, if one answers."""
     try:
-        return paramiko.Agent()
+        return _Agent(seconds)
     except (paramiko.SSHException, OSError):
         return None
 

@@ -8,6 +8,7 @@ import select
 import subprocess
 
 from netlimits.hosts.login import LoginHost
+from netlimits.hosts.patience import Patience
 from netlimits.hosts.streams import CHUNK, Exchange
 
 _END = 1.0
@@ -96,8 +97,8 @@ class LocalLogin:
     def __init__(self) -> None:
         self._closed = ""
 
-    def open(self, program: str) -> LocalStream:
-        """Start a program."""
+    def open(self, program: str, seconds: float) -> LocalStream:
+        """Start a program: at once."""
         return LocalStream(program)
 
     def lost(self) -> str:
@@ -109,6 +110,6 @@ class LocalLogin:
         self._closed = "the host was closed"
 
 
-def local_host(name: str = "local") -> LoginHost:
+def local_host(name: str = "local", patience: Patience | None = None) -> LoginHost:
     """This machine as a host. Raises HostError when it lacks the programs that we need."""
-    return LoginHost(name, LocalLogin())
+    return LoginHost(name, LocalLogin(), patience)

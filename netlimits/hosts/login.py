@@ -9,24 +9,26 @@ from __future__ import annotations
 import threading
 
 from netlimits.errors import ConnectionLost
-from netlimits.hosts.aside import Aside
+from netlimits.hosts.background import BackgroundCommand
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.server import SessionServer
 from netlimits.hosts.shell import Shell
-from netlimits.hosts.streams import Login
-from netlimits.hosts.tether import Tethered
+from netlimits.hosts.streams import STALL, Login
 from netlimits.model import Command, Completed
 
 
 class LoginHost:
     """As `hosts.base.Host`. Owns its Login from the start, also when opening it fails."""
 
-    def __init__(self, name: str, login: Login) -> None:
+    def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
         """Open the first shell. Raises HostError when the login is good for nothing."""
         self.name = name
         self.login = login
+        self.patience = patience or Patience()
         self._lock = threading.Lock()
         self._idle: list[Shell] = []
         self._all: list[Shell] = []
-        self._servers: list[Tethered] = []
+        self._servers: list[SessionServer] = []
         try:
             self._idle.append(self._shell())
         except BaseException:
@@ -37,10 +39,22 @@ class LoginHost:
         """Run `command` to its end or its deadline; as `Host.run`."""
         return self._in(self._shell(), command)
 
-    def aside(self, command: Command) -> Aside:
-        """Run `command` beside others; as `Host.aside`."""
+    def background(self, command: Command) -> BackgroundCommand:
+        """Run `command` beside others; as `Host.background`."""
         shell = self._shell()
-        return Aside(shell, command, lambda: self._in(shell, command))
+        return BackgroundCommand(
+            shell, command, lambda: self._in(shell, command), lambda: self._end(shell)
+        )
+
+    def _end(self, shell: Shell) -> None:
+        """End what runs in a shell: from an idle one, which costs no login, if there is one."""
+        with self._lock:
+            idle = self._idle.pop() if self._idle else None
+        if idle is None:
+            shell.end()
+            return
+        words = ("sh", "-c", 'kill -s TERM "$1"', "sh", str(shell.pid() or ""))
+        self._in(idle, Command(words, deadline=STALL))
 
     def _in(self, shell: Shell, command: Command) -> Completed:
         """Run it in a shell, which is idle again afterwards, or given up."""
@@ -55,10 +69,10 @@ class LoginHost:
             if not shell.usable:
                 shell.close()
 
-    def serve(self, command: Command) -> Tethered:
+    def serve(self, command: Command) -> SessionServer:
         """Start `command` in the background, tied to our connection; as `Host.serve`."""
         self._check()
-        server = Tethered(self.login, self.name, command)
+        server = SessionServer(self.login, self.name, command, self.patience)
         with self._lock:
             self._servers = [s for s in self._servers if s.alive()] + [server]
         return server
@@ -86,7 +100,7 @@ class LoginHost:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        shell = Shell(self.login, self.name)
+        shell = Shell(self.login, self.name, self.patience)
         with self._lock:
             self._all.append(shell)
         return shell

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from netlimits.errors import ConnectionLost
+from netlimits.hosts.patience import Patience
 from netlimits.model import Command, Completed
 
 Answer = Completed | str | BaseException
@@ -56,6 +57,7 @@ class ScriptedHost:
         self.served: list[Command] = []
         self.servers: list[ScriptedServer] = []
         self.closed = False
+        self.patience = Patience()
         self._script = script
         self._times: dict[str, int] = {}
 
@@ -71,7 +73,7 @@ class ScriptedHost:
         self.servers.append(server)
         return server
 
-    def aside(self, command: Command) -> ScriptedServer:
+    def background(self, command: Command) -> ScriptedServer:
         """The script's answer, at once."""
         return self.serve(command)
 

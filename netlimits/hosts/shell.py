@@ -13,17 +13,27 @@ The shell's own complaints ("Killed") go to /dev/null; commands get the streams 
 from __future__ import annotations
 
 import base64
+import re
 import secrets
 import shlex
 import time
 
 from netlimits.errors import ConnectionLost, HostError, InputError
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.streams import LAST, STALL, TICK, Ended, Login, Overdue, Stream, Talk
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.streams import (
+    LAST,
+    STALL,
+    STRAYS,
+    TICK,
+    Broken,
+    Ended,
+    Garbled,
+    Login,
+    Stream,
+    Talk,
+)
 from netlimits.model import Command, Completed
-
-OPEN_DEADLINE = 20.0
-"""Seconds that a login shell may take to become our `sh`."""
 
 SUDO = ("sudo", "-n", "--")
 """Before the one command that needs root, so that sudoers can name exactly that command."""
@@ -31,16 +41,24 @@ SUDO = ("sudo", "-n", "--")
 ROOTS_PATH = ":/usr/local/sbin:/usr/sbin:/sbin"
 """Where ethtool, tc and netserver are, which only root's login looks for them in."""
 
-_NEEDED = ("timeout", "setsid", "base64")
+_NEEDED = ("timeout", "setsid", "base64", "flock")
 # busybox has a timeout that kills the command and leaves its children; it knows no --version.
 _WHOLE_GROUP = "timeout --version || missing=$missing/timeout"
 
+_SLOW = "; if it is only slow, give it longer: --patience"
+_ENDLESS = "; does a start-up file there run what does not end?"
+
+_BLINK = 0.005
 _MARK = "printf '%s%s\\n' {nonce} {word} >&{fd}\n"
 
 
 def mark(nonce: str, word: str, *fds: int) -> str:
-    """Shell lines that mark outputs 3 and 4 (or just one of them)."""
-    return "".join(_MARK.format(nonce=nonce, word=word, fd=fd) for fd in fds or (3, 4))
+    """Shell lines that mark outputs 3 and 4 (or just one of them).
+
+    The nonce is written in two parts, so that who prints our lines back marks nothing.
+    """
+    parts = f"{nonce[:16]}''{nonce[16:]}"
+    return "".join(_MARK.format(nonce=parts, word=word, fd=fd) for fd in fds or (3, 4))
 
 
 def preamble(nonce: str) -> str:
@@ -93,11 +111,12 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
     source = b""
     if command.stdin:
         # Encoded, so that every byte arrives: NULs, and no newline that was not there.
-        text = base64.encodebytes(encoded(command.stdin)) + nonce.encode() + b"\n"
-        source = b"base64 -d <<'%s' | " % nonce.encode()
+        end = nonce[::-1].encode()
+        text = base64.encodebytes(encoded(command.stdin)) + end + b"\n"
+        source = b"base64 -d <<'%s' | " % end
         feed = b""
     run = b"timeout -k %g %.3f " % (KILL_GRACE, max(command.deadline, 0.001))
-    argv = (*SUDO, *command.argv) if sudo else command.argv
+    argv = (*command.within, *(SUDO if sudo else ()), *command.argv)
     job = source + run + words(argv) + b" " + feed + b">&3 2>&4 3>&- 4>&- &\n" + text
     return b"".join(
         (
@@ -115,42 +134,47 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
 class Shell:
     """A `sh` on a host. One command at a time; `usable` until something went wrong under it."""
 
-    def __init__(self, login: Login, name: str) -> None:
+    def __init__(self, login: Login, name: str, patience: Patience) -> None:
         """Open it. Raises HostError."""
         self.name = name
         self.usable = False
+        self._patience = patience
         self._running: Talk | None = None
         self._login = login
         nonce = secrets.token_hex(16)
-        self._stream = login.open("exec sh")
+        began = time.monotonic()
+        self._stream = login.open("exec sh", patience.seconds)
         try:
-            self.uid = greeting(self._stream, nonce, name)
+            self.uid = greeting(self._stream, nonce, name, patience)
             self.usable = True
         finally:
             if not self.usable:
                 self._stream.close()
+        # A second login, to end something, takes about as long as this one took.
+        self._again = 2 * (time.monotonic() - began)
 
     def run(self, command: Command) -> Completed:
         """Run a command; as `Host.run`. Raises HostError where sudo refuses it."""
+        command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
         talk = Talk(self._stream, nonce, script(command, nonce, sudo=sudo))
         self.usable = False
         self._running = talk
         try:
-            talk.until(LAST, command.deadline + KILL_GRACE + STALL)
-        except Overdue:
-            raise self._lost(command, talk, "is not answered, long past its deadline") from None
-        except Ended:
-            why = self._login.lost() or "the shell on the host ended"
-            raise self._lost(command, talk, f"was cut off: {why}") from None
+            late = self._patience.seconds
+            talk.until(LAST, command.deadline + KILL_GRACE + late, stretch=late)
+        except Broken as error:
+            raise self._lost(command, talk, self._why(error)) from None
         except BaseException:
             self._interrupt(talk)
             raise
+        status = exit_status(talk.out.marks[-1])
+        if status is None:
+            raise self._lost(command, talk, "is answered with what is no exit status")
         self.usable = True
         if sudo:
             _refuse_refusal(command, talk.err.text, self.name)
-        status = int(talk.out.marks[-1])
         seconds = time.monotonic() - talk.sent_at
         return Completed(
             host=self.name,
@@ -159,27 +183,43 @@ class Shell:
             stdout=talk.out.text,
             stderr=talk.err.text,
             seconds=seconds,
-            timed_out=status in (124, 137) and seconds >= command.deadline,
+            # the deadline was kept by the host's clock, and this is ours
+            timed_out=status in (124, 137) and seconds >= 0.9 * command.deadline,
             truncated=talk.out.truncated or talk.err.truncated,
         )
 
     def end(self) -> None:
         """End the command that another thread runs here, whose `run` then returns."""
-        talk = self._running
-        if talk is not None and len(talk.out.marks) == 2:
-            killer = self._login.open(f"exec kill -TERM {int(talk.out.marks[1])}")
+        if pid := self.pid():
+            killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
             try:
-                until = time.monotonic() + KILL_GRACE
+                until = time.monotonic() + KILL_GRACE + self._again
                 while not killer.exchange(memoryview(b""), TICK).exited:
                     if time.monotonic() > until:
                         break
             finally:
                 killer.close()
 
+    def pid(self) -> int | None:
+        """The process of the command that another thread runs here, once the host has told it."""
+        until = time.monotonic() + STALL + self._again
+        while (talk := self._running) is None or len(talk.out.marks) < 2:
+            if time.monotonic() > until:
+                return None
+            time.sleep(_BLINK)
+        return _number(talk.out.marks[1]) if len(talk.out.marks) == 2 else None
+
     def close(self) -> None:
         """End the shell."""
         self.usable = False
         self._stream.close()
+
+    def _why(self, error: Broken) -> str:
+        if isinstance(error, Ended):
+            return f"was cut off: {self._login.lost() or 'the shell on the host ended'}"
+        if isinstance(error, Garbled):
+            return "is drowned in what a start-up file there goes on printing"
+        return "is not answered, long past its deadline"
 
     def _lost(self, command: Command, talk: Talk, what: str) -> ConnectionLost:
         said = " ".join((talk.err.text.strip() or talk.out.text.strip())[-200:].split())
@@ -194,13 +234,14 @@ class Shell:
         """
         try:
             talk.until(2, 1.0)
-            killer = self._login.open(f"exec kill -TERM {int(talk.out.marks[1])}")
+            pid = int(talk.out.marks[1])
+            killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
             try:
-                talk.until(LAST, KILL_GRACE + STALL)
+                talk.until(LAST, KILL_GRACE + STALL + self._again)
             finally:
                 killer.close()
             self.usable = True
-        except (Ended, Overdue, HostError, ValueError):
+        except (Broken, HostError, ValueError):
             pass
 
 
@@ -208,6 +249,7 @@ def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
     """Raise HostError when it was sudo that spoke, or there is no sudo to speak."""
     said = " ".join(stderr.strip().split())
     missing = said.startswith("timeout: failed to run command") and "sudo" in said
+    missing = missing or said.endswith(": sudo: not found")  # as the shell says it that runs it
     if said.startswith("sudo: ") or "is not in the sudoers file" in said or missing:
         raise HostError(
             f"sudo -n is refused for `{brief(command.argv)}`: {said[:200]}; "
@@ -216,17 +258,35 @@ def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
         )
 
 
-def greeting(stream: Stream, nonce: str, name: str) -> int:
+def greeting(stream: Stream, nonce: str, name: str, patience: Patience) -> int:
     """Make the `sh` at the other end ours; return its uid. Raises HostError with what it said."""
     talk = Talk(stream, nonce, preamble(nonce).encode())
     try:
-        talk.until(1, OPEN_DEADLINE)
-    except (Ended, Overdue) as error:
+        talk.until(1, patience.seconds)
+    except Broken as error:
         said = (talk.err.preamble or talk.out.preamble or "it printed nothing")[:200]
-        what = "ended at once" if isinstance(error, Ended) else "did not answer"
-        raise HostError(f"the login shell cannot run sh: it {what}: {said}", host=name) from None
-    uid, _, missing = talk.out.marks[0].partition(" ")
-    if missing:
-        programs = ", ".join(dict.fromkeys(missing.strip("/").split("/")))
+        what, advice = f"did not answer within {patience.seconds:g} s", _SLOW
+        if isinstance(error, Ended):
+            what, advice = "ended at once", ""
+        elif isinstance(error, Garbled):
+            what, advice = f"printed more than {STRAYS >> 20} MiB before it did", _ENDLESS
+        raise HostError(
+            f"the login shell cannot run sh: it {what}: {said}{advice}", host=name
+        ) from None
+    match = re.fullmatch(r"(\d{1,10}) ([a-z0-9/]*)", talk.out.marks[0], re.ASCII)
+    if match is None:
+        raise HostError("the login shell cannot run sh: it answers in other words", host=name)
+    if match[2]:
+        programs = ", ".join(dict.fromkeys(match[2].strip("/").split("/")))
         raise HostError(f"no {programs} there; install coreutils and util-linux", host=name)
-    return int(uid)
+    return int(match[1])
+
+
+def exit_status(word: str) -> int | None:
+    """The exit status in a mark; None where it is none."""
+    number = _number(word)
+    return number if number is not None and number < 256 else None
+
+
+def _number(word: str) -> int | None:
+    return int(word) if re.fullmatch(r"\d{1,10}", word, re.ASCII) else None

@@ -18,9 +18,6 @@ import paramiko
 
 from netlimits.errors import ConnectError
 
-CONNECT_DEADLINE = 10.0
-"""Seconds for each step to a login, where the configuration has no ConnectTimeout."""
-
 _INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _BLOCK = re.compile(r"\s*(?:host|match)(?:\s*=\s*|\s+)", re.IGNORECASE)
 _INCLUDE_DEPTH = 16
@@ -32,7 +29,8 @@ class Endpoint:
     """Where a name leads and how to log in there.
 
     `jump` is what `ProxyJump` says, `proxy` what `ProxyCommand` says; at most one is set.
-    `key_name` is what known_hosts calls the host, `add_key` the command that adds its key.
+    `key_name` is what known_hosts calls the host, `add_key` the command that adds its key;
+    `timeout` is ConnectTimeout, None where there is none.
     """
 
     name: str
@@ -46,7 +44,7 @@ class Endpoint:
     proxy: str
     known_hosts: tuple[Path, ...]
     key_alias: str
-    timeout: float
+    timeout: float | None
     add_key: str
 
     @property
@@ -172,5 +170,5 @@ def _known_hosts(options: paramiko.SSHConfigDict) -> Iterator[Path]:
             yield Path(name.replace("%d", str(Path.home())).replace("%%", "%")).expanduser()
 
 
-def _seconds(text: str) -> float:
-    return float(text) if text and text != "none" and float(text) > 0 else CONNECT_DEADLINE
+def _seconds(text: str) -> float | None:
+    return float(text) if text and text != "none" and float(text) > 0 else None

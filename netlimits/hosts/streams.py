@@ -31,7 +31,11 @@ STALL = 5.0
 LAST = 3
 """Marks of a command or a server on each output: before it, once its process id is known, after."""
 
+STRAYS = 2**20
+"""Bytes that may come outside of a command's output: greetings, late words of earlier commands."""
+
 _BEFORE_LIMIT = 4096
+_LINE_LIMIT = 256
 
 
 class Exchange(NamedTuple):
@@ -64,10 +68,10 @@ class Stream(Protocol):
 class Login(Protocol):
     """A place where programs can be started."""
 
-    def open(self, program: str) -> Stream:
-        """Start `program`, plain words that every login shell reads alike.
+    def open(self, program: str, seconds: float) -> Stream:
+        """Start `program`, plain words that every login shell reads alike, within `seconds`.
 
-        Raises ConnectionLost when there is no connection any more.
+        Raises ConnectionLost when there is no connection any more, or no answer.
         """
 
     def lost(self) -> str:
@@ -77,12 +81,20 @@ class Login(Protocol):
         """Log out."""
 
 
-class Ended(Exception):
-    """The program at the other end is gone: who asked knows whether that is an error."""
+class Broken(Exception):
+    """A conversation that does not go on: who asked knows whether that is an error."""
 
 
-class Overdue(Exception):
-    """Nothing came within the time allowed."""
+class Ended(Broken):
+    """The program at the other end is gone."""
+
+
+class Overdue(Broken):
+    """What was waited for did not come within the time allowed."""
+
+
+class Garbled(Broken):
+    """What comes is not an answer: too much of what nobody asked for, or marks that are none."""
 
 
 class Marked:
@@ -90,13 +102,16 @@ class Marked:
 
     `marks` holds what stood on each mark's line. Text outside of them belongs to nobody (a login
     shell's greeting, a late word of an earlier command): only its start is kept, in `before`, to
-    explain a shell that never answers.
+    explain a shell that never answers. More than STRAYS bytes of it, or a mark's line that does
+    not end, is no conversation: `garbled`.
     """
 
     def __init__(self, nonce: str, limit: int = OUTPUT_LIMIT) -> None:
         self.marks: list[str] = []
         self.before = b""
         self.truncated = False
+        self.garbled = False
+        self._strays = 0
         self._nonce = nonce.encode()
         self._limit = limit
         self._kept = bytearray()
@@ -108,12 +123,19 @@ class Marked:
             return
         rest = self._pending + data
         while (at := rest.find(self._nonce)) >= 0:
-            end = rest.find(b"\n", at)
+            text = at + len(self._nonce)
+            end = rest.find(b"\n", text, text + _LINE_LIMIT)
             if end < 0:
+                self.garbled = self.garbled or len(rest) >= text + _LINE_LIMIT
                 break
             self._keep(rest[:at])
-            self.marks.append(rest[at + len(self._nonce) : end].decode("ascii", "replace"))
+            if len(self.marks) < LAST:
+                self.marks.append(rest[text:end].decode("ascii", "replace"))
+            else:
+                self._stray(end + 1 - at)
             rest = rest[end + 1 :]
+            if self.garbled:
+                break
         safe = at if at >= 0 else max(0, len(rest) - len(self._nonce) + 1)
         self._keep(rest[:safe])
         self._pending = rest[safe:]
@@ -121,12 +143,16 @@ class Marked:
     def _keep(self, data: bytes) -> None:
         if not self.marks:
             self.before = (self.before + data[:_BEFORE_LIMIT])[:_BEFORE_LIMIT]
-            return
-        if len(self.marks) >= LAST:
+        if not 0 < len(self.marks) < LAST:
+            self._stray(len(data))
             return
         room = self._limit - len(self._kept)
         self._kept += data[:room]
         self.truncated = self.truncated or len(data) > room
+
+    def _stray(self, size: int) -> None:
+        self._strays += size
+        self.garbled = self.garbled or self._strays > STRAYS
 
     @property
     def text(self) -> str:
@@ -153,26 +179,25 @@ class Talk:
         self._stream = stream
         self._exited = False
 
-    def until(self, marks: int, seconds: float) -> None:
+    def until(self, marks: int, seconds: float, stretch: float = 0.0) -> None:
         """Go on until both outputs have that many marks (an end is marked on both).
 
-        `seconds` counts from the last byte sent; while bytes still arrive it is stretched, a
-        little at a time. Raises Overdue after it, Ended when the program is gone.
+        While bytes still move `seconds` are stretched, a little at a time, by `stretch` at most.
+        Raises Overdue after it, Ended when the program is gone, Garbled when it makes no sense.
         """
-        limit = max(self.sent_at, time.monotonic()) + seconds
+        limit = time.monotonic() + seconds
+        last = limit + stretch
         while min(len(self.out.marks), len(self.err.marks)) < marks:
-            sent, moved = self.step(limit - time.monotonic())
-            if sent:
-                limit = self.sent_at + seconds
-            elif moved:
-                limit = max(limit, self.moved_at + STALL)
-            elif time.monotonic() >= limit:
+            if time.monotonic() >= limit:
                 raise Overdue
+            _, moved = self.step(limit - time.monotonic())
+            if moved:
+                limit = min(last, max(limit, self.moved_at + STALL))
 
     def step(self, wait: float) -> tuple[bool, bool]:
         """One exchange of up to `wait` and TICK seconds: whether bytes went, whether any moved.
 
-        Raises Ended when the program is gone and nothing more comes.
+        Raises Ended when the program is gone and nothing more comes, Garbled for no conversation.
         """
         wait = max(0.0, min(wait, LINGER / 10 if self._exited else TICK))
         now = self._stream.exchange(self.unsent, wait)
@@ -184,6 +209,8 @@ class Talk:
             self.sent_at = self.moved_at
         self.out.feed(now.stdout)
         self.err.feed(now.stderr)
+        if self.out.garbled or self.err.garbled:
+            raise Garbled
         self._exited = now.exited
         if not moved and (now.ended or (now.exited and time.monotonic() - self.moved_at >= LINGER)):
             raise Ended

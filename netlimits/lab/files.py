@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import pwd
+from dataclasses import asdict
 from pathlib import Path
 
 from netlimits.errors import LabError
-from netlimits.lab.layout import DATA, ENGINEER, NAMESPACE_FILES, Lab
+from netlimits.lab.layout import DATA, ENGINEER, LABS, NAMESPACE_FILES, Guest, Lab
 from netlimits.lab.programs import output
 
 _ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
@@ -51,15 +52,30 @@ Host *
   GlobalKnownHostsFile /dev/null
   StrictHostKeyChecking yes
   BatchMode yes
-  ConnectTimeout 10
+  ConnectTimeout 60
 """
 
 
-def write(lab: Lab) -> None:
-    """Make the lab's folder, its record first, and everything in it but the hosts file."""
-    _folder(lab.folder)
+def write_record(lab: Lab) -> None:
+    """Write what `read_record` reads: from then on the lab's networks are taken."""
+    guest = asdict(lab.guest) if lab.guest else None
     record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
-    _whole(lab.record, json.dumps(record) + "\n")
+    _whole(lab.record, json.dumps({**record, "guest": guest}) + "\n")
+
+
+def read_record(name: str) -> Lab | None:
+    """The lab of that name; None where there is none or its record is lost."""
+    try:
+        record = json.loads((LABS / name / "lab.json").read_text())
+        guest = Guest(**record["guest"]) if record.get("guest") else None
+        return Lab(name, int(record["index"]), int(record["hosts"]), int(record["mtu"]), guest)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write(lab: Lab) -> None:
+    """Make the lab's folder, and everything in it but its record and the hosts file."""
+    _folder(lab.folder)
     _key(lab.key, f"netlimits lab {lab.name}")
     known = []
     engineer = _engineer_id()
@@ -69,15 +85,20 @@ def write(lab: Lab) -> None:
         _key(folder / "host_key", lab.namespace(host))
         kind, key, *_ = (folder / "host_key.pub").read_text().split()
         known.append(f"{lab.management(host)} {kind} {key}\n")
-        _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
-        address = lab.management(host)
-        _text(
-            folder / "sshd_config", _SSHD.format(address=address, folder=folder, engineer=ENGINEER)
-        )
-        _home(folder / "home", engineer)
-        _accounts(lab, host, engineer)
+        if lab.guest is None:
+            _daemon(lab, host)
+            _home(folder / "home", engineer)
+            _accounts(lab, host, engineer)
     _text(lab.folder / "known_hosts", "".join(known))
     _text(lab.ssh_config, _ssh_config(lab))
+
+
+def _daemon(lab: Lab, host: str) -> None:
+    """What the sshd of a namespace reads."""
+    folder, address = lab.host_folder(host), lab.management(host)
+    _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
+    config = _SSHD.format(address=address, folder=folder, engineer=ENGINEER)
+    _text(folder / "sshd_config", config)
 
 
 def write_hosts(lab: Lab) -> None:

@@ -1,5 +1,6 @@
 """What a lab consists of: every name and address follows from its name, index and host count.
 
+A lab's hosts are network namespaces, or machines (QEMU guests) where it has a `guest`.
 Addresses are from 198.18.0.0/15, set aside for benchmarks (RFC 2544, section C.2.2):
 198.18.INDEX.0/24 for management, 198.19.INDEX.0/24 for data. Interface names have 15 characters
 at most, which is why a lab's name has 9.
@@ -14,6 +15,9 @@ from pathlib import Path
 LABS = Path("/var/lib/netlimits/labs")
 """One folder for each lab."""
 
+IMAGES = Path("/var/lib/netlimits/images")
+"""What machines boot from: kernels and root file systems, made once and shared by all labs."""
+
 NAMESPACES = Path("/run/netns")
 """Where iproute2 keeps the network namespaces that have names."""
 
@@ -25,21 +29,44 @@ IN_A_LAB = Path("/run/netlimits-lab")
 
 HOSTS_LIMIT = 16
 SWITCH = "switch"
+DATA_BRIDGE = "switch0"
+"""In the switch: what joins the data links of all hosts."""
 MANAGEMENT, DATA = "mgmt0", "data0"
 """The interfaces in every host."""
+MANAGEMENT_LINK, DATA_LINK = 1, 2
+"""Their numbers in link addresses."""
 
 ENGINEER = "engineer"
 """The login beside root: it has no rights to anything, and sudo knows it not."""
 
 
 @dataclass(frozen=True, slots=True)
+class Guest:
+    """What each machine of a lab is; `memory` in MiB, `accelerator` empty until it is chosen."""
+
+    cpus: int = 1
+    memory: int = 256
+    nic: str = "virtio"
+    accelerator: str = ""
+
+    @property
+    def queues(self) -> int:
+        """Queues of its data NIC: two where there are two CPUs."""
+        return 2 if self.cpus > 1 and self.nic == "virtio" else 1
+
+
+@dataclass(frozen=True, slots=True)
 class Lab:
-    """A lab: `index` chooses its networks, `mtu` is the data link's in bytes."""
+    """A lab: `index` chooses its networks, `mtu` is the data link's in bytes.
+
+    `guest` is what its machines are; None where its hosts are namespaces.
+    """
 
     name: str
     index: int
     count: int
     mtu: int
+    guest: Guest | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -86,12 +113,20 @@ class Lab:
         """The namespace whose bridge joins the data links of three hosts and more."""
         return f"nl-{self.name}-{SWITCH}"
 
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """Every network namespace of the lab."""
+        if self.guest:
+            return (self.switch,)
+        hosts = tuple(self.namespace(host) for host in self.hosts)
+        return (*hosts, self.switch) if self.count > 2 else hosts
+
     def number(self, host: str) -> int:
         """The host's number, from 1."""
         return self.hosts.index(host) + 1
 
     def namespace(self, host: str) -> str:
-        """The host's network namespace, which is also its name for ssh and its hostname."""
+        """The host's network namespace; of a machine too its name for ssh and its hostname."""
         return f"nl-{self.name}-{host}"
 
     def login(self, host: str, user: str = "root") -> str:
@@ -101,6 +136,18 @@ class Lab:
     def port(self, host: str) -> str:
         """The bridge's interface that leads to the host's `mgmt0`."""
         return f"{self.bridge}.{self.number(host)}"
+
+    def management_port(self, host: str) -> str:
+        """The interface in the machines' switch that leads to the host's `mgmt0`."""
+        return f"mgmt{self.number(host)}"
+
+    def data_port(self, host: str) -> str:
+        """The interface in the switch that leads to the host's `data0`."""
+        return f"port{self.number(host)}"
+
+    def link_address(self, host: str, link: int) -> str:
+        """A locally administered address: 02, "NL", the lab's index, the link, the host."""
+        return f"02:4e:4c:{self.index:02x}:{link:02x}:{self.number(host):02x}"
 
     def management(self, host: str) -> str:
         """The address that its sshd listens on."""

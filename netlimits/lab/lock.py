@@ -1,4 +1,7 @@
-"""One lab command at a time: they choose networks that are free, and sweep up after one another."""
+"""One command at a time for each lab, and one at a time that chooses networks for a lab.
+
+What is locked is a folder: a lab's own, or the one of all labs.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +16,43 @@ from netlimits.errors import LabError
 from netlimits.lab.layout import LABS
 
 _PATIENCE = 30.0
+_LAB_PATIENCE = 600.0
+"""Seconds; machines may take long to boot."""
 
 
 @contextmanager
-def locked() -> Iterator[None]:
-    """Hold the folder of all labs, made if need be and removed if empty. Raises LabError."""
-    descriptor = _held()
+def locked(name: str = "") -> Iterator[None]:
+    """Hold a lab, or without `name` what all labs share. Raises LabError.
+
+    Folders are made if need be, and removed if empty.
+    """
+    folder = LABS / name
+    descriptor = _held(folder, name)
     try:
         yield
     finally:
         with suppress(OSError):
-            LABS.rmdir()
+            if folder.exists():
+                folder.rmdir()
+            if folder != LABS:
+                LABS.rmdir()
             LABS.parent.rmdir()
         os.close(descriptor)
 
 
-def _held() -> int:
-    """A descriptor of LABS that holds the lock; the programs we start inherit it."""
-    deadline = time.monotonic() + _PATIENCE
+def _held(folder: Path, name: str) -> int:
+    """A descriptor of the folder that holds the lock; the programs we start inherit it."""
+    patience = _LAB_PATIENCE if name else _PATIENCE
+    deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        for folder in (LABS.parent, LABS):
-            _made(folder)
+        for parent in (LABS.parent, LABS, folder):
+            _made(parent)
         with suppress(FileNotFoundError):
-            descriptor = os.open(LABS, os.O_RDONLY | os.O_DIRECTORY)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Whoever held it before may have removed the folder since.
-                if os.path.samestat(os.fstat(descriptor), LABS.stat()):
+                if os.path.samestat(os.fstat(descriptor), folder.stat()):
                     os.set_inheritable(descriptor, True)
                     return descriptor
             except BlockingIOError:
@@ -49,7 +62,8 @@ def _held() -> int:
                 raise
             os.close(descriptor)
         time.sleep(0.02)
-    raise LabError(f"another `netlimits lab` command has been at work for {_PATIENCE:g} s")
+    which = f" with lab {name}" if name else ""
+    raise LabError(f"another `netlimits lab` command has been at work{which} for {patience:g} s")
 
 
 def _made(folder: Path) -> None:

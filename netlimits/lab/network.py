@@ -12,7 +12,15 @@ import ipaddress
 import json
 from pathlib import Path
 
-from netlimits.lab.layout import DATA, MANAGEMENT, NAMESPACES, Lab
+from netlimits.lab.layout import (
+    DATA,
+    DATA_BRIDGE,
+    DATA_LINK,
+    MANAGEMENT,
+    MANAGEMENT_LINK,
+    NAMESPACES,
+    Lab,
+)
 from netlimits.lab.programs import output
 
 _IPV6 = Path("/proc/sys/net/ipv6")
@@ -21,16 +29,15 @@ _IPV6 = Path("/proc/sys/net/ipv6")
 def build(lab: Lab) -> None:
     """Make namespaces, links and addresses, all up. Raises LabError with what `ip` says."""
     switched = lab.count > 2
-    spaces = [lab.namespace(host) for host in lab.hosts]
-    for space in [*spaces, lab.switch] if switched else spaces:
+    for space in lab.spaces:
         output("ip", "netns", "add", space)
     if switched:
-        _batch(_switch(lab), lab.switch)
+        batch(_switch(lab), lab.switch)
     else:
-        _batch(_pair(lab), spaces[0])
-    _batch(_management(lab))
+        batch(_pair(lab), lab.spaces[0])
+    batch(_management(lab))
     for host in lab.hosts:
-        _batch(_addresses(lab, host), lab.namespace(host))
+        batch(_addresses(lab, host), lab.namespace(host))
 
 
 def data_mtu(lab: Lab, host: str) -> int | None:
@@ -66,7 +73,7 @@ def known_networks() -> list[ipaddress.IPv4Network]:
 def _management(lab: Lab) -> list[str]:
     lines = [
         f"link add {lab.bridge} type bridge",
-        *_quiet(lab.bridge),
+        *quiet(lab.bridge),
         f"address add {lab.gateway}/24 dev {lab.bridge}",
         f"link set {lab.bridge} up",
     ]
@@ -74,9 +81,9 @@ def _management(lab: Lab) -> list[str]:
         port = lab.port(host)
         lines += [
             f"link add {port} type veth peer name {MANAGEMENT} "
-            f"address {_link_address(lab, host, 1)} netns {lab.namespace(host)}",
+            f"address {lab.link_address(host, MANAGEMENT_LINK)} netns {lab.namespace(host)}",
             f"link set {port} master {lab.bridge}",
-            *_quiet(port),
+            *quiet(port),
             f"link set {port} up",
         ]
     return lines
@@ -86,25 +93,25 @@ def _pair(lab: Lab) -> list[str]:
     """The one data link, seen from the first host."""
     near, far = lab.hosts
     return [
-        f"link add {DATA} mtu {lab.mtu} address {_link_address(lab, near, 2)} type veth "
-        f"peer name {DATA} mtu {lab.mtu} address {_link_address(lab, far, 2)} "
+        f"link add {DATA} mtu {lab.mtu} address {lab.link_address(near, DATA_LINK)} type veth "
+        f"peer name {DATA} mtu {lab.mtu} address {lab.link_address(far, DATA_LINK)} "
         f"netns {lab.namespace(far)}"
     ]
 
 
 def _switch(lab: Lab) -> list[str]:
     """The bridge of the data links and a port for each host, seen from the switch."""
-    lines = [f"link add switch0 mtu {lab.mtu} type bridge"]
+    lines = [f"link add {DATA_BRIDGE} mtu {lab.mtu} type bridge"]
     for host in lab.hosts:
-        port = f"port{lab.number(host)}"
+        port = lab.data_port(host)
         lines += [
             f"link add {port} mtu {lab.mtu} type veth peer name {DATA} mtu {lab.mtu} "
-            f"address {_link_address(lab, host, 2)} netns {lab.namespace(host)}",
-            f"link set {port} master switch0",
-            *_quiet(port),
+            f"address {lab.link_address(host, DATA_LINK)} netns {lab.namespace(host)}",
+            f"link set {port} master {DATA_BRIDGE}",
+            *quiet(port),
             f"link set {port} up",
         ]
-    return [*lines, *_quiet("switch0"), "link set switch0 up"]
+    return [*lines, *quiet(DATA_BRIDGE), f"link set {DATA_BRIDGE} up"]
 
 
 def _addresses(lab: Lab, host: str) -> list[str]:
@@ -112,24 +119,19 @@ def _addresses(lab: Lab, host: str) -> list[str]:
     lines = ["link set lo up"]
     for interface, address in ((MANAGEMENT, lab.management(host)), (DATA, lab.data(host))):
         lines += [
-            *_quiet(interface),
+            *quiet(interface),
             f"address add {address}/24 dev {interface}",
             f"link set {interface} up",
         ]
     return lines
 
 
-def _quiet(interface: str) -> list[str]:
+def quiet(interface: str) -> list[str]:
     """No link-local address; where the kernel has no IPv6 it would be an error to say so."""
     return [f"link set {interface} addrgenmode none"] if _IPV6.exists() else []
 
 
-def _link_address(lab: Lab, host: str, link: int) -> str:
-    """A locally administered address: 02, "NL", the lab's index, the link, the host."""
-    return f"02:4e:4c:{lab.index:02x}:{link:02x}:{lab.number(host):02x}"
-
-
-def _batch(lines: list[str], space: str = "") -> None:
+def batch(lines: list[str], space: str = "") -> None:
     """Do it all in one `ip`, in a namespace if one is named."""
     where = ("-n", space) if space else ()
     output("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")

@@ -16,6 +16,20 @@ _PACKAGES = {
     "ssh-keygen": "openssh-client",
     "unshare": "util-linux",
     "mount": "mount",
+    "nice": "coreutils",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "mksquashfs": "squashfs-tools",
+    "busybox": "busybox-static",
+    "depmod": "kmod",
+    "modprobe": "kmod",
+    "apt-get": "apt",
+    "apt-cache": "apt",
+    "dpkg-deb": "dpkg",
+    "dpkg-query": "dpkg",
+    "sh": "dash",
+    "ldd": "libc-bin",
+    "setpriv": "util-linux",
+    "zstd": "zstd",
 }
 """Program -> the Debian package it comes in."""
 
@@ -43,28 +57,47 @@ def program(name: str) -> str:
     return found
 
 
-def output(*argv: str, stdin: str = "", may_fail: bool = False) -> str:
+def need(*names: str) -> None:
+    """Raises LabError naming at once the packages of all programs that are not there."""
+    missing = [name for name in names if shutil.which(name, path=PATH) is None]
+    if missing:
+        packages = " ".join(sorted({_PACKAGES[name] for name in missing}))
+        raise LabError(
+            f"not installed: {', '.join(missing)}; on Debian and Ubuntu: apt install {packages}"
+        )
+
+
+def output(
+    *argv: str,
+    stdin: str = "",
+    may_fail: bool = False,
+    deadline: float = _DEADLINE,
+    label: str = "",
+) -> str:
     """What a program prints. Raises LabError with its own words when it fails.
+
+    `label` is what the error calls the command, where it is too long to be read.
 
     It inherits the lock, so that nobody acts on the lab before it has ended even when we are
     killed meanwhile, and it is out of reach of a Ctrl-C, which is ours to handle.
     """
     command = [program(argv[0]), *argv[1:]]
+    name = label or f"`{' '.join(argv)}`"
     try:
         done = subprocess.run(
             command,
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=_DEADLINE,
+            timeout=deadline,
             env={"PATH": PATH, "LC_ALL": "C"},
             close_fds=False,
             start_new_session=True,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise LabError(f"`{' '.join(argv)}` did not end within {_DEADLINE:g} s") from None
+        raise LabError(f"{name} did not end within {deadline:g} s") from None
     if done.returncode and not may_fail:
         said = " ".join((done.stderr.strip() or done.stdout.strip()).split())
-        raise LabError(f"`{' '.join(argv)}` exited {done.returncode}: {said[:300]}")
+        raise LabError(f"{name} exited {done.returncode}: {said[:300] or 'it said nothing'}")
     return done.stdout

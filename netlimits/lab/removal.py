@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from netlimits.errors import LabError
 from netlimits.lab.layout import LABS, NAMESPACE_FILES, lab_of_interface, lab_of_namespace
@@ -32,14 +33,18 @@ def leftovers() -> set[str]:
     return {name for name in found if name}
 
 
-def remove(name: str) -> bool:
-    """Remove all that is of the lab; whether there was anything. Raises LabError if it stays."""
+def remove(name: str, keep_folder: bool = False) -> bool:
+    """Remove all that is of the lab; whether there was anything. Raises LabError if it stays.
+
+    `keep_folder` keeps the lab's folder, empty: who holds its lock goes on with it.
+    """
     spaces = [space for space in namespaces() if lab_of_namespace(space) == name]
     folders = [LABS / name]
     if NAMESPACE_FILES.is_dir():
         folders += [f for f in NAMESPACE_FILES.iterdir() if lab_of_namespace(f.name) == name]
     folders = [folder for folder in folders if folder.exists()]
-    if not spaces and not folders:
+    empty = folders == [LABS / name] and not any((LABS / name).iterdir())
+    if not spaces and (not folders or empty):
         return False  # and an interface called as a lab's would be is somebody else's
     links = [link for link in interfaces() if lab_of_interface(link) == name]
     _end_processes(spaces)
@@ -48,10 +53,21 @@ def remove(name: str) -> bool:
     for space in spaces:
         output("ip", "netns", "delete", space)
     for folder in reversed(folders):
-        shutil.rmtree(folder)
+        if keep_folder and folder == LABS / name:
+            _empty(folder)
+        else:
+            shutil.rmtree(folder)
     with suppress(OSError):
         NAMESPACE_FILES.rmdir()
     return True
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _end_processes(spaces: Iterable[str]) -> None:

@@ -6,14 +6,13 @@ wants /run/sshd, hosts keep their notes under /run, and the machine's own is not
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from netlimits.errors import LabError
-from netlimits.lab.layout import IN_A_LAB, NAMESPACES, Lab
+from netlimits.lab.layout import IN_A_LAB, Lab
+from netlimits.lab.processes import running
 from netlimits.lab.programs import output, program
 
 _DEADLINE = 10.0
@@ -42,12 +41,7 @@ def start(lab: Lab) -> None:
 
 def alive(lab: Lab, host: str) -> bool:
     """Whether the host's sshd runs: its process is there, and in the host's namespace."""
-    try:
-        pid = int((lab.host_folder(host) / "sshd.pid").read_text())
-        own = Path(f"/proc/{pid}/ns/net").stat()
-        return os.path.samestat(own, (NAMESPACES / lab.namespace(host)).stat())
-    except (OSError, ValueError):
-        return False
+    return running(lab.host_folder(host) / "sshd.pid", lab.namespace(host)) is not None
 
 
 def _start(lab: Lab, host: str, daemon: str) -> None:
@@ -55,7 +49,7 @@ def _start(lab: Lab, host: str, daemon: str) -> None:
     shell = ("unshare", "--uts", "sh", "-c", _START, "sh", daemon, space, folder)
     output("ip", "netns", "exec", space, *shell)
     deadline = time.monotonic() + _DEADLINE
-    while not (alive(lab, host) and _speaks(lab.management(host))):
+    while not (alive(lab, host) and speaks(lab.management(host))):
         if time.monotonic() > deadline:
             raise LabError(f"{host}: sshd does not answer: {_last_words(lab, host)}")
         time.sleep(0.01)
@@ -65,10 +59,14 @@ def _start(lab: Lab, host: str, daemon: str) -> None:
         raise LabError(f"{host}: {error}; {_last_words(lab, host)}") from None
 
 
-def _speaks(address: str) -> bool:
-    """Whether an SSH server is behind the address."""
+def speaks(address: str, patience: float = 1.0) -> bool:
+    """Whether an SSH server behind the address says so, `patience` seconds after it let us in.
+
+    Who tries often should be patient: a slow host starts a process for each who asks.
+    """
     try:
         with socket.create_connection((address, 22), 1) as sock:
+            sock.settimeout(patience)
             return sock.recv(4) == b"SSH-"
     except OSError:
         return False

@@ -1,51 +1,36 @@
 """Every statement and table of the reports beside what came out: agrees, differs, slip, or why not.
 
-Five verdicts, so that nothing agrees by being left out:
+Each is of a kind: *recomputed* from other printed numbers, *transcribed* (it guards our copy of the
+report) or *stated* (there is nothing to compute it from). Only the first can agree, so that no
+constant agrees with itself, and nothing by being left out:
 
-    agrees      what came out, within rounding, is what was printed
-    differs     it is not
+    agrees      recomputed: what came out rounds to what was printed
+    differs     it does not; or our copy is not what was printed
     slip        the report is known to be wrong, and the right figure came out; the remark says why
-    no data     the report states it and gives no data; the remark names the experiment
-    condition   the set-up as stated (a link rate, an MTU): given, not computed
+    hedged      the text says "about", "nearly", a range: the computed figure stands beside it
+    as printed  transcribed, and the same again
+    beside      stated; what stands beside it was computed from something else, as the remark says
+    no data     stated, and the report gives no data; the remark names the experiment
+    condition   stated: the set-up (a link rate, an MTU)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from dataclasses import asdict
 
 import pandas as pd
 
-from netlimits import published
 from netlimits.errors import DataError
 from netlimits.reproduce import acks, headers, limiters, turin
 from netlimits.reproduce.items import Comparison, Item, Report
-from netlimits.reproduce.rounding import CameOut, Printed, Verdict
+from netlimits.reproduce.rounding import CameOut, Known, Printed, Verdict, printed
 
 REPORTS: tuple[Report, ...] = (limiters.REPORT, acks.REPORT, headers.REPORT, turin.REPORT)
 """In the order of `data/README.md`."""
 
 ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for item in r.items)
 """Every table, chart, trace, formula and script of the reports, in their order."""
-
-
-Known = Mapping[str, tuple[str, Printed]]
-
-
-def printed() -> Known:
-    """Statement id -> what it is about, and the figure as printed; the Improvement rows too."""
-    found = {
-        str(key): (
-            str(row["where"]),
-            Printed(float(row["value"]), int(row["precision"]), row["unit"], row["qualifier"]),
-        )
-        for key, row in published.statements().fillna({"unit": ""}).iterrows()
-    }
-    for row in published.printed("summary-improvement").to_dict("records"):
-        key = limiters.improvement_id(row["metric"], row["transport"])
-        text = str(row["improvement"])
-        found[key] = (key, Printed(float(text), len(text.partition(".")[2])))
-    return found
 
 
 def compare(report: Report, item: Item, known: Known | None = None) -> list[Comparison]:
@@ -61,16 +46,16 @@ def compare(report: Report, item: Item, known: Known | None = None) -> list[Comp
         raise DataError(f"{where}: lacks a row that {item.name} compares: {error}") from error
     found = [judged(report, item, key, *known[key], out=out) for key, out in figures.items()]
     for check in checks:
-        verdict: Verdict = "agrees" if check.agrees else "differs"
         found.append(
             Comparison(
                 report.name,
                 item.name,
-                "",
+                check.statement,
                 check.what,
                 check.printed,
                 check.came_out,
-                verdict,
+                check.kind,
+                check.verdict,
                 check.remark,
             )
         )
@@ -81,11 +66,9 @@ def judged(
     report: Report, item: Item, key: str, what: str, figure: Printed, out: CameOut
 ) -> Comparison:
     """One figure's verdict."""
-    as_read = replace(figure, qualifier=report.spans.get(key, figure.qualifier))
-    verdict: Verdict = "agrees" if as_read.agrees(out) else "differs"
-    remark = out.rule
+    verdict, remark = _verdict(report, key, figure, out), out.rule
     slip = report.slips.get(key)
-    if slip and verdict == "differs":
+    if slip and verdict in ("differs", "hedged"):
         right = Printed(slip.right, max(figure.precision, 0), figure.unit)
         if right.agrees(out):
             verdict, remark = "slip", slip.why
@@ -97,12 +80,24 @@ def judged(
         what,
         figure.written,
         out.written(figure.precision) + unit,
+        out.kind,
         verdict,
         remark,
         out.value,
         out.low,
         out.high,
     )
+
+
+def _verdict(report: Report, key: str, figure: Printed, out: CameOut) -> Verdict:
+    """What a figure and what came out are to each other, slips aside."""
+    if out.kind == "transcribed":
+        return "as printed" if figure.agrees(out) else "differs"
+    if key in report.ranges:
+        return "hedged"
+    if figure.agrees(out):
+        return "agrees"
+    return "hedged" if figure.is_hedged else "differs"
 
 
 def stated(report: Report, known: Known | None = None) -> Iterator[Comparison]:
@@ -112,9 +107,11 @@ def stated(report: Report, known: Known | None = None) -> Iterator[Comparison]:
             item, why = report.no_data[key]
             measures = {i.name: f"; {i.experiment} measures it" for i in report.items}
             remark = why + measures.get(item, "")
-            yield Comparison(report.name, item, key, what, figure.written, "–", "no data", remark)
+            known_as = (report.name, item, key, what, figure.written, "–")
+            yield Comparison(*known_as, "stated", "no data", remark)
         elif key in report.conditions:
-            yield Comparison(report.name, "", key, what, figure.written, "–", "condition")
+            known_as = (report.name, "", key, what, figure.written, "–")
+            yield Comparison(*known_as, "stated", "condition")
 
 
 def comparisons() -> list[Comparison]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from netlimits.charts import Chart
 from netlimits.reproduce.rounding import CameOut, Verdict
+from netlimits.reproduce.rounding import Kind as Worth
 
 Kind = Literal["table", "chart", "trace", "formula", "script"]
 
@@ -18,8 +19,9 @@ Kind = Literal["table", "chart", "trace", "formula", "script"]
 class Comparison:
     """One thing that a report prints beside what came out of our functions.
 
-    `statement` is its id in `statements.csv`, empty for a table's rows. `value`, `low` and `high`
-    are the figures behind `came_out`, in the printed unit, where it is one figure.
+    `statement` is its id in `statements.csv`, empty for a table's rows. `kind` says what the
+    comparison is worth (`rounding.Kind`). `value`, `low` and `high` are the figures behind
+    `came_out`, in the printed unit, where it is one figure.
     """
 
     report: str
@@ -28,6 +30,7 @@ class Comparison:
     what: str
     printed: str
     came_out: str
+    kind: Worth
     verdict: Verdict
     remark: str = ""
     value: float | None = None
@@ -36,14 +39,29 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A comparison in words, or of a table's rows with one another."""
+class Agreement:
+    """A comparison in words, or of a table's rows with one another.
+
+    `agrees` is None where the two stand beside each other: words that no figure can be held
+    against. `statement` is its id where the report states it.
+    """
 
     what: str
     printed: str
     came_out: str
-    agrees: bool
+    agrees: bool | None
     remark: str = ""
+    statement: str = ""
+    kind: Worth = "recomputed"
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is to be said of it."""
+        if self.agrees is None:
+            return "beside" if self.kind == "stated" else "hedged"
+        if not self.agrees:
+            return "differs"
+        return "agrees" if self.kind == "recomputed" else "as printed"
 
 
 def _no_tables() -> Mapping[str, pd.DataFrame]:
@@ -58,7 +76,7 @@ def _no_figures() -> Mapping[str, CameOut]:
     return {}
 
 
-def _no_checks() -> Iterable[Check]:
+def _no_checks() -> Iterable[Agreement]:
     return ()
 
 
@@ -81,7 +99,7 @@ class Item:
     tables: Callable[[], Mapping[str, pd.DataFrame]] = _no_tables
     charts: Callable[[], Mapping[str, Chart]] = _no_charts
     figures: Callable[[], Mapping[str, CameOut]] = _no_figures
-    checks: Callable[[], Iterable[Check]] = _no_checks
+    checks: Callable[[], Iterable[Agreement]] = _no_checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +115,8 @@ class Report:
     """One report: its items in their order, and what is to be said of what its text states.
 
     `no_data` maps a statement to (item whose experiment measures it, why it is not computed);
-    `conditions` are statements that describe the set-up, from which others follow; `spans` maps
-    a statement that is one end of a range to the qualifier that it is compared by.
+    `conditions` are statements that describe the set-up, from which others follow; `ranges` are
+    those that are one end of a range, which says no more than that.
     """
 
     name: str
@@ -107,4 +125,4 @@ class Report:
     no_data: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     conditions: frozenset[str] = frozenset()
     slips: Mapping[str, Slip] = field(default_factory=dict)
-    spans: Mapping[str, str] = field(default_factory=dict)
+    ranges: frozenset[str] = frozenset()

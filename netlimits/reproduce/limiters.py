@@ -9,15 +9,21 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from netlimits import charts, published
+from netlimits import charts
 from netlimits.analysis import cost, pacing, packet_rate, spread
 from netlimits.analysis.headers import BYTES
-from netlimits.analysis.summary import summary
+from netlimits.analysis.summary import means, summary
 from netlimits.charts import Chart
-from netlimits.metrics import metric
-from netlimits.reproduce import percentile_charts
-from netlimits.reproduce.items import Check, Item, Report, Slip
-from netlimits.reproduce.rounding import CameOut, chosen, exact, within_rounding
+from netlimits.reproduce import marks, percentile_charts, published
+from netlimits.reproduce.items import Agreement, Item, Report, Slip
+from netlimits.reproduce.rounding import (
+    CameOut,
+    chosen,
+    exact,
+    improvement_id,
+    transcribed,
+    within_rounding,
+)
 from netlimits.reproduce.rows import arrived, sent, service_demands
 
 SUMMARIZED = ("throughput", "local_sd", "remote_sd")
@@ -29,9 +35,6 @@ RATE, SENT = "throughput_mbps", "local_send_throughput_mbps"
 LOCAL, REMOTE = "local_sd_us_per_kib", "remote_sd_us_per_kib"
 PEAK = "local_cpu_peak_pct"
 ROUNDED = (RATE, SENT, LOCAL, REMOTE, PEAK)
-
-SAME, CLOSE = 0.02, 0.10
-"""How far the packet rate may be below its ceiling and be "roughly the same", "somewhat close"."""
 
 
 def rows(name: str) -> pd.DataFrame:
@@ -71,11 +74,6 @@ def _improvements() -> Mapping[str, CameOut]:
     }
 
 
-def improvement_id(column: str, transport: str) -> str:
-    """The statement id of one cell of the Summary's Improvement rows."""
-    return f"improvement: {metric(column).title}, {transport}"
-
-
 # --- the UDP_STREAM table
 
 
@@ -102,11 +100,12 @@ def _udp_charts() -> Mapping[str, Chart]:
 
 def _udp_figures() -> Mapping[str, CameOut]:
     def small(frame: pd.DataFrame) -> dict[str, float]:
-        means = summary(frame, ("throughput", "local_sd"), "send_size").set_index("metric")["value"]
+        table = means(summary(frame, ("throughput", "local_sd"), "send_size"))
+        mean = table.set_index("metric")["value"]
         remote = spread.spread(frame, "remote_sd")
         return {
-            "limiters-udp-1024-throughput": means[RATE] / 1e3,
-            "limiters-udp-1024-local-sd": means[LOCAL],
+            "limiters-udp-1024-throughput": mean[RATE] / 1e3,
+            "limiters-udp-1024-local-sd": mean[LOCAL],
             "limiters-udp-1024-remote-sd-low": remote["min"].iloc[0],
             "limiters-udp-1024-remote-sd-high": remote["max"].iloc[0],
             "limiters-udp-1024-local-cpu-peak": spread.spread(frame, PEAK)["min"].iloc[0],
@@ -119,7 +118,7 @@ def _udp_figures() -> Mapping[str, CameOut]:
     name, by = "udp-send-size", "send_size"
     found = within_rounding(name, ROUNDED, by, small, {by: 1024})
     found |= within_rounding(name, ROUNDED, by, large, {by: 8192})
-    return found | {"limiters-runs-per-table": exact(len(chosen(name)))}
+    return found | {"limiters-runs-per-table": transcribed(len(chosen(name)))}
 
 
 # --- the TCP_STREAM table
@@ -143,22 +142,33 @@ def _pps_tables() -> Mapping[str, pd.DataFrame]:
 
 
 def _pps_charts() -> Mapping[str, Chart]:
-    return {"packets-per-second": charts.packet_rate(chosen("packets-per-second"))}
+    chart = charts.packet_rate(chosen("packets-per-second"))
+    words = [(said, low, high) for _, said, low, high in WORDS]
+    return {"packets-per-second": marks.sizes_in_words(chart, words)}
 
 
-def _pps_figures() -> Mapping[str, CameOut]:
-    """The sizes of each regime, by the fit: up to 2 % below the ceiling, and up to 10 %."""
-    frame = chosen("packets-per-second")
-    sizes = frame["send_size"]
-    same, close = (packet_rate.regimes(frame, share=s).packets_until for s in (SAME, CLOSE))
-    flat, near = sizes[sizes <= same], sizes[(sizes > same) & (sizes <= close)]
-    rule = "packet rate at most {:.0f} % below its ceiling, by the fit".format
-    return {
-        "limiters-pps-regime-smallest": exact(flat.min(), rule(100 * SAME)),
-        "limiters-pps-regime-largest": exact(flat.max(), rule(100 * SAME)),
-        "limiters-pps-close-smallest": exact(near.min(), rule(100 * CLOSE)),
-        "limiters-pps-close-largest": exact(near.max(), rule(100 * CLOSE)),
-    }
+WORDS = (("regime", "roughly the same", 1, 64), ("close", "somewhat close", 128, 512))
+"""What the text says of the number of send calls from one message size to another."""
+
+
+def _pps_checks() -> list[Agreement]:
+    """The text's words beside how far apart the send calls of these sizes lie."""
+    calls = chosen("packets-per-second").set_index("send_size")["local_send_calls"]
+    found = []
+    for short, words, low, high in WORDS:
+        few, many = calls.loc[low:high].min(), calls.loc[low:high].max()
+        for end, size in (("smallest", low), ("largest", high)):
+            found.append(
+                Agreement(
+                    f"packets per second: send calls {words}, {end} message size",
+                    f"{size} bytes, {words}",
+                    f"{few:,} to {many:,} calls, {100 * (1 - few / many):.1f} % apart",
+                    None,
+                    "words, which no figure can be held against",
+                    f"limiters-pps-{short}-{end}",
+                )
+            )
+    return found
 
 
 # --- constant bitrate
@@ -194,15 +204,17 @@ def _cbr_figures() -> Mapping[str, CameOut]:
         }
 
     return within_rounding("constant-bitrate", ROUNDED, "send_size", figures) | {
-        "limiters-cbr-frame-overhead": exact(pacing.SEEN_BY_QDISC)
+        "limiters-cbr-frame-overhead": transcribed(
+            pacing.SEEN_BY_QDISC, "what our qdiscs are asked for too: 14 + 20 + 8"
+        )
     }
 
 
-def _both_ends(name: str) -> list[Check]:
+def _both_ends(name: str) -> list[Agreement]:
     return [service_demands(name, end, CPUS) for end in ("local", "remote")]
 
 
-def _both_rates(name: str) -> list[Check]:
+def _both_rates(name: str) -> list[Agreement]:
     return [sent(name), arrived(name)]
 
 
@@ -248,8 +260,7 @@ ITEMS = (
         ("packets-per-second",),
         tables=_pps_tables,
         charts=_pps_charts,
-        figures=_pps_figures,
-        checks=lambda: _both_rates("packets-per-second"),
+        checks=lambda: [*_both_rates("packets-per-second"), *_pps_checks()],
     ),
     Item(
         "constant-bitrate",
@@ -273,7 +284,7 @@ ITEMS = (
         "script",
         "Script For Percentile Data",
         "stateless-offloads",
-        figures=lambda: {"limiters-script-mss-extra": exact(BYTES["TCP timestamps"][0])},
+        figures=lambda: {"limiters-script-mss-extra": transcribed(BYTES["TCP timestamps"][0])},
     ),
 )
 
@@ -300,8 +311,12 @@ REPORT = Report(
             56.30, "not every run: 10, 12 and 14 print 68.43, 56.30 and 61.00 %"
         ),
     },
-    spans={
-        "limiters-cbr-remote-sd-ratio-low": "at least",
-        "limiters-cbr-remote-sd-ratio-high": "at most",
-    },
+    ranges=frozenset(
+        {
+            "limiters-cbr-remote-sd-ratio-low",
+            "limiters-cbr-remote-sd-ratio-high",
+            "limiters-udp-1024-remote-sd-low",
+            "limiters-udp-1024-remote-sd-high",
+        }
+    ),
 )

@@ -9,13 +9,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 
 from netlimits import charts, tables
 from netlimits.errors import DataError, InputError
-from netlimits.reproduce.comparison import REPORTS, compare, frame, printed, stated
+from netlimits.reproduce.comparison import REPORTS, compare, frame, stated
 from netlimits.reproduce.items import Comparison, Item, Report
+from netlimits.reproduce.percentile_charts import sets_note
+from netlimits.reproduce.rounding import Kind, Verdict, printed
 
 CHART_FORMATS = ("png", "svg")
 SHOWN = {
@@ -23,6 +26,7 @@ SHOWN = {
     "what": "What",
     "printed": "Printed",
     "came_out": "Came out",
+    "kind": "Kind",
     "verdict": "Verdict",
     "remark": "Remark",
 }
@@ -89,7 +93,7 @@ def write_comparison(rows: Sequence[Comparison], folder: Path | str) -> list[Pat
     records = json.dumps([asdict(row) for row in rows], indent=1, ensure_ascii=False)
     texts = {
         "comparison.csv": tables.render(table, "csv"),
-        "comparison.md": f"{counted(rows)}\n\n" + "\n".join(parts),
+        "comparison.md": f"{counted(rows)}\n\n{sets_note()}\n\n" + "\n".join(parts),
         "comparison.json": records + "\n",
     }
     try:
@@ -106,13 +110,24 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def counted(rows: Sequence[Comparison]) -> str:
-    """How many comparisons have each verdict, in one line."""
+    """How many comparisons of each kind have each verdict, in a few lines."""
     number = {
-        v: sum(row.verdict == v for row in rows)
-        for v in ("agrees", "differs", "slip", "no data", "condition")
+        (kind, verdict): sum(row.kind == kind and row.verdict == verdict for row in rows)
+        for kind in get_args(Kind)
+        for verdict in get_args(Verdict)
     }
-    return (
-        f"{len(rows)} comparisons: {number['agrees']} agree, {number['differs']} differ, "
-        f"{number['slip']} slips of the reports, {number['no data']} without data, "
-        f"{number['condition']} conditions as stated"
+    total = {kind: sum(row.kind == kind for row in rows) for kind in get_args(Kind)}
+    of = "recomputed"
+    return "\n".join(
+        (
+            f"{total[of]} recomputed from other printed numbers: {number[of, 'agrees']} agree, "
+            f"{number[of, 'differs']} differ, {number[of, 'slip']} slips of the reports, "
+            f"{number[of, 'hedged']} hedged in the text",
+            f"{total['transcribed']} transcribed (they guard our copy): "
+            f"{number['transcribed', 'as printed']} as printed, "
+            f"{number['transcribed', 'differs']} differ",
+            f"{total['stated']} stated, nothing to compute: {number['stated', 'no data']} without "
+            f"data, {number['stated', 'beside']} beside what can be computed, "
+            f"{number['stated', 'condition']} conditions",
+        )
     )

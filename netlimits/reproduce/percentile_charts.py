@@ -2,7 +2,8 @@
 
 The report draws them from "a second, much larger set of results" that it does not give. They are
 drawn here from the runs that it prints, and each item says so. TCP with offloads off has no
-printed runs, only its means in the summary; the experiment measures it.
+printed runs, only its means in the Summary: those are marks. The Summary's means are of the larger
+set, so they are not those of the printed runs; the charts and the comparison say how far apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import pandas as pd
 
 from netlimits import charts
 from netlimits.charts import Chart
-from netlimits.reproduce.items import Item
+from netlimits.charts._style import KNOWN
+from netlimits.metrics import metric
+from netlimits.reproduce import marks, published
+from netlimits.reproduce.items import Agreement, Item
 from netlimits.reproduce.rounding import chosen
 
 OF = {
@@ -48,7 +52,8 @@ def by_transport() -> list[Item]:
             of,
             "stateless-offloads",
             ("udp-send-size", "tcp-mss"),
-            "of the 40 printed runs of UDP and TCP on; of TCP off the report gives means only",
+            "of the 40 printed runs of UDP and TCP on; dashed: TCP off, of which the report gives "
+            "means only, of another set of runs",
         )
         for short, (of, heading) in OF.items()
     ]
@@ -58,10 +63,70 @@ def _item(
     name: str, heading: str, of: str, experiment: str, data: tuple[str, ...], remark: str
 ) -> Item:
     def draw() -> Mapping[str, Chart]:
-        title = f"{heading}: {'UDP, TCP with Offloads On' if len(data) > 1 else 'UDP'}"
-        return {name: charts.percentiles(_runs(data), of, ["transport", "send_size"], title=title)}
+        title = f"{heading}: {'UDP and TCP' if len(data) > 1 else 'UDP'}"
+        chart = charts.percentiles(_runs(data), of, ["transport", "send_size"], title=title)
+        if len(data) > 1:
+            marks.levels(chart, _off(of), KNOWN["tcp off"])
+            marks.note(chart, f"TCP off: means of the Summary, {OTHER_SET}:\n{_example()}")
+        return {name: chart}
 
-    return Item(name, "chart", heading, experiment, data, remark, charts=draw)
+    def checks() -> list[Agreement]:
+        return _sets(of) if len(data) > 1 else []
+
+    return Item(name, "chart", heading, experiment, data, remark, charts=draw, checks=checks)
+
+
+OTHER_SET = "which is of another set of runs than those printed"
+
+
+def _off(of: str) -> list[tuple[str, float]]:
+    """(label, mean) of TCP off at each size, as the Summary prints it."""
+    rows = chosen("summary", {"transport": "TCP off"})
+    column = metric(of).column
+    texts = published.printed("summary").loc[rows.index, column]
+    return [
+        (f"TCP off, {size}: mean {text}", float(text))
+        for size, text in zip(rows["send_size"], texts, strict=True)
+    ]
+
+
+def _sets(of: str) -> list[Agreement]:
+    """The Summary's means of UDP and TCP on beside those of the printed runs."""
+    column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
+    runs = _runs(tuple(TRANSPORTS))
+    found = []
+    rows = chosen("summary", {"transport": tuple(TRANSPORTS.values())})
+    for transport, size, text in zip(
+        rows["transport"], rows["send_size"], texts.loc[rows.index, column], strict=True
+    ):
+        same = (runs["transport"] == transport) & (runs["send_size"] == size)
+        found.append(
+            Agreement(
+                f"{metric(of).title}, {transport}, {size} bytes: mean in the Summary",
+                f"{text} {unit}",
+                f"{runs.loc[same, column].mean():,.{DIGITS[of]}f} {unit} over the printed runs",
+                None,
+                "another set of runs",
+                kind="stated",
+            )
+        )
+    return found
+
+
+DIGITS = {"throughput": 0, "local_sd": 2, "remote_sd": 2}
+
+
+def _example() -> str:
+    """How far apart the two sets are, where it is most."""
+    row = chosen("summary", {"transport": "UDP", "send_size": 8192})["throughput_mbps"].iloc[0]
+    runs = _runs(("udp-send-size",))
+    mean = runs.loc[runs["send_size"] == 8192, "throughput_mbps"].mean()
+    return f"UDP of 8192 bytes has {row:,.0f} Mbit/s in the Summary and {mean:,.0f} in these runs"
+
+
+def sets_note() -> str:
+    """The same for a reader of the comparison."""
+    return f"The Summary's means are of another set of runs than those printed: {_example()}."
 
 
 TRANSPORTS = {"udp-send-size": "UDP", "tcp-mss": "TCP on"}

@@ -5,8 +5,9 @@ printed figures is therefore not a number but an interval, from the least to the
 their rounding allows: the same function is called with the printed table and with its corners,
 every group of rows moved up or down by half a unit of its last printed digit. (Means, ratios and
 differences are monotone in each group, so their extremes lie in corners.) The two agree when the
-intervals meet. A figure that the text hedges ("about", "nearly", "~") may be cut off as well as
-rounded, so it stands for one whole unit of its last digit to either side.
+intervals meet: there is no other tolerance. What a text hedges ("about", "nearly", one end of a
+range) says no more than its words, so where the computed figure does not round to it the two stand
+beside each other without a verdict.
 """
 
 from __future__ import annotations
@@ -19,15 +20,26 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from netlimits import published
+from netlimits.metrics import metric
+from netlimits.reproduce import published
 
 HEDGED = ("about", "nearly", "for example")
 """Qualifiers in `statements.csv` by which a text says that it does not mean all digits."""
 
+Kind = Literal["recomputed", "transcribed", "stated"]
+"""What a comparison is worth:
+
+    recomputed    from other printed numbers: only this can agree
+    transcribed   a total, a count or a figure printed twice, which guards our copy of the table
+    stated        there is nothing to compute it from
+"""
+
 EDGE = 1e-9
 """What meets only by the error of binary fractions meets."""
 
-Verdict = Literal["agrees", "differs", "slip", "no data", "condition"]
+Verdict = Literal[
+    "agrees", "differs", "slip", "hedged", "as printed", "beside", "no data", "condition"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class CameOut:
     low: float
     high: float
     rule: str = ""
+    kind: Kind = "recomputed"
 
     def written(self, precision: int) -> str:
         """The value to two digits more than were printed; its interval where that shows."""
@@ -60,10 +73,14 @@ class Printed:
     qualifier: str = "exactly"
 
     @property
-    def tolerance(self) -> float:
-        """How far off a figure may lie and still be this one, in its unit."""
-        unit = 10.0**-self.precision
-        return unit if self.qualifier in HEDGED else unit / 2
+    def half_unit(self) -> float:
+        """How far off a figure may lie and still round to this one, in its unit."""
+        return 10.0**-self.precision / 2
+
+    @property
+    def is_hedged(self) -> bool:
+        """Whether the text says that it does not mean all digits."""
+        return self.qualifier in HEDGED
 
     @property
     def written(self) -> str:
@@ -77,19 +94,20 @@ class Printed:
         slack = EDGE * max(1.0, abs(self.value))
         if self.qualifier == "more than":
             return out.high > self.value
-        if self.qualifier == "at least":
-            return out.high >= self.value - self.tolerance - slack
-        if self.qualifier == "at most":
-            return out.low <= self.value + self.tolerance + slack
         return (
-            out.low <= self.value + self.tolerance + slack
-            and out.high >= self.value - self.tolerance - slack
+            out.low <= self.value + self.half_unit + slack
+            and out.high >= self.value - self.half_unit - slack
         )
 
 
 def exact(value: float, rule: str = "") -> CameOut:
     """A figure that no rounding stands behind: a count, a sum of header bytes."""
     return CameOut(float(value), float(value), float(value), rule)
+
+
+def transcribed(value: float, rule: str = "") -> CameOut:
+    """A figure that our copy of a table repeats: it guards the copy and agrees with nothing."""
+    return CameOut(float(value), float(value), float(value), rule, "transcribed")
 
 
 def half_units(texts: pd.Series[Any]) -> np.ndarray:
@@ -132,3 +150,27 @@ def within_rounding(
         for key, value in figures(moved).items():
             found[key].append(float(value))
     return {key: CameOut(each[0], min(each), max(each)) for key, each in found.items()}
+
+
+Known = Mapping[str, tuple[str, Printed]]
+
+
+def printed() -> Known:
+    """Statement id -> what it is about, and the figure as printed; the Improvement rows too."""
+    found = {
+        str(key): (
+            str(row["where"]),
+            Printed(float(row["value"]), int(row["precision"]), row["unit"], row["qualifier"]),
+        )
+        for key, row in published.statements().fillna({"unit": ""}).iterrows()
+    }
+    for row in published.printed("summary-improvement").to_dict("records"):
+        key = improvement_id(row["metric"], row["transport"])
+        text = str(row["improvement"])
+        found[key] = (key, Printed(float(text), len(text.partition(".")[2])))
+    return found
+
+
+def improvement_id(column: str, transport: str) -> str:
+    """The statement id of one cell of the Summary's Improvement rows."""
+    return f"improvement: {metric(column).title}, {transport}"

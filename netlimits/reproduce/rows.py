@@ -12,19 +12,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits import published
 from netlimits.evidence.cpu import service_demand
 from netlimits.metrics import metric
-from netlimits.reproduce.items import Check
-from netlimits.reproduce.rounding import EDGE, chosen, half_units
+from netlimits.reproduce import published
+from netlimits.reproduce.items import Agreement
+from netlimits.reproduce.rounding import EDGE, Kind, chosen, half_units
 
 SECONDS = (9.995, 10.005)
-"""The runs' length where a report does not print it: 10.00 s, as the rows themselves imply."""
+"""The runs' length where a report does not print it: 10.00 s, as the rows themselves imply.
+
+Nothing printed says so: what follows from it guards our copy and agrees with nothing.
+"""
 
 
 def service_demands(
     name: str, end: str, cpus: int, where: Mapping[str, Any] | None = None
-) -> Check:
+) -> Agreement:
     """Service demand (µs/KiB) of one end, from its CPU utilization and what was sent.
 
     `evidence.cpu.service_demand` with the busy CPU seconds and the KiB of one second. The
@@ -45,16 +48,17 @@ def service_demands(
     return _check(what, frame, texts[printed], demand(-1), demand(1))
 
 
-def sent(name: str) -> Check:
+def sent(name: str) -> Agreement:
     """Send throughput (10⁶ bit/s), from calls, size and time."""
     frame, texts = chosen(name), published.printed(name)
     bits = 8 * frame["local_send_calls"].to_numpy() * frame["send_size"].to_numpy() / 1e6
     what = "Send throughput, again from calls × size in 10.00 s"
     printed = texts["local_send_throughput_mbps"]
-    return _check(what, frame, printed, bits / SECONDS[1], bits / SECONDS[0])
+    low, high = bits / SECONDS[1], bits / SECONDS[0]
+    return _check(what, frame, printed, low, high, kind="transcribed")
 
 
-def arrived(name: str) -> Check:
+def arrived(name: str) -> Agreement:
     """Receive throughput (10⁶ bit/s): of what was sent, the share of calls that arrived."""
     frame, texts = chosen(name), published.printed(name)
     rate = "local_send_throughput_mbps"
@@ -67,8 +71,13 @@ def arrived(name: str) -> Check:
 
 
 def _check(
-    what: str, frame: pd.DataFrame, texts: pd.Series[Any], low: np.ndarray, high: np.ndarray
-) -> Check:
+    what: str,
+    frame: pd.DataFrame,
+    texts: pd.Series[Any],
+    low: np.ndarray,
+    high: np.ndarray,
+    kind: Kind = "recomputed",
+) -> Agreement:
     """How many rows' printed figures, rounded, meet [low, high]; the first that does not."""
     printed, half = texts.to_numpy(dtype=float), half_units(texts)
     meets = (low <= printed + half + EDGE) & (high >= printed - half - EDGE)
@@ -78,4 +87,4 @@ def _check(
         at = int(np.flatnonzero(~meets)[0])
         run, text = frame["run"].iloc[at], texts.iloc[at]
         came_out += f"; run {run}: {low[at]:.5g} to {high[at]:.5g}, not {text}"
-    return Check(what, rows, came_out, bool(meets.all()))
+    return Agreement(what, rows, came_out, bool(meets.all()), kind=kind)

@@ -6,14 +6,15 @@ figures only, so its figures are named with the experiments that measure them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from netlimits import published
 from netlimits.analysis import goodput
+from netlimits.charts import Chart
+from netlimits.reproduce import marks, published
 from netlimits.reproduce.items import Item, Report, Slip
-from netlimits.reproduce.rounding import CameOut, chosen, exact
+from netlimits.reproduce.rounding import CameOut, chosen, exact, transcribed
 
 LINK = "2.5G"
 PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
@@ -51,21 +52,26 @@ def _formula_figures() -> Mapping[str, CameOut]:
     standard, jumbo = goodput.bound(1500, LINK), goodput.bound(9000, LINK)
     sizes = standard.frame().set_index("header")["bytes"]
     ethernet = standard.header_bytes - sizes["TCP"] - sizes["IPv4"]
-    found = {
-        "turin-mss": standard.data_bytes,
+    ours = {
         "turin-tcp-header": sizes["TCP"],
         "turin-ip-header": sizes["IPv4"],
         "turin-ethernet-overhead": ethernet,
+    }
+    found = {
+        "turin-mss": standard.data_bytes,
         "turin-bound": goodput.turin(standard.data_bytes, LINK) / 1e9,
         "turin-jumbo-mss": jumbo.data_bytes,
         "turin-jumbo-bound": goodput.turin(jumbo.data_bytes, LINK) / 1e9,
     }
-    return {key: exact(value) for key, value in found.items()}
+    return {
+        **{key: exact(value) for key, value in found.items()},
+        **{key: transcribed(value) for key, value in ours.items()},
+    }
 
 
 def _samples(tool: str) -> Mapping[str, CameOut]:
     replicates = chosen("turin-lengths", {"tool": tool})["replicates"]
-    return {f"turin-samples-{tool}": exact(replicates.iloc[0])}
+    return {f"turin-samples-{tool}": transcribed(replicates.iloc[0])}
 
 
 def _lengths(tool: str) -> Mapping[str, pd.DataFrame]:
@@ -89,6 +95,17 @@ FIGURES = (
 )
 """Number, caption, experiment. Their curves are drawn by `charts.spread` from that campaign."""
 
+NO_DATA = "the report gives no data of this curve"
+
+
+def _frame(number: str, caption: str) -> Callable[[], Mapping[str, Chart]]:
+    """The figure's axes with what is printed of it."""
+    if number not in marks.FIGURES:
+        return dict
+    title = f"Figure {number}: {caption}"
+    return lambda: {f"turin-figure-{number}": marks.turin(number, title)}
+
+
 ITEMS = (
     Item(
         "goodput-formula",
@@ -105,7 +122,8 @@ ITEMS = (
             "chart",
             f"Figure {number}: {caption}",
             experiment,
-            remark="the report gives no data of this curve",
+            remark=NO_DATA if number in marks.FIGURES else f"{NO_DATA}, and prints nothing of it",
+            charts=_frame(number, caption),
         )
         for number, caption, experiment in FIGURES
     ),
@@ -141,6 +159,16 @@ REPORT = Report(
         "turin-stress-peak": ("figure-7a", CURVE),
         "turin-stress-cpu-peak-length": ("figure-7b", CURVE),
         "turin-stress-nttcp-length": ("figure-8b", CURVE),
+        "turin-cpu-nttcp-over-iperf3": ("figure-1b", CURVE),
+        "turin-cpu-small-over-large": ("figure-1b", CURVE),
+        "turin-tso-goodput-gain": ("figure-4a", CURVE),
+        "turin-tso-cpu": ("figure-4b", CURVE),
+        "turin-jumbo-cpu": ("figure-6", CURVE),
+        "turin-jumbo-saturation": ("figure-5", CURVE),
+        "turin-stress-goodput": ("figure-7a", CURVE),
+        "turin-stress-cpu-iperf3": ("figure-7b", CURVE),
+        "turin-nttcp-cpu": ("figure-8b", CURVE),
+        "turin-stress-nttcp-saturation": ("figure-8a", CURVE),
     },
     conditions=frozenset(
         {

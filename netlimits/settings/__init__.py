@@ -6,10 +6,11 @@ and says which one comes first where no file is at hand. They are put back in re
 
 from __future__ import annotations
 
-from netlimits.settings.base import Setting
+from netlimits.settings._base import Setting, State
 from netlimits.settings.channels import CHANNELS
 from netlimits.settings.coalesce import Coalesce
 from netlimits.settings.irq import Irq
+from netlimits.settings.link import Link
 from netlimits.settings.load import Load
 from netlimits.settings.mtu import Mtu
 from netlimits.settings.napi import Napi
@@ -19,8 +20,11 @@ from netlimits.settings.ring import RING
 from netlimits.settings.route import Route
 from netlimits.settings.sysctl import Sysctl
 
+__all__ = ["SETTINGS", "Setting", "State", "setting"]
+
 SETTINGS: tuple[Setting, ...] = (
     Sysctl(),  # the host's; what is made after it (a default qdisc, say) is made under it
+    Link(),  # takes the link down for seconds, and with it routes' metrics
     CHANNELS,  # builds the queues anew: rings, coalescing and an mq qdisc belong to them
     RING,  # many drivers restart the interface, which may lose coalescing
     Coalesce(),

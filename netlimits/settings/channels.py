@@ -6,7 +6,7 @@ go down and qdiscs that an mq root holds for them come and go.
 
 from __future__ import annotations
 
-from netlimits.settings.quantities import Quantities
+from netlimits.settings._quantities import Quantities
 
 CHANNELS = Quantities(
     name="channels",

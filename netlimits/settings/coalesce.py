@@ -13,9 +13,9 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings import values
-from netlimits.settings.base import State
-from netlimits.settings.quantities import shows_none
+from netlimits.settings import _values
+from netlimits.settings._base import State
+from netlimits.settings._quantities import shows_none
 
 _PAIR = re.compile(r"^(?P<kind>Adaptive|CQE mode) RX: (?P<rx>\S+)\s+TX: (?P<tx>\S+)\s*$")
 _LINE = re.compile(r"^(?P<name>[a-z][a-z-]+):\s*(?P<value>[0-9]+|n/a)\s*$")
@@ -83,7 +83,7 @@ class Coalesce:
                 raise SettingError(
                     f"{interface} has no {name}; it has {', '.join(state)}", setting=self.name
                 )
-        return _write(interface, values.differing(wanted, state))
+        return _write(interface, _values.differing(wanted, state))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """What is another: drivers round in silence, or keep a number while they adapt it."""
@@ -95,12 +95,12 @@ class Coalesce:
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
         """`ethtool -C` with what is not as it was found, switches before numbers."""
-        return _write(interface, values.differing(found, state))
+        return _write(interface, _values.differing(found, state))
 
     def differences(self, found: State, state: State) -> tuple[str, ...]:
         """What is not as it was, but for the numbers that the driver adapts by itself."""
         kept = {name: value for name, value in found.items() if not _adapts(name, found)}
-        return values.differences(kept, state)
+        return _values.differences(kept, state)
 
 
 def _adapts(name: str, state: State) -> bool:

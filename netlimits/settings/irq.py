@@ -14,8 +14,8 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings.base import State
-from netlimits.settings.cpus import CPU_LIST, members
+from netlimits.settings._base import State
+from netlimits.units.cpus import CPU_LIST, members
 
 _READ = r"""d=/sys/class/net/$1/device
 [ -e "$d" ] || exit 0

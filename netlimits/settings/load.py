@@ -1,7 +1,7 @@
 """Background load of the host's CPUs: stress-ng, a number of workers for each CPU.
 
 stress-ng runs in a session of its own, so that it outlives the command that starts it, and ends
-by itself after `hours` if everything is lost. A file beside our notes (netlimits.notes) says which
+by itself after `hours` if everything is lost. A file beside our notes (restore.notes) says which
 process it is; its name holds the network namespace, since hosts of a lab share one machine. A
 process counts as ours only with the process id, the start time and the command line of that file,
 since ids are reused, and only its process group is ever killed. It needs no root. What the state
@@ -20,7 +20,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings.base import State
+from netlimits.settings._base import State
 
 _OURS = r"""umask 077
 if [ "$(id -u)" = 0 ]; then d=/run/netlimits; else d=$HOME/.local/state/netlimits; fi
@@ -35,7 +35,7 @@ ours() {
 }
 workers() { ps -o s=,comm= -s "$pid" | grep -c '^[^Z] *stress-ng-cpu'; }
 """
-"""The folder as in netlimits.notes; `ours` sets pid and what was asked for, if it still runs."""
+"""The folder as in restore.notes; `ours` sets pid and what was asked for, if it still runs."""
 
 _READ = (
     _OURS
@@ -69,7 +69,7 @@ if [ "$1" -gt 0 ]; then
         read -r up rest </proc/uptime
         echo "$$ $began $3 $4 $5 $((${up%.*} + $6))" >"$1.new" && mv "$1.new" "$1" || exit 1
         exec stress-ng --cpu "$2" --cpu-load "$4" --cpu-method "$5" --timeout "$6s"
-    ' sh "$f" $((cpus * $1)) "$@" </dev/null >"$f.log" 2>&1 &
+    ' sh "$f" $((cpus * $1)) "$@" </dev/null >"$f.log" 2>&1 9<&- &
     n=0
     while [ "$n" -lt 100 ]; do
         if ours && [ "$(workers)" -eq $((cpus * $1)) ]; then exit 0; fi
@@ -84,7 +84,10 @@ fi
 rmdir "$d" 2>/dev/null
 [ "$1" -eq 0 ]"""
 )
-"""End ours if it runs; then start $1 workers a CPU at $2 % by method $3, for $4 s at the most."""
+"""End ours if it runs; then start $1 workers a CPU at $2 % by method $3, for $4 s at the most.
+
+Descriptor 9 is closed for them: it is the lock under which a campaign changes its hosts.
+"""
 
 _LINE = re.compile(r"^load (\d+) (\d+) (\S+) (-?\d+) (\d+)$", re.MULTILINE)
 

@@ -4,6 +4,10 @@ A change of the MTU is no change of one number. VLANs and macvlans on the interf
 with it and stay small when it grows again; a bridge above it follows its ports; IPv6 resets its own
 MTU and that of routes, and leaves the interface below 1280 (see `ipv6`). So all of that is
 read before, and put back. Some NICs take their link down for seconds when the MTU changes.
+
+Below some 90 bytes not even TCP's least segments fit, and the kernel keeps a path MTU of its own
+for each peer, locked, which outlives the change by ten minutes (`ip route show cache`). No such
+entry can be deleted alone, so the cache is flushed: what it knows of other paths is learnt again.
 """
 
 from __future__ import annotations
@@ -12,17 +16,27 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from netlimits import shapes
 from netlimits.errors import SettingError
-from netlimits.model import Command, Completed
-from netlimits.settings import ipv6
-from netlimits.settings.base import State
+from netlimits.model import Command, Completed, decoding
+from netlimits.settings import _ipv6
+from netlimits.settings._base import State
 
-_SCRIPT = f'ip -d -j link show dev "$1" || exit 1; ip -j link show; {ipv6.READ} true'
-
+_SCRIPT = (
+    'ip -d -j link show dev "$1" || exit 1; ip -j link show; '
+    'ip -4 -o route show cache 2>/dev/null | sed -n "s/ dev $1 .* mtu lock / lock /p" '
+    '| sed "s/^/exception /"; '
+    f"{_ipv6.READ} true"
+)
+_FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
+    root=
+    [ "$(id -u)" = 0 ] || root="sudo -n --"
+    $root sysctl -w net.ipv4.route.flush=1
+}"""
+"""Flush the cache where it is needed: who has not looked cannot say."""
 
 _LINK = {
-    "ifname": shapes.TEXT, "mtu": shapes.WHOLE, "min_mtu?": shapes.WHOLE, "max_mtu?": shapes.WHOLE,
+    "ifname": decoding.TEXT, "mtu": decoding.WHOLE,
+    "min_mtu?": decoding.WHOLE, "max_mtu?": decoding.WHOLE,
 }  # fmt: skip
 
 
@@ -44,15 +58,15 @@ class Mtu:
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """{"mtu": …, "least": …, "most": …, "others": {name: mtu}, "ipv6": …}.
+        """{"mtu": …, "least": …, "most": …, "others": {name: mtu}, "exceptions": […], "ipv6": …}.
 
         `least` and `most` are what the driver takes (most 0: it does not say), `others` the
-        interfaces above this one.
+        interfaces above this one, `exceptions` the peers with a locked path MTU.
         """
         try:
             first, second, *lines = completed.stdout.splitlines()
             (link,), links = json.loads(first), json.loads(second)
-            if not shapes.has([link, *links], [_LINK]):
+            if not decoding.has([link, *links], [_LINK]):
                 raise ValueError("no links")
             name, master = link["ifname"], link.get("master")
             others = {
@@ -65,7 +79,10 @@ class Mtu:
                 "least": link.get("min_mtu", 0),
                 "most": link.get("max_mtu", 0),
                 "others": others,
-                "ipv6": ipv6.state(lines),
+                "exceptions": sorted(
+                    line.split()[1] for line in lines if line.startswith("exception ")
+                ),
+                "ipv6": _ipv6.state(lines),
             }
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             said = completed.stderr.strip() or f"exit status {completed.status}"
@@ -92,15 +109,15 @@ class Mtu:
             raise SettingError(
                 f"{interface} takes an MTU of at least {least}, not {wanted}", setting=self.name
             )
-        if wanted >= ipv6.LEAST_MTU or state["mtu"] < ipv6.LEAST_MTU:
+        if wanted >= _ipv6.LEAST_MTU or state["mtu"] < _ipv6.LEAST_MTU:
             return
-        lost = [*ipv6.cannot_return(state["ipv6"])]
+        lost = [*_ipv6.cannot_return(state["ipv6"])]
         lost += [f"IPv6 of {other}" for other in state["others"]] if state["ipv6"]["conf"] else []
         if lost:
             raise SettingError(
-                f"an MTU of {wanted}, below {ipv6.LEAST_MTU}, takes IPv6 off {interface}, and this "
-                f"could not be put back: {', '.join(lost)}; use {ipv6.LEAST_MTU} or more, or take "
-                "IPv6 off it yourself before",
+                f"an MTU of {wanted}, below {_ipv6.LEAST_MTU}, takes IPv6 off {interface}, and "
+                f"this could not be put back: {', '.join(lost)}; use {_ipv6.LEAST_MTU} or more, "
+                "or take IPv6 off it yourself before",
                 setting=self.name,
             )
 
@@ -109,7 +126,7 @@ class Mtu:
         return () if state["mtu"] == wanted else (f"it is {state['mtu']}, not {wanted}",)
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
-        """The MTU, then those of interfaces above, then what IPv6 lost."""
+        """The MTU, then those of interfaces above, then what IPv6 lost, then path MTUs."""
         commands = []
         if not state or state["mtu"] != found["mtu"]:
             commands.append(_set(interface, found["mtu"]))
@@ -117,7 +134,11 @@ class Mtu:
         for other, mtu in found["others"].items():
             if not state or now.get(other, mtu) != mtu:
                 commands.append(_set(other, mtu))
-        commands += ipv6.undo(interface, found["ipv6"], state["ipv6"] if state else {})
+        commands += _ipv6.undo(interface, found["ipv6"], state["ipv6"] if state else {})
+        if not state:
+            commands.append(Command(("sh", "-c", _FLUSH, "sh", interface)))
+        elif _new_exceptions(found, state):
+            commands.append(Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True))
         return tuple(commands)
 
     def differences(self, found: State, state: State) -> tuple[str, ...]:
@@ -128,7 +149,16 @@ class Mtu:
             for other, mtu in found["others"].items()
         ]
         wrong = [f"{what} is {now}, was {was}" for what, was, now in numbers if now != was]
-        return (*wrong, *ipv6.differences(found["ipv6"], state["ipv6"]))
+        wrong += [
+            f"the path to {peer} has a locked MTU, which it had not"
+            for peer in _new_exceptions(found, state)
+        ]
+        return (*wrong, *_ipv6.differences(found["ipv6"], state["ipv6"]))
+
+
+def _new_exceptions(found: State, state: State) -> list[str]:
+    known = found.get("exceptions", ())
+    return [peer for peer in state.get("exceptions", ()) if peer not in known]
 
 
 def _set(interface: str, mtu: int) -> Command:

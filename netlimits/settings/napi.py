@@ -13,8 +13,8 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings import values
-from netlimits.settings.base import State
+from netlimits.settings import _values
+from netlimits.settings._base import State
 
 _FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
 """What an experiment calls it -> the file in /sys/class/net/INTERFACE."""
@@ -74,19 +74,19 @@ class Napi:
                     f"{name} out for this host",
                     setting=self.name,
                 )
-        return _write(interface, values.differing(wanted, state))
+        return _write(interface, _values.differing(wanted, state))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Each that has another value."""
-        return values.unmet(wanted, state)
+        return _values.unmet(wanted, state)
 
     def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
         """One `tee` for each that is not as it was found."""
-        return _write(interface, values.differing(found, state))
+        return _write(interface, _values.differing(found, state))
 
     def differences(self, found: State, state: State) -> tuple[str, ...]:
         """Each that is not as it was."""
-        return values.differences(found, state)
+        return _values.differences(found, state)
 
 
 def _path(interface: str, name: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings.base import State
+from netlimits.settings._base import State
 
 SHORT_NAMES = {
     "rx": "rx-checksumming",

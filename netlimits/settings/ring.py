@@ -5,7 +5,7 @@ Most drivers take the link down for a moment when they change.
 
 from __future__ import annotations
 
-from netlimits.settings.quantities import Quantities
+from netlimits.settings._quantities import Quantities
 
 RING = Quantities(
     name="ring",

@@ -13,13 +13,13 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
-from netlimits.settings.base import State
+from netlimits.settings._base import State
 
 _SCRIPT = (
     'ip -4 route show table main dev "$1" || exit 1; '
     'ip -6 route show table main dev "$1" 2>/dev/null | sed "s/^/inet6 /"'
 )
-_METRICS = (
+METRICS = (
     "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",
     "initcwnd", "features", "rto_min", "initrwnd", "quickack", "congctl", "fastopen_no_cookie",
 )  # fmt: skip
@@ -166,7 +166,7 @@ def _parsed(line: str) -> tuple[str, dict[str, str]]:
     rest = words[len(route) :]
     while rest:
         word = rest.pop(0)
-        if word in _METRICS:
+        if word in METRICS:
             value = [rest.pop(0)] if rest else []
             if value == ["lock"] and rest:
                 value.append(rest.pop(0))

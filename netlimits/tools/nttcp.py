@@ -4,7 +4,8 @@ It prints one line an end, in a format of our choosing, told apart by its first 
 local, `1` remote. In narrow formats that character runs into the bytes (`11638400000` is side 1),
 so it is cut off first. The remote line is required: with its server's child dead nttcp exits 0
 without one. Rates are taken over one window, the receiver's. nttcp knows IPv4 and, here, TCP only;
-its server forks a child a run, listens on every address, and takes a data port from 5038 up.
+its server forks a child a run, listens on every address, and takes a data port from 5038 up. It
+sets no SO_REUSEADDR: within a minute of the last connection to a port no other server can bind it.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
-from netlimits.model import Command, Completed, Measurement, Scalar
-from netlimits.tools import affinity
-from netlimits.tools.base import Ends, Features
+from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
+from netlimits.tools import _affinity
+from netlimits.tools._base import Features
 
 FORMAT = "%20b%14.6rt%14.6ct%16.4rbr%14c"
 """Bytes, real seconds, CPU seconds, 10⁶ bit/s, calls: wide enough that no two run together."""
@@ -36,6 +37,7 @@ class Nttcp:
     server_program = "nttcp"
     port = 5037
     server_lasts: Literal["campaign", "run"] = "campaign"
+    reuses_port = False
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "nttcp",
@@ -72,7 +74,7 @@ class Nttcp:
                 "description": "The client's socket buffers in KiB (-w).",
             },
             "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
-            **affinity.PROPERTIES,
+            **_affinity.PROPERTIES,
         },
     }
 
@@ -94,19 +96,21 @@ class Nttcp:
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError when it is not said how much to send."""
-        affinity.check(self.name, options)
+        _affinity.check(self.name, options)
         if "count" not in options:
             raise InputError(
                 "measure.nttcp.count: nttcp knows no duration; say how many buffers to send: "
                 "seconds * bit/s / (8 * send_size)"
             )
 
-    def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
+    def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
         """`nttcp -i`, which stays in the foreground and forks a child for each run."""
         argv = ("nttcp", "-i", "-p", str(ends.port))
-        return Command(affinity.bound(argv, options.get("server_cpus")))
+        return Command(_affinity.bound(argv, options.get("server_cpus")))
 
-    def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
+    def client(
+        self, options: Mapping[str, Any], features: Features, ends: ServerAddress
+    ) -> Command:
         """`nttcp -f … -l … -n …`, with a deadline."""
         argv: tuple[str, ...] = (
             *("nttcp", "-t", "-f", FORMAT, "-p", str(ends.port)),
@@ -115,7 +119,7 @@ class Nttcp:
             *(("-D",) if options.get("nodelay") else ()),
             ends.address,
         )
-        argv = affinity.bound(argv, options.get("cpus"))
+        argv = _affinity.bound(argv, options.get("cpus"))
         return Command(argv, deadline=PATIENCE * self.seconds(options) + START_UP)
 
     def seconds(self, options: Mapping[str, Any]) -> float:
@@ -145,7 +149,8 @@ class Nttcp:
         }
         if local.calls is not None and remote.calls is not None:
             figures |= {"local_send_calls": local.calls, "remote_recv_calls": remote.calls}
-        return Measurement(figures)
+        flow = Flow("local", float(local.count), float(remote.count))
+        return Measurement(figures, work=Work(remote.count / 1024, (flow,)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
-from netlimits.model import Command, Completed, Measurement, Scalar
-from netlimits.tools import affinity
-from netlimits.tools.base import Ends, Features
-from netlimits.tools.clock import stamped, started
-from netlimits.tools.sizes import RATE, SIZE, TIMESTAMPS, binary_bytes, decimal_bits
+from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
+from netlimits.tools import _affinity
+from netlimits.tools._base import Features
+from netlimits.tools._clock import stamped, started
+from netlimits.units.sizes import RATE, SIZE, TIMESTAMPS, binary_bytes, decimal_bits
 
 START_UP = 15.0
 """Seconds that a run may take beyond its own; a UDP receiver waits two for stragglers."""
@@ -43,6 +43,7 @@ class Nuttcp:
     server_program = "nuttcp"
     port = 5000
     server_lasts: Literal["campaign", "run"] = "run"
+    reuses_port = True
     schema: Mapping[str, Any] = {
         "type": "object",
         "title": "nuttcp",
@@ -96,7 +97,7 @@ class Nuttcp:
                 "maximum": 3600,
                 "description": "Keep interim results of the receiver at this interval (-i).",
             },
-            **affinity.PROPERTIES,
+            **_affinity.PROPERTIES,
         },
     }
 
@@ -122,7 +123,7 @@ class Nuttcp:
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError for options that contradict each other."""
-        affinity.check(self.name, options)
+        _affinity.check(self.name, options)
         udp = options.get("protocol", "tcp") == "udp"
         if udp and "rate" not in options:
             raise _wrong("rate", "UDP needs one (nuttcp's own is 1 Mbit/s); 0 is unlimited")
@@ -132,13 +133,15 @@ class Nuttcp:
         if udp and binary_bytes(options.get("send_size", 1)) > _LARGEST_DATAGRAM:
             raise _wrong("send_size", f"a UDP datagram holds {_LARGEST_DATAGRAM} bytes at most")
 
-    def server(self, options: Mapping[str, Any], ends: Ends) -> Command:
+    def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
         """A server for one test, in the foreground."""
         once = ("-1", "--nofork", "--no3rdparty")
         argv = ("nuttcp", *_family(ends), *once, "-P", str(ends.port))
-        return Command(affinity.bound(argv, options.get("server_cpus")))
+        return Command(_affinity.bound(argv, options.get("server_cpus")))
 
-    def client(self, options: Mapping[str, Any], features: Features, ends: Ends) -> Command:
+    def client(
+        self, options: Mapping[str, Any], features: Features, ends: ServerAddress
+    ) -> Command:
         """`nuttcp -v -fparse …`, with a deadline beyond its length."""
         argv: tuple[str, ...] = (
             *("nuttcp", *_family(ends), "-v", "-fparse"),
@@ -147,7 +150,7 @@ class Nuttcp:
             *_flags(options),
             ends.address,
         )
-        argv = affinity.bound(argv, options.get("cpus"))
+        argv = _affinity.bound(argv, options.get("cpus"))
         deadline = self.seconds(options) + START_UP
         return Command(stamped(argv) if "interim_seconds" in options else argv, deadline=deadline)
 
@@ -180,7 +183,11 @@ class Nuttcp:
         else:
             figures["transport_mss_bytes"] = _mss(options, sent)
         rows = _interim(printed, start) if "interim_seconds" in options else ()
-        return Measurement(figures, tuple(rows))
+        arrived_bytes = got.number("megabytes") * 2**20
+        sent_bytes = max(arrived_bytes, sent.number("megabytes") * 2**20)
+        counted = sent_bytes if options.get("protocol") == "udp" else arrived_bytes
+        work = Work(counted / 1024, (Flow(sender, sent_bytes, arrived_bytes),))
+        return Measurement(figures, tuple(rows), work)
 
 
 class _Side:
@@ -241,7 +248,7 @@ def _flags(options: Mapping[str, Any]) -> Iterator[str]:
         yield f"-i{options['interim_seconds']:g}"
 
 
-def _family(ends: Ends) -> tuple[str, ...]:
+def _family(ends: ServerAddress) -> tuple[str, ...]:
     return ("-6",) if ":" in ends.address else ("-4",)
 
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits import published
 from netlimits.analysis.bursts import (
     ack_bursts,
     burst_sizes,
@@ -18,6 +17,7 @@ from netlimits.analysis.bursts import (
     trace,
 )
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "tcpdump"
 SIZES = {

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits import published
 from netlimits.analysis.cost import HARMFUL, cost
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 
 def runs(sizes: list[int], packet_ns: float, kib_ns: float, noise: float = 0.0) -> pd.DataFrame:

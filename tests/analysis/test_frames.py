@@ -1,5 +1,10 @@
+import json
+import os
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +23,7 @@ def test_the_last_attempt_of_a_run_decides() -> None:
     kept = frames.usable(frame)
     assert kept["run"].tolist() == [1]
     assert kept["attempt"].tolist() == [2]
-    assert frames.notes(frame, []) == ("1 of 2 runs are not ok and are left out",)
+    assert frames.notes(frame, []) == ("2 runs: 1 ok, 1 failed; figures are of those that are ok",)
 
 
 def test_a_published_table_without_status_counts_whole() -> None:
@@ -141,3 +146,52 @@ def test_what_stands_beside_a_mean_of_runs_is_no_factor() -> None:
     columns = ("send_size", "throughput_mbps", "throughput_min_mbps", "throughput_max_mbps")
     frame = pd.DataFrame({name: [1] for name in (*columns, "aggregated_runs")})
     assert frames.varied(frame) == ["send_size"]
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/full", "/proc/kmsg", "pipe", "."])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_what_is_no_file_of_runs_is_not_waited_for(tmp_path, target, suffix):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / f"runs.{suffix}").symlink_to(target)
+    with pytest.raises(
+        DataError, match=r"runs\.\w+: not readable as a table: is (a folder|no|empty)"
+    ):
+        frames.load(tmp_path / f"runs.{suffix}")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_of_runs_beyond_the_limit_is_not_read(tmp_path, suffix):
+    path = tmp_path / f"runs.{suffix}"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(DataError, match="is larger than 2 GiB"):
+        frames.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "said"),
+    [
+        ("attempt", "abc", "'abc'"),
+        ("run", "1;2", "'1;2'"),
+        ("block", "x" * 100, f"'{'x' * 40}'"),
+        ("duration_s", "long", "'long'"),
+        ("attempt", "9" * 400, "a number that is too large"),
+    ],
+)
+def test_what_counts_runs_is_a_number(tmp_path, name, cell, said):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{name},status,x_mbps\n1,ok,5\n{cell},ok,6\n")
+    with pytest.raises(DataError, match=f"column {name}: is to be a number, and holds {said}"):
+        frames.load(path)
+
+
+def test_a_parquet_file_that_lies_of_itself_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "runs.parquet"
+    table = pa.table({"x_mbps": [1.0]})
+    lie = {"columns": [{"name": "x_mbps"}], "index_columns": [], "column_indexes": []}
+    pq.write_table(table.replace_schema_metadata({"pandas": json.dumps(lie)}), path)
+    with pytest.raises(
+        DataError, match=r"not readable as a table: .*field_name|pandas_type"
+    ) as error:
+        frames.load(path)
+    assert "\n" not in str(error.value)

@@ -168,3 +168,19 @@ def test_the_curve_of_the_chart() -> None:
 def test_an_mtu_is_the_links_or_the_guests_and_nothing_else():
     with pytest.raises(DataError, match="link or guest, not 'gest'"):
         goodput.bound(mtu_of="gest", stack=["vxlan"])
+
+
+def wireguard_padding(mtu_of: str, data: int) -> int:
+    at = goodput.bound(1500, stack=["wireguard"], transport="udp", data=data, mtu_of=mtu_of)
+    return sum(header.bytes for header in at.headers if header.name == "wireguard: padding")
+
+
+@pytest.mark.parametrize("mtu_of", ["link", "guest"])
+def test_wireguard_pads_small_packets_to_16_bytes_and_full_ones_not_above_its_mtu(mtu_of: str):
+    # 28 bytes of UDP and IPv4 inside: 100 make 128, 101 make 144
+    assert wireguard_padding(mtu_of, 100) == 0
+    assert wireguard_padding(mtu_of, 101) == 15
+    assert wireguard_padding(mtu_of, 115) == 1
+    room = 1500 if mtu_of == "guest" else 1440
+    assert wireguard_padding(mtu_of, room - 28) == 0, "a full packet"
+    assert wireguard_padding(mtu_of, room - 28 - 1) == 1

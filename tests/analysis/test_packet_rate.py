@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits import published
 from netlimits.analysis.packet_rate import packet_rate, regimes
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 SIZES = np.array([1, 16, 64, 256, 512, 1024, 2048, 4096, 8192])
 

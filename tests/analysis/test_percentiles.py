@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits import published
 from netlimits.analysis.percentiles import percentiles
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 
 def test_each_run_is_a_point_between_the_least_at_0_and_the_greatest_at_100() -> None:

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits import published
 from netlimits.analysis.spread import expected_range, repeatability, spread
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 
 def samples(tool: str, n: int, sd: float, seed: int = 1, points: int = 40) -> pd.DataFrame:
@@ -101,6 +101,6 @@ def test_runs_and_a_mean_of_runs_at_one_point_are_weighted_by_their_number() -> 
 
 def test_a_mean_of_runs_without_its_least_and_greatest_has_no_range() -> None:
     with pytest.raises(DataError, match="throughput_min_mbps is missing in 3 rows"):
-        spread(published_points().drop(columns="throughput_min_mbps"))
+        spread(published_points().drop(columns="throughput_min_mbps"), series="tool")
     with pytest.raises(DataError, match="whole number"):
-        spread(published_points().assign(aggregated_runs=0))
+        spread(published_points().assign(aggregated_runs=0), series="tool")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits import published
 from netlimits.analysis import pcap, tcpdump
 from netlimits.analysis.traces import COLUMNS, NEAR, trace
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 CAPTURES = Path(__file__).parent.parent / "captures" / "tcpdump"
 RR = CAPTURES / "rr-ipv4.pcap"

@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from netlimits import charts, published
+from netlimits import charts
+from netlimits.reproduce import published
 
 
 def campaign(ratios: dict[str, tuple[float, float]], rate: float = 957.0) -> pd.DataFrame:
@@ -37,7 +38,9 @@ def test_ratios_over_decades_have_a_log_axis_with_plain_numbers():
 
 
 def test_the_mail_s_ratios_were_set_and_have_a_linear_axis():
-    across = charts.acks(published.table("ack-overhead"), series="tso").axes[1]
+    across = charts.acks(
+        published.table("ack-overhead"), series="tso", pool="tcp_tso_win_divisor"
+    ).axes[1]
     assert across.get_xscale() == "linear"
     assert across.get_xlabel() == "Segments per ACK"
 

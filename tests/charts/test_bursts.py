@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
-from netlimits import published
 from netlimits.analysis.bursts import ack_bursts, trace
 from netlimits.analysis.bursts import bursts as table_of
+from netlimits.charts._style import save
 from netlimits.charts.bursts import LABELLED, burst_histogram, bursts, first_bursts
-from netlimits.charts.style import save
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 NAMES = ["rr-trace-deferred-acks", "rr-trace-ack-every-other"]
 

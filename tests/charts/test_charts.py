@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits import charts, published
+from netlimits import charts
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 
 def interim() -> pd.DataFrame:
@@ -192,7 +193,7 @@ def test_the_highest_average_stands_beside_what_could_hold_it_back() -> None:
     assert abs(left - low) > 0.3, "beside one another"
     renamed = parallel_runs().rename(columns={"mtu": "size"})
     with pytest.raises(DataError, match="depends on the MTU: name a factor `mtu`"):
-        charts.highest_average(renamed, 4, by="size", link="1G")
+        charts.highest_average(renamed, 4, by="size", series="limit", link="1G")
 
 
 def test_one_run_of_a_campaign_s_can_be_drawn() -> None:

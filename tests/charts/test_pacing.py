@@ -1,6 +1,7 @@
 """The constant-bitrate chart of a campaign's own runs."""
 
-from netlimits import charts, published
+from netlimits import charts
+from netlimits.reproduce import published
 
 
 def test_the_rate_asked_for_and_the_way_are_the_runs_own():

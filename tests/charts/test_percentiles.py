@@ -2,8 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits import charts, published
+from netlimits import charts
 from netlimits.errors import DataError
+from netlimits.reproduce import published
 
 
 def test_each_series_is_a_curve_through_its_runs_from_zero_up() -> None:
@@ -23,7 +24,7 @@ def test_each_series_is_a_curve_through_its_runs_from_zero_up() -> None:
 
 def test_title_and_notes_are_the_reader_s() -> None:
     frame = published.table("udp-send-size").assign(shared_kernel=True)
-    figure = charts.percentiles(frame, of="local_sd", title="What sending costs")
+    figure = charts.percentiles(frame, of="local_sd", title="What sending costs", pool="send_size")
     assert figure.axes[0].get_title("left") == "What sending costs"
     assert "one kernel" in figure.axes[0].texts[0].get_text()
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import inspect
 
-from netlimits import charts, schema
+from netlimits import charts
+from netlimits.experiment import report_schema
 
 
 def takes(draw: object) -> tuple[str, set[str]]:
@@ -14,8 +15,8 @@ def takes(draw: object) -> tuple[str, set[str]]:
 
 def test_an_experiment_may_ask_for_each_chart_with_all_that_it_takes():
     functions = {name: takes(draw)[1] for name, draw in charts.CHARTS}
-    assert functions == {name: set(options) for name, options in schema.CHARTS.items()}
-    assert list(functions) == list(schema.CHARTS)
+    assert functions == {name: set(options) for name, options in report_schema.CHARTS.items()}
+    assert list(functions) == list(report_schema.CHARTS)
 
 
 def test_the_first_parameter_of_a_chart_says_what_it_is_drawn_from():

@@ -8,21 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from netlimits import charts, published
-from netlimits.charts import style
+from netlimits import charts
+from netlimits.charts import _style
 from netlimits.errors import DataError, InputError
+from netlimits.reproduce import published
 
 
 def test_the_reader_s_own_settings_are_put_back_even_after_an_error() -> None:
     before = dict(mpl.rcParams)
-    with style.style():
+    with _style.style():
         assert mpl.rcParams["axes.spines.top"] is False
-    with pytest.raises(ZeroDivisionError), style.style():
+    with pytest.raises(ZeroDivisionError), _style.style():
         _ = 1 / 0
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.parametrize("form", style.FORMATS)
+@pytest.mark.parametrize("form", _style.FORMATS)
 def test_the_same_frame_makes_the_same_file(form: str, tmp_path: Path) -> None:
     frame = published.table("udp-send-size")
     for name in ("one", "two"):
@@ -41,20 +42,20 @@ def test_what_is_no_chart_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_same_value_has_the_same_colour_in_every_chart() -> None:
-    both = style.looks([("UDP", 1024), ("UDP", 8192), ("TCP on", 1024), ("TCP off", 1024)])
-    one = style.looks([("TCP off",)])
-    assert both["TCP off", 1024].color == one["TCP off",].color == style.GREEN
+    both = _style.looks([("UDP", 1024), ("UDP", 8192), ("TCP on", 1024), ("TCP off", 1024)])
+    one = _style.looks([("TCP off",)])
+    assert both["TCP off", 1024].color == one["TCP off",].color == _style.GREEN
     assert both["UDP", 1024].color == both["UDP", 8192].color != both["TCP on", 1024].color
     assert both["UDP", 1024].line != both["UDP", 8192].line
     assert both["UDP", 1024].marker != both["UDP", 8192].marker
-    assert style.colours_of(["b", "tcp"])["b"] != style.colours_of(["tcp"])["tcp"]
+    assert _style.colours_of(["b", "tcp"])["b"] != _style.colours_of(["tcp"])["tcp"]
 
 
 def test_series_differ_in_line_and_marker_where_colour_alone_would_tell_them_apart() -> None:
-    found = style.looks([("UDP",), ("TCP on",), ("TCP off",)])
+    found = _style.looks([("UDP",), ("TCP on",), ("TCP off",)])
     assert len({str(look.line) for look in found.values()}) == 3
     assert len({look.marker for look in found.values()}) == 3
-    sizes = style.looks([(1024,), (8192,)], ["send_size"])
+    sizes = _style.looks([(1024,), (8192,)], ["send_size"])
     assert [look.label for look in sizes.values()] == ["1024 bytes", "8192 bytes"]
     assert len({look.color for look in sizes.values()}) == 2
 
@@ -62,7 +63,7 @@ def test_series_differ_in_line_and_marker_where_colour_alone_would_tell_them_apa
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_labels_keep_their_distance_their_order_and_stay_inside(wanted: list[float]) -> None:
-    places = style.apart(wanted, 0.05)
+    places = _style.apart(wanted, 0.05)
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     gaps = [places[b] - places[a] for a, b in itertools.pairwise(order)]
     assert all(gap >= 0.05 - 1e-9 for gap in gaps)
@@ -71,7 +72,7 @@ def test_labels_keep_their_distance_their_order_and_stay_inside(wanted: list[flo
 
 
 def test_a_notebook_shows_a_chart_without_pyplot() -> None:
-    figure = charts.percentiles(published.table("udp-send-size"), of="remote_sd")
+    figure = charts.percentiles(published.table("udp-send-size"), of="remote_sd", pool="send_size")
     assert figure._repr_png_().startswith(b"\x89PNG")
     buffer = io.BytesIO()
     figure.savefig(buffer)

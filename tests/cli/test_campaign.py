@@ -8,8 +8,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from recorded import CREATED, machines
 
-from netlimits.archive import Archive
+from netlimits.archive.store import Archive
 from netlimits.cli import main
 
 EXPERIMENT = """\
@@ -18,6 +19,13 @@ factors: {send_size: [1024]}
 measure: {netperf: {seconds: 1, send_size: "${send_size}"}}
 repeat: {replicates: 1, seed: 1}
 """
+
+
+META = {
+    "experiment": "small", "created": CREATED, "machines": machines("sender", "receiver"),
+    "netlimits": "0", "overrides": [["repeat.seed", "1"]], "seed": 1, "shared_kernel": False,
+    "skipped": {},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -47,9 +55,9 @@ def closed_port() -> int:
 
 
 def test_no_hosts_file_and_no_lab(experiment, capsys, monkeypatch):
-    from netlimits import lab
+    from netlimits.lab import labs
 
-    monkeypatch.setattr(lab, "hosts_file", lambda: None)
+    monkeypatch.setattr(labs, "hosts_file", lambda: None)
     said = refused(capsys, "run", experiment)
     assert "--hosts FILE" in said
     assert "netlimits lab up" in said
@@ -103,9 +111,8 @@ def test_results_of_another_version(experiment, capsys, command):
     assert "version 99" in refused(capsys, command, "old")
 
 
-def test_restore_wants_one_of_results_and_hosts(experiment, capsys):
-    assert "either" in refused(capsys, "restore")
-    assert "either" in refused(capsys, "restore", "x", "--hosts", "y")
+def test_restore_wants_results_or_hosts(experiment, capsys):
+    assert "name a results folder, or --hosts FILE" in refused(capsys, "restore")
 
 
 def test_every_command_has_an_example_in_its_help(capsys):
@@ -148,17 +155,14 @@ def test_no_command_at_all_shows_the_help(capsys):
     ],
 )
 def test_a_results_folder_that_lost_a_file(experiment, capsys, command, file):
-    meta = {"machines": {}, "netlimits": "0", "overrides": [], "seed": 1, "shared_kernel": False}
-    Archive.create(Path("lost"), meta, EXPERIMENT, {}, lambda _: None)
+    Archive.create(Path("lost"), META, EXPERIMENT, {}, lambda _: None)
     Path("lost", file).unlink()
     assert file in refused(capsys, command, "lost")
 
 
 def test_commands_to_copy_hold_whatever_the_folder_is_called(experiment, capsys):
-    meta = {"experiment": "small", "machines": {}, "netlimits": "0", "overrides": [], "seed": 1,
-            "shared_kernel": False, "skipped": {}}  # fmt: skip
     folder = "my $(touch pwned); results"
-    Archive.create(Path(folder), meta, EXPERIMENT, {}, lambda _: None)
+    Archive.create(Path(folder), META, EXPERIMENT, {}, lambda _: None)
     with pytest.raises(SystemExit):
         main(["status", folder])
     (line,) = [one for one in capsys.readouterr().out.splitlines() if "go on with" in one]
@@ -178,3 +182,21 @@ def test_an_output_that_is_full(experiment, tmp_path):
     assert ran.returncode == 2
     assert len(ran.stderr.splitlines()) == 1, ran.stderr
     assert "No space left" in ran.stderr
+
+
+def test_a_mistake_of_our_own_is_one_line_unless_a_traceback_is_wanted(capsys, monkeypatch):
+    from netlimits.cli import plan
+
+    def broken(**_: object) -> None:
+        raise KeyError("mtu")
+
+    monkeypatch.setattr(plan.plan, "callback", broken)
+    with pytest.raises(SystemExit) as end:
+        main(["plan", "x.yaml"])
+    assert end.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("netlimits: a mistake of netlimits' own: KeyError: 'mtu'; please report")
+    assert len(said.splitlines()) == 1
+    monkeypatch.setenv("NETLIMITS_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        main(["plan", "x.yaml"])

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from recorded import recorded
+from recorded import edited, recorded
 
 from netlimits.cli import drawing
 from netlimits.cli.results import figures, table
 from netlimits.errors import DataError, InputError
 
 
-def names(folder: Path, *words: object) -> list[str]:
+def names(*words: object) -> list[str]:
     """The files that `figures` names, less their folder."""
-    argv = [str(word) for word in (folder, "--format", "svg", *words)]
+    argv = [str(word) for word in (*words, "--format", "svg")]
     outcome = CliRunner().invoke(figures, argv)
     if outcome.exception and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception
@@ -27,11 +28,15 @@ def names(folder: Path, *words: object) -> list[str]:
 
 def about(folder: Path, entry: dict[str, object]) -> dict[str, str]:
     """Each figure's name -> all that is written on it."""
-    found = drawing.figures_of(drawing.opened(folder), entry)
-    return {
+    failed: list[DataError] = []
+    found = drawing.figures_of(drawing.opened(folder), entry, failed, print)
+    said = {
         name: "\n".join(text.get_text() for axes in figure.axes for text in axes.texts)
         for name, figure in found
     }
+    for why in failed:
+        raise why
+    return said
 
 
 @pytest.mark.parametrize("kind", ["bursts", "burst_histogram", "aggregate"])
@@ -61,8 +66,10 @@ def test_a_chart_of_all_runs_is_one_figure(tmp_path):
     assert (
         "any 2 s" in about(folder, {"chart": "highest_average", "window_s": 2})["highest_average"]
     )
+    whole = about(folder, {"chart": "highest_average"})["highest_average"]
+    assert "over all the time that all streams" in whole
     with pytest.raises(DataError, match="run 1: no window of 120 s"):
-        names(folder, "--chart", "highest_average")
+        names(folder, *words, "--window", 120)
 
 
 def test_options_that_a_chart_has_not_are_refused(tmp_path):
@@ -114,5 +121,59 @@ def test_the_highest_average_is_a_metric_of_tables(tmp_path):
     two = CliRunner().invoke(table, [str(folder), *words, "--window", "2"])
     assert two.exit_code == 0, two.exception
     assert "1,599.0000" in two.output, "300 of each stream, but for the skew"
-    none = CliRunner().invoke(table, [str(folder), *words])
-    assert "no column highest_average_mbps" in str(none.exception)
+    whole = CliRunner().invoke(table, [str(folder), *words])
+    assert "mean,1,400.501" in whole.output, "without a window that of all the run"
+    long = CliRunner().invoke(table, [str(folder), *words, "--of", "throughput", "--window", "120"])
+    assert long.exit_code == 0, "one that cannot be had does not take the rest along"
+    assert "throughput_mbps" in long.output
+    words[-1] = "text"
+    long = CliRunner().invoke(table, [str(folder), *words, "--of", "throughput", "--window", "120"])
+    assert "left out: highest_average: run 1: no window of 120 s" in long.output
+
+
+def test_two_campaigns_are_a_series_each_in_one_chart(tmp_path):
+    small = recorded(tmp_path / "n2-standard-32").path
+    large = recorded(tmp_path / "n2-standard-80", failed=[1]).path
+    assert names(small, large, "--chart", "highest_average", "--window", 2) == [
+        "highest_average.svg"
+    ]
+    together = drawing.opened(small, large)
+    assert together.frame["run"].is_unique
+    assert set(together.frame["campaign"]) == {"n2-standard-32", "n2-standard-80"}
+    rows = together.intervals()
+    assert rows.groupby("run")["campaign"].nunique().max() == 1
+    apart = [drawing.opened(one).intervals() for one in (small, large)]
+    assert len(rows) == sum(map(len, apart))
+    entry = {"chart": "highest_average", "window_s": 2, "series": ["campaign"]}
+    ((_, figure),) = drawing.figures_of(together, entry, [], print)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["n2-standard-32", "n2-standard-80"]
+
+
+def test_each_campaign_keeps_the_limits_that_it_named(tmp_path):
+    entry = {"chart": "highest_average", "series": "mtu", "link": "100G", "window_s": 2}
+    for name, cap in (("a", "50G"), ("b", "100G")):
+        folder = recorded(tmp_path / name).path
+        text = (folder / "experiment.yaml").read_text()
+        report = json.dumps([{**entry, "cap": cap}, {"chart": "bursts"}])
+        edited(folder, "experiment.yaml", f"{text}report: {report}\n")
+    together = drawing.opened(tmp_path / "a", tmp_path / "b")
+    (laid,) = together.report
+    assert laid == {**entry, "series": ["campaign", "mtu"], "cap": "campaign_cap"}
+    rows = together.intervals()
+    assert dict(zip(rows["campaign"], rows["campaign_cap"], strict=True)) == {
+        "a": "50G",
+        "b": "100G",
+    }
+
+
+def test_only_campaigns_of_one_experiment_are_drawn_together(tmp_path):
+    folder = recorded(tmp_path / "out").path
+    runs = tmp_path / "runs.csv"
+    drawing.opened(folder).frame.to_csv(runs)
+    with pytest.raises(DataError, match=r"runs\.csv: only campaigns' folders"):
+        drawing.opened(folder, runs)
+    with pytest.raises(DataError, match="out is there twice"):
+        drawing.opened(folder, folder)
+    with pytest.raises(DataError, match="only one campaign's folder holds"):
+        names(folder, recorded(tmp_path / "other").path, "--chart", "bursts")

@@ -27,7 +27,7 @@ def run(*arguments: str) -> Result:
 def test_what_a_plan_says():
     text = run("--rows", "2").output
     assert "6 configurations of 8 combinations" in text
-    assert '2 excluded by protocol == "udp" and offloads == "off" (line 25)' in text
+    assert '2 excluded by protocol == "udp" and offloads == "off" (line 29)' in text
     assert "120 runs = 6 configurations × 20, order blocked" in text
     assert "seed 2021\n" in text
     assert "about 20 min 12 s, 10.1 s a run" in text
@@ -98,16 +98,16 @@ def test_a_csv_that_cannot_be_written_leaves_nothing(tmp_path: Path):
 
 
 def test_a_csv_that_breaks_off_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from netlimits import plan as plans
+    from netlimits.experiment.plan import Plan
 
     path = tmp_path / "plan.csv"
     path.write_text("old")
 
-    def broken(self: plans.Plan, file: io.TextIOBase) -> int:
+    def broken(self: Plan, file: io.TextIOBase) -> int:
         file.write("half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plans.Plan, "write_csv", broken)
+    monkeypatch.setattr(Plan, "write_csv", broken)
     run("--csv", str(path))
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -154,7 +154,7 @@ def test_what_a_file_says_cannot_drive_the_terminal(tmp_path: Path):
     path = tmp_path / "x.yaml"
     path.write_text(
         'experiment: a\nquestion: "\\e[31mred"\nmeasure: {netperf: {}}\n'
-        'factors: {a: ["\\e[2J", b]}\nexclude: [\'a == "\\x1b"\', \'a == "b"\']\n'
+        'factors: {a: ["\\e[2J", b]}\ndummies: [a]\nexclude: [\'a == "\\x1b"\', \'a == "b"\']\n'
     )
     done = CliRunner().invoke(plan, [str(path), "--set", "exclude=[]"])
     assert done.exit_code == 0
@@ -167,3 +167,59 @@ def test_schema_is_printed_for_editors():
     found = json.loads(done.output)
     jsonschema.Draft202012Validator.check_schema(found)
     assert found["properties"]["measure"]["properties"]["netperf"]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("streams: 4\nmeasure: {iperf3: {seconds: 1}}", "streams: a server of iperf3 takes one"),
+        (
+            "streams: 4\nmeasure: {netperf: {seconds: 1}}",
+            "streams: 4 streams are added up over the time that all share",
+        ),
+        (
+            "streams: 2\nmeasure: {netperf: {interim_seconds: 1, data_port: 9000}}",
+            "data_port: one port takes one stream",
+        ),
+        (
+            "settings: [{roles: [sender, receiver], mtu: 1500}]\nmeasure: {netperf: {mss: 8204}}",
+            "an MSS of 8204 cannot be had at an MTU of 1500",
+        ),
+        (
+            "measure: {netperf: {select: [thruput]}}",
+            "no selector 'thruput'; did you mean throughput",
+        ),
+        (
+            "measure: {iperf3: {reverse: true, bidirectional: true}}",
+            "bidirectional sends both ways already",
+        ),
+    ],
+)
+def test_what_check_would_say_without_a_host_plan_says(body: str, says: str, tmp_path: Path):
+    path = tmp_path / "x.yaml"
+    path.write_text(f"experiment: a\n{body}\n")
+    done = CliRunner().invoke(plan, [str(path)])
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert "error: sender: " in done.stderr
+    told = json.loads(CliRunner().invoke(plan, [str(path), "--json"]).stdout)["findings"]
+    assert any(says in one["problem"] + "; " + one["advice"] for one in told)
+
+
+def test_every_shipped_experiment_plans_without_a_complaint():
+    for path in sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml")):
+        done = CliRunner().invoke(plan, [str(path), "--rows", "0"])
+        assert (done.exit_code, done.stderr) == (0, ""), path
+
+
+def test_all_options_that_cannot_take_their_value_are_told(tmp_path: Path):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "experiment: a\nfactors: {size: [1, x], mtu: [1500, 10]}\n"
+        "settings: [{roles: [sender], mtu: '${mtu}'}]\n"
+        "measure: {netperf: {seconds: '${size}', mss: '${mtu}'}}\n"
+    )
+    done = CliRunner().invoke(plan, [str(path)])
+    said = str(done.exception)
+    assert [line.split(":")[1] for line in said.split("\n")] == ["3", "4"]
+    assert "(where mtu = 10)" in said

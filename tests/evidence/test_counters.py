@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netlimits.campaign import ack_ratio
 from netlimits.errors import ToolFailure
-from netlimits.evidence import EVIDENCE, acks
+from netlimits.evidence import EVIDENCE
+from netlimits.evidence._difference import growth
 from netlimits.evidence.counters import INTERFACE, PROTOCOLS, Counters
-from netlimits.evidence.difference import growth
 from netlimits.metrics import METRICS
 from netlimits.model import Command, Completed, Scalar
 
@@ -112,24 +113,24 @@ def test_a_counter_that_was_reset_is_no_growth(before: int, back: int):
 
 def test_segments_per_ack_is_the_senders_out_over_the_receivers_whichever_end_sends():
     sender, receiver = captured("tcp", "local"), captured("tcp", "remote")
-    assert acks.segments_per_ack(sender, receiver) == pytest.approx(1447434 / 19639)
-    assert acks.segments_per_ack(receiver, sender) == pytest.approx(1447434 / 19639)
+    assert ack_ratio.segments_per_ack(sender, receiver) == pytest.approx(1447434 / 19639)
+    assert ack_ratio.segments_per_ack(receiver, sender) == pytest.approx(1447434 / 19639)
     both = {f"local_{k}": v for k, v in sender.items()}
     both |= {f"remote_{k}": v for k, v in receiver.items()}
-    assert acks.figures(both) == {"segments_per_ack": pytest.approx(1447434 / 19639)}
+    assert ack_ratio.figures(both) == {"segments_per_ack": pytest.approx(1447434 / 19639)}
 
 
 def test_a_quick_acknowledging_receiver_that_sends_more_segments_is_still_the_receiver():
     sender = {"tcp_out_segs": 1000, "tx_bytes": 1_000_000}
     receiver = {"tcp_out_segs": 1010, "tx_bytes": 66_000}
-    assert acks.segments_per_ack(sender, receiver) == pytest.approx(1000 / 1010)
+    assert ack_ratio.segments_per_ack(sender, receiver) == pytest.approx(1000 / 1010)
 
 
 def test_where_both_ends_send_data_there_are_no_segments_per_ack():
     one = {"tcp_out_segs": 13170, "tx_bytes": 95_912_906}
     other = {"tcp_out_segs": 14599, "tx_bytes": 102_161_969}
-    assert acks.segments_per_ack(one, other) is None
-    assert acks.segments_per_ack(one, {"tcp_out_segs": 4421, "tx_bytes": 300_000}) is not None
+    assert ack_ratio.segments_per_ack(one, other) is None
+    assert ack_ratio.segments_per_ack(one, {"tcp_out_segs": 4421, "tx_bytes": 300_000}) is not None
 
 
 @pytest.mark.parametrize(
@@ -146,8 +147,8 @@ def test_where_both_ends_send_data_there_are_no_segments_per_ack():
 def test_without_tcp_there_are_no_segments_per_ack(
     local: dict[str, Scalar], remote: dict[str, Scalar]
 ):
-    assert acks.segments_per_ack(local, remote) is None
-    assert acks.figures({f"local_{k}": v for k, v in local.items()}) == {}
+    assert ack_ratio.segments_per_ack(local, remote) is None
+    assert ack_ratio.figures({f"local_{k}": v for k, v in local.items()}) == {}
 
 
 def test_every_figure_is_a_metric_of_both_ends():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu
-from netlimits.model import Completed
+from netlimits.model import Completed, Work
 
 BEFORE = """100.00 150.00
 cpu  100 0 100 800 0 0 0 0 0 0
@@ -36,10 +36,38 @@ def test_utilization_is_100_minus_idle_over_all_cpus_and_the_busiest():
     assert used.count == 2
 
 
-def test_iowait_and_steal_count_as_busy_and_guest_is_not_counted_twice():
+def test_steal_counts_as_busy_and_iowait_and_guest_do_not():
     after = "1.0 1.0\ncpu0 0 0 0 50 20 0 0 30 500 0\n"
     used = cpu.use(stat("0.0 0.0\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), stat(after))
-    assert used.util_pct == pytest.approx(50.0)
+    assert used.util_pct == pytest.approx(30.0)
+    assert used.ticks_pct == pytest.approx(50.0), "netperf's, where iowait is busy"
+
+
+def test_work_between_two_ticks_counts():
+    """Paced traffic that ticks never meet: 2 of 10 seconds, and 0.1 s of busy ticks."""
+    after = "10.0 8.0\ncpu0 5 0 5 800 0 0 0 0 0 0\n"
+    used = cpu.use(stat("0.0 0.0\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), stat(after))
+    assert used.busy_s == pytest.approx(2.0)
+    assert used.ticks_s == pytest.approx(10 * 10 / 810)
+
+
+def test_the_mean_is_of_each_cpus_own_share_however_many_ticks_it_got():
+    after = "1.0 1.0\ncpu0 0 0 5 0 0 0 5 0\ncpu1 0 0 0 100 0 0 0 0\n"
+    before = "0.0 0.0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n"
+    used = cpu.use(stat(before), stat(after))
+    assert (used.util_pct, used.softirq_pct) == (50.0, 25.0)
+
+
+def test_the_wall_is_the_clocks_unless_it_was_set_meanwhile():
+    def read(clock: float, uptime: float, idle: int) -> cpu.CpuTimes:
+        row = f"cpu0 0 0 0 {idle} 0 0 0 0"
+        return stat(f"{clock:.9f}\n{uptime:.2f} 0\n{row}\n{clock + 0.002:.9f}\n")
+
+    first = read(1795300000.0, 100.0, 0)
+    assert cpu.wall(first, read(1795300001.004, 101.0, 0)) == pytest.approx(1.004)
+    assert cpu.wall(first, read(1795303601.0, 101.0, 0)) == 1.0, "set by an hour"
+    assert cpu.wall(stat(BEFORE), stat(AFTER)) == 1.0, "where `date` tells no fractions"
+    assert cpu.use(first, read(1795300001.004, 101.0, 50)).busy_s == pytest.approx(0.504)
 
 
 def test_service_demand_is_netperfs_on_the_reports_first_row():
@@ -49,21 +77,26 @@ def test_service_demand_is_netperfs_on_the_reports_first_row():
     assert cpu.service_demand(busy_s, kib_per_second) == pytest.approx(1.526, abs=0.004)
 
 
-def test_both_ends_divide_by_what_was_sent():
-    used = cpu.CpuUse(50.0, 90.0, 0, 1.0, 2)
-    measured = {"throughput_mbps": 400.0, "local_send_throughput_mbps": 800.0, "elapsed_s": 1.0}
-    sent_kib = 800e6 / 8 / 1024
+def test_both_ends_divide_by_the_work_that_was_done_in_their_window():
+    used = cpu.CpuUse(50.0, 90.0, 0, 1.0, 2, ticks_s=0.5)
     for end in ("local", "remote"):
-        assert cpu.figures(end, used, measured)[f"{end}_sd_us_per_kib"] == pytest.approx(
-            1e6 / sent_kib
-        )
+        figures = cpu.figures(end, used, Work(50_000.0))
+        assert figures[f"{end}_sd_us_per_kib"] == pytest.approx(20.0)
+        assert figures[f"{end}_sd_ticks_us_per_kib"] == pytest.approx(10.0)
 
 
 def test_request_response_is_per_transaction():
     used = cpu.CpuUse(50.0, 90.0, 0, 1.0, 2)
-    figures = cpu.figures("local", used, {"transaction_rate_tps": 50000.0, "elapsed_s": 1.0})
+    figures = cpu.figures("local", used, Work(50_000.0, transactions=True))
     assert figures["local_sd_us_per_tran"] == pytest.approx(20.0)
     assert "local_sd_us_per_kib" not in figures
+
+
+@pytest.mark.parametrize("work", [None, Work(0.0)])
+def test_without_the_work_there_is_no_service_demand(work):
+    figures = cpu.figures("local", cpu.CpuUse(50.0, 90.0, 0, 1.0, 2), work)
+    assert not any("_sd_" in name for name in figures)
+    assert figures["local_cpu_pct"] == 50.0
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 8), min_size=1, max_size=8))
@@ -72,13 +105,14 @@ def test_utilization_stays_within_0_and_100(ticks):
     now = "1.0 1.0\n" + "".join(
         f"cpu{n} {' '.join(map(str, row))} 0 0\n" for n, row in enumerate(ticks)
     )
-    if not sum(map(sum, ticks)):
-        with pytest.raises(ToolFailure):
-            cpu.use(stat(zero), stat(now))
-        return
     used = cpu.use(stat(zero), stat(now))
-    assert 0 <= used.util_pct <= 100
-    assert used.util_pct <= used.peak_pct + 1e-9 or used.count > 1
+    assert 0 <= used.util_pct <= used.peak_pct + 1e-9 <= 100 + 2e-9
+    assert 0 <= used.ticks_pct <= 100
+
+
+def test_no_time_is_no_measurement():
+    with pytest.raises(ToolFailure, match="no time passed"):
+        cpu.use(stat(BEFORE), stat(BEFORE))
 
 
 def test_cpus_that_come_and_go_make_the_run_invalid():
@@ -87,24 +121,9 @@ def test_cpus_that_come_and_go_make_the_run_invalid():
 
 
 def test_lost_ticks_do_not_make_a_run_cheaper():
-    # a guest that lost half of its ticks: half of two CPUs for one second is still one CPU second
-    after = AFTER.replace("100 0 90 410", "75 0 70 405").replace("50 0 60 490", "50 0 55 445")
+    # a guest that lost half of its busy ticks; its idle time is measured, not sampled
+    after = AFTER.replace("100 0 90 410", "75 0 70 410").replace("50 0 60 490", "50 0 55 490")
     assert cpu.use(stat(BEFORE), stat(after)).busy_s == pytest.approx(1.0)
-
-
-def test_bytes_sent_either_way_count():
-    used = cpu.CpuUse(50.0, 90.0, 0, 1.0, 2)
-    both = {
-        "throughput_mbps": 600.0,
-        "local_send_throughput_mbps": 800.0,
-        "remote_send_throughput_mbps": 200.0,
-        "elapsed_s": 1.0,
-    }
-    expected = 1e6 / (1000e6 / 8 / 1024)
-    assert cpu.figures("local", used, both)["local_sd_us_per_kib"] == pytest.approx(expected)
-    received = {"throughput_mbps": 600.0, "local_send_throughput_mbps": 0.0, "elapsed_s": 1.0}
-    alone = cpu.figures("local", used, received)["local_sd_us_per_kib"]
-    assert alone == pytest.approx(1e6 / (600e6 / 8 / 1024))
 
 
 def test_softirq_irq_and_steal_are_parts_of_the_utilization():
@@ -114,7 +133,7 @@ def test_softirq_irq_and_steal_are_parts_of_the_utilization():
     assert (used.util_pct, used.peak_pct, used.peak_cpu) == (25.0, 50.0, 0)
     assert (used.irq_pct, used.softirq_pct, used.steal_pct) == (2.5, 15.0, 2.5)
     assert used.peak_softirq_pct == 30.0
-    columns = cpu.figures("remote", used, {"throughput_mbps": 1.0, "elapsed_s": 1.0})
+    columns = cpu.figures("remote", used, Work(1.0))
     assert columns["remote_softirq_pct"] == 15.0
     assert columns["remote_steal_pct"] == 2.5
     assert columns["remote_irq_pct"] == 2.5
@@ -122,9 +141,19 @@ def test_softirq_irq_and_steal_are_parts_of_the_utilization():
     assert columns["remote_cpu_peak_cpu"] == 0
 
 
+def test_the_most_softirq_is_any_cpus_and_not_the_busiest_ones():
+    after = "1.0 1.0\ncpu0 100 0 0 0 0 0 0 0\ncpu1 0 0 0 1 0 0 99 0\n"
+    before = "0.0 0.0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n"
+    used = cpu.use(stat(before), stat(after))
+    assert (used.peak_cpu, used.peak_softirq_pct) == (0, 99.0)
+
+
 def test_several_machines_are_one_with_all_their_cpus():
-    small = cpu.CpuUse(80.0, 90.0, 1, 1.6, 2, 1.0, 8.0, 0.0, 5.0)
-    large = cpu.CpuUse(20.0, 95.0, 4, 1.2, 6, 2.0, 4.0, 4.0, 70.0)
+    small = cpu.CpuUse(80.0, 90.0, 1, 1.6, 2, 1.0, 8.0, 0.0, 75.0, 70.0, 1.4)
+    large = cpu.CpuUse(20.0, 95.0, 4, 1.2, 6, 2.0, 4.0, 4.0, 70.0, 10.0, 0.6)
     assert cpu.pooled([small]) == small
     pooled = cpu.pooled([small, large])
-    assert pooled == cpu.CpuUse(35.0, 95.0, 4, pytest.approx(2.8), 8, 1.75, 5.0, 3.0, 70.0)
+    approx = pytest.approx
+    assert pooled == cpu.CpuUse(
+        35.0, 95.0, 4, approx(2.8), 8, 1.75, 5.0, 3.0, 75.0, approx(25.0), approx(2.0)
+    )

@@ -131,3 +131,27 @@ def test_drivers_names_are_grouped_by_queue_and_the_largest_group_counts(
 ):
     expected = {} if lost is None else {"nic_rx_drops": lost}
     assert Nic().figures(nic(*before), nic(*after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("bw_in_allowance_exceeded", "pps_allowance_exceeded"), {"nic_allowance_exceeded": 20}),
+        (("queue_0_rx_empty_rx_ring", "queue_1_rx_empty_rx_ring"), {"nic_rx_drops": 20}),
+        (("queue_0_tx_queue_stop", "queue_1_tx_queue_stop"), {"nic_tx_stops": 20}),
+        (("rx_no_buffers_posted[0]", "rx_no_buffers_posted[1]"), {"nic_rx_drops": 20}),
+        (("tx_stop[0]", "tx_stop[1]"), {"nic_tx_stops": 20}),
+        (("hc_rx_discards_no_wqe", "stop_queue"), {"nic_rx_drops": 10, "nic_tx_stops": 10}),
+        (("rx_out_of_buffer", "tx0_stopped"), {"nic_rx_drops": 10, "nic_tx_stops": 10}),
+        (("rx_steer_missed_packets", "outbound_pci_stalled_wr"), {}),
+        (("rx_pause_ctrl_phy", "tx_pause_ctrl_phy"), {"nic_pauses": 10}),
+        (("outbound_pci_stalled_wr_events",), {"nic_pcie_stalls": 10}),
+        (("outbound_pci_buffer_overflow",), {"nic_pcie_stalls": 10}),
+        (("rx_missed_errors", "rx_no_dma_resources"), {"nic_rx_drops": 10}),
+        (("rx_queue_0_drops", "tx_queue_0_packets"), {"nic_rx_drops": 10}),
+    ],
+)
+def test_each_drivers_own_names_are_known(names, expected):
+    before = nic(*(f"{name}: 5" for name in names))
+    after = nic(*(f"{name}: 15" for name in names))
+    assert Nic().figures(before, after) == expected

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from faults.ground import Ground
+from faults.guest_ground import GuestGround
+from guests import Guests
 
-from netlimits import lab as labs
+from netlimits.lab import labs
 
 _OURS = re.compile(r"f[gr]?([0-9]+)")
 
@@ -77,3 +79,13 @@ def second(second_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
 def switched(rebooted_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
     """Three hosts on a switch, of which the experiment uses two."""
     yield from _ground(rebooted_lab, tmp_path / "switched")
+
+
+@pytest.fixture
+def machine_ground(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[GuestGround]:
+    """The machines of the test run, with what was found there."""
+    made = GuestGround(machines, tmp_path, guests)
+    try:
+        yield made
+    finally:
+        made.end()

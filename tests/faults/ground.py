@@ -12,14 +12,14 @@ import os
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from test_campaign_lab import Lab
+from campaign.test_campaign_lab import Lab
+from waiting import LONG, wait
 
 import netlimits as nl
-from netlimits import lab as labs
+from netlimits.lab import labs
 
 LEAVES = (
     ("ethtool", "-k", "data0"),
@@ -33,9 +33,6 @@ LEAVES = (
 )
 _NUMBERS = re.compile(r"^\d+: |@if\d+|link-netnsid \d+")
 """The kernel's own numbers of links and namespaces, which a boot makes anew."""
-
-PATIENCE = 60.0
-"""Seconds until something that is waited for must have happened; mostly it takes a blink."""
 
 CLIENT = "netperf -P 0"
 
@@ -57,7 +54,11 @@ class Ground(Lab):
         self, command: str, *argv: object, status: int | None = 0
     ) -> subprocess.CompletedProcess:
         ran = subprocess.run(
-            self.argv(command, *argv), cwd=self.folder, capture_output=True, text=True, timeout=240
+            self.argv(command, *argv),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=3 * LONG,
         )
         assert status is None or ran.returncode == status, ran.stdout + ran.stderr
         assert "Traceback" not in ran.stderr
@@ -89,7 +90,7 @@ class Ground(Lab):
         """What it said on standard error, once it ended as it should."""
         if process.stdout.closed:
             return ""
-        said = process.communicate(timeout=3 * PATIENCE)
+        said = process.communicate(timeout=3 * LONG)
         assert status is None or process.returncode == status, said
         assert "Traceback" not in said[1], said
         return said[1]
@@ -163,6 +164,39 @@ class Ground(Lab):
         assert process.poll() is None, process.communicate()
 
     @contextlib.contextmanager
+    def held(
+        self, process: subprocess.Popen, out: Path, client: str = CLIENT, host: str = "sender"
+    ) -> Iterator[list[int]]:
+        """Within it a run measures and stands still, so that nothing is over before it is broken.
+
+        Its client has its connections, for control and for data. It is stopped as soon as it is
+        seen, and goes on for a blink at a time until that is so; and at the end of `with`.
+        """
+        self.at_work(process, out, client, host)
+        receiver = self.made.data("receiver")
+        connected = ("ss", "-Htn", "state", "established", "dst", receiver)
+
+        def measures() -> list[int]:
+            pids = self.named(host, client)
+            self._signal(pids, signal.SIGSTOP)
+            if pids and len(self.inside(host, *connected).splitlines()) >= 2:
+                return pids
+            self._signal(pids, signal.SIGCONT)
+            return []
+
+        pids = wait(measures, f"{client} has its connections")
+        try:
+            yield pids
+        finally:
+            self._signal(pids, signal.SIGCONT)
+
+    @staticmethod
+    def _signal(pids: Iterable[int], number: int) -> None:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    @contextlib.contextmanager
     def mounted(self, host: str, *argv: str) -> Iterator[None]:
         """`mount ARGV` on a host, seen by its logins, until the end of `with`."""
         self.on(host, "mount", *argv)
@@ -219,13 +253,13 @@ class Ground(Lab):
 
     def hosts_are_as_found(self) -> None:
         """Every leaf as it was, and nothing of ours: no process, guard, note or claim."""
-        wait(lambda: not self.ours(), lambda: f"still there: {self.ours()}", 20)
+        wait(lambda: not self.ours(), lambda: f"still there: {self.ours()}")
         now = self.leaves()
         assert now == self.found, {"now": now - self.found, "found": self.found - now}
 
     def ours(self) -> list[str]:
         """What is on the hosts beside their sshd: processes, and files of notes, guards, claims."""
-        look = "ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v :$"
+        look = "ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v -e :$ -e ^campaigns$"
         found = []
         for host in self.made.hosts:
             found += [f"{host}: {pid} {line}" for pid, line in self.processes(host).items()]
@@ -241,20 +275,11 @@ class Ground(Lab):
                 process.communicate()
         if self.ours():
             subprocess.run(
-                self.argv("restore", *self.hosts), cwd=self.folder, capture_output=True, timeout=120
+                self.argv("restore", *self.hosts),
+                cwd=self.folder,
+                capture_output=True,
+                timeout=LONG,
             )
-
-
-def wait(
-    until: Callable[[], object], what: str | Callable[[], str], seconds: float = PATIENCE
-) -> None:
-    """Until something is so; fails after `seconds`, naming it."""
-    limit = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < limit, (
-            f"not within {seconds} s: {what if isinstance(what, str) else what()}"
-        )
-        time.sleep(0.02)
 
 
 def statuses(rows: Iterable[tuple[int, int, str, str]]) -> list[tuple[int, int, str]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -70,7 +69,7 @@ def test_the_controllers_clock_steps(ground):
     first, second, third = nl.open(out).records()
     assert second.started - first.started > 0.9 * HOUR, "the step was real"
     assert second.started - third.started > 1.9 * HOUR
-    assert all(1 <= record.duration_s < 60 for record in (first, second, third))
+    assert all(1 <= record.duration_s < HOUR / 2 for record in (first, second, third))
     frame = nl.open(out).frame()
     assert list(frame["run"]) == [1, 2, 3], "in the order in which they were, not by the clock"
 
@@ -81,9 +80,9 @@ def test_a_hosts_clock_steps(ground):
     with stepped(ground, "sender", clock):
         process = ground.campaign(TEXT, out)
         for number, to in enumerate(("+1h", "-1h"), 1):
-            ground.at_work(process, out, f"{ground.folder}/netperf.real -P 0")
-            time.sleep(0.4)  # it takes the time when its connections stand
-            clock.step(to)
+            # it takes the time when its connections stand
+            with ground.held(process, out, f"{ground.folder}/netperf.real -P 0"):
+                clock.step(to)
             wait(lambda n=number: len(ground.ends(out)) >= n, f"run {number} has ended")
         ground.ended(process, 1)
     rows = ground.settled(out)

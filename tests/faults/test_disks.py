@@ -86,7 +86,7 @@ def test_a_hosts_disk_is_full_in_mid_campaign(ground):
     process = ground.campaign(CHANGING.replace("replicates: 2", "replicates: 1"), out)
     ground.at_work(process, out)
     with full_run(ground, "receiver"):
-        said = one_line(ground.ended(process, 2))
+        said = one_line(ground.ended(process, 1))
         assert ground.leaves() == ground.found, "it is put back although nothing can be written"
     assert "receiver: its guard's `renew` failed" in said
     assert "No space left" in said
@@ -133,7 +133,7 @@ def test_results_cannot_be_written_any_more(ground):
             wait(lambda n=number: done(ground, out) >= n, f"{number} runs are done")
             ground.at_work(process, out)
             with broken(out):
-                said = one_line(ground.ended(process, 2))
+                said = one_line(ground.ended(process, 1))
                 ground.hosts_are_as_found()
             assert said.startswith(f"netlimits: {out}/")
             assert why in said

@@ -49,9 +49,8 @@ def data_link_down(ground: Ground) -> None:
     """It goes down in mid-run, and is back for the next one."""
     out = ground.folder / "out"
     process = ground.campaign(TEXT, out)
-    ground.at_work(process, out)
-    hanging = ground.named("sender", "netperf")
-    ground.inside("receiver", "ip", "link", "set", "data0", "down")
+    with ground.held(process, out) as hanging:  # one that is not connected yet fails at once
+        ground.inside("receiver", "ip", "link", "set", "data0", "down")
     try:
         wait(lambda: ground.ends(out), "our deadline ends the run")
         assert not [pid for pid in hanging if Path(f"/proc/{pid}").exists()], "on the host too"

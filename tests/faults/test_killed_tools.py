@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from faults.ground import statuses, wait
 
@@ -30,9 +28,8 @@ def test_servers_and_clients_are_killed(ground):
     out = ground.folder / "out"
     process = ground.campaign(TOOLS, out)
     for number, (client, host, victim, _) in enumerate(VICTIMS, 1):
-        ground.at_work(process, out, client)
-        time.sleep(0.3)
-        ground.kill(host, victim)
+        with ground.held(process, out, client):
+            ground.kill(host, victim)
         wait(lambda n=number: len(ground.ends(out)) >= n, f"run {number} has ended")
     ground.ended(process, 1)
     rows = ground.settled(out)

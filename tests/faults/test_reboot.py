@@ -63,10 +63,10 @@ def reboot(ground: Ground, host: str) -> str:
     # the same lines that built the host, without the others'
     number = f" port{made.number(host)}"
     switch = [line for line in network._switch(made) if number in line]
-    network._batch(switch, made.switch)
+    network.batch(switch, made.switch)
     management = [line for line in network._management(made) if made.port(host) in line]
-    network._batch(management)
-    network._batch(network._addresses(made, host), made.namespace(host))
+    network.batch(management)
+    network.batch(network._addresses(made, host), made.namespace(host))
     boot, file = boot_id(ground, host)
     start = sshd._START.replace("cd /\n", f"mount --bind {file} {BOOT_ID}\ncd /\n")
     with patch.object(sshd, "_START", start):
@@ -83,10 +83,10 @@ def test_a_host_reboots_in_mid_run(switched):
     old = {host: booted(ground, host) for host in ("sender", "receiver")}
     out: Path = ground.folder / "out"
     process = ground.campaign(TEXT, out)
-    ground.at_work(process, out)
-    assert ground.leaves() != ground.found
-    new = reboot(ground, "receiver")
-    said = ground.ended(process, 2)
+    with ground.held(process, out):
+        assert ground.leaves() != ground.found
+        new = reboot(ground, "receiver")
+    said = ground.ended(process, 1)
     assert "receiver: it was booted in mid-campaign" in said
     assert old["receiver"] in said
     assert new in said

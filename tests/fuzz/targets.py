@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import io
 import json
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,36 +23,28 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from netlimits import (
-    campaign,
-    checks,
-    clocks,
-    document,
-    experiment,
-    expressions,
-    machines,
-    notes,
-    plan,
-    survey,
-)
-from netlimits import outcome as outcomes
+from netlimits import checks
 from netlimits.analysis import traces
-from netlimits.archive import unfinished
+from netlimits.archive import reader, registry
+from netlimits.archive.records import unfinished
+from netlimits.campaign import interpret
+from netlimits.checks import survey
 from netlimits.errors import NetlimitsError
-from netlimits.evidence import EVIDENCE, facts
+from netlimits.evidence import EVIDENCE, clocks, facts
+from netlimits.experiment import document, expressions, hosts_file, load, plan, resolution
 from netlimits.hosts import hostkeys, streams
 from netlimits.hosts.scripted import ScriptedHost
 from netlimits.hosts.sshconfig import Endpoint
-from netlimits.imports import read as read_imported
-from netlimits.imports.base import Given
+from netlimits.importers import read as read_imported
+from netlimits.importers.base import Given
 from netlimits.model import Command, Completed, Machine
-from netlimits.restore import restore_from_notes
-from netlimits.settings import SETTINGS
-from netlimits.settings.base import Setting
-from netlimits.tools import TOOLS
-from netlimits.tools.base import Features, Tool
+from netlimits.restore import notes, states
+from netlimits.restore.put_back import restore_from_notes
+from netlimits.settings import SETTINGS, Setting
+from netlimits.tools import TOOLS, Features, Tool
 
 HERE = Path(__file__).parent
 CAPTURES = HERE.parent / "captures"
@@ -65,11 +58,8 @@ SCRATCH = Path("/nowhere")
 
 SPLIT = b"\n%%%%\n"
 STATUSES = (0, 0, 0, 0, 1, 137, 141, 255)
-READERS = tuple(
-    importlib.import_module(f"netlimits.{name}")
-    for name in ("checks", "evidence", "guard", "tools")
-    if importlib.util.find_spec(f"netlimits.{name}")
-)
+READERS = ("checks", "evidence", "tools", "restore.guard", "campaign.parallel", "hosts.sockets")
+"""Modules and packages that read what commands printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +134,7 @@ VALUES = {"a": 1, "b": 2.5, "c": "tcp", "d": True, "e": None, "send_size": 1024}
 
 def _documents() -> Iterator[Target]:
     examples = tuple(path.read_bytes() for path in sorted(EXPERIMENTS.glob("*.yaml")))
-    keys = tuple(f"{key}:".encode() for key in experiment.schema.document_schema()["properties"])
+    keys = tuple(f"{key}:".encode() for key in resolution.schema.document_schema()["properties"])
     yaml = (b"<<: ", b"&a ", b"*a", b"!!int ", b"---\n", b"? ", b"|\n", b'"\\U0010ffff"', b"${a}")
     yield Target("experiment", _experiment, examples, keys + yaml, weight=0.5)
     yield Target("override", _override, (b"repeat.seed=3", b"factors.a.0=[1, 2]"), keys, weight=0.5)
@@ -156,15 +146,15 @@ def _documents() -> Iterator[Target]:
 
 
 def _experiment(data: bytes) -> None:
-    loaded = experiment.parse(data.decode("utf-8", "surrogateescape"), "fuzz.yaml")
+    loaded = load.parse(data.decode("utf-8", "surrogateescape"), "fuzz.yaml")
     product = 1
     for values in (*loaded.factors.values(), *(next(iter(z.values())) for z in loaded.zips)):
         product *= len(values)
     if product > 1000:
         return
     for configuration in islice(plan.configurations(loaded), 20):
-        experiment.resolved(loaded, configuration.values)
-        experiment.around(loaded, configuration.values)
+        resolution.resolved(loaded, configuration.values)
+        resolution.around(loaded, configuration.values)
 
 
 @cache
@@ -174,15 +164,15 @@ def _small() -> document.Document:
 
 def _override(data: bytes) -> None:
     key, _, value = data.decode("utf-8", "surrogateescape").partition("=")
-    changed = experiment.parse(_small().text, "x.yaml", [(key, value)])
+    changed = load.parse(_small().text, "x.yaml", [(key, value)])
     assert changed.overrides
 
 
 def _hosts_file(data: bytes) -> None:
     path = SCRATCH / "hosts.yaml"
     path.write_bytes(data)
-    machines.machines(path)
-    machines.machines(path, ("sender", "receiver"))
+    hosts_file.machines(path)
+    hosts_file.machines(path, ("sender", "receiver"))
 
 
 def _expression(data: bytes) -> None:
@@ -347,13 +337,21 @@ def _evidence() -> Iterator[Target]:
 
 def _takers() -> Iterator[tuple[str, Callable[[bytes], object]]]:
     """Public functions of READERS that need what commands printed, and little else."""
-    for package in READERS:
-        for about in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            module = importlib.import_module(about.name)
-            for name, function in inspect.getmembers(module, inspect.isfunction):
-                own = function.__module__ == module.__name__ and not name.startswith("_")
-                if own and (made := _arguments(function)) is not None:
-                    yield f"{about.name.removeprefix('netlimits.')}.{name}", _call(function, made)
+    for module in _readers():
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            own = function.__module__ == module.__name__ and not name.startswith("_")
+            if own and (made := _arguments(function)) is not None:
+                whole = f"{module.__name__.removeprefix('netlimits.')}.{name}"
+                yield whole, _call(function, made)
+
+
+def _readers() -> Iterator[ModuleType]:
+    """READERS, and all modules within those that are packages."""
+    for name in READERS:
+        reader = importlib.import_module(f"netlimits.{name}")
+        yield reader
+        inside = pkgutil.walk_packages(getattr(reader, "__path__", ()), f"{reader.__name__}.")
+        yield from (importlib.import_module(about.name) for about in inside)
 
 
 CHECKED = """\
@@ -382,7 +380,7 @@ def _asks(check: checks.Check) -> bool:
 @cache
 def _site() -> checks.Site:
     """The hosts of CHECKED, with logins that are not root's."""
-    planned = plan.seeded(experiment.parse(CHECKED, "checked.yaml"))
+    planned = plan.seeded(load.parse(CHECKED, "checked.yaml"))
     two = {
         role: Machine(role, role, "data0", f"192.0.2.{n}")
         for n, role in enumerate(planned.roles, 1)
@@ -419,7 +417,8 @@ def _arguments(function: Callable[..., object]) -> list[Any] | None:
         hint = hints.get(name)
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             return None
-        if hint is Completed or (get_origin(hint) and Completed in get_args(hint)):
+        several = get_origin(hint) not in (None, Callable) and Completed in get_args(hint)
+        if hint is Completed or several:
             made.append(hint)
         elif hint in FILLED:
             made.append(FILLED[hint])
@@ -470,6 +469,8 @@ def _files() -> Iterator[Target]:
     yield Target("trace", _trace, texts, _keys(texts), weight=0.4)
     for kind in ("journal.jsonl", "campaign.json", "raw"):
         yield Target(f"results {kind}", _results(kind), tuple(RESULTS[kind]), weight=0.5)
+    for name, text in campaign_files().items():
+        yield Target(f"campaign {name}", _campaign(name), (text,), _words(text), weight=0.3)
 
 
 def _import(data: bytes) -> None:
@@ -493,13 +494,86 @@ def _results(kind: str) -> Callable[[bytes], object]:
                 (folder / name).write_bytes(texts[0])
         path = folder / "raw" / "000001-1.jsonl" if kind == "raw" else folder / kind
         path.write_bytes(data)
-        opened = campaign.open(folder)
+        opened = reader.open(folder)
         if kind == "raw":
-            outcomes.has_client(opened.archive.read_raw(1, 1))
+            interpret.has_client(opened.archive.read_raw(1, 1))
             return
         opened.state()
         unfinished(opened.archive)
         assert opened.archive.machines is not None
+
+    return read
+
+
+@cache
+def campaign_files() -> Mapping[str, bytes]:
+    """The files of a campaign of ours, of version 1: no checksum keeps a change from its reader."""
+    text = CHECKED.replace("trace: {roles: [sender], packets: 10}", "repeat: {seed: 1}")
+    made = plan.seeded(load.parse(text, "x.yaml"))
+    csv = io.StringIO(newline="")
+    plan.write_csv(made, csv)
+    machine = {"interface": "data0", "ssh_config": "/x/ssh_config"}
+    meta = {
+        "version": 1, "netlimits": "0", "experiment": "checked", "overrides": [["repeat.seed", "1"]],
+        "seed": 1, "created": "2026-01-01", "shared_kernel": False, "skipped": {},
+        "machines": {
+            "sender": {"ssh": "vm1", "address": "192.0.2.1", **machine},
+            "receiver": {"ssh": None, "address": "192.0.2.2", **machine},
+        },
+    }  # fmt: skip
+    said = {"command": "x", "printed": "x"}
+    link = {"address": "02:00:00:00:00:01", "addresses": ["192.0.2.1"]}
+    facts_ = {"kernel": {"value": "Linux", **said}, "link": {"value": link, **said},
+              "rings": {"absent": "no", **said}}  # fmt: skip
+    outcome = {"run": 1, "attempt": 1, "status": "ok", "reason": "", "started": 1.0,
+               "duration_s": 1.0, "figures": {"throughput_mbps": 94.1, "calls": 5},
+               "interim": [{"ending_s": 2.0, "interval_s": 1.0, "throughput_mbps": 9.0}]}  # fmt: skip
+    events = (
+        _event("opened"),
+        _event("start", run=1, attempt=1, started=1.0),
+        _event("found", **_PLACE, state={"mtu": 1500, "others": {}}),
+        _event("end", **outcome),
+        _event("parsed", **outcome),
+        _event("reconnected", role="sender", reason="x", tries=2, seconds=1.5),
+    )
+    return {
+        "campaign.json": json.dumps(meta).encode(),
+        "experiment.yaml": text.encode(),
+        "plan.csv": csv.getvalue().encode(),
+        "hosts/sender.json": json.dumps(facts_).encode(),
+        "journal.jsonl": ("\n".join(events) + "\n").encode(),
+    }
+
+
+def _words(text: bytes) -> tuple[bytes, ...]:
+    """Words of a file of JSON, and what is none of its values."""
+    own = {word for word in text.replace(b'"', b" ").split() if 2 < len(word) < 30}
+    return (*sorted(own)[:100], b"null", b"true", b"[]", b"{}", b"1e999", b"9" * 30, b"-1", b'""')
+
+
+def _campaign(name: str) -> Callable[[bytes], object]:
+    """A campaign's folder one of whose files is the input: all that is read without a host."""
+
+    def read(data: bytes) -> None:
+        folder = SCRATCH / "campaign"
+        for inner in ("raw", "hosts"):
+            (folder / inner).mkdir(parents=True, exist_ok=True)
+        for other, text in campaign_files().items():
+            (folder / other).write_bytes(data if other == name else text)
+        opened = reader.open(folder)
+        if name.startswith("hosts/"):
+            said = opened.archive.facts("sender")
+            facts.mismatches(said, said)
+            assert str((facts.value(said, "link") or {}).get("address", "")) is not None
+            return
+        for machine in opened.archive.machines.values():
+            assert machine.ssh is None or machine.ssh
+        assert registry.entry(opened.archive.identity) is None
+        opened.state()
+        opened.frame()
+        for event in unfinished(opened.archive):
+            states.fault(event["setting"], event["state"])
+            states.fault(event["setting"], event["state"], ours=False)
 
     return read
 
@@ -577,7 +651,10 @@ def _notes(data: bytes) -> None:
     list(notes.notes(Completed("sender", notes.read(), 0, text, "", 0.1)))
 
     def answer(command: Command) -> str:
-        return text if command == notes.read() else ""
+        if command == notes.read():
+            return text
+        scripts = {"look": "key k 0\nuptime 1\n", "take": "/tmp/claim\n"}
+        return scripts.get(command.argv[3], "") if len(command.argv) > 3 else ""
 
     restore_from_notes({"sender": ScriptedHost(answer, "sender")})
 

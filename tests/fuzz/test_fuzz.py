@@ -56,8 +56,8 @@ def test_whatever_is_registered_is_a_target():
     assert {f"evidence {one.name}" for one in netlimits.evidence.EVIDENCE} <= known.keys()
     assert {
         "evidence.cpu.times",
-        "evidence.sockets.listens",
-        "tools.parallel.split",
+        "hosts.sockets.listens",
+        "campaign.parallel.split",
     } <= known.keys()
 
 
@@ -100,6 +100,7 @@ def test_captures_cut_doubled_and_changed(target: Target, data: st.DataObject):
     read(target, seed[:a] + data.draw(PIECES) + seed[b:])
 
 
+@pytest.mark.long
 def test_guided_by_coverage(tmp_path):
     """At least INPUTS of them, counted where they are read; the same ones each time."""
     if importlib.util.find_spec("atheris") is None:

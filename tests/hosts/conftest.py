@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from waiting import LONG
 
 from netlimits.hosts.local import local_host
 from netlimits.hosts.login import LoginHost
@@ -34,9 +35,11 @@ PermitRootLogin prohibit-password
 AllowTcpForwarding yes
 MaxStartups 100
 """
-# In a mount namespace of its own: /run/sshd must exist, and the machine's /run is not ours.
+# In a mount namespace of its own: /run/sshd must exist, and neither the machine's /run nor root's
+# home is ours.
 _START = (
-    "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f {conf}"
+    "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && mount --bind {home} /root && "
+    "exec /usr/sbin/sshd -D -e -f {conf}"
 )
 
 
@@ -55,7 +58,7 @@ class ProcessTable:
                 continue
         return found
 
-    def gone(self, *words: str, within: float = 5.0) -> bool:
+    def gone(self, *words: str, within: float = LONG) -> bool:
         """Whether no process has that command line any more, soon."""
         limit = time.monotonic() + within
         while self.running(*words):
@@ -64,7 +67,7 @@ class ProcessTable:
             time.sleep(0.02)
         return True
 
-    def appears(self, *words: str, within: float = 10.0) -> int:
+    def appears(self, *words: str, within: float = LONG) -> int:
         """The id of the process with that command line, once there is one."""
         limit = time.monotonic() + within
         while not (found := self.running(*words)):
@@ -114,6 +117,13 @@ class Sshd:
     pid: int = 0
 
     @property
+    def home(self) -> Path:
+        """Root's home folder, as logins there see it."""
+        folder = self.folder / f"home_{self.host_key}"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    @property
     def known(self) -> str:
         """Its line for known_hosts."""
         key = (self.folder / f"{self.host_key}.pub").read_text().split()
@@ -124,7 +134,7 @@ class Sshd:
         conf = self.folder / f"sshd_{self.port}"
         conf.write_text(_SSHD.format(port=self.port, folder=self.folder, host_key=self.host_key))
         log = (self.folder / f"log_{self.port}").open("wb")
-        command = ["unshare", "-m", "sh", "-c", _START.format(conf=conf)]
+        command = ["unshare", "-m", "sh", "-c", _START.format(conf=conf, home=self.home)]
         with log, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as p:
             try:
                 self._answers(p)
@@ -136,7 +146,7 @@ class Sshd:
                 p.terminate()
 
     def _answers(self, process: subprocess.Popen[bytes]) -> None:
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + LONG
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
@@ -200,7 +210,7 @@ def lab(sshds: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL soon after SIGTERM, for tests that wait for it."""
-    for module in ("shell", "tether"):
+    for module in ("shell", "server"):
         monkeypatch.setattr(f"netlimits.hosts.{module}.KILL_GRACE", 0.3)
 
 

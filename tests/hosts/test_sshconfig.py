@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from netlimits.errors import ConnectError
-from netlimits.hosts.sshconfig import CONNECT_DEADLINE, Endpoint, SshConfig, split
+from netlimits.hosts.sshconfig import Endpoint, SshConfig, split
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def endpoint(home: Path, text: str, name: str = "vm1") -> Endpoint:
 
 def test_a_name_that_the_configuration_does_not_know_is_a_host_name(home):
     found = endpoint(home, "", "vm1.example")
-    assert (found.hostname, found.port, found.timeout) == ("vm1.example", 22, CONNECT_DEADLINE)
+    assert (found.hostname, found.port, found.timeout) == ("vm1.example", 22, None)
     assert (found.jump, found.proxy, found.key_name) == ("", "", "vm1.example")
     assert home / ".ssh/id_ed25519" in found.identities
     assert home / ".ssh/known_hosts" in found.known_hosts

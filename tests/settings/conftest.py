@@ -11,7 +11,7 @@ import pytest
 
 from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
-from netlimits.settings.applied import Applied, Found
+from netlimits.restore.undo_log import Original, UndoLog
 
 NEAR, FAR = f"nls{os.getpid()}a", f"nls{os.getpid()}b"
 
@@ -53,11 +53,11 @@ class Bench:
 
     def __init__(self) -> None:
         self.host = InNamespace()
-        self.found: list[Found] = []
+        self.found: list[Original] = []
         self.applied = self.apply_to()
 
-    def apply_to(self, found: tuple[Found, ...] = ()) -> Applied:
-        return Applied(lambda _: self.host, self.found.append, lambda _: None, found)
+    def apply_to(self, found: tuple[Original, ...] = ()) -> UndoLog:
+        return UndoLog(lambda _: self.host, self.found.append, lambda _: None, found)
 
     def reach(self, name: str, wanted: object) -> None:
         self.applied.reach("sender", self.interface, name, wanted)
@@ -83,6 +83,12 @@ class Bench:
             "qdisc": ("tc", "-r", "-d", "qdisc", "show"),
             "class": ("tc", "-r", "-d", "class", "show", "dev", self.interface),
             "features": ("ethtool", "-k", self.interface),
+            "napi": (
+                "grep",
+                "",
+                f"/sys/class/net/{self.interface}/gro_flush_timeout",
+                f"/sys/class/net/{self.interface}/napi_defer_hard_irqs",
+            ),
             "channels": ("ethtool", "-l", self.interface),
             "sysctl": ("sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\."),
         }

@@ -172,6 +172,15 @@ def test_a_sysctl_the_kernel_refuses_or_lacks(bench):
     bench.put_back_as(before)
 
 
+def test_a_sysctl_that_only_the_machine_has_may_stay_as_it_is(bench):
+    before = bench.leaves()
+    name = "net.core.rmem_default"
+    bench.reach("sysctl", {name: {"want": 2147483647, "if_fixed": "accept"}})
+    with pytest.raises(SettingError, match=r"rmem_default"):
+        bench.reach("sysctl", {name: 2147483647})
+    bench.put_back_as(before)
+
+
 def test_metrics_of_the_interfaces_own_networks(bench):
     bench.sh("ip", "route", "change", "198.51.100.0/24", "dev", "data0", "proto", "kernel",
              "scope", "link", "src", "198.51.100.1", "mtu", "lock", "8000", "advmss", "7000",
@@ -240,6 +249,7 @@ def test_channels(bench):
         ),
         ("coalesce", {"rx-usecs": 0}, "ethtool -c data0` shows none: netlink error: Operation not"),
         ("channels", {"combined": 4}, "data0 has no combined; it has rx, tx"),
+        ("link", {"speed": 2500}, "data0 is a virtual interface: it shows 10000 Mbit/s and has no"),
         ("channels", {"rx": 9}, "data0 has rx of at most 4, not 9"),
     ],
 )

@@ -11,8 +11,8 @@ from netlimits.errors import SettingError
 from netlimits.hosts.local import local_host
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
+from netlimits.restore.undo_log import UndoLog, current
 from netlimits.settings import setting
-from netlimits.settings.applied import Applied, current
 
 IRQ = setting("irq")
 VIRTIO = "online 0-1\n37 0-1\n38 0-1\n39 0-1\n"
@@ -88,7 +88,7 @@ class Kernel:
 
 def test_set_read_back_and_put_back():
     kernel = Kernel()
-    applied = Applied(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
+    applied = UndoLog(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
     applied.reach("sender", "eth0", "irq", {"cpus": 0})
     assert set(kernel.on.values()) == {"0"}
     kernel.on["40"] = "0-1"  # a channel more: found now, and put back with the others
@@ -100,7 +100,7 @@ def test_set_read_back_and_put_back():
 
 def test_an_interrupt_that_the_kernel_manages_is_reported():
     kernel = Kernel("38")
-    applied = Applied(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
+    applied = UndoLog(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
     with pytest.raises(SettingError, match=r"interrupt 38 stays on CPUs 0-1, not 0 .*Input/output"):
         applied.reach("sender", "eth0", "irq", {"cpus": 0})
     applied.put_back()

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from waiting import wait
 
 from netlimits.errors import SettingError
 from netlimits.hosts.connect import connect
 from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed, Machine
+from netlimits.restore.undo_log import Original, UndoLog, current
 from netlimits.settings import setting
-from netlimits.settings.applied import Applied, Found, current
 
 LOAD = setting("load")
 NONE = {
@@ -104,7 +105,7 @@ class OneHost:
     def __init__(self, machine: Machine, folder: str) -> None:
         self.machine, self.folder = machine, folder
         self.host = connect(machine)
-        self.applied = Applied(lambda _: self.host, lambda _: None, lambda _: None)
+        self.applied = UndoLog(lambda _: self.host, lambda _: None, lambda _: None)
 
     def reach(self, **wanted: object) -> None:
         self.applied.reach("sender", "data0", "load", wanted)
@@ -126,10 +127,10 @@ class OneHost:
         self.host.close()
         self.host = connect(self.machine)
 
-    def another(self) -> Applied:
+    def another(self) -> UndoLog:
         """Another controller, which knows from the journal that there was no load."""
-        found = Found("sender", "data0", "load", NONE | {"cpus": os.cpu_count()})
-        return Applied(lambda _: self.host, lambda _: None, lambda _: None, (found,))
+        found = Original("sender", "data0", "load", NONE | {"cpus": os.cpu_count()})
+        return UndoLog(lambda _: self.host, lambda _: None, lambda _: None, (found,))
 
 
 @pytest.fixture(params=["root", "engineer"])
@@ -201,7 +202,7 @@ def test_a_load_that_died_is_started_anew(on):
     on.reach(workers_per_cpu=1, hours=0.1)
     leader = on.leader
     os.killpg(leader, signal.SIGKILL)
-    assert on.state()["running"] == 0
+    wait(lambda: on.state()["running"] == 0, "its workers are gone")
     on.reach(workers_per_cpu=1, hours=0.1)
     assert on.leader != leader
     assert on.state()["running"] == CPUS
@@ -243,7 +244,7 @@ def test_a_method_that_is_none_is_told_and_nothing_stays(on):
 def test_it_ends_by_itself(on):
     on.reach(workers_per_cpu=1, hours=2 / 3600)
     leader = on.leader
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 300
     while programs(leader) and time.monotonic() < limit:
         time.sleep(0.1)
     assert programs(leader) == []

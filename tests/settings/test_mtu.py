@@ -34,6 +34,7 @@ def more():
 
 
 def argvs(commands):
+    commands = list(commands)
     assert all(c.sudo for c in commands)
     return [" ".join(c.argv) for c in commands]
 
@@ -61,10 +62,15 @@ def test_the_mtu_that_is_there_needs_no_command(state):
 def test_an_interface_nobody_looked_at(state):
     (command,) = mtu.change("data0", {}, 1500)
     assert command == Command(("ip", "link", "set", "dev", "data0", "mtu", "1500"), sudo=True)
-    whole = argvs(mtu.undo("data0", state, {}))  # what a guard on the host would run
+    commands = mtu.undo("data0", state, {})  # what a guard on the host would run
+    whole = argvs(c for c in commands if c.argv[0] != "sh")
     assert whole[0] == "ip link set dev data0 mtu 9000"
     assert whole[1].startswith("sysctl -w net/ipv6/conf/data0/")
     assert "ip -6 addr replace 2001:db8::1/64 scope global nodad dev data0" in whole
+    strays, flush = (c.argv[3:] for c in commands if c.argv[0] == "sh")
+    assert strays[:2] == ("sh", "data0")
+    assert set(strays[2:]) == {f"{a['local']}/{a['prefixlen']}" for a in state["ipv6"]["addresses"]}
+    assert flush == ("sh", "data0")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from netlimits.errors import SettingError
 from netlimits.hosts.connect import connect
 from netlimits.model import Command, Completed, Machine
+from netlimits.restore.undo_log import UndoLog
 from netlimits.settings import setting
-from netlimits.settings.applied import Applied
 
 NAPI = setting("napi")
 FOLDER = "/sys/class/net/data0"
@@ -79,7 +79,7 @@ def engineer(lab) -> Iterator[Machine]:
 @pytest.mark.lab
 def test_on_a_real_interface_through_sudo(engineer):
     host = connect(engineer)
-    applied = Applied(lambda _: host, lambda _: None, lambda _: None)
+    applied = UndoLog(lambda _: host, lambda _: None, lambda _: None)
 
     def values() -> list[str]:
         return host.run(

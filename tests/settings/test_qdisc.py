@@ -7,14 +7,14 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
 from netlimits.model import Completed
-from netlimits.settings import tc_units
 from netlimits.settings.qdisc import Qdisc
-from netlimits.settings.qdisc_kinds import KINDS, RETURNABLE, parameters
+from netlimits.settings.qdisc.kinds import KINDS, RETURNABLE, parameters
+from netlimits.units import tc
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "tc"
 qdisc = Qdisc()
@@ -38,6 +38,47 @@ def test_the_default_goes_and_comes_by_itself():
     ]
     assert argvs(qdisc.undo("data0", found, captured("tbf"))) == ["tc qdisc del dev data0 root"]
     assert qdisc.undo("data0", found, found) == ()
+    assert argvs(qdisc.undo("data0", found, {})) == [
+        "tc qdisc replace dev data0 root pfifo",
+        "tc qdisc del dev data0 root",
+    ]
+
+
+def test_a_default_that_was_made_under_another_mtu_is_made_anew():
+    """fq_codel's quantum is the MTU's of when it was made; nothing of it can be changed in place."""
+    found = {**captured("noqueue"), "kind": "fq_codel", "options": {"quantum": 8910}}
+    small = {**found, "options": {"quantum": 1414}}
+    assert qdisc.differences(found, small)
+    assert argvs(qdisc.undo("data0", found, small)) == [
+        "tc qdisc replace dev data0 root pfifo",
+        "tc qdisc del dev data0 root",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "today"),
+    [
+        ("fq_codel", {"quantum": 1514}, {"quantum": 9014}),
+        ("fq", {"quantum": 3028, "initial_quantum": 15140},
+         {"quantum": 18028, "initial_quantum": 90140}),
+    ],
+)  # fmt: skip
+def test_a_default_from_before_the_mtu_was_raised_comes_back_as_the_kernel_makes_it_now(
+    kind, sizes, today
+):
+    found = {**captured("noqueue"), "kind": kind, "options": sizes, "mtu": 9000}
+    made = {**found, "options": today}
+    assert qdisc.differences(found, made) == ()
+    assert qdisc.undo("data0", found, made) == ()
+    assert qdisc.differences(found, {**made, "mtu": 1400})
+    assert qdisc.differences(found, {**made, "options": {**today, "limit": 0}})
+    assert qdisc.differences({**found, "handle": "8:"}, {**made, "handle": "8:"})
+    queues = {**captured("mq"), "inner": [f"{kind} 0:"] * 2, "mtu": 9000}
+    assert (
+        qdisc.differences({**queues, "within": [sizes] * 2}, {**queues, "within": [today] * 2})
+        == ()
+    )
+    assert qdisc.differences({**queues, "within": [sizes] * 2}, {**queues, "within": [{}] * 2})
 
 
 def test_a_configured_qdisc_comes_back_under_its_handle_with_its_parameters():
@@ -119,6 +160,13 @@ def test_an_mq_returns_with_its_default_inner_qdiscs_only():
         qdisc.change("data0", inner, TBF)
 
 
+def test_how_many_inner_qdiscs_there_are_is_up_to_the_channels():
+    found = {**captured("noqueue"), "kind": "mq", "inner": ["fq_codel 0:"]}
+    assert qdisc.differences(found, {**found, "inner": ["fq_codel 0:", "fq_codel 0:"]}) == ()
+    other = {**found, "inner": ["fq_codel 0:", "pfifo_fast 0:"]}
+    assert "inner is" in " ".join(qdisc.differences(found, other))
+
+
 @pytest.mark.parametrize(
     ("state", "fine"),
     [
@@ -188,7 +236,7 @@ def test_parameters_that_do_not_fit_the_kind(wanted, why):
 @pytest.mark.parametrize(
     "wanted",
     [
-        {"kind": "cake"},
+        {"kind": "red"},
         {"kind": "-d"},
         {"kind": "tbf", "rate": "-1gbit"},
         {"kind": "tbf", "rate": "1gbit; reboot"},
@@ -205,12 +253,12 @@ def test_the_schema_lets_nothing_else_through(wanted):
 @pytest.mark.parametrize(
     ("read", "text", "value"),
     [
-        (tc_units.rate, "1Gibit", 1024**3),
-        (tc_units.rate, "1.5gbit", 1_500_000_000),
-        (tc_units.rate, 1003, 1000),  # whole bytes, as the kernel keeps it
-        (tc_units.size, "1.5kb", 1536),
-        (tc_units.size, "1mb", 1024**2),
-        (tc_units.time, "1.5ms", 1500),
+        (tc.rate, "1Gibit", 1024**3),
+        (tc.rate, "1.5gbit", 1_500_000_000),
+        (tc.rate, 1003, 1000),  # whole bytes, as the kernel keeps it
+        (tc.size, "1.5kb", 1536),
+        (tc.size, "1mb", 1024**2),
+        (tc.time, "1.5ms", 1500),
     ],
 )
 def test_units(read, text, value):
@@ -273,6 +321,8 @@ def test_undo_leads_back_from_wherever_changes_led(first, wishes):
     assert qdisc.undo("data0", found, undone) == ()
 
 
+@pytest.mark.long
+@settings(deadline=None)
 @given(st.sampled_from(sorted(KINDS)), st.text(max_size=12))
 def test_no_text_becomes_an_option_or_another_error(kind, text):
     wanted = {"kind": kind, "rate": text, "burst": "1kb", "limit": text}
@@ -282,3 +332,16 @@ def test_no_text_becomes_an_option_or_another_error(kind, text):
     except (jsonschema.ValidationError, SettingError):
         return
     assert not any(word.startswith("-") for c in commands for word in c.argv)
+
+
+def test_inner_qdiscs_that_were_made_under_another_mtu_are_made_anew():
+    """Each queue of an `mq` has one of its own, with the MTU's quantum."""
+    mq = {**captured("noqueue"), "kind": "mq", "default": "fq_codel", "inner": ["fq_codel 0:"] * 2}
+    found = {**mq, "within": [{"quantum": 8910, "flows": 1024}] * 2}
+    small = {**mq, "within": [{"quantum": 8910, "flows": 1024}, {"quantum": 1414, "flows": 1024}]}
+    assert qdisc.differences(found, small) == ("fq_codel 0: has quantum 1414, had 8910",)
+    assert argvs(qdisc.undo("data0", found, small)) == [
+        "tc qdisc replace dev data0 root pfifo",
+        "tc qdisc del dev data0 root",
+    ]
+    assert qdisc.differences(found, found) == qdisc.differences(mq, found) == ()

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlimits.archive import unfinished
+from netlimits.archive.records import unfinished
 from netlimits.errors import SettingError
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
-from netlimits.settings.applied import Applied
+from netlimits.restore.undo_log import UndoLog
 from netlimits.settings.sysctl import Sysctl
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "ip"
@@ -132,7 +132,7 @@ def test_every_name_of_every_run_is_put_back(wishes):
     kernel = Kernel(dict(before))
     host = ScriptedHost(kernel, "sender")
     journal: list = []
-    applied = Applied(lambda _: host, journal.append, lambda _: None)
+    applied = UndoLog(lambda _: host, journal.append, lambda _: None)
     for wanted in wishes:
         applied.reach("sender", "data0", "sysctl", wanted)
         assert {n: kernel.values[n] for n in wanted} == {n: str(v) for n, v in wanted.items()}
@@ -161,3 +161,30 @@ def test_a_journal_keeps_each_part_as_it_was_found_first():
     (event,) = unfinished(Events(*events))  # type: ignore[arg-type]
     assert event["state"] == {"net.a": "1", "net.b": "2"}
     assert unfinished(Events(*events, {**place, "event": "put_back"})) == ()  # type: ignore[arg-type]
+
+
+ACCEPTED = {"net.core.rmem_default": {"want": 2147483647, "if_fixed": "accept"}}
+
+
+def test_one_that_may_miss_is_left_out_where_it_does():
+    asked = sysctl.read("data0", {**ACCEPTED, "net.ipv4.tcp_sack": 0})
+    assert asked.argv == ("sysctl", "-e", "net.core.rmem_default", "net.ipv4.tcp_sack")
+    state = sysctl.state(Completed("sender", asked, 0, "net.ipv4.tcp_sack = 1\n", "", 0.0))
+    assert state == {"net.core.rmem_default": None, "net.ipv4.tcp_sack": "1"}
+    assert sysctl.change("data0", state, ACCEPTED) == ()
+    assert sysctl.unmet(state, ACCEPTED) == ()
+    (undo,) = sysctl.undo("data0", state, {})  # what a guard would run
+    assert undo.argv[2:] == ("net.ipv4.tcp_sack=1",)
+    assert sysctl.read("data0", state).argv[1] == "-e"  # and it is read back as it was found
+    with pytest.raises(SettingError, match=r"there is no net\.core\.rmem_default"):
+        sysctl.change("data0", state, {"net.core.rmem_default": 1})
+
+
+def test_one_that_cannot_be_written_stays_where_that_is_accepted():
+    state = {"net.core.rmem_default": "212992"}
+    (command,) = sysctl.change("data0", state, ACCEPTED)
+    assert command.argv == ("sysctl", "-w", "net.core.rmem_default=2147483647")
+    assert sysctl.unmet(state, ACCEPTED) == ()
+    assert sysctl.unmet(state, {"net.core.rmem_default": {"want": 2147483647}}) == (
+        "net.core.rmem_default is 212992, not 2147483647",
+    )

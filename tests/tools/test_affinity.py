@@ -11,12 +11,11 @@ import pytest
 
 import netlimits as nl
 from netlimits.errors import InputError, ToolFailure
-from netlimits.model import Command, Completed
-from netlimits.tools import tool
-from netlimits.tools.affinity import bound
-from netlimits.tools.base import Ends, Features
+from netlimits.model import Command, Completed, ServerAddress
+from netlimits.tools import Features, tool
+from netlimits.tools._affinity import bound
 
-ENDS = Ends("198.51.100.2", 5999)
+ENDS = ServerAddress("198.51.100.2", 5999)
 LAST = (os.cpu_count() or 1) - 1
 NAMES = ("iperf3", "nuttcp", "nttcp")
 

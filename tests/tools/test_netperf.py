@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from netlimits.errors import InputError, ToolFailure
-from netlimits.model import Command, Completed
-from netlimits.tools.base import Ends, Features
+from netlimits.model import Command, Completed, ServerAddress
+from netlimits.tools import Features
 from netlimits.tools.netperf import Netperf
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "netperf"
 netperf = Netperf()
-ENDS = Ends("198.19.0.2", 12865)
+ENDS = ServerAddress("198.19.0.2", 12865)
 TCP = {"seconds": 1, "protocol": "tcp", "send_size": 1024, "recv_size": "128K,128K", "mss": 1036}
 UDP = {"seconds": 1, "protocol": "udp", "send_size": 1024}
 RR = {"seconds": 1, "direction": "rr", "request_size": 128, "response_size": "16K"}
@@ -82,8 +82,11 @@ def test_the_command_is_the_published_scripts_with_k_for_o():
 
 
 def test_an_ipv6_address_asks_for_its_family():
-    assert "2001:db8::2,6" in netperf.client(TCP, Features("2.7.0"), Ends("2001:db8::2", 1)).argv
-    assert "2001:db8::2,6" in netperf.server({}, Ends("2001:db8::2", 1)).argv
+    assert (
+        "2001:db8::2,6"
+        in netperf.client(TCP, Features("2.7.0"), ServerAddress("2001:db8::2", 1)).argv
+    )
+    assert "2001:db8::2,6" in netperf.server({}, ServerAddress("2001:db8::2", 1)).argv
 
 
 def test_tcp_figures_stand_under_their_columns():
@@ -131,7 +134,8 @@ def test_interim_results_are_kept_in_order():
     options = {"seconds": 3, "select": ["throughput"], "interim_seconds": 0.5}
     rows = netperf.read(done(printed), options).interim
     assert len(rows) == 5
-    assert rows[0] == {"ending_s": 1795246660.861, "interval_s": 0.978, "throughput_mbps": 10693.97}
+    sent = {"ending_s": 1795246660.861, "interval_s": 0.978, "local_send_throughput_mbps": 10693.97}
+    assert rows[0] == sent, "what it gave to its own kernel"
 
 
 def test_interim_results_of_datagrams_are_what_was_sent():
@@ -178,7 +182,8 @@ NO_MEASUREMENT = {
         done(edited("omni-tcp-k.txt", LOCAL_CONG_CONTROL="bbr", REMOTE_CONG_CONTROL="bbr")),
         {**TCP, "congestion_control": "nosuch"}, "nosuch did not take"),
     "confidence missed": (
-        done(edited("omni-tcp-k.txt", THROUGHPUT_CONFID="18.805", CONFIDENCE_INTERVAL="5.000000")),
+        done(edited("omni-tcp-k.txt", THROUGHPUT_CONFID="18.805", CONFIDENCE_INTERVAL="5.000000",
+                    CONFIDENCE_ITERATION="3")),
         {**TCP, "confidence": "99,5"}, "18.805 % wide"),
     "burst not taken": (
         done(edited("omni-rr-k.txt", BURST_SIZE="0")), {**RR, "burst": 4}, "burst of 4 did not take"),
@@ -214,7 +219,14 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
             {"LOCAL_CONG_CONTROL": "reno", "REMOTE_CONG_CONTROL": "reno"},
             {"congestion_control": "reno"},
         ),
-        ({"THROUGHPUT_CONFID": "2.5", "CONFIDENCE_INTERVAL": "5.000000"}, {"confidence": "99,5"}),
+        (
+            {
+                "THROUGHPUT_CONFID": "2.5",
+                "CONFIDENCE_INTERVAL": "5.000000",
+                "CONFIDENCE_ITERATION": "3",
+            },
+            {"confidence": "99,5"},
+        ),
     ],
 )
 def test_an_option_that_took_is_a_measurement(extra, option):
@@ -222,7 +234,7 @@ def test_an_option_that_took_is_a_measurement(extra, option):
 
 
 def test_each_of_the_175_selectors_has_a_column_of_its_own():
-    from netlimits.tools.netperf_selectors import column
+    from netlimits.tools.netperf.columns import column
 
     columns = [column(s, "10^6bits/s", "usec/KB") for s in sorted(features().vocabulary)]
     assert len(set(columns)) == len(columns)
@@ -241,3 +253,22 @@ def test_of_data_that_flows_back_the_receivers_and_senders_own_figures_are_asked
     asked = netperf.client(options, Features("2.7.0"), ENDS).argv[-1].split(",")
     assert {"LOCAL_RECV_THROUGHPUT", "REMOTE_SEND_THROUGHPUT", "LOCAL_RECV_CALLS"} <= {*asked}
     assert not {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_CALLS"} & {*asked}
+
+
+BRANDED = {**TCP, "result_brand": "on", "select": ["result_brand", "transport_mss", "throughput"]}
+
+
+def test_a_brand_is_the_published_scripts_and_comes_back_without_netperfs_quotes():
+    argv = netperf.client(BRANDED, Features("2.7.0"), ENDS).argv
+    assert argv.index("-B") < argv.index("--")
+    assert argv[argv.index("-B") + 1] == "on"
+    assert 'RESULT_BRAND="on"' in text("brand-k.txt")
+    assert netperf.read(done(text("brand-k.txt")), BRANDED).figures["result_brand"] == "on"
+
+
+def test_a_brand_is_kept_without_being_selected_and_selected_only_where_there_is_one():
+    options = {**TCP, "result_brand": "on"}
+    assert ",RESULT_BRAND" in netperf.client(options, Features("2.7.0"), ENDS).argv[-1]
+    netperf.check(BRANDED, features())
+    with pytest.raises(InputError, match="only where `result_brand:` says what it is"):
+        netperf.check({**TCP, "select": ["RESULT_BRAND"]}, features())

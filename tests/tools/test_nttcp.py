@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.errors import InputError, ToolFailure
-from netlimits.model import Command, Completed
-from netlimits.tools.base import Ends, Features
+from netlimits.model import Command, Completed, ServerAddress
+from netlimits.tools import Features
 from netlimits.tools.nttcp import FORMAT, Nttcp
 
 nttcp = Nttcp()
@@ -60,14 +60,14 @@ def test_a_count_is_required_and_the_way_to_it_told():
 
 def test_every_option_reaches_the_command():
     options = {"count": 30000, "send_size": 100000, "seconds": 20, "window": 256, "nodelay": True}
-    command = nttcp.client(options, BUILD, Ends("198.19.0.2", 5037))
+    command = nttcp.client(options, BUILD, ServerAddress("198.19.0.2", 5037))
     assert command.argv == (
         *("nttcp", "-t", "-f", FORMAT, "-p", "5037", "-l", "100000", "-n", "30000"),
         *("-w", "256", "-D", "198.19.0.2"),
     )
     assert command.deadline == 3 * 20 + 15
     assert command.stdin == ""  # a socket there would make nttcp believe that it is the server
-    assert nttcp.server({}, Ends("198.19.0.2", 5037)).argv == ("nttcp", "-i", "-p", "5037")
+    assert nttcp.server({}, ServerAddress("198.19.0.2", 5037)).argv == ("nttcp", "-i", "-p", "5037")
     assert nttcp.server_lasts == "campaign"
 
 

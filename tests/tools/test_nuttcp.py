@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.errors import InputError, ToolFailure
-from netlimits.model import Command, Completed
-from netlimits.tools.base import Ends, Features
+from netlimits.model import Command, Completed, ServerAddress
+from netlimits.tools import Features
 from netlimits.tools.nuttcp import Nuttcp
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "nuttcp"
 nuttcp = Nuttcp()
-ENDS = Ends("198.19.0.2", 5900)
+ENDS = ServerAddress("198.19.0.2", 5900)
 BUILD = Features("6.1.2")
 TCP = {"seconds": 1}
 UDP = {"seconds": 1, "protocol": "udp", "send_size": 1024, "rate": 0}
@@ -114,8 +114,8 @@ def test_the_server_serves_one_run_in_the_foreground():
     assert nuttcp.server_lasts == "run"
     command = ("nuttcp", "-4", "-1", "--nofork", "--no3rdparty", "-P", "5900")
     assert nuttcp.server({}, ENDS).argv == command
-    assert "-6" in nuttcp.server({}, Ends("2001:db8::2", 1)).argv
-    assert "-6" in nuttcp.client({}, BUILD, Ends("2001:db8::2", 1)).argv
+    assert "-6" in nuttcp.server({}, ServerAddress("2001:db8::2", 1)).argv
+    assert "-6" in nuttcp.client({}, BUILD, ServerAddress("2001:db8::2", 1)).argv
 
 
 GOOD = {

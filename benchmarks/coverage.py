@@ -1,0 +1,324 @@
+"""How often the intervals that tables and charts show hold the truth, on data of known truth.
+
+    python benchmarks/coverage.py             # 4,000 campaigns a row
+    python benchmarks/coverage.py 400
+
+Each row simulates campaigns of one kind and counts how many of their nominal 95 % intervals hold
+the true value: levels (mean, median), ratios of two configurations (within blocks, and without
+blocks), the knee of packet rate and bytes, the costs of a packet and a byte, what ACKs change, a
+pace, a spread. A row is to lie between 93 and 97 %, give or take three standard errors of the
+simulation; where it cannot, it says why, and that the table says so too. Exit status 1 for a row
+outside without a reason.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from netlimits.analysis import contrasts, intervals
+from netlimits.analysis.acks import acks
+from netlimits.analysis.cost import UNFIT, cost
+from netlimits.analysis.pacing import pacing
+from netlimits.analysis.packet_rate import regimes
+from netlimits.analysis.spread import repeatability, spread
+
+LOW, HIGH = 93.0, 97.0
+CAMPAIGNS = 4000
+SLOW = 8
+"""A campaign that is made as a frame and analysed as one takes so many times as long."""
+
+SIZES = np.array([64, 256, 1024, 2048, 4096, 8192])
+PACKET_NS, BYTE_NS = 1200.0, 0.35
+
+FEW = (
+    "fewer than six runs: none of them can show that runs are of two kinds (the table says that "
+    "fewer than six take them to be of one kind)"
+)
+RARE = (
+    "a mean of runs of two kinds: most samples hold none or too many of the second (the median "
+    "stands beside it, and the table says where the two disagree)"
+)
+STEPS = (
+    "the tool prints two digits: so few runs often read all alike (the table says that it cannot "
+    "tell how such runs spread)"
+)
+TWO = (
+    "two runs on one side hardly tell how they spread (the table says that fewer than six take "
+    "them to be of one kind)"
+)
+UNFIT_LINE = (
+    "no straight line: a cost of a packet and one of a byte is not all that there is (the test for "
+    "lack of fit says so, and the table with it)"
+)
+REASONS = (FEW, RARE, STEPS, TWO, UNFIT_LINE)
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case: how many of the intervals held the truth, and why it cannot be 95 %."""
+
+    interval: str
+    data: str
+    runs: str
+    held: int
+    of: int
+    reason: str = ""
+
+    @property
+    def percent(self) -> float:
+        """The coverage."""
+        return 100 * self.held / self.of
+
+    @property
+    def slack(self) -> float:
+        """Three standard errors of a simulation of so many campaigns, in percent."""
+        return 300 * (0.95 * 0.05 / self.of) ** 0.5
+
+    @property
+    def good(self) -> bool:
+        """Whether it lies where it is to."""
+        return LOW - self.slack <= self.percent <= HIGH + self.slack
+
+    def __str__(self) -> str:
+        known = f"  ({REASONS.index(self.reason) + 1})" if self.reason else "  OUTSIDE"
+        why = "" if self.good else known
+        return f"{self.interval:<30}{self.data:<48}{self.runs:>14}{self.percent:7.1f} %{why}"
+
+
+def normal(cv: float) -> Draw:
+    """Runs of one kind, normal."""
+    return lambda draw, n: np.abs(1 + cv * draw.standard_normal(n))
+
+
+def log_normal(cv: float) -> Draw:
+    """Runs of one kind, log-normal with a median of 1."""
+    return lambda draw, n: np.exp(cv * draw.standard_normal(n))
+
+
+def two_kinds(share: float, factor: float, cv: float = 0.03) -> Draw:
+    """A share of the runs is slower by a factor."""
+    return lambda draw, n: (
+        np.where(draw.random(n) < share, factor, 1.0) * np.exp(cv * draw.standard_normal(n))
+    )
+
+
+def printed(cv: float) -> Draw:
+    """A figure of 0.12 that is printed with two digits."""
+    return lambda draw, n: np.round(0.12 * (1 + cv * draw.standard_normal(n)), 2)
+
+
+KINDS: tuple[tuple[str, Draw], ...] = (
+    ("normal, CV 5 %", normal(0.05)),
+    ("normal, CV 20 %", normal(0.2)),
+    ("log-normal, CV 20 %", log_normal(0.2)),
+    ("a fifth of the runs 30 % slower", two_kinds(0.2, 0.7)),
+    ("5 % of the runs halve", two_kinds(0.05, 0.5)),
+)
+
+
+def levels(draw: np.random.Generator, count: int) -> Iterator[Row]:
+    """Means and medians of one configuration."""
+    for name, kind in (*KINDS, ("0.12 printed with two digits, CV 3 %", printed(0.03))):
+        everything = kind(draw, 1_000_000)
+        truths = float(everything.mean()), float(np.median(everything))
+        if "printed" in name:
+            truths = 0.12, 0.12
+        for n in (3, 5, 10, 20):
+            samples = [kind(draw, n) for _ in range(count)]
+            held = sum(_holds(intervals.mean(sample), truths[0]) for sample in samples)
+            mixed = "slower" in name or "halve" in name
+            reason = (
+                STEPS if "printed" in name else FEW if mixed and n < 6 else RARE if mixed else ""
+            )
+            yield Row("mean, Student's t", name, str(n), held, count, reason)
+            if n >= intervals.ENOUGH and "printed" not in name:
+                held = sum(_holds(intervals.median(sample), truths[1]) for sample in samples)
+                yield Row("median, order statistics", name, str(n), held, count)
+
+
+def ratios(draw: np.random.Generator, count: int) -> Iterator[Row]:
+    """Two configurations, the second 1.5 times the first, with and without blocks."""
+    drifts = (("", lambda n: np.ones(n)), (", then 50 % faster", _last_quarter))
+    for name, kind in KINDS:
+        for about, drift in drifts:
+            for n in (3, 5, 6, 10, 20):
+                held = sum(
+                    _holds(_ratio(kind(draw, n), kind(draw, n), drift(n)), 1.5)
+                    for _ in range(count)
+                )
+                way = "ratio within blocks, " + ("Wilcoxon" if n >= 6 else "two-way")
+                mixed = "slower" in name or "halve" in name
+                reason = FEW if mixed and n < 6 else ""
+                yield Row(way, name + about, str(n), held, count, reason)
+    quiet, noisy = log_normal(0.01), log_normal(0.2)
+    for n in (3, 5, 10):
+        held = sum(
+            _holds(_ratio(quiet(draw, n), noisy(draw, n), np.ones(n)), 1.5) for _ in range(count)
+        )
+        way = "ratio within blocks, " + ("Wilcoxon" if n >= 6 else "two-way")
+        yield Row(way, "log-normal, CV 1 % and 20 %", str(n), held, count)
+    for name, kind in KINDS:
+        for n, m in ((3, 3), (5, 5), (10, 10), (20, 20), (2, 20)):
+            held = sum(
+                _holds(contrasts.ratio(1.5 * kind(draw, n), kind(draw, m)), 1.5)
+                for _ in range(count)
+            )
+            mixed = "slower" in name or "halve" in name
+            why = FEW if min(n, m) < 6 else RARE
+            reason = TWO if n == 2 else why if mixed else ""
+            yield Row("ratio without blocks, Welch", name, f"{n}, {m}", held, count, reason)
+
+
+def _ratio(top: np.ndarray, bottom: np.ndarray, drift: np.ndarray) -> contrasts.Contrast:
+    blocks = np.arange(len(top))
+    return contrasts.ratio(1.5 * drift * top, drift * bottom, (blocks, blocks))
+
+
+def _last_quarter(n: int) -> np.ndarray:
+    """The speed of a machine that is 50 % faster for its last quarter of a campaign."""
+    return np.where(np.arange(n) >= n - max(1, n // 4), 1.5, 1.0)
+
+
+def knees(draw: np.random.Generator, count: int) -> Iterator[Row]:
+    """Where bytes cost as much as packets, by the jackknife over ten blocks."""
+    spreads = {
+        "all sizes CV 5 %": np.full(len(SIZES), 0.05),
+        "CV grows with size, 1 to 10 %": np.linspace(0.01, 0.1, len(SIZES)),
+        "one size CV 20 %, others 2 %": np.where(SIZES == 2048, 0.2, 0.02),
+    }
+    for name, cvs in spreads.items():
+        held = 0
+        for _ in range(count):
+            found = regimes(_packets(draw, 10, cvs), share=0.05)
+            low, high = found.bytes_from_interval
+            held += low <= PACKET_NS / BYTE_NS <= high
+        yield Row("knee, delete-a-block", name, "10 blocks", held, count)
+
+
+def costs(draw: np.random.Generator, count: int) -> Iterator[Row]:
+    """What a packet and what a KiB costs; and a line that is none."""
+    for name, cvs, step in (
+        ("all sizes CV 5 %", np.full(len(SIZES), 0.05), 0.0),
+        ("CV grows with size, 1 to 10 %", np.linspace(0.01, 0.1, len(SIZES)), 0.0),
+        ("300 ns more above 4 KiB, CV 3 %", np.full(len(SIZES), 0.03), 300.0),
+    ):
+        held = [0, 0]
+        told = 0
+        for _ in range(count):
+            frame = _packets(draw, 10, cvs, step)
+            row = cost(frame, "time_per_send").iloc[0]
+            held[0] += row["packet_ns_low"] <= PACKET_NS <= row["packet_ns_high"]
+            held[1] += row["kib_ns_low"] <= 1024 * BYTE_NS <= row["kib_ns_high"]
+            told += row["lack_of_fit_p"] < UNFIT
+        if step and told < 0.95 * count:
+            raise AssertionError(f"lack of fit was told in {told} of {count} campaigns only")
+        reason = UNFIT_LINE
+        for what, many in zip(("packet", "KiB"), held, strict=True):
+            yield Row(f"cost of a {what}, HC3", name, "10", many, count, reason if step else "")
+
+
+def _packets(
+    draw: np.random.Generator, blocks: int, cvs: np.ndarray, step: float = 0.0
+) -> pd.DataFrame:
+    """A campaign of send sizes: times per send with a spread of each size's own."""
+    times = PACKET_NS + BYTE_NS * SIZES + np.where(SIZES > 4096, step, 0.0)
+    noisy = times * (1 + cvs * draw.standard_normal((blocks, len(SIZES))))
+    return pd.DataFrame(
+        {
+            "block": np.repeat(np.arange(blocks), len(SIZES)),
+            "send_size": np.tile(SIZES, blocks),
+            "local_send_throughput_mbps": (8e3 * SIZES / noisy).ravel(),
+        }
+    )
+
+
+def others(draw: np.random.Generator, count: int) -> Iterator[Row]:
+    """What ACKs change, a pace, and how far runs spread."""
+    held = {"acks": 0, "pacing": 0, "spread": 0, "pooled": 0}
+    for _ in range(count):
+        held["acks"] += _acks_hold(draw)
+        held["pacing"] += _pace_holds(draw)
+        mean, pooled = _spread_holds(draw)
+        held["spread"] += mean
+        held["pooled"] += pooled
+    yield Row("change by ACKs, Wilcoxon", "log-normal, CV 10 %", "8 blocks", held["acks"], count)
+    yield Row("achieved pace, Student's t", "normal, CV 0.3 %", "5", held["pacing"], count)
+    yield Row("mean of a point, Student's t", "normal, CV 5 %", "10", held["spread"], count)
+    points = "20 points of 10"
+    yield Row("pooled deviation, jackknife", "normal, CV 5 %", points, held["pooled"], count)
+
+
+def _acks_hold(draw: np.random.Generator) -> bool:
+    blocks = np.arange(8)
+    frame = pd.DataFrame(
+        {
+            "config": np.repeat(["a", "b"], 8),
+            "block": np.tile(blocks, 2),
+            "segments_per_ack": np.concatenate(
+                [2 + 0.01 * draw.random(8), 8 + 0.01 * draw.random(8)]
+            ),
+            "throughput_mbps": 900.0,
+            "local_sd_us_per_kib": np.concatenate(
+                [log_normal(0.1)(draw, 8), 0.7 * log_normal(0.1)(draw, 8)]
+            ),
+        }
+    )
+    row = acks(frame).iloc[-1]
+    return bool(row["change_low_pct"] <= -30 <= row["change_high_pct"])
+
+
+def _pace_holds(draw: np.random.Generator) -> bool:
+    rates = 1000 * (0.999 + 0.003 * draw.standard_normal(5))
+    row = pacing(pd.DataFrame({"send_size": 1024, "local_send_throughput_mbps": rates})).iloc[0]
+    return bool(row["achieved_low"] <= 0.999 <= row["achieved_high"])
+
+
+def _spread_holds(draw: np.random.Generator) -> tuple[bool, bool]:
+    sizes = np.repeat(2 ** np.arange(20), 10)
+    rates = 100 * (1 + 0.05 * draw.standard_normal(200))
+    points = spread(pd.DataFrame({"send_size": sizes, "throughput_mbps": rates}))
+    row = repeatability(points).iloc[0]
+    pooled = row["pooled_sd_low"] <= 5 <= row["pooled_sd_high"]
+    return bool(points["low"].iloc[0] <= 100 <= points["high"].iloc[0]), bool(pooled)
+
+
+def _holds(found: intervals.Interval | contrasts.Contrast, truth: float) -> bool:
+    return bool(found.low - 1e-12 <= truth <= found.high + 1e-12)
+
+
+def rows(count: int, seed: int = 2021) -> Iterator[Row]:
+    """Every row, of `count` simulated campaigns each; those made as frames of fewer."""
+    draw = np.random.default_rng(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield from levels(draw, count)
+        yield from ratios(draw, count)
+        fewer = max(50, count // SLOW)
+        for part in (knees, costs, others):
+            yield from part(draw, fewer)
+
+
+def main() -> int:
+    """Print the table, and say whether a row lies outside without a reason."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else CAMPAIGNS
+    print(f"{'interval':<30}{'data':<48}{'runs':>14}  covers")
+    outside = 0
+    for row in rows(count):
+        print(row, flush=True)
+        outside += not row.good and not row.reason
+    for number, reason in enumerate(REASONS, 1):
+        print(f"({number}) {reason}")
+    print(f"nominal 95 %; {LOW:g} to {HIGH:g} % asked for; {outside} outside without a reason")
+    return int(outside > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

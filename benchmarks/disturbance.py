@@ -1,0 +1,114 @@
+"""What netlimits changes of what it measures: netperf by itself and through us, in turn.
+
+Each pair is one run of the very same netperf command on one lab of namespaces: bare, and as a
+campaign of one run with all evidence and samples read; which of them comes first alternates.
+Printed: the ratio, through us over bare, of throughput and of the sender's service demand, both
+netperf's own figures, with its interval over the pairs. The reach is 0.99 to 1.01, on a machine
+that does nothing else.
+
+    sudo .venv/bin/python benchmarks/disturbance.py [--pairs 40] [--seconds 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from netlimits.analysis import contrasts
+from netlimits.archive.store import Archive
+from netlimits.lab import labs
+
+EXPERIMENT = """\
+experiment: disturbance
+measure:
+  netperf: {{seconds: {seconds}, send_size: 16384, select: [throughput, local_sd]}}
+repeat: {{replicates: 1, order: listed, seed: 1}}
+"""
+FIGURES = ("THROUGHPUT", "LOCAL_SD")
+
+
+def figures(printed: str) -> tuple[float, ...]:
+    """Throughput and service demand in netperf's output."""
+    return tuple(
+        float(re.findall(rf"^{name}=([0-9.]+)$", printed, re.MULTILINE)[-1]) for name in FIGURES
+    )
+
+
+def through_us(lab: labs.Lab, seconds: int) -> tuple[tuple[float, ...], list[str]]:
+    """A campaign of one run: its figures, and the client's command."""
+    with tempfile.TemporaryDirectory() as folder:
+        experiment, out = Path(folder) / "disturbance.yaml", Path(folder) / "results"
+        experiment.write_text(EXPERIMENT.format(seconds=seconds))
+        words = ("run", experiment, "--hosts", lab.hosts_file, "--out", out)
+        subprocess.run([sys.executable, "-m", "netlimits", *words], check=True, capture_output=True)
+        entries = Archive.open(out).read_raw(1, 1)
+        (client,) = [entry for entry in entries if entry["step"] == "client"]
+        return figures(client["stdout"]), client["argv"]
+
+
+def bare(lab: labs.Lab, argv: list[str]) -> tuple[float, ...]:
+    """The same command with a netserver of its own, and nobody who looks."""
+    sender, receiver = lab.hosts[:2]
+    address, port = lab.data(receiver), argv[argv.index("-p") + 1]
+    server = subprocess.Popen(
+        ["ip", "netns", "exec", lab.namespace(receiver), "netserver", "-D",
+         "-L", f"{address},4", "-p", port],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        listening = [
+            "ip",
+            "netns",
+            "exec",
+            lab.namespace(receiver),
+            "ss",
+            "-Hltn",
+            f"sport = {port}",
+        ]
+        while not subprocess.run(listening, capture_output=True, check=True).stdout:
+            if server.poll() is not None:
+                sys.exit(f"netserver ended with status {server.returncode}")
+            time.sleep(0.02)
+        command = ["ip", "netns", "exec", lab.namespace(sender), *argv]
+        return figures(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main() -> None:
+    """Run the pairs and print the intervals."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=40)
+    parser.add_argument("--seconds", type=int, default=5)
+    asked = parser.parse_args()
+    lab = labs.up(f"d{os.getpid()}")
+    ours, alone = [], []
+    try:
+        _, argv = through_us(lab, asked.seconds)  # the first is for the command alone
+        for pair in range(asked.pairs):
+            if pair % 2:
+                ours.append(through_us(lab, asked.seconds)[0])
+            alone.append(bare(lab, argv))
+            if not pair % 2:
+                ours.append(through_us(lab, asked.seconds)[0])
+    finally:
+        labs.down(lab.name)
+    blocks = np.arange(asked.pairs)
+    print(f"{asked.pairs} pairs of {asked.seconds} s, through netlimits over bare netperf")
+    for place, name in enumerate(FIGURES):
+        sides = (np.array([row[place] for row in side]) for side in (ours, alone))
+        ratio = contrasts.ratio(*sides, (blocks, blocks))
+        print(f"{name:10}  {ratio.value:.4f}  [{ratio.low:.4f}, {ratio.high:.4f}]  {ratio.method}")
+
+
+if __name__ == "__main__":
+    main()

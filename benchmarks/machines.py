@@ -1,0 +1,110 @@
+"""What machines in the lab cost: until they answer, in memory, and for each run.
+
+Two machines are built with each accelerator asked for, and timed from the start of `lab up`, image
+there, until both have answered a login. Then a short form of experiments/stateless-offloads.yaml
+runs on them. Printed: the time to be up, the most memory that a machine has resident after the
+campaign, and the median of what a run takes beyond the seconds that it measures, checks before the
+campaign left out. Beside the times stand the CPU seconds of the busier machine, until it was up and
+for a run with the seconds that it measures: what the times come near to on idle cores.
+
+    sudo .venv/bin/python benchmarks/machines.py [--accel tcg kvm] [--replicates 3] [--cpus 1]
+
+KVM is measured only where it works. Times are those of this machine with all else that it does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from netlimits.archive.store import Archive
+from netlimits.lab import labs
+from netlimits.lab.guests import prepared
+
+NAME = "benchm"
+SECONDS = 1
+EXPERIMENT = Path(__file__).parents[1] / "experiments/stateless-offloads.yaml"
+
+
+def processes(made: labs.Lab) -> list[Path]:
+    """The machines' QEMU processes, in /proc."""
+    return [
+        Path("/proc", (made.host_folder(host) / "qemu.pid").read_text().strip())
+        for host in made.hosts
+    ]
+
+
+def resident(made: labs.Lab) -> float:
+    """MiB that the largest machine has resident."""
+    pages = [int((process / "statm").read_text().split()[1]) for process in processes(made)]
+    return max(pages) * os.sysconf("SC_PAGESIZE") / 2**20
+
+
+def busy(process: Path) -> float:
+    """CPU seconds that a process has taken."""
+    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def campaign(made: labs.Lab, replicates: int) -> tuple[list[float], float]:
+    """Seconds of each run beyond those that it measures, and CPU seconds of a run."""
+    samples = []
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "results"
+        command = [
+            *(sys.executable, "-m", "netlimits", "run", EXPERIMENT, "--hosts", made.hosts_file),
+            *("--out", out, "--set", f"measure.netperf.seconds={SECONDS}"),
+            *("--set", f"repeat.replicates={replicates}"),
+        ]
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as running:
+            while running.poll() is None:
+                samples.append((time.time(), [busy(process) for process in processes(made)]))
+                time.sleep(0.1)
+        assert running.returncode == 0
+        events = list(Archive.open(out).events())
+    starts = [e["at"] for e in events if e["event"] == "start"]
+    ends = [e["at"] for e in events if e["event"] == "end"]
+    spans = zip(starts, [*starts[1:], ends[-1]], strict=True)
+    during = [taken for at, taken in samples if starts[0] <= at <= ends[-1]]
+    cpu = max(last - first for first, last in zip(during[0], during[-1], strict=True))
+    return [end - start - SECONDS for start, end in spans], cpu / len(starts)
+
+
+def main() -> None:
+    """Measure each accelerator and print a line for it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--accel", nargs="+", choices=("tcg", "kvm"), default=["tcg", "kvm"])
+    parser.add_argument("--replicates", type=int, default=3)
+    parser.add_argument("--cpus", type=int, default=1)
+    given = parser.parse_args()
+    chosen, _ = prepared(2, labs.Guest(), print)
+    print(f"two machines with {given.cpus} CPU each; load average {os.getloadavg()[0]:.1f} before")
+    print("      up      (CPU)     resident   a run beyond its seconds (CPU, these included)")
+    print("tcg      20 s            400 MiB      3 s              to reach, on idle cores")
+    for accel in given.accel:
+        if accel == "kvm" and chosen.accelerator != "kvm":
+            print("kvm      does not boot machines here")
+            continue
+        started = time.monotonic()
+        made = labs.up(NAME, guest=labs.Guest(cpus=given.cpus, accelerator=accel))
+        try:
+            up = time.monotonic() - started
+            boot = max(map(busy, processes(made)))
+            beyond, cpu = campaign(made, given.replicates)
+            size = resident(made)
+        finally:
+            labs.down(NAME)
+        middle = statistics.median(beyond)
+        print(f"{accel} {up:8.1f} s ({boot:4.1f} s) {size:5.0f} MiB {middle:8.2f} s ({cpu:.2f} s)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""By how much one configuration's figure is that of another, and between what limits.
+
+A campaign in blocks holds each configuration once a block, so that two of them are compared within
+blocks: a machine that grows faster meets both alike. The unit is the logarithm of a block's ratio.
+
+    six blocks and more   Hodges and Lehmann's estimate with Wilcoxon's interval: holds for runs
+                          with outliers and of two kinds as well
+    two to five           the two-way model log(y) ~ configuration + block. Of two configurations
+                          it is Student's t of the log ratios. Others of the campaign could lend it
+                          degrees of freedom, if all spread alike; they do not (UDP to 1 %, TCP to
+                          20 %), and such an interval covers what it says for none of them.
+    no blocks             coin flips and imported files: Welch's t on logarithms
+
+A ratio of figures that may be zero has no logarithm and so no interval.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from netlimits.analysis import intervals
+from netlimits.analysis.intervals import ENOUGH, Interval
+
+WILCOXON, TWO_WAY, WELCH, NONE = "wilcoxon", "two-way", "welch", ""
+
+
+class Contrast(NamedTuple):
+    """A ratio with its interval, the p-value of its being 1, how it was made, and of how many."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    method: str
+    n: int
+    """Pairs of runs, one a block, or runs of both sides where there are no blocks."""
+
+
+def ratio(
+    top: np.ndarray,
+    bottom: np.ndarray,
+    blocks: tuple[np.ndarray, np.ndarray] | None = None,
+    confidence: float = 0.95,
+) -> Contrast:
+    """How many times `bottom` is `top`: one number a run each, all above zero.
+
+    `blocks` tells the block of each of them; without it, and where no block holds both, they are
+    compared as two samples.
+    """
+    logs = np.log(top), np.log(bottom)
+    if blocks is not None:
+        pairs = within_blocks(logs, blocks)
+        if len(pairs):
+            found, method = paired(pairs, confidence)
+            return _powers(found, method, len(pairs))
+    return _powers(welch(*logs, confidence), WELCH, len(top) + len(bottom))
+
+
+def paired(differences: np.ndarray, confidence: float = 0.95) -> tuple[Interval, str]:
+    """The middle of differences within blocks, and by which of the methods."""
+    if len(differences) >= ENOUGH:
+        return intervals.middle(differences, confidence), WILCOXON
+    return intervals.mean(differences, confidence), TWO_WAY
+
+
+def within_blocks(
+    values: tuple[np.ndarray, np.ndarray], blocks: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """First less second in each block that holds both; the mean of several runs of a block."""
+    first, second = (_means(v, b) for v, b in zip(values, blocks, strict=True))
+    _, here, there = np.intersect1d(first[0], second[0], assume_unique=True, return_indices=True)
+    difference: np.ndarray = first[1][here] - second[1][there]
+    return difference
+
+
+def _means(values: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    names, places, counts = np.unique(blocks, return_inverse=True, return_counts=True)
+    if len(names) == len(values):
+        return names, values[np.argsort(places)]
+    return names, np.bincount(places, values) / counts
+
+
+def welch(first: np.ndarray, second: np.ndarray, confidence: float = 0.95) -> Interval:
+    """The difference of two means, with Welch and Satterthwaite's degrees of freedom."""
+    value = float(first.mean() - second.mean())
+    if len(first) < 2 or len(second) < 2:
+        return Interval(value, np.nan, np.nan)
+    parts = [float(x.var(ddof=1)) / len(x) for x in (first, second)]
+    error = sum(parts) ** 0.5
+    if error == 0:
+        return Interval(value, value, value, float(value == 0))
+    freedom = error**4 / sum(
+        part**2 / (len(x) - 1) for part, x in zip(parts, (first, second), strict=True)
+    )
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * error
+    return Interval(
+        value, value - half, value + half, 2 * float(stdtr(freedom, -abs(value) / error))
+    )
+
+
+def _powers(found: Interval, method: str, n: int) -> Contrast:
+    value, low, high = (float(np.exp(x)) for x in found[:3])
+    return Contrast(value, low, high, found.p, method if not np.isnan(low) else NONE, n)
+
+
+def blocks(frame: pd.DataFrame) -> pd.Series | None:
+    """The block of each run, told apart by campaign; None where runs stand in no blocks.
+
+    Shuffled campaigns, coin flips and imported files have one block or none.
+    """
+    if "block" not in frame.columns or frame["block"].isna().any():
+        return None
+    if "campaign" in frame.columns:
+        both = frame.groupby(["campaign", "block"], sort=False, dropna=False).ngroup()
+        several = frame.groupby("campaign", dropna=False)["block"].nunique()
+        return both if bool((several > 1).all()) else None
+    return frame["block"] if frame["block"].nunique() > 1 else None

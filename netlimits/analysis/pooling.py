@@ -1,0 +1,130 @@
+"""What a table or chart would put into one cell or curve although it differs.
+
+A mean over UDP and TCP, or over two MTUs, is a figure of neither. So whatever is left out of rows,
+columns and series, and differs within one of them, is named; a reader who means it says so
+(`pool`). Configurations tell what differs; a table without them (a CSV of one's own) tells it by
+its columns that are neither metric nor measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netlimits.analysis import frames
+from netlimits.errors import DataError
+
+CONFIG, CAMPAIGN = "config", "campaign"
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+SHOWN = 6
+"""Values of a factor that an error names."""
+
+
+def left_out(
+    frame: pd.DataFrame, keys: Sequence[str], among: Sequence[str] | None = None
+) -> dict[str, list[Any]]:
+    """What differs within some combination of `keys`: name -> its values, in their order.
+
+    Only as many names as it takes to tell the configurations apart: a derived value whose factors
+    are named is not. `among` are the columns that may be factors, where that is known.
+    """
+    keys = list(keys)
+    runs = frame.drop_duplicates(_configured(frame)) if _configured(frame) else frame
+    if len(runs) < 2 or (keys and not runs.duplicated(keys).any()):
+        return {}
+    if among is not None:
+        names = [n for n in among if n in runs.columns]
+    else:
+        names = [n for n in frames.varied(frame) if _may_be_a_factor(frame, n)]
+    if CAMPAIGN in runs.columns:
+        names = [CAMPAIGN, *(n for n in names if n != CAMPAIGN)]
+    if CONFIG in _configured(frame) and among is None:
+        names = [n for n in names if n == CAMPAIGN or is_factor(frame, n)]
+    found: dict[str, list[Any]] = {}
+    for name in (n for n in names if n not in keys):
+        if _differs(runs, [*keys, *found], name):
+            found[name] = sorted(runs[name].map(_plain).unique(), key=frames.rank)
+    return found
+
+
+def refuse(
+    frame: pd.DataFrame,
+    keys: Sequence[str],
+    pool: str | Sequence[str] = (),
+    among: Sequence[str] | None = None,
+) -> None:
+    """Raise DataError naming what would be pooled without being meant.
+
+    Also for a `pool` that names nothing of the kind.
+    """
+    meant = [pool] if isinstance(pool, str) else list(pool)
+    frames.factors(frame, meant)
+    pooled = {n: v for n, v in left_out(frame, keys, among).items() if n not in meant}
+    if pooled and meant:  # what is meant may hide what it determines, and the other way round
+        pooled = left_out(frame, [*keys, *meant], among)
+    if pooled:
+        first = next(iter(pooled))
+        raise DataError(
+            f"runs that differ in {said(pooled)} would be one figure: put "
+            f"{' and '.join(pooled)} into rows, columns or series, or say that it is meant: "
+            f"`pool` (--pool {first})"
+        )
+
+
+def said(pooled: Mapping[str, Sequence[Any]]) -> str:
+    """ "protocol (tcp, udp) and mtu (1500, 9000)"."""
+    parts = []
+    for name, values in pooled.items():
+        texts = ["none" if frames.is_missing(v) else frames.text(v) for v in values]
+        more = f", … {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+        parts.append(f"{name} ({', '.join(texts[:SHOWN])}{more})")
+    return " and ".join(parts)
+
+
+def _configured(frame: pd.DataFrame) -> list[str]:
+    """The columns that tell one configuration from another, where the frame has them."""
+    if CONFIG not in frame.columns or frame[CONFIG].isna().any():
+        return []
+    return [name for name in (CAMPAIGN, CONFIG) if name in frame.columns]
+
+
+def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column may be something that was varied, rather than measured or noted."""
+    column = frame[name]
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return False
+    values = column.dropna()
+    if values.empty or pd.api.types.is_bool_dtype(column):
+        return not values.empty
+    if pd.api.types.is_float_dtype(column):
+        alone = not values.duplicated().any() and len(values) > 1
+        return not (alone and bool((values % 1 != 0).any()))
+    first = values.iloc[0]
+    return not (isinstance(first, str) and _TIME.match(first) and not values.duplicated().any())
+
+
+def is_factor(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a column has one value in each configuration: else it was measured."""
+    texts = frame[name].map(_plain)
+    grouped = texts.groupby([frame[n] for n in _configured(frame)], dropna=False)
+    return bool((grouped.nunique(dropna=False) <= 1).all())
+
+
+def _differs(runs: pd.DataFrame, keys: Sequence[str], name: str) -> bool:
+    """Whether `name` has several values within some combination of `keys`."""
+    texts = runs[name].map(_plain)
+    if not keys:
+        return texts.nunique(dropna=False) > 1
+    grouped = texts.groupby([runs[key].map(_plain) for key in keys], dropna=False)
+    return bool((grouped.nunique(dropna=False) > 1).any())
+
+
+def _plain(value: Any) -> Any:
+    """A value that can be hashed and is like itself: all kinds of nothing are one."""
+    if isinstance(value, list | dict | set | np.ndarray):
+        return str(value)
+    return None if frames.is_missing(value) else value

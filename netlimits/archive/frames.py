@@ -1,0 +1,176 @@
+"""The journal as frames: `results.csv` and `results.parquet`, one row an attempt.
+
+Columns, in this order: what the row is (IDENTITY), the factors, the derived values, the metrics,
+each with its unit in its name. Both files can be deleted: they are made from the journal.
+`results.json` has the checksums of the Parquet file and of all that it was made of; it is read only
+while every one of them holds, and else made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from netlimits import __version__
+from netlimits.archive.checksums import digest, made_of
+from netlimits.archive.store import Archive
+from netlimits.errors import ArchiveUnwritable, one_line
+from netlimits.metrics import IDENTITY, METRICS
+from netlimits.model import Experiment, Record
+
+MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "plan.csv")
+"""The files that say what a frame holds; an imported campaign has the first two."""
+
+_WIDEST = 2**63
+"""Integers from here on fit no column."""
+
+
+def kept(archive: Archive) -> pd.DataFrame | None:
+    """The frame in `results.parquet`; None where that is not of the files as they are now."""
+    import pyarrow as pa
+
+    folder = archive.folder
+    try:
+        said = made_of(folder)
+        if not said or said["netlimits"] != __version__ or said["files"] != _digests(archive):
+            return None
+        with folder.reader("results.parquet") as file:
+            return pd.read_parquet(file)
+    except (OSError, ValueError, pa.ArrowException):
+        return None
+
+
+def frame(
+    experiment: Experiment, records: Iterable[Record], shared_kernel: bool | None
+) -> pd.DataFrame:
+    """One row an attempt, in the order of `records`."""
+    rows = [_row(record, shared_kernel) for record in records]
+    columns = [*IDENTITY, *_values(experiment), *_metrics(rows, experiment)]
+    labels = set(_values(experiment))
+    for name in columns:
+        _one_type(rows, name, name in labels)
+    made = pd.DataFrame(rows, columns=columns)
+    made["started"] = pd.to_datetime(made["started"], unit="s", utc=True)
+    return made
+
+
+def _one_type(rows: list[dict[str, Any]], name: str, label: bool) -> None:
+    """Give a column one type: a factor such as [0, "128K"] is text, and so is one of 10²⁹.
+
+    What differed still differs then: of 1 and "1" the text is in quotes, and 1 and 1.0 are texts.
+    """
+    seen = {(type(v), v) for row in rows if (v := row.get(name)) is not None}
+    kinds = {kind for kind, _ in seen}
+    if str in kinds:
+        _each(rows, name, lambda value: _unicode(value) if type(value) is str else value)
+    wide = any(kind is int and not -_WIDEST <= value < _WIDEST for kind, value in seen)
+    if kinds <= {int, float} and not label:
+        if wide:
+            _each(rows, name, float)
+        return
+    alike = kinds == {int, float} and len({value for _, value in seen}) < len(seen)
+    if not wide and not alike and (len(kinds) < 2 or kinds == {int, float}):
+        return
+    taken = {str(value) for kind, value in seen if kind is not str}
+    _each(rows, name, lambda value: _as_text(value, taken))
+
+
+def _each(rows: list[dict[str, Any]], name: str, change: Callable[[Any], Any]) -> None:
+    """Change every value of a column that is there."""
+    for row in rows:
+        if row.get(name) is not None:
+            row[name] = change(row[name])
+
+
+def _as_text(value: Any, taken: set[str]) -> str:
+    """A value as text; a text that another value looks like is in quotes."""
+    if type(value) is str and (value in taken or value[:1] == '"'):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _unicode(text: str) -> str:
+    """The text as UTF-8 can hold it: half of a pair of surrogates is shown as `\\ud800`."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def intervals(records: Iterable[Record]) -> pd.DataFrame:
+    """One row an interim result: `run`, `attempt`, factors, `ending_s`, `interval_s`, the rate."""
+    rows = [
+        {"run": r.run.number, "attempt": r.attempt, "status": r.status, **r.run.values, **row}
+        for r in records
+        for row in r.interim
+    ]
+    return pd.DataFrame(rows)
+
+
+def write(archive: Archive, made: pd.DataFrame) -> tuple[Path, Path]:
+    """Keep a frame as `results.csv` and `results.parquet`; returns their paths.
+
+    Raises ArchiveUnwritable when they cannot be written; the journal holds it all.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = archive.folder
+    name = "results.json"
+    try:
+        folder.remove(name)  # what it says does not hold from here on
+        lines = sum(1 for _ in archive.journal.lines())
+        name = "results.csv"
+        with folder.whole(name) as file:
+            made.to_csv(file, index=False)
+        name = "results.parquet"
+        with folder.whole(name) as file:
+            pq.write_table(pa.Table.from_pandas(made, preserve_index=False), file)
+        name = "results.json"
+        said = {"netlimits": __version__, "lines": lines, "files": _digests(archive)}
+        folder.write(name, json.dumps({**said, "sha256": digest(said)}, indent=1) + "\n")
+    except OSError as error:
+        raise ArchiveUnwritable(
+            f"{archive.path / name}: {one_line(error)}; the journal holds every run: "
+            f"`netlimits parse` makes the tables of it"
+        ) from None
+    return archive.path / "results.csv", archive.path / "results.parquet"
+
+
+def _digests(archive: Archive) -> dict[str, str]:
+    """The checksums of the Parquet file and of all that it is made of."""
+    there = {path.name for path in archive.path.iterdir()}
+    names = [name for name in (*MADE_OF, "results.parquet") if name in there]
+    return {name: archive.folder.digest(name) for name in names}
+
+
+def _row(record: Record, shared: bool | None) -> dict[str, Any]:
+    return {
+        "run": record.run.number,
+        "block": record.run.block,
+        "config": record.run.config,
+        "attempt": record.attempt,
+        "status": record.status,
+        "reason": record.reason,
+        "started": record.started,
+        "duration_s": record.duration_s,
+        "shared_kernel": shared,
+        **record.figures,
+        **record.run.values,  # an experiment's own name wins over a tool's
+    }
+
+
+def _values(experiment: Experiment) -> Iterator[str]:
+    yield from experiment.factors
+    for group in experiment.zips:
+        yield from group
+    yield from experiment.derive
+
+
+def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str]:
+    """The metrics' columns that rows hold: those of METRICS in its order, then the tools' own."""
+    other = {*IDENTITY, *_values(experiment)}
+    there = dict.fromkeys(name for row in rows for name in row if name not in other)
+    known = [m.column for m in METRICS if m.column in there]
+    return [*known, *(name for name in there if name not in known)]

@@ -1,0 +1,196 @@
+"""A journal's lines: numbered, chained by checksums, appended one write at a time.
+
+    {"n":17,"crc":"5f0c3a9e","event":"end","at":1795258333.53,…}
+
+`n` counts from 1 without a gap. `crc` is the CRC-32 of all that follows it on its line, begun with
+the line before's: so it stands for the whole journal up to here. A line that was lost, doubled,
+moved or changed is found without reading its JSON, and named. What no line can tell is that the
+last ones are gone; that is held against what else knows of them (archive).
+
+Journals of version 1 of the archive have neither, and are read and continued as they are.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from netlimits.archive import formats
+from netlimits.archive.files import Folder
+from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
+
+NAME = "journal.jsonl"
+LINE_LIMIT = 2**30
+"""Bytes of one event: an import of a million runs is a third of that."""
+
+_ENVELOPE = re.compile(rb'\{"n":([1-9][0-9]{0,18}),"crc":"([0-9a-f]{8})",')
+
+
+@dataclass(slots=True)
+class Head:
+    """How far a journal goes: lines, bytes of them, the last line's checksum."""
+
+    lines: int = 0
+    size: int = 0
+    crc: int = 0
+
+    def sealed(self, body: bytes) -> bytes:
+        """An event's JSON as the next line, with its newline."""
+        rest = body[1:]
+        crc = zlib.crc32(rest, self.crc)
+        return b'{"n":%d,"crc":"%08x",%s\n' % (self.lines + 1, crc, rest)
+
+    def problem(self, line: bytes) -> str:
+        """What is wrong with a line that should come next; "" when nothing is."""
+        match = _ENVELOPE.match(line)
+        if not match:
+            return "is damaged"
+        number, due = int(match[1]), self.lines + 1
+        if number > due:
+            lost = "line" if number == due + 1 else f"{number - due} lines"
+            return f"is line {number} of this journal: the {lost} before it {_are(number - due)}"
+        if number < due:
+            return f"is line {number} of this journal: it is there twice, or was moved"
+        if zlib.crc32(line[match.end() :].removesuffix(b"\n"), self.crc) != int(match[2], 16):
+            return "was changed: its checksum does not hold"
+        return ""
+
+    def add(self, line: bytes) -> None:
+        """Count a line that has no problem."""
+        self.lines += 1
+        self.size += len(line)
+        if match := _ENVELOPE.match(line):
+            self.crc = int(match[2], 16)
+
+
+def _are(count: int) -> str:
+    return "is lost" if count == 1 else "are lost"
+
+
+@dataclass(slots=True)
+class Journal:
+    """The journal of a folder, for reading, and for appending while it is locked."""
+
+    folder: Folder
+    sealed: bool
+    """Whether its lines are numbered and chained: from version 2 of the archive on."""
+    head: Head = field(default_factory=Head)
+    digest: Any = field(default_factory=hashlib.sha256)
+    """The SHA-256 of it all, kept up while it is locked."""
+    _file: IO[bytes] | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where it lies, as errors name it."""
+        return self.folder.path / NAME
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """(number, line) of every whole line, each held against its checksum.
+
+        A torn last line is left out. Raises ArchiveError naming the line that is wrong.
+        """
+        try:
+            with self.folder.reader(NAME) as file:
+                yield from self._lines(file, Head())
+        except OSError as error:
+            raise ArchiveError(f"{self.path}: {one_line(error)}") from None
+
+    def _lines(self, file: BinaryIO | IO[bytes], head: Head) -> Iterator[tuple[int, bytes]]:
+        size = os.fstat(file.fileno()).st_size
+        while True:
+            number = head.lines + 1
+            if size - head.size > LINE_LIMIT and cast(BufferedReader, file).peek(1)[:1] != b"{":
+                raise ArchiveError(f"{self.path}:{number}: is damaged")  # holes, read for minutes
+            if not (line := file.readline(LINE_LIMIT)):
+                return
+            if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
+                if self.sealed and not head.problem(line[:-1]):
+                    raise ArchiveError(f"{self.path}:{number}: was changed: it has no end")
+                return
+            if not self.sealed and _ENVELOPE.match(line):
+                raise ArchiveError(
+                    f"{self.path}:{number}: is numbered, as in no journal of version 1: "
+                    f"{self.folder.path / 'campaign.json'} was changed"
+                )
+            if self.sealed and (problem := head.problem(line)):
+                raise ArchiveError(f"{self.path}:{number}: {problem}")
+            head.add(line)
+            yield number, line
+
+    def events(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(line, event) in order. Raises ArchiveError naming the line of one that is damaged."""
+        for number, line in self.lines():
+            event = formats.event(line)
+            if event is None:
+                raise ArchiveError(f"{self.path}:{number}: is damaged")
+            yield number, event
+
+    # -- appending ----------------------------------------------------------------------------
+
+    def lock(self) -> None:
+        """Open it for appending, for this process alone; cut off a torn last line.
+
+        Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
+        """
+        try:
+            file = os.fdopen(self.folder.open(NAME, os.O_RDWR), "r+b", buffering=0)
+        except OSError as error:
+            raise ArchiveError(f"{self.path}: {one_line(error)}") from None
+        try:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ArchiveError(
+                    f"{self.folder.path}: another netlimits is running this campaign; wait for it "
+                    "or end it"
+                ) from None
+            self.head, self.digest = Head(), hashlib.sha256()
+            with os.fdopen(os.dup(file.fileno()), "rb") as whole:
+                for _, line in self._lines(whole, self.head):
+                    self.digest.update(line)
+            file.truncate(self.head.size)
+            file.seek(0, os.SEEK_END)
+        except OSError as error:
+            file.close()
+            raise ArchiveError(f"{self.path}: {one_line(error)}") from None
+        except BaseException:
+            file.close()
+            raise
+        self._file = file
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._file:
+            self._file.close()
+            self._file = None
+
+    def append(self, event: dict[str, Any]) -> None:
+        """Add one event, in one write, and have it on disk when this returns.
+
+        Raises ArchiveUnwritable, with nothing added.
+        """
+        assert self._file, "lock() comes first"
+        body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        line = self.head.sealed(body) if self.sealed else body + b"\n"
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(end)  # half a line must not stand before the next one
+            raise ArchiveUnwritable(f"{self.path}: {error.strerror}") from None
+        self.head.add(line)
+        self.digest.update(line)

@@ -1,0 +1,296 @@
+"""A campaign as a thing to open: its experiment, its frame, its state.
+
+campaign = netlimits.open("results/stateless-offloads-20260101-120000")
+campaign.frame()       # one row an attempt
+campaign.intervals()   # one row an interim result
+campaign.packets(1)    # one row a packet of a run's trace
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from netlimits.archive import formats, lock, raw, records
+from netlimits.archive.store import Archive
+from netlimits.errors import ArchiveError, DataError, one_line
+from netlimits.experiment import document, load, plan
+from netlimits.model import STATUSES, Experiment, Record, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One campaign's folder, for reading."""
+
+    archive: Archive
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self.archive.path
+
+    @property
+    def imported(self) -> Mapping[str, Any] | None:
+        """What the folder was imported from (`netlimits import`), None for a campaign of ours."""
+        found: dict[str, Any] | None = self.archive.meta.get("imported")
+        return found
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The experiment as it was run: the file to the letter, `--set`, and the seed drawn.
+
+        Of an imported campaign only the name and the factors' names are known.
+        """
+        meta = self.archive.meta
+        if self.imported:
+            factors: dict[str, tuple[()]] = dict.fromkeys(self.imported["factors"], ())
+            path = self.path / "campaign.json"
+            name = meta.get("experiment", "imported")
+            return Experiment(name, path, text="", roles=(), factors=factors)
+        overrides = [(key, text) for key, text in meta["overrides"]]
+        path = self.path / "experiment.yaml"
+        self.archive.check("experiment.yaml", "plan.csv")
+        try:
+            text = self.archive.folder.read("experiment.yaml", document.BYTE_LIMIT).decode("utf-8")
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        loaded = load.parse(text, path, overrides)
+        if loaded.repeat.seed not in (None, meta["seed"]):
+            raise ArchiveError(
+                f"{path}: has the seed {loaded.repeat.seed}, and campaign.json {meta['seed']}; one "
+                "of them was edited: put it back"
+            )
+        if lacking := [role for role in loaded.roles if role not in meta["machines"]]:
+            raise ArchiveError(f"{self.path / 'campaign.json'}: has no machine for {lacking[0]}")
+        return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
+
+    @property
+    def skipped(self) -> Mapping[str, str]:
+        """The reason for each tool whose runs were left out from the beginning."""
+        found: dict[str, str] = self.archive.meta.get("skipped", {})
+        return found
+
+    @cached_property
+    def runs(self) -> Mapping[int, Run]:
+        """The plan, by run number; of an imported campaign the runs that were read."""
+        if self.imported:
+            count = sum(one["runs"] for one in self.imported["files"])
+            rows = records.imported(self.archive, count).values()
+            return {row["run"]: Run(row["run"], 1, row["config"], row["values"]) for row in rows}
+        if not self.archive.journal.sealed:  # later ones have a checksum of it
+            check_plan(self)
+        return {run.number: run for run in plan.runs(self.experiment)}
+
+    def records(self) -> list[Record]:
+        """Every attempt, in the order in which they started."""
+        return records.records(self.archive, self.runs)
+
+    def frame(self) -> pd.DataFrame:
+        """One row an attempt: identity, factors and derived values, metrics (archive.frames)."""
+        from netlimits.archive import frames
+
+        kept = frames.kept(self.archive)
+        return self._frame() if kept is None else kept
+
+    def intervals(self) -> pd.DataFrame:
+        """One row an interim result: run, attempt, factors, `ending_s`, `interval_s`, the rate.
+
+        A run with parallel streams of its own (iperf3's `parallel`) has their sum in one row, so
+        that `analysis.aggregate` takes runs for streams unless it is told other columns.
+        """
+        from netlimits.archive import frames
+
+        return frames.intervals(self.records())
+
+    def packets(
+        self, run: int, attempt: int | None = None, role: str | None = None
+    ) -> pd.DataFrame:
+        """The packet trace of a run, as `analysis.traces.trace` has it, cut to the run's MSS.
+
+        Without `attempt` that of the run's last one; `role` chooses where several were traced.
+        Raises ArchiveError where none was taken, DataError for a trace that cannot be read.
+        """
+        from netlimits.analysis.traces import trace
+
+        record = self._attempt(run, attempt)
+        where = f"{self.path}: run {run}"
+        taken = {
+            entry["host"]: entry["stdout"]
+            for entry in self.archive.read_raw(run, record.attempt)
+            if entry["step"] == raw.TRACE and "tcpdump" in entry["argv"]
+        }
+        if not taken:
+            raise ArchiveError(f"{where} has no packet trace: the experiment takes none")
+        if role is None and len(taken) > 1:
+            raise ArchiveError(f"{where} has traces of {', '.join(taken)}: say which")
+        chosen = next(iter(taken)) if role is None else role
+        if chosen not in taken:
+            raise ArchiveError(f"{where} has no trace of {chosen}; there is {', '.join(taken)}")
+        mss = record.figures.get("transport_mss_bytes")
+        try:
+            return trace(taken[chosen].encode(), mss=int(mss) if mss else None)
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
+
+    def traces(self, runs: Iterable[int] | None = None, role: str | None = None) -> pd.DataFrame:
+        """The packet traces of several runs under one another, with `run` and the factors.
+
+        Without `runs` those of every run that is ok.
+        """
+        import pandas as pd
+
+        chosen = self.ok_runs() if runs is None else runs
+        parts = [
+            self.packets(run, role=role).assign(run=run, **self.runs[run].values) for run in chosen
+        ]
+        if not parts:
+            raise ArchiveError(f"{self.path}: no run is ok, so there is no trace")
+        return pd.concat(parts, ignore_index=True)
+
+    def ok_runs(self) -> list[int]:
+        """The numbers of the runs whose last attempt is ok, in the plan's order."""
+        last = {record.run.number: record.status for record in self.records()}
+        return sorted(number for number, status in last.items() if status == "ok")
+
+    def _attempt(self, run: int, attempt: int | None) -> Record:
+        """An attempt at a run, or its last one. Raises ArchiveError for one that was not made."""
+        made = [r for r in self.records() if r.run.number == run and attempt in (None, r.attempt)]
+        if not made:
+            which = f"run {run}" if attempt is None else f"attempt {attempt} at run {run}"
+            raise ArchiveError(f"{self.path}: there was no {which}")
+        return made[-1]
+
+    def write_results(self) -> tuple[Path, Path]:
+        """Make `results.csv` and `results.parquet` anew from the journal; returns their paths.
+
+        Nothing may append to the journal meanwhile: results.json says how far it went.
+        """
+        from netlimits.archive import frames
+
+        return frames.write(self.archive, self._frame())
+
+    def _frame(self) -> pd.DataFrame:
+        from netlimits.archive import frames
+
+        shared = self.archive.meta["shared_kernel"]
+        return frames.frame(self.experiment, self.records(), shared)
+
+    def state(self) -> dict[str, Any]:
+        """How far it is: runs by outcome, runs left, attempts interrupted, what is not put back.
+
+        `running` says by whom it is being run right now, and at which run; None where nobody does.
+        """
+        at_work = lock.holder(self.path)  # before the journal: what ends meanwhile has ended
+        attempts = self.records()
+        present = _present(attempts) if at_work else None
+        if present:
+            attempts.remove(present)
+        outcomes = {r.run.number: r.status for r in attempts if r.status != "interrupted"}
+        counts = Counter(outcomes.values())
+        skipped = self._skipped()
+        return {
+            "path": str(self.path),
+            "experiment": self.experiment.name,
+            "seed": self.experiment.repeat.seed,
+            "imported": self.imported and [one["file"] for one in self.imported["files"]],
+            "planned": len(self.runs) - sum(skipped.values()),
+            "skipped": [
+                {"tool": tool, "runs": skipped[tool], "reason": reason}
+                for tool, reason in self.skipped.items()
+            ],
+            **{status: counts.get(status, 0) for status in STATUSES if status != "interrupted"},
+            "left": len(self.runs) - sum(skipped.values()) - len(outcomes),
+            "interrupted": sum(r.status == "interrupted" for r in attempts),
+            "not_put_back": [
+                {k: e[k] for k in ("role", "interface", "setting")}
+                for e in records.unfinished(self.archive)
+            ],
+            "running": at_work
+            and {
+                "by": str(at_work),
+                "pid": at_work.pid or None,
+                "since": records.opened(self.archive),
+                "run": present and present.run.number,
+                "attempt": present and present.attempt,
+            },
+            "reconnected": dict(Counter(records.reconnected(self.archive))),
+            "reasons": dict(Counter(r.reason for r in attempts if r.reason).most_common()),
+        }
+
+    def left(self, frame: pd.DataFrame) -> tuple[int, int]:
+        """How many runs have no outcome in a frame of this campaign, and how many there are."""
+        if self.imported:
+            return 0, len(self.runs)
+        made = plan.Plan(self.experiment, self.skipped)
+        planned = len(made) - made.left_out().total()
+        done = frame.loc[frame["status"] != "interrupted", "run"].nunique()
+        return planned - int(done), planned
+
+    def _skipped(self) -> Counter[str]:
+        """How many runs of each tool are left out."""
+        return plan.Plan(self.experiment, self.skipped).left_out() if self.skipped else Counter()
+
+
+def _present(records: list[Record]) -> Record | None:
+    """The attempt that is being made, of a campaign that runs: the last one, without an end."""
+    return records[-1] if records and records[-1].status == "interrupted" else None
+
+
+def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.open
+    """The campaign in a folder. Raises ArchiveError when there is none, or another version's."""
+    opened = Archive.open(Path(path))
+    if not formats.meta(opened.meta):
+        raise ArchiveError(f"{opened.path / 'campaign.json'}: is damaged")
+    opened.check("campaign.json")
+    return Campaign(opened)
+
+
+def check_plan(campaign: Campaign) -> None:
+    """Raise ArchiveError when the archived experiment no longer makes the archived plan."""
+    if campaign.imported:
+        raise ArchiveError(f"{campaign.path}: was imported from files: there is nothing to resume")
+    made = _Digest()
+    plan.write_csv(campaign.experiment, cast(IO[str], made), campaign.skipped)
+    path = campaign.path / "plan.csv"
+    try:
+        kept = campaign.archive.folder.digest("plan.csv")
+    except OSError as error:
+        raise ArchiveError(f"{path}: {one_line(error)}") from None
+    if made.hexdigest() != kept:
+        raise ArchiveError(
+            f"{campaign.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "
+            "or another netlimits wrote them: put it back, or start a new campaign"
+        )
+
+
+class _Digest(io.TextIOBase):
+    """A text file that keeps nothing but the SHA-256 of what is written to it."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._digest = hashlib.sha256()
+
+    def write(self, text: str) -> int:
+        """Count a text in."""
+        self._parts.append(text)
+        if len(self._parts) > 1000:
+            self._flush()
+        return len(text)
+
+    def hexdigest(self) -> str:
+        """The checksum of all that was written, as UTF-8."""
+        self._flush()
+        return self._digest.hexdigest()
+
+    def _flush(self) -> None:
+        self._digest.update("".join(self._parts).encode())
+        self._parts.clear()

@@ -1,0 +1,148 @@
+"""The campaigns that this user began on this machine, and how their folders were left.
+
+A results folder names logins: names for ssh, a configuration of ssh with commands in it. From
+somebody else they would be theirs to choose. So what a campaign began with is written down outside
+of its folder too, in the user's own state folder ($XDG_STATE_HOME/netlimits/campaigns, mode 0700):
+
+    ID.json   the checksums of campaign.json and of each ssh_config that it names; the inode of the
+              journal, and how far it went when a netlimits last let go of it, with its SHA-256
+
+A folder is the user's own where all of that holds: its campaign.json and the configurations of ssh
+are unchanged, and its journal is that very file (wherever the folder was moved to), or, in a copy,
+goes exactly as far. Then its logins are used as they were; else whoever restores or resumes says
+which hosts count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from netlimits.archive.files import Folder, bounded
+from netlimits.model import decoding
+
+LIMIT = 2**20
+"""Bytes of an entry, and of a configuration of ssh."""
+
+_ENTRY = {
+    "id": decoding.TEXT, "folder": decoding.TEXT, "campaign": decoding.TEXT,
+    "logins": decoding.texts, "inode": decoding.WHOLE, "lines": decoding.WHOLE,
+    "size": decoding.WHOLE, "sha256": decoding.TEXT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One campaign as it was left."""
+
+    id: str
+    folder: str
+    campaign: str
+    logins: dict[str, str]
+    inode: int
+    lines: int
+    size: int
+    sha256: str
+
+
+def place() -> Path:
+    """The folder of the registry."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(state) if state.startswith("/") else Path("~/.local/state").expanduser()
+    return base / "netlimits" / "campaigns"
+
+
+def begun(
+    identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
+) -> Registration:
+    """A campaign whose journal is there and goes so far: lines, bytes, SHA-256.
+
+    `campaign` is the SHA-256 of its campaign.json. Raises OSError.
+    """
+    with folder.reader("journal.jsonl") as journal:
+        inode = os.fstat(journal.fileno()).st_ino
+    return Registration(identity, str(folder.path.absolute()), campaign, {}, inode, *extent)
+
+
+def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
+    """Write down a campaign of ours and the configurations of ssh that it logs in by.
+
+    Raises OSError, and ValueError for such a configuration that cannot be.
+    """
+    _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
+
+
+def extend(entry: Registration, lines: int, size: int, sha256: str) -> None:
+    """Write down how far a campaign's journal goes by now. Raises OSError."""
+    _keep(replace(entry, lines=lines, size=size, sha256=sha256))
+
+
+def entry(identity: str) -> Registration | None:
+    """What was written down of a campaign; None for one that was not begun here by this user."""
+    registry = place()
+    try:
+        about = registry.stat()
+        if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o022:
+            return None
+        said = decoding.parsed(Folder(registry).read(f"{identity}.json", LIMIT))
+    except (OSError, ValueError):
+        return None
+    if not decoding.has(said, _ENTRY) or said["id"] != identity:
+        return None
+    return Registration(**{name: said[name] for name in _ENTRY})
+
+
+def doubt(known: Registration | None, folder: Folder) -> str:
+    """Why a folder is not, or no longer, the one that was written down; "" when it is.
+
+    Raises OSError for a folder that cannot be read.
+    """
+    if known is None:
+        return "it was not begun here by you"
+    if folder.digest("campaign.json") != known.campaign:
+        return "its campaign.json is not what it was when you began it"
+    for path, digest in known.logins.items():
+        try:
+            changed = _digest(Path(path)) != digest
+        except (OSError, ValueError):
+            return f"{path}, which it logs in by, is gone or cannot be read"
+        if changed:
+            return f"{path}, which it logs in by, was changed since it began"
+    if not _continues(known, folder):
+        return "its journal is not the one that was written here"
+    return ""
+
+
+def _continues(known: Registration, folder: Folder) -> bool:
+    """Whether the journal is the file that was written here, or a copy that holds no more."""
+    with folder.reader("journal.jsonl") as file:
+        about = os.fstat(file.fileno())
+        if about.st_ino != known.inode and about.st_size != known.size:
+            return False
+        digest, left = hashlib.sha256(), known.size
+        while left and (part := file.read(min(left, 2**20))):
+            digest.update(part)
+            left -= len(part)
+    return not left and digest.hexdigest() == known.sha256
+
+
+def _keep(entry: Registration) -> None:
+    registry = place()
+    registry.mkdir(mode=0o700, parents=True, exist_ok=True)
+    about = registry.stat()
+    if about.st_uid != os.geteuid():
+        raise PermissionError(1, "belongs to somebody else", str(registry))
+    if stat.S_IMODE(about.st_mode) & 0o077:
+        registry.chmod(0o700)
+    said: dict[str, Any] = asdict(entry)
+    Folder(registry).write(f"{entry.id}.json", json.dumps(said, indent=1) + "\n")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(bounded(path, LIMIT)).hexdigest()

@@ -1,0 +1,366 @@
+"""A campaign's folder: everything needed to believe it, repeat it, resume it and undo it.
+
+    campaign.json      what this folder is: version, id, name, overrides, seed, machines
+    experiment.yaml    the experiment, to the letter (none where results were imported)
+    plan.csv           the plan, one row a run
+    hosts/ROLE.json    each host's facts, parsed and as printed
+    journal.jsonl      what happened, one event a line; the only file that grows, never rewritten
+    raw/RUN-ATTEMPT.jsonl   every command of an attempt with all that it printed
+    raw/imported/      the files that results were imported from
+    results.csv, results.parquet   one row an attempt; made from the journal, may be deleted
+    results.json       of what they were made: checksums, and how far the journal went
+
+The journal is appended to with one write an event, then fsynced. A process killed in the middle
+leaves at most a torn last line, which is cut off when the journal is opened again; a run that
+started and has no end was interrupted. Raw output is on disk before anything parses it.
+
+Nothing in the folder is opened through a link (archive.files), and what was changed or lost in
+it is told: the journal's lines are numbered and chained (archive.journal), the first of them has
+the checksums of what is never written again, each run's events have its configuration. That the
+last lines are gone is told by raw output of runs that the others do not know, and by results.json.
+
+Version 1: the first.
+Version 2: `id` in campaign.json; the journal's lines are numbered and chained, the first is
+    `created`; `start`, `end` and `parsed` have `block`, `config` and `values`. Version 1 is still
+    read and continued, as version 1.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from hashlib import sha256
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, TextIO
+
+from netlimits.archive import formats, registry
+from netlimits.archive.checksums import made_of
+from netlimits.archive.files import Folder
+from netlimits.archive.formats import json_of
+from netlimits.archive.journal import Head, Journal
+from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
+from netlimits.model import Machine, decoding
+
+VERSION = 2
+READ = (1, VERSION)
+"""The versions that are read and continued."""
+
+_RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
+
+
+class Archive:
+    """One campaign's folder, open for reading, and for appending while `lock` is held."""
+
+    def __init__(self, path: Path, version: int = VERSION) -> None:
+        self.path = path
+        self.folder = Folder(path)
+        self.journal = Journal(self.folder, sealed=version > 1)
+        self._bound: Mapping[str, Machine] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        meta: Mapping[str, Any],
+        text: str = "",
+        hosts: Mapping[str, Any] | None = None,
+        write_plan: Callable[[TextIO], object] | None = None,
+        register: Callable[[Folder, registry.Registration], None] | None = None,
+    ) -> Archive:
+        """A new folder with everything but runs; `campaign.json`, which makes it one, comes last.
+
+        Just before that `register` is told of it, but for its logins. What is imported has
+        neither experiment nor hosts nor plan. Raises ArchiveError when the
+        folder exists and is not empty, or cannot be written; then nothing of it is left.
+        """
+        made = cls(path)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise ArchiveError(f"{path}: is not empty; name another folder with --out")
+            try:
+                about = {"version": VERSION, "id": secrets.token_hex(16), **meta}
+                made._fill(about, text, hosts or {}, write_plan, register)
+            except BaseException:
+                made._empty(hosts or {})
+                raise
+        except OSError as error:
+            why = one_line(error)
+            raise ArchiveError(f"{path}: {why}; choose a folder with --out") from None
+        return made
+
+    def _fill(
+        self,
+        meta: Mapping[str, Any],
+        text: str,
+        hosts: Mapping[str, Any],
+        write_plan: Callable[[TextIO], object] | None,
+        register: Callable[[Folder, registry.Registration], None] | None,
+    ) -> None:
+        folder, about = self.folder, _pretty(meta).encode("utf-8", "backslashreplace")
+        digests = {"campaign.json": sha256(about).hexdigest()}
+        for name in ("raw", "hosts"):
+            folder.make(name)
+        texts = {"experiment.yaml": text} if text else {}
+        for name, content in {
+            **texts,
+            **{f"hosts/{role}.json": _pretty(facts) for role, facts in hosts.items()},
+        }.items():
+            folder.write(name, content)
+            digests[name] = folder.digest(name)
+        if write_plan:
+            with folder.whole("plan.csv") as file:
+                plan = TextIOWrapper(file, "utf-8", newline="", write_through=False)
+                write_plan(plan)
+                plan.flush()
+                plan.detach()
+            digests["plan.csv"] = folder.digest("plan.csv")
+        first = {"event": "created", "at": time.time(), "files": digests}
+        line = Head().sealed(json.dumps(first).encode())
+        folder.write("journal.jsonl", line)
+        if register:
+            extent = (1, len(line), sha256(line).hexdigest())
+            campaign = digests["campaign.json"]
+            register(folder, registry.begun(meta["id"], folder, campaign, extent))
+        folder.write("campaign.json", about)
+
+    def _empty(self, hosts: Mapping[str, Any]) -> None:
+        """Take away what could be made of a folder, which was empty before."""
+        names = ("experiment.yaml", "plan.csv", "journal.jsonl", "campaign.json")
+        for name in (*names, *(f"hosts/{role}.json" for role in hosts)):
+            try:
+                self.folder.remove(name)
+            except OSError:
+                continue
+        for name in ("raw", "hosts", "."):
+            try:
+                (self.path / name).rmdir()
+            except OSError:
+                continue
+
+    @classmethod
+    def open(cls, path: Path) -> Archive:
+        """The campaign in a folder. Raises ArchiveError when it holds none or another version's."""
+        try:
+            meta = json_of(Folder(path), "campaign.json")
+            version = meta["version"]
+        except FileNotFoundError:
+            raise ArchiveError(f"{path}: holds no campaign (no campaign.json)") from None
+        except NotADirectoryError:
+            raise ArchiveError(f"{path}: is a file, not a campaign's folder") from None
+        except OSError as error:
+            raise ArchiveError(f"{_at(path, error)}: {one_line(error)}") from None
+        except (ValueError, KeyError, TypeError):
+            raise ArchiveError(f"{path / 'campaign.json'}: is no campaign's description") from None
+        if version not in READ or isinstance(version, bool):
+            raise ArchiveError(
+                f"{path / 'campaign.json'}: is of version {version} of the archive, this netlimits "
+                f"reads versions 1 to {VERSION}; use the netlimits that made it "
+                f"({meta.get('netlimits', '?')})"
+            )
+        return cls(path, version)
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What `campaign.json` says."""
+        try:
+            meta: dict[str, Any] = json_of(self.folder, "campaign.json")
+        except (OSError, ValueError) as error:
+            path = self.path / "campaign.json"
+            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        return meta
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells this campaign from all others; "" for one of version 1."""
+        return str(self.meta.get("id", ""))
+
+    @property
+    def machines(self) -> dict[str, Machine]:
+        """Role -> Machine, as the campaign was bound, or as `bind` says."""
+        if self._bound is not None:
+            return dict(self._bound)
+        return {
+            role: Machine(
+                role=role,
+                ssh=m["ssh"],
+                interface=m["interface"],
+                address=m["address"],
+                ssh_config=Path(m["ssh_config"]) if m["ssh_config"] else None,
+                others=tuple(m.get("others", ())),
+            )
+            for role, m in self.meta["machines"].items()
+        }
+
+    def bind(self, machines: Mapping[str, Machine]) -> None:
+        """Say where the roles are: whoever restores or resumes somebody else's campaign does."""
+        self._bound = machines
+
+    def facts(self, role: str) -> dict[str, Any]:
+        """A host's facts as they were read when the campaign began."""
+        name = f"hosts/{role}.json"
+        path = self.path / name
+        try:
+            facts: dict[str, Any] = json_of(self.folder, name)
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        if not decoding.has(facts, formats.facts):
+            raise ArchiveError(f"{path}: is damaged")
+        self.check(name)
+        return facts
+
+    def check(self, *names: str) -> None:
+        """Raise ArchiveError for a file that is not what it was when the campaign began.
+
+        Version 1 knows nothing of that.
+        """
+        for name in names:
+            if name not in self._created:
+                continue
+            try:
+                digest = self.folder.digest(name)
+            except OSError as error:
+                raise ArchiveError(f"{self.path / name}: {one_line(error)}") from None
+            if digest != self._created[name]:
+                raise ArchiveError(
+                    f"{self.path / name}: was changed since the campaign began; put it back, or "
+                    "start a new campaign"
+                )
+
+    @cached_property
+    def _created(self) -> Mapping[str, str]:
+        """The checksums in the journal's first line; none in version 1."""
+        if not self.journal.sealed:
+            return {}
+        first = next((event for _, event in self.journal.events()), None)
+        if first is None or first["event"] != "created":
+            raise ArchiveError(f"{self.journal.path}:1: is lost, or was changed")
+        return dict(first["files"])
+
+    # -- the journal ------------------------------------------------------------------------
+
+    def lock(self) -> None:
+        """Open the journal for appending, for this process alone; cut off a torn last line.
+
+        Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
+        """
+        witnesses = self._witnesses()
+        self.journal.lock()
+        try:
+            self._hold_to(witnesses, self.journal.head.lines)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self.journal.close()
+
+    def append(self, event: str, **fields: Any) -> None:
+        """Add one event, in one write, and have it on disk when this returns."""
+        self.journal.append({"event": event, "at": time.time(), **fields})
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The journal's events in order, a torn last line left out.
+
+        Raises ArchiveError naming the line that is damaged, changed or lost, and when it is known
+        that it had more.
+        """
+        return (event for _, event in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The same, each with its line."""
+        witnesses = self._witnesses()  # before the journal, which may grow meanwhile
+        line = 0
+        for line, event in self.journal.events():
+            yield line, event
+        self._hold_to(witnesses, line)
+
+    def extent(self) -> tuple[int, int, str]:
+        """How far the journal goes, as whoever holds its lock knows: lines, bytes, SHA-256."""
+        head = self.journal.head
+        return head.lines, head.size, self.journal.digest.hexdigest()
+
+    def _witnesses(self) -> tuple[tuple[int, str], ...]:
+        """How many lines the journal had at least, and when."""
+        known = []
+        if said := made_of(self.folder):
+            known.append((said["lines"], "when results.csv was made of it"))
+        try:
+            entry = registry.entry(self.identity) if self.identity else None
+            with self.folder.reader("journal.jsonl") as journal:
+                if entry and os.fstat(journal.fileno()).st_ino == entry.inode:
+                    known.append((entry.lines, "when it was last written to"))
+        except OSError:
+            pass  # the journal's reader says what is wrong with it
+        return tuple(known)
+
+    def _hold_to(self, witnesses: tuple[tuple[int, str], ...], lines: int) -> None:
+        for known, when in witnesses:
+            if lines < known:
+                raise ArchiveError(
+                    f"{self.journal.path}:{lines + 1}: is lost, and all after it: it had {known} "
+                    f"lines {when}; put it back from a copy"
+                )
+
+    # -- raw output -------------------------------------------------------------------------
+
+    def raw_path(self, run: int, attempt: int) -> Path:
+        """Where an attempt's commands and their output are kept."""
+        return self.path / _raw_name(run, attempt)
+
+    def write_raw(self, run: int, attempt: int, commands: list[dict[str, Any]]) -> None:
+        """Keep what an attempt's commands printed, on disk when this returns."""
+        lines = (json.dumps(c, ensure_ascii=False) + "\n" for c in commands)
+        try:
+            self.folder.write(_raw_name(run, attempt), "".join(lines))
+        except OSError as error:
+            path = self.raw_path(run, attempt)
+            raise ArchiveUnwritable(f"{path}: {one_line(error)}") from None
+
+    def read_raw(self, run: int, attempt: int) -> list[dict[str, Any]]:
+        """What an attempt's commands printed, in order. Raises ArchiveError when it is not kept."""
+        path = self.raw_path(run, attempt)
+        try:
+            with self.folder.reader(_raw_name(run, attempt)) as file:
+                text = file.read().decode("utf-8")
+            # by line feeds alone: output may hold the other line breaks that splitlines() knows
+            entries = [json.loads(ln) for ln in text.split("\n") if ln]
+        except (OSError, ValueError, RecursionError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        if not decoding.has(entries, [formats.ENTRY]):
+            raise ArchiveError(f"{path}: is damaged")
+        return entries
+
+    def raw_attempts(self) -> set[tuple[int, int]]:
+        """The attempts, as (run, attempt), of which raw output is kept."""
+        try:
+            names = self.folder.names("raw")
+        except FileNotFoundError:  # an archive that was made small: figures without raw output
+            return set()
+        except OSError as error:
+            raise ArchiveError(f"{self.path / 'raw'}: {one_line(error)}") from None
+        return {(int(m[1]), int(m[2])) for m in map(_RAW.fullmatch, names) if m}
+
+
+# -- records: what the events say about runs ------------------------------------------------
+
+
+def _at(path: Path, error: OSError) -> Path:
+    """The file that an error is of, where it is one in the folder."""
+    return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path
+
+
+def _raw_name(run: int, attempt: int) -> str:
+    return f"raw/{run:06d}-{attempt}.jsonl"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,1 @@
+"""From a plan to an archive: what drives hosts, and what it makes of what they print."""

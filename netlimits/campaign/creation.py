@@ -1,0 +1,86 @@
+"""A new campaign's folder, and whether the hosts are still those that it began on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netlimits import __version__
+from netlimits.archive.files import Folder
+from netlimits.archive.reader import Campaign
+from netlimits.archive.registry import Registration
+from netlimits.archive.store import Archive
+from netlimits.checks.survey import Survey
+from netlimits.evidence import facts
+from netlimits.experiment import plan
+from netlimits.model import Experiment
+
+if TYPE_CHECKING:
+    pass
+
+
+def create(
+    experiment: Experiment,
+    found: Survey,
+    path: Path,
+    register: Callable[[Folder, Registration], None] | None = None,
+) -> Campaign:
+    """A new campaign's folder, with the plan, ready to be run.
+
+    `experiment` has its seed; `register` writes it down as the user's own (archive.registry).
+    Raises ArchiveError when the folder cannot be made or is in use.
+    """
+    meta = {
+        "netlimits": __version__,
+        "experiment": experiment.name,
+        "file": str(experiment.path),
+        "overrides": [list(pair) for pair in experiment.overrides],
+        "seed": experiment.repeat.seed,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "machines": {
+            role: {**asdict(machine), "ssh_config": _text(machine.ssh_config)}
+            for role, machine in found.machines.items()
+        },
+        "features": {
+            name: {"version": f.version, "features": sorted(f.names)}
+            for name, f in found.features.items()
+        },
+        "shared_kernel": found.shared_kernel,
+        "skipped": dict(found.skipped),
+        "clocks": {role: asdict(one) for role, one in found.clocks.items()},
+        "findings": [asdict(one) for one in found.findings],
+    }
+    made = Archive.create(
+        path,
+        meta,
+        experiment.text,
+        found.facts,
+        lambda file: plan.write_csv(experiment, file, found.skipped),
+        register,
+    )
+    return Campaign(made)
+
+
+def default_path(experiment: Experiment) -> Path:
+    """`results/NAME-DATE-TIME` under the current folder, numbered when it is there already."""
+    stem = f"{experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path, number = Path("results") / stem, 2
+    while path.exists():
+        path, number = Path("results") / f"{stem}-{number}", number + 1
+    return path
+
+
+def changed_hosts(campaign: Campaign, found: Survey) -> tuple[str, ...]:
+    """By what the hosts are no longer those that the campaign began on, in words."""
+    return tuple(
+        f"{role}: {mismatch}"
+        for role in campaign.archive.machines
+        for mismatch in facts.mismatches(campaign.archive.facts(role), found.facts[role])
+    )
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path.absolute())

@@ -1,0 +1,236 @@
+"""What an attempt's raw output says: the same reading for a live run and for `netlimits parse`.
+
+The steps that count here are those that archive.raw names; everything else is kept, not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, completed
+from netlimits.campaign import ack_ratio, flows, parallel, physics, rates
+from netlimits.campaign.specifications import LOOPBACK, Specification
+from netlimits.errors import ToolFailure
+from netlimits.evidence import EVIDENCE, cpu, queues, sample
+from netlimits.evidence.sample import arrivals
+from netlimits.evidence.sample.snapshots import looks
+from netlimits.model import (
+    Completed,
+    Measurement,
+    Scalar,
+    Work,
+)
+from netlimits.tools import tool
+
+Entries = Sequence[Mapping[str, Any]]
+
+
+def read(specification: Specification, entries: Entries) -> Measurement:
+    """The tool's figures; what arrived; CPU and service demand; what the evidence says.
+
+    Raises ToolFailure for an attempt that must not count.
+    """
+    _refuse_fired(entries)
+    client = _one(entries, CLIENT, specification.ends["local"][0])
+    streams = list(_streams(specification, client))
+    measured = parallel.merged(streams)
+    figures: dict[str, Scalar] = dict(measured.figures)
+    if arrived := _arrived(specification, entries):
+        measured = replace(measured, interim=arrived.rows)
+        # of one TCP stream netperf's own figure is of all that arrived until the last byte did
+        udp = flows.transport(specification.options) == "udp"
+        if specification.connections > 1 or specification.tool == "iperf3" or udp:
+            names = ("throughput_mbps", f"{specification.receiver}_recv_throughput_mbps")
+            figures |= dict.fromkeys(names, arrived.rate_mbps)
+    for end, roles in specification.ends.items():
+        uses = [cpu.use(*(cpu.times(_one(entries, s, r)) for s in (BEFORE, AFTER))) for r in roles]
+        figures |= cpu.figures(end, cpu.pooled(uses), measured.work)
+    counts = {role: _counted(entries, role) for _, role in specification.roles()}
+    for end, roles in specification.ends.items():
+        total = _added([counts[role] for role in roles])
+        figures |= {f"{end}_{name}": value for name, value in total.items()}
+        figures |= _sampled(entries, end, roles, figures)
+    if not specification.one_stack:
+        figures |= ack_ratio.figures(figures)
+    figures |= _obeyed(specification, entries, client.seconds, streams, figures, counts)
+    rates.kept(specification.tool, specification.options, specification.connections, figures)
+    if specification.around.pace:
+        way = rates.way(entries, specification.ends["local"][0])
+        figures |= rates.hold(specification.around.pace, way, figures)
+    return replace(measured, figures=figures)
+
+
+def _refuse_fired(entries: Entries) -> None:
+    for entry in entries:
+        if entry["step"] == GUARD and "fired" in entry["stdout"].split():
+            raise ToolFailure(
+                f"{entry['host']}: its guard put settings back in mid-run, having waited too long",
+                status="invalid",
+            )
+
+
+def _streams(specification: Specification, client: Completed) -> Iterator[Measurement]:
+    """Each stream's measurement. Raises ToolFailure that says which one failed."""
+    streams = parallel.split(client, specification.connections)
+    for number, stream in enumerate(streams):
+        try:
+            yield tool(specification.tool).read(stream, specification.options)
+        except ToolFailure as error:
+            if len(streams) == 1:
+                raise
+            sink = specification.ends["remote"][number // specification.around.streams]
+            raise ToolFailure(
+                f"stream {number + 1} of {len(streams)}, to {sink}: {error}", status=error.status
+            ) from None
+
+
+def has_client(entries: Entries) -> bool:
+    """Whether the tool ran at all, so that there is something to read again."""
+    return any(entry["step"] == CLIENT for entry in entries)
+
+
+def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrivals | None:
+    """What arrived while all streams ran; None where nobody looked, or not long enough."""
+    if (end := specification.receiver) is None:
+        return None
+    udp = flows.transport(specification.options) == "udp"
+    ways = len(specification.ends["remote"]) if end == "local" else 1
+    streams = specification.around.streams * ways * int(specification.options.get("parallel", 1))
+    parts = []
+    for role in specification.ends[end]:
+        samples = [e for e in entries if e["step"] == SAMPLE and e["host"] == role]
+        seen = looks(completed(samples[0])) if samples else []
+        if udp:
+            size = flows.datagram(specification.tool, specification.options)
+            parts.append(arrivals.udp(seen, size) if size else None)
+        else:
+            omit = float(specification.options.get("omit", 0))
+            parts.append(arrivals.tcp(seen, streams, ipv6=specification.ipv6, skip=omit))
+    return arrivals.together(parts)
+
+
+def _counted(entries: Entries, role: str) -> dict[str, float]:
+    """The evidence of a host before and after, differenced.
+
+    Evidence that no step is of was not read by the netlimits that made the campaign.
+    """
+    counts: dict[str, float] = {}
+    read = {entry["step"] for entry in entries}
+    for evidence in EVIDENCE:
+        if not {f"{BEFORE} {evidence.name}", f"{AFTER} {evidence.name}"} & read:
+            continue
+        both = (_one(entries, f"{step} {evidence.name}", role) for step in (BEFORE, AFTER))
+        counts |= {name: float(value or 0) for name, value in evidence.figures(*both).items()}
+    return counts
+
+
+def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Several hosts' counts added up."""
+    names = dict.fromkeys(name for one in counts for name in one)
+    return {name: sum(one.get(name, 0.0) for one in counts) for name in names}
+
+
+def _sampled(
+    entries: Entries, end: str, roles: Sequence[str], figures: Mapping[str, Scalar]
+) -> dict[str, Scalar]:
+    """What the looks in mid-run say of an end; a tool's own figure of the same name stays."""
+    found = [e for e in entries if e["step"] == SAMPLE and e["host"] in roles]
+    said = sample.figures([completed(entry) for entry in found])
+    named = {f"{end}_{name}": value for name, value in said.items()}
+    return {name: value for name, value in named.items() if name not in figures}
+
+
+def _obeyed(
+    specification: Specification,
+    entries: Entries,
+    seconds: float,
+    streams: Sequence[Measurement],
+    figures: Mapping[str, Scalar],
+    counts: Mapping[str, Mapping[str, float]],
+) -> dict[str, Scalar]:
+    """`disturbed_pct`. Raises ToolFailure for a run that its interfaces or links contradict."""
+    interfaces = list(_interfaces(specification, entries, streams, counts))
+    transport = flows.transport(specification.options)
+    mss = float(figures.get("transport_mss_bytes") or 0) if transport == "tcp" else 0.0
+    found: dict[str, Scalar] = {}
+    if interfaces:
+        share = physics.disturbance(interfaces, transport, mss, seconds, specification.ipv6)
+        found["disturbed_pct"] = share
+    packet = (
+        mss if transport == "tcp" else flows.datagram(specification.tool, specification.options)
+    )
+    elapsed = float(figures.get("elapsed_s") or seconds)
+    for sender, rate in _rates(streams, figures):
+        for cap in _caps(specification, entries, sender, waits=transport == "udp"):
+            physics.hold(rate, cap, packet, transport, elapsed)
+    return found
+
+
+def _interfaces(
+    specification: Specification,
+    entries: Entries,
+    streams: Sequence[Measurement],
+    counts: Mapping[str, Mapping[str, float]],
+) -> Iterator[physics.Interface]:
+    """Each host's data interface, and what the streams say that went over it."""
+    share = specification.around.streams
+    for end, role in specification.roles():
+        name = specification.machines[role].interface or ""
+        at = specification.ends[end].index(role)
+        own = streams if end == "local" else streams[at * share : (at + 1) * share]
+        work = parallel.together_done([stream.work for stream in own])
+        if work is None or name == LOOPBACK:
+            continue
+        ours = sum(len(entry["stdout"]) for entry in entries if entry["host"] == role)
+        out, into = (_way(work, end, mine=mine) for mine in (True, False))
+        yield physics.Interface(role, name, counts[role], out, into, float(ours))
+
+
+def _way(work: Work, end: str, *, mine: bool) -> physics.Way:
+    found = [flow for flow in work.flows if (flow.sender == end) is mine]
+    return physics.Way(*(sum(getattr(f, n) for f in found) for n in ("arrived", "sent", "packets")))
+
+
+def _rates(
+    streams: Sequence[Measurement], figures: Mapping[str, Scalar]
+) -> Iterator[tuple[str, float]]:
+    """Each sending end, and at what rate its data arrived in Mbit/s."""
+    work = streams[0].work
+    if work is None or work.transactions:
+        return
+    senders = [flow.sender for flow in work.flows]
+    for sender in senders:
+        receiver = "remote" if sender == "local" else "local"
+        name = "throughput_mbps" if len(senders) == 1 else f"{receiver}_recv_throughput_mbps"
+        yield sender, float(figures.get(name) or 0)
+
+
+def _caps(
+    specification: Specification, entries: Entries, sender: str, *, waits: bool
+) -> Iterator[physics.Cap]:
+    """What bounds the data that an end sends: its link, its shaper, the only receiver's link."""
+    ends = [roles for roles in specification.ends.values() if len(roles) == 1]
+    for (role,) in ends:
+        if role in specification.speeds:
+            what = f"{role}'s link of {specification.speeds[role] / 1e6:g} Mbit/s"
+            yield physics.Cap(what, specification.speeds[role], physics.ON_A_LINK)
+        if (
+            role in specification.ends[sender]
+            and specification.machines[role].interface != LOOPBACK
+        ):
+            step = f"{BEFORE} {queues.Queues.name}"
+            read = [e for e in entries if e["step"] == step and e["host"] == role]
+            listed = queues.qdiscs(completed(read[0])) if read else None
+            if cap := physics.shaper(listed or (), role, waits=waits) or specification.caps.get(
+                role
+            ):
+                yield cap
+
+
+def _one(entries: Entries, step: str, role: str) -> Completed:
+    for entry in entries:
+        if entry["step"] == step and entry["host"] == role:
+            return completed(entry)
+    raise ToolFailure(f"the raw output holds no {step!r} of {role}")

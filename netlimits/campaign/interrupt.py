@@ -1,0 +1,79 @@
+"""Ctrl-C, and what else asks a campaign to end: heard at once, acted on where it is safe.
+
+A signal only sets a flag, except while a measurement runs: there it ends the wait at once. So
+neither the journal nor a host's settings are left in the middle of a change, and a second Ctrl-C
+does not stop the put-back.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+from netlimits.errors import NetlimitsError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(NetlimitsError):
+    """The user asked for the end; hosts are put back on the way out."""
+
+    exit_status = 130
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within it, whatever asks for the end raises Interrupted at once, so that hosts are closed."""
+    with Stop() as stop, stop.interruptible():
+        yield
+
+
+class Stop:
+    """Takes the signals over between `with` and its end; in the main thread only."""
+
+    def __init__(self) -> None:
+        self.requested = ""
+        self._interruptible = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Stop:
+        self._before = {number: signal.signal(number, self._hear) for number in SIGNALS}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def check(self) -> None:
+        """Raise Interrupted when the end was asked for."""
+        if self.requested:
+            raise Interrupted(f"interrupted by {self.requested}")
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within it, a signal raises Interrupted at once."""
+        self.check()
+        self._interruptible = True
+        try:
+            yield
+        finally:
+            self._interruptible = False
+
+    def defer(self) -> None:
+        """From here on a signal waits for `check` again, even within `interruptible`."""
+        self._interruptible = False
+        self.check()
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self.requested = signal.Signals(number).name
+        if self._interruptible:
+            self._interruptible = False
+            self.check()

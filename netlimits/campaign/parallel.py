@@ -1,0 +1,214 @@
+"""Parallel streams: several clients started at the same moment on one host, and read as one.
+
+The clients run under one shell script, so that they start within milliseconds of each other and
+nothing of ours runs beside them but that waiting shell. Each prints into a file of its own; when
+all have ended the script prints them one after the other between markers, so that the output of
+every stream is kept, that of a failed one too. At the deadline `timeout` ends every client in its
+group; the script only stops waiting, and still prints.
+
+Adding up final throughputs overstates: streams that are alone at the ends had the link to
+themselves. So the rate of the sum is taken over the window that all streams share, from the
+receivers' interim results (netlimits.analysis.aggregate has the whole curve; the rule is the
+same). Interim results of senders are of no use for it: what waits in a socket's buffer or is lost
+on the way counts there (20 Mbit/s of path gave 25). Where a tool has no others, the rate is of
+what arrived from the first start to the last end, unless the receiving hosts were looked at
+meanwhile (netlimits.evidence.arrivals).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from netlimits.errors import InputError, ToolFailure
+from netlimits.model import Command, Completed, Flow, Measurement, Scalar, Work
+
+RATES = ("throughput_mbps", "transaction_rate_tps")
+SENT = "local_send_throughput_mbps"
+TOTALS = (SENT, "remote_recv_throughput_mbps")
+"""Rates over each stream's own time, which add up as data."""
+
+COUNTS = (
+    "local_send_calls",
+    "remote_recv_calls",
+    "local_transport_retrans",
+    "remote_transport_retrans",
+)
+LEAST, MOST = ("latency_min_us",), ("latency_max_us",)
+SAME = ("transport_mss_bytes", "local_send_size_bytes")
+
+LONGEST = 120_000
+"""Bytes of a script: the kernel takes 128 KiB in one argument."""
+
+_MARK = "=== netlimits stream"
+_HEAD = re.compile(rf"^{_MARK} (\d+) (out|err) (\d+)$", re.MULTILINE)
+_SETUP = (
+    "d=$(mktemp -d) || exit 125\ntrap 'rm -rf \"$d\"' EXIT\ntrap : TERM INT HUP\nexec </dev/null\n"
+)
+
+
+def together(commands: Sequence[Command]) -> Command:
+    """One command that runs all of them at the same time. One command stays what it is.
+
+    Raises InputError when there are too many for one script.
+    """
+    if len(commands) == 1:
+        return commands[0]
+    start = [
+        f'{shlex.join(c.argv)} >"$d/{n}.out" 2>"$d/{n}.err" & p{n}=$!\n'
+        for n, c in enumerate(commands, 1)
+    ]
+    numbers = range(1, len(commands) + 1)
+    wait = [f"wait $p{n}; s{n}=$?\n" for n in numbers]
+    show = [
+        f'echo "{_MARK} {n} {kind} $s{n}"; cat "$d/{n}.{kind}"; echo\n'
+        for n in numbers
+        for kind in ("out", "err")
+    ]
+    script = "".join((_SETUP, *start, *wait, *show))
+    if len(script.encode()) > LONGEST:
+        raise InputError(f"{len(commands)} streams from one host are too many; take fewer")
+    return Command(("sh", "-c", script), deadline=max(c.deadline for c in commands))
+
+
+def split(completed: Completed, count: int) -> tuple[Completed, ...]:
+    """What each stream of `together` printed, and its exit status.
+
+    Raises ToolFailure when not all are there: the script itself was ended.
+    """
+    if count == 1:
+        return (completed,)
+    pieces = _HEAD.split(completed.stdout)[1:]
+    heads = list(zip(*(iter(pieces),) * 4, strict=True))
+    if completed.timed_out or completed.truncated or len(heads) != 2 * count:
+        said = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+        why = "were killed at their deadline" if completed.timed_out else f"were cut short: {said}"
+        raise ToolFailure(
+            f"{count} parallel streams {why}", status="timeout" if completed.timed_out else "failed"
+        )
+    return tuple(
+        replace(completed, status=int(out[2]), stdout=_whole(out[3]), stderr=_whole(err[3]))
+        for out, err in zip(heads[::2], heads[1::2], strict=True)
+    )
+
+
+def _whole(text: str) -> str:
+    """What stands between two markers, less the line breaks that the script put around it."""
+    return text.removeprefix("\n").removesuffix("\n").removesuffix("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A stream's data up to each time: straight between the ends of its interim results."""
+
+    times: Sequence[float]
+    sums: Sequence[float]
+
+    def at(self, time: float) -> float:
+        place = bisect_right(self.times, time)
+        if place == 0 or place == len(self.times):
+            return self.sums[0] if place == 0 else self.sums[-1]
+        before, after = self.times[place - 1], self.times[place]
+        share = (time - before) / (after - before)
+        return self.sums[place - 1] + share * (self.sums[place] - self.sums[place - 1])
+
+
+def merged(measurements: Sequence[Measurement]) -> Measurement:
+    """The streams as one measurement, its rate that of the window which all of them share.
+
+    Figures: the rate, over all the time where the interim results are the senders'; `elapsed_s`
+    from the first start to the last end, and the rates of TOTALS over it, so that rate times time
+    is all that was sent; sums of calls; `streams`; `start_skew_s` and `end_skew_s`, how far the
+    streams' starts and ends lie apart. What cannot be added (a percentile of latency) is left out.
+    Interim rows get `stream`, from 1.
+    Raises ToolFailure when a stream has no interim results or no time is shared.
+    """
+    if len(measurements) == 1:
+        return measurements[0]
+    figures = [m.figures for m in measurements]
+    rate = next((name for name in RATES if name in figures[0]), RATES[0])
+    curves = [_curve(m, rate, n) for n, m in enumerate(measurements, 1)]
+    starts, ends = [c.times[0] for c in curves], [c.times[-1] for c in curves]
+    begin, end = max(starts), min(ends)
+    if end <= begin:
+        raise ToolFailure(
+            f"the {len(curves)} streams never ran all together: one ended {begin - end:.3g} s "
+            "before another began",
+            status="invalid",
+        )
+    # a tool may leave out its last interim result: when a stream was over it says by its time
+    over = [
+        max(c.times[-1], c.times[0] + _number(f, "elapsed_s"))
+        for c, f in zip(curves, figures, strict=True)
+    ]
+    span = max(over) - min(starts)
+    if all(rate in m.interim[0] for m in measurements):
+        found: dict[str, Scalar] = {
+            rate: sum(c.at(end) - c.at(begin) for c in curves) / (end - begin)
+        }
+    else:
+        found = {rate: _volume(figures, rate) / span}
+    for name in TOTALS:
+        if all(name in f for f in figures):
+            found[name] = _volume(figures, name) / span
+    if all("loss_pct" in f for f in figures):
+        found["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
+    for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):
+        for name in names:
+            if all(name in f for f in figures):
+                found[name] = add([_number(f, name) for f in figures])
+    for name in SAME:
+        if len({f.get(name) for f in figures}) == 1 and name in figures[0]:
+            found[name] = figures[0][name]
+    found |= {
+        "elapsed_s": span,
+        "streams": len(curves),
+        "start_skew_s": begin - min(starts),
+        "end_skew_s": max(over) - min(over),
+    }
+    interim = tuple(
+        {"stream": n, **row} for n, m in enumerate(measurements, 1) for row in m.interim
+    )
+    return Measurement(found, interim, together_done([m.work for m in measurements]))
+
+
+def together_done(works: Sequence[Work | None]) -> Work | None:
+    """The work of several clients; None where it is not known of one."""
+    known = [work for work in works if work is not None]
+    if not known or len(known) < len(works):
+        return None
+    senders = dict.fromkeys(flow.sender for work in known for flow in work.flows)
+    flows = []
+    for sender in senders:
+        own = [flow for work in known for flow in work.flows if flow.sender == sender]
+        sums = (sum(getattr(f, name) for f in own) for name in ("sent", "arrived", "packets"))
+        flows.append(Flow(sender, *sums))
+    units = sum(work.units for work in known)
+    return Work(units, tuple(flows), known[0].transactions)
+
+
+def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
+    """A stream's data over time, by its interim results: as it arrived, or as it was sent."""
+    rows = sorted(measured.interim, key=lambda row: row["ending_s"])
+    if not rows:
+        raise ToolFailure(
+            f"stream {stream} has no interim results, without which parallel streams cannot be "
+            "added up: set interim_seconds"
+        )
+    column = rate if rate in rows[0] else SENT
+    times = [rows[0]["ending_s"] - rows[0]["interval_s"], *(row["ending_s"] for row in rows)]
+    sums = accumulate((row[column] * row["interval_s"] for row in rows), initial=0.0)
+    return _Curve(times, list(sums))
+
+
+def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
+    """What all streams carried at a rate, each in its own time."""
+    return sum(_number(f, rate) * _number(f, "elapsed_s") for f in figures)
+
+
+def _number(figures: Mapping[str, Scalar], name: str) -> float:
+    return float(figures.get(name) or 0)

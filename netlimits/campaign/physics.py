@@ -1,0 +1,230 @@
+"""What a run must obey to count: its interfaces carried it, and no link carries more than it can.
+
+A tool tells what it moved; the data interfaces of both hosts tell what went over them between the
+readings before and after the run. The two have to agree, or something else was measured: both
+roles on one machine, a route through another interface, another host with the same address, other
+traffic beside. The margins:
+
+- *At least* what arrived went over both interfaces, less SHORT of it. Some drivers fetch their
+  counters from the hardware only once a second (LAG), so that of a short run they miss more; what
+  is missing beyond SHORT is then told as disturbance.
+- *Little else.* Each packet may have as many bytes of headers as IP, TCP with its options, UDP,
+  Ethernet, a VLAN tag and a checksum take (HEADERS, ACK on the way back); data may be sent again
+  (the kernel counts retransmissions); what the tool's control connection, our own readings and
+  name services take is CONTROL. What is left over is somebody else's. Above DISTURBED of the run's
+  bytes the share is told (`disturbed_pct`), above SPOILED the run is invalid.
+- *No more than the link can.* Data of a link whose speed is known, or which is shaped, is at most
+  its rate less the headers of each packet, within RATE. A shaper lets a burst pass at once, and
+  datagrams that wait in its queue arrive after their sender's time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netlimits.errors import ToolFailure
+from netlimits.evidence import facts
+from netlimits.model import SettingUse
+from netlimits.settings.qdisc.kinds import KINDS
+
+SHORT = 0.05
+"""Share of the data that an interface may not have counted."""
+
+LAG = 1.0
+"""Seconds that a driver's counters may be behind, of a run at most half."""
+
+HEADERS = {"tcp": 74, "udp": 50}
+"""Bytes of headers of a data packet: Ethernet 14, VLAN tag 4, checksum 4, IPv4, TCP 32, UDP 8."""
+
+IPV6 = 20
+"""Bytes by which IPv6's header is longer."""
+
+ACK = 102
+"""Bytes of a packet without data: as above, with 40 bytes of TCP options."""
+
+CONTROL, CONTROL_RATE = 256 << 10, 32 << 10
+"""Bytes, and bytes a second, that are nobody's load: control connections, readings, ARP, DNS."""
+
+DISTURBED, SPOILED = 0.03, 0.15
+"""Shares of other traffic, of the run's data: from which on it is told, and no run any more."""
+
+RATE = 0.01
+"""By how much a rate may be above its bound: clocks, and a shaper's own rounding."""
+
+ON_A_LINK, ON_A_QDISC = 38, 14
+"""Bytes of a frame beside its IP packet: with gap, preamble and checksum, and as a qdisc counts."""
+
+_LEAST = {"tcp": 40, "udp": 28}
+"""The least bytes of IP and transport headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What an interface had to carry one way, in bytes of user data: arrived, and at most sent.
+
+    `packets` is the least number of them; 0 where it does not follow from the data.
+    """
+
+    arrived: float = 0.0
+    sent: float = 0.0
+    packets: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A host's data interface during a run: what went over it, and what should have.
+
+    `counts` are the differenced counters (`tx_bytes` …); `ours` the bytes that we had it print,
+    which went over the same link where there is only one.
+    """
+
+    role: str
+    name: str
+    counts: Mapping[str, float]
+    out: Way
+    into: Way
+    ours: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """A rate of frames in bit/s, `what` sets it, and how many bytes may pass beyond it."""
+
+    what: str
+    bps: float
+    overhead: int
+    beyond: float = 0.0
+
+
+def disturbance(
+    interfaces: Iterable[Interface], transport: str, mss: float, seconds: float, ipv6: bool
+) -> float:
+    """The largest share of other traffic, or of data that went elsewhere, in percent of the run.
+
+    Raises ToolFailure (`invalid`) where an interface did not carry the run, or much else.
+    """
+    worst, interfaces = 0.0, list(interfaces)
+    again = sum(one.counts.get("tcp_retrans_segs", 0.0) for one in interfaces) * (mss or 1500)
+    for one in interfaces:
+        if {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"} <= one.counts.keys():
+            worst = max(worst, _short(one, seconds))
+            worst = max(worst, _beside(one, transport, mss, seconds, ipv6, again))
+    return 100 * worst if worst > DISTURBED else 0.0
+
+
+def _short(one: Interface, seconds: float) -> float:
+    """The share of the data that an interface did not carry."""
+    allowed = max(SHORT, min(0.5, LAG / max(seconds, 1e-3)))
+    worst = 0.0
+    for way, end, verb in ((one.out, "tx", "sent"), (one.into, "rx", "received")):
+        counted, packets = one.counts[f"{end}_bytes"], one.counts[f"{end}_packets"]
+        missing = 1 - counted / way.arrived if way.arrived > 0 else 0.0
+        if way.packets > 0:
+            missing = max(missing, 1 - packets / way.packets)
+        if missing > allowed:
+            raise ToolFailure(
+                f"{one.role}: {one.name} {verb} {packets:.0f} packets with {counted:.0f} bytes, "
+                f"and the tool tells of {way.arrived:.0f}: the data took another way, or another "
+                "host has the address (`ip route get`, `arping -D`)",
+                status="invalid",
+            )
+        worst = max(worst, missing if missing > SHORT else 0.0)
+    return worst
+
+
+def _beside(
+    one: Interface, transport: str, mss: float, seconds: float, ipv6: bool, again: float
+) -> float:
+    """The share of what an interface carried beside the run in the run's data.
+
+    `again` is how many bytes of it were sent again at most.
+    """
+    more = IPV6 if ipv6 else 0
+    own = max(one.out.sent, one.into.sent)
+    worst, which = 0.0, ""
+    for way, end, verb in ((one.out, "tx", "sent"), (one.into, "rx", "received")):
+        packets = one.counts[f"{end}_packets"]
+        header = (HEADERS[transport] if way.sent > 0 else ACK) + more
+        if mss:
+            packets = max(packets, way.sent / mss)  # a packet of the kernel's may be many
+        ours = CONTROL + CONTROL_RATE * seconds + 2 * one.ours
+        known = way.sent + header * packets + again + ours
+        beside = max(0.0, one.counts[f"{end}_bytes"] - known) / max(own, CONTROL)
+        if beside > worst:
+            worst, which = beside, verb
+    if worst > SPOILED:
+        raise ToolFailure(
+            f"{one.role}: {one.name} {which} {100 * worst:.0f} % more than the run's "
+            f"{own:.0f} bytes of data and their headers: something else used the link; let it "
+            "rest, or measure over one that nothing else uses",
+            status="invalid",
+        )
+    return worst
+
+
+def hold(rate_mbps: float, cap: Cap, packet: float, transport: str, seconds: float) -> None:
+    """Raise ToolFailure (`invalid`) for a rate that cannot be where `cap` is.
+
+    `packet` is the user data of a packet in bytes, 0 where it is not known.
+    """
+    share = packet / (packet + _LEAST[transport] + cap.overhead) if packet else 1.0
+    bound = cap.bps * share / 1e6
+    most = bound * (1 + RATE) + cap.beyond * 8 / 1e6 / max(seconds, 1e-3)
+    if rate_mbps > most:
+        raise ToolFailure(
+            f"{rate_mbps:.6g} Mbit/s is more than the {bound:.6g} that {cap.what} can carry: the "
+            "data took another way, or the tool counts what never arrived",
+            status="invalid",
+        )
+
+
+def speed(of: Mapping[str, Any]) -> float | None:
+    """The bit rate of a host's data link, from its facts; None where it is not known.
+
+    What a virtual link says (veth: 10000 Mb/s) is not its rate, nor is what a guest's NIC says:
+    its host carries as much as it can. A virtual function's traffic need not leave the card.
+    """
+    driver = facts.value(of, "driver") or {}
+    cpu = str(of.get("cpu", {}).get("printed", ""))
+    found = re.fullmatch(
+        r"([0-9]{1,7})Mb/s", (facts.value(of, "link_settings") or {}).get("Speed", "")
+    )
+    if not found or not driver.get("bus-info") or re.search(r"^flags.*\bhypervisor\b", cpu, re.M):
+        return None
+    return None if driver.get("driver", "").endswith("vf") else float(found[1]) * 1e6
+
+
+def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
+    """The rate that an experiment's own htb gives each role, which `tc qdisc` does not show."""
+    found: dict[str, Cap] = {}
+    for use in settings:
+        options = use.options if use.name == "qdisc" else {}
+        if isinstance(options, Mapping) and options.get("kind") == "htb":
+            given = {name: value for name, value in options.items() if name != "kind"}
+            try:
+                wish = KINDS["htb"].wish(given)
+            except ValueError:  # the setting itself refuses it, with the reason
+                continue
+            what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
+            cap = Cap(what, wish["ceil"], ON_A_QDISC, float(wish["cburst"]))
+            found |= dict.fromkeys(use.roles, cap)
+    return found
+
+
+def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str, *, waits: bool) -> Cap | None:
+    """The cap of a tbf at the root of an interface, as `tc -j` prints it; None where none is.
+
+    `waits` says that what waits in its queue arrives after its sender's time.
+    """
+    for qdisc in qdiscs:
+        options = qdisc.get("options") or {}
+        rate = options.get("rate")
+        if qdisc.get("root") and qdisc.get("kind") == "tbf" and isinstance(rate, (int, float)):
+            burst = float(options.get("burst") or 0)
+            queue = float(options.get("limit") or 0) or rate * float(options.get("lat") or 0) / 1e6
+            beyond = burst + (queue if waits else 0.0)
+            return Cap(f"{role}'s tbf of {rate * 8 / 1e6:g} Mbit/s", rate * 8, ON_A_QDISC, beyond)
+    return None

@@ -1,0 +1,119 @@
+"""Whether a run kept the rate that it was asked for; which way it was paced.
+
+Which way it was is read off the run's own output, not off what was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from netlimits.archive.raw import completed
+from netlimits.errors import ToolFailure
+from netlimits.experiment.pacing import FQ, SOCKET, TBF
+from netlimits.model import Pace, Scalar
+from netlimits.settings import setting
+from netlimits.units.sizes import decimal_bits
+
+OPTION_TOLERANCE = 0.01
+"""By how much a tool may send above a rate in its own options."""
+
+BUFFERED = 2 << 20
+"""Bytes that a socket's buffer may hold, generously: more than that is no effect of it."""
+
+
+def way(entries: Sequence[Mapping[str, Any]], role: str) -> str:
+    """Which way a run was paced, from its raw output: the client's words, the qdisc read back.
+
+    Raises ToolFailure when it shows none of them.
+    """
+    client = [entry["argv"] for entry in entries if entry["step"] == "client"]
+    kind = _last_qdisc(entries, role)
+    if kind not in ("fq", "tbf"):
+        raise ToolFailure(f"{role}: its qdisc is {kind}, which paces nothing", status="invalid")
+    if kind == "tbf":
+        return TBF
+    words = f" {' '.join(client[0])} " if client else ""  # of several clients it is one script
+    return SOCKET if " -q " in words else FQ
+
+
+def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
+    """The figures that tell of the pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
+
+    Raises ToolFailure (`invalid`) for a run that left at another rate than was asked for, or of
+    which a qdisc dropped more than the tolerance.
+    """
+    sent = float(figures.get("local_send_throughput_mbps") or figures.get("throughput_mbps") or 0)
+    asked = pace.rate / 1e6
+    off = 100 * (sent / asked - 1)
+    if abs(off) > pace.tolerance_pct:
+        raise ToolFailure(
+            f"paced by {way} to {asked:g} Mbit/s, {sent:.6g} Mbit/s were sent, {off:+.2f} % off "
+            f"where {pace.tolerance_pct:g} % are allowed: {_why(off, sent - asked, figures)}",
+            status="invalid",
+        )
+    dropped, packets = _count(figures, "local_qdisc_drops"), _count(figures, "local_tx_packets")
+    if 100 * dropped > pace.tolerance_pct * (packets + dropped):
+        raise ToolFailure(
+            f"paced by {way} to {asked:g} Mbit/s, the sender's qdisc dropped {dropped:g} packets "
+            f"and {packets:g} left: less was sent than the sender counts",
+            status="invalid",
+        )
+    yield from (("paced_by", way), ("pace_mbps", asked), ("pace_off_pct", off))
+
+
+def kept(
+    tool: str, options: Mapping[str, Any], streams: int, figures: Mapping[str, Scalar]
+) -> None:
+    """Raise ToolFailure (`invalid`) for a run that sent above the rate in the tool's own options.
+
+    netperf's `pacing` (bytes/s of frames) does nothing for datagrams where no fq is at the egress,
+    and says nothing. A rate of a tool is the most that it sends: below it other things limit.
+    """
+    if tool == "netperf" and "pacing" in options:
+        name, most = "pacing", options["pacing"] * 8.0 * streams
+    elif tool in ("iperf3", "nuttcp") and decimal_bits(options.get("rate", 0)) > 0:
+        ways = int(options.get("parallel", 1)) if tool == "iperf3" else 1
+        name, most = "rate", decimal_bits(options["rate"]) * ways * streams
+    else:
+        return
+    senders = ("local_send_throughput_mbps", "remote_send_throughput_mbps")
+    sent = max(float(figures.get(sender) or 0) for sender in senders)
+    excess = (sent - most / 1e6 * (1 + OPTION_TOLERANCE)) * 1e6 / 8
+    if excess * float(figures.get("elapsed_s") or 1) > BUFFERED:
+        raise ToolFailure(
+            f"{tool}'s `{name}` asked for {most / 1e6:g} Mbit/s at most, and {sent:.6g} were "
+            "sent: for UDP the kernel paces a socket only under `fq` (setting `qdisc: {kind: fq}`; "
+            "or let `pace:` choose what the hosts can do)",
+            status="invalid",
+        )
+
+
+def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
+    """What makes a run miss its rate, by what else is known of it."""
+    if off < 0 and _count(figures, "local_ip_frag_creates"):
+        return (
+            "its datagrams were fragmented, and each fragment has headers of its own; send at "
+            "most the data link's MTU less 28 bytes (48 over IPv6)"
+        )
+    if off < 0:
+        return "the sender or its CPU could not keep it up"
+    excess = excess_mbps * 1e6 / 8 * _count(figures, "elapsed_s")
+    if 0 < excess <= BUFFERED:
+        return (
+            f"{excess / 1024:.0f} KiB too many, as many as wait in a socket's send buffer, where "
+            "they count as sent; make the runs longer or the buffer smaller (local_buffer)"
+        )
+    return "the pacing let it pass"
+
+
+def _count(figures: Mapping[str, Scalar], name: str) -> float:
+    return float(figures.get(name) or 0)
+
+
+def _last_qdisc(entries: Sequence[Mapping[str, Any]], role: str) -> str:
+    """The kind of root qdisc that was read back last on a host, before the run."""
+    qdisc = setting("qdisc")
+    read = qdisc.read("", None).argv[:3]
+    shown = [e for e in entries if e["host"] == role and tuple(e["argv"][:3]) == read]
+    return str(qdisc.state(completed(shown[-1]))["kind"]) if shown else "not known"

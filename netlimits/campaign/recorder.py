@@ -1,0 +1,76 @@
+"""A host that keeps everything that a run had it do, so that raw output is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from netlimits.archive.raw import raw_entry
+from netlimits.errors import ConnectionLost
+from netlimits.hosts.base import Host, Server
+from netlimits.hosts.patience import Patience
+from netlimits.model import Command, Completed
+
+
+class Recorder:
+    """A host that keeps, in `entries`, everything that a run had it do.
+
+    `lost` says how its connection was lost; it is empty while it stands.
+    """
+
+    def __init__(self, host: Host, entries: list[dict[str, Any]]) -> None:
+        self.name = host.name
+        self.step = ""
+        self.lost = ""
+        self._host = host
+        self._entries = entries
+
+    @property
+    def patience(self) -> Patience:
+        """The same as the host's."""
+        return self._host.patience
+
+    def replace(self, host: Host) -> None:
+        """Go on with another connection to the same machine."""
+        self._host.close()
+        self._host, self.lost = host, ""
+
+    def run(self, command: Command) -> Completed:
+        """The same as the host's, kept."""
+        with self._noticing():
+            completed = self._host.run(command)
+        self.keep(completed, self.step)
+        return completed
+
+    def keep(self, completed: Completed, step: str) -> None:
+        """Keep what a server of this host printed."""
+        self._entries.append(raw_entry(completed, step))
+
+    def serve(self, command: Command) -> Server:
+        """The same as the host's."""
+        with self._noticing():
+            return self._host.serve(command)
+
+    def background(self, command: Command) -> Server:
+        """The same as the host's; what came of it is for `keep`."""
+        with self._noticing():
+            return self._host.background(command)
+
+    def keep_background(self, look: Server, step: str) -> None:
+        """Keep what came of a command beside others, ended if need be."""
+        with self._noticing():
+            completed = look.stop()
+        self.keep(completed, step)
+
+    def close(self) -> None:
+        """The same as the host's."""
+        self._host.close()
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        try:
+            yield
+        except ConnectionLost as error:
+            self.lost = str(error)
+            raise

@@ -1,0 +1,49 @@
+"""Raw output read again: for `netlimits parse`, when a reader learned something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from netlimits.archive.reader import Campaign
+from netlimits.archive.records import end_fields
+from netlimits.campaign import interpret, specifications
+from netlimits.errors import ToolFailure
+from netlimits.model import Record
+
+if TYPE_CHECKING:
+    pass
+
+
+def reparse(campaign: Campaign) -> tuple[int, int]:
+    """Read every attempt's raw output again; returns how many were read and how many changed.
+
+    The journal must be locked. An attempt whose tool never ran stays as it is.
+    """
+    read = changed = 0
+    for record in campaign.records():
+        if record.status == "interrupted":
+            continue
+        entries = campaign.archive.read_raw(record.run.number, record.attempt)
+        if not interpret.has_client(entries):
+            continue
+        read += 1
+        again = _read_again(record, campaign, entries)
+        if again != record:
+            changed += 1
+            campaign.archive.append("parsed", **end_fields(again))
+    return read, changed
+
+
+def _read_again(record: Record, campaign: Campaign, entries: list[dict[str, Any]]) -> Record:
+    machines = campaign.archive.machines
+    known = {role: campaign.archive.facts(role) for role in machines}
+    _, specification = specifications.specified(campaign.experiment, record.run, machines, known)
+    try:
+        again = interpret.read(specification, entries)
+    except ToolFailure as error:
+        status: Any = error.status
+        return replace(record, status=status, reason=str(error), figures={}, interim=())
+    return replace(
+        record, status="ok", reason="", figures=dict(again.figures), interim=again.interim
+    )

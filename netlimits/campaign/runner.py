@@ -1,0 +1,337 @@
+"""The campaign: a straight line from a plan to a journal.
+
+For each run: settings are applied and read back, the evidence is read, the client runs, the
+evidence is read again, everything that was printed goes to disk, and only then is it parsed and
+recorded.
+Whatever happens, hosts are put back at the end: after an error, after Ctrl-C, and by
+`netlimits restore` when this process was killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from netlimits.archive import raw
+from netlimits.archive.records import end_fields, records, run_fields
+from netlimits.archive.store import Archive
+from netlimits.campaign import interpret, specifications
+from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.campaign.measurement import Testbed, client_command
+from netlimits.campaign.recorder import Recorder
+from netlimits.campaign.specifications import Specification
+from netlimits.checks.survey import Survey
+from netlimits.errors import ConnectionLost, HostError, NetlimitsError, SettingError, ToolFailure
+from netlimits.evidence import facts
+from netlimits.experiment import pacing, plan
+from netlimits.hosts.base import Host
+from netlimits.hosts.connect import within_budget
+from netlimits.hosts.servers import Servers
+from netlimits.model import Experiment, Machine, Measurement, Record, Run, SettingUse
+from netlimits.restore.guard.guards import PATIENCE
+from netlimits.restore.put_back import applied, guards, put_back
+from netlimits.restore.undo_log import OF_QUEUES
+from netlimits.tools import Features, tool
+
+ATTEMPTS = 2
+"""How often a run is begun by one process: once more after a connection was lost under it."""
+
+Resolved = tuple[tuple[SettingUse, ...], Specification]
+"""The settings of a configuration, and what it measures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a campaign stands: runs done (failed ones among them), planned, seconds left.
+
+    `outcomes` counts the runs that are done by what came of them.
+    """
+
+    done: int
+    failed: int
+    total: int
+    seconds_left: float
+    last: Record | None
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+
+
+class Runner:
+    """One process's work on a campaign, with hosts connected and the journal locked."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        experiment: Experiment,
+        found: Survey,
+        hosts: Mapping[str, Host],
+        stop: Stop,
+        connect: Callable[[Machine], Host],
+        guard: float | None = PATIENCE,
+    ) -> None:
+        """`guard` is how long guards wait for word from here, in seconds; None for no guards.
+
+        `connect` makes a lost connection again, as long as the host's patience lasts.
+        """
+        self.archive = archive
+        self.experiment = experiment
+        self.found = found
+        self.stop = stop
+        self._entries: list[dict[str, Any]] = []
+        self._connect = connect
+        self._budget = {role: host.patience.seconds for role, host in hosts.items()}
+        self._hosts = {role: Recorder(host, self._entries) for role, host in hosts.items()}
+        self._configurations: dict[str, Resolved] = {}
+        self._servers = Servers(stop.check)
+        self._measuring = Testbed(self._host, found.machines, self._servers, stop)
+        self._way = ""
+        self._set: dict[tuple[str, str], frozenset[str]] = {}  # options by role and setting
+        self._guards = guards(archive, self._host, guard)
+        self._applied = applied(archive, self._host, found.facts, self._guards)
+
+    def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
+        """Every run of the plan that has no outcome yet; then put the hosts back.
+
+        Returns how it stood at the end. Raises Interrupted after Ctrl-C, with the hosts put back;
+        RestoreError when one could not be.
+        """
+        with ExitStack() as last:  # in reverse: servers, settings, connections, whatever fails
+            for host in self._hosts.values():
+                last.callback(host.close)
+            self._guards.claim()
+            last.callback(put_back, self._applied, self._guards)
+            last.callback(self._servers.stop)
+            return self._every_run(on_progress)
+
+    def _host(self, role: str) -> Recorder:
+        """The host of a role, connected again when its connection was lost."""
+        if self._hosts[role].lost:
+            self._connect_again(role, nullcontext())
+        return self._hosts[role]
+
+    def _connect_again(self, role: str, waiting: AbstractContextManager[None]) -> None:
+        """Make a lost connection again, within the budget, and write that down.
+
+        Raises ConnectionLost when it does not come back: from then on there is one try at a
+        time, so that a put-back does not wait for it again and again. Raises HostError when the
+        host was booted since, which undid what was set there.
+        """
+        host, began = self._hosts[role], time.monotonic()
+        try:
+            with waiting:
+                machine = self.found.machines[role]
+                made, tries = within_budget(lambda: self._connect(machine), self._budget[role])
+        except HostError as error:
+            self._budget[role] = 0
+            raise ConnectionLost(f"the connection does not come back: {error}") from None
+        why = host.lost
+        host.replace(made)
+        seconds = round(time.monotonic() - began, 3)
+        self.archive.append("reconnected", role=role, reason=why, tries=tries, seconds=seconds)
+        self._refuse_another_boot(role)
+
+    def _refuse_another_boot(self, role: str) -> None:
+        said = self._hosts[role].run(facts.BOOT_ID.command(""))
+        before, now = facts.value(self.found.facts[role], "boot_id"), said.stdout.strip()
+        if before and now and now != before:
+            self._guards.forget(role)
+            raise HostError(
+                f"it was booted in mid-campaign (boot {before} is now {now}): what was set there "
+                "is gone, and this campaign stops; `netlimits resume --accept-changed-hosts` "
+                "goes on all the same",
+                host=role,
+            )
+
+    def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
+        made = plan.Plan(self.experiment, self.found.skipped)
+        runs = [run for run in made.runs() if not made.skip(run.values)]
+        by_number = {run.number: run for run in runs}
+        before = records(self.archive, by_number)
+        outcomes = {r.run.number: r for r in before if r.status != "interrupted"}
+        attempts = {r.run.number: r.attempt for r in before}
+        pending = [run for run in runs if run.number not in outcomes]
+        counts = Counter[str](r.status for r in outcomes.values())
+        failed = sum(r.status != "ok" for r in outcomes.values())
+        clock = TimeLeft(sum(self._seconds(run) for run in pending))
+        progress = Progress(len(outcomes), failed, len(runs), clock.left, None, dict(counts))
+        on_progress(progress)
+        for run in pending:
+            first = attempts.get(run.number, 0) + 1
+            for attempt in range(first, first + ATTEMPTS):
+                record = self._one_run(run, attempt, last=attempt == first + ATTEMPTS - 1)
+                if record.status != "interrupted":
+                    break
+                on_progress(replace(progress, last=record))
+            clock.spent(self._seconds(run), record.duration_s)
+            failed += record.status != "ok"
+            counts[record.status] += 1
+            left = clock.left
+            done = progress.done + 1
+            progress = Progress(done, failed, len(runs), left, record, dict(counts))
+            on_progress(progress)
+        return progress
+
+    def _one_run(self, run: Run, attempt: int, last: bool) -> Record:
+        """One attempt, from its `start` in the journal to its `end`.
+
+        A measurement under which a connection was lost is `interrupted`: a new attempt, which is
+        a record of its own, may mend it. The `last` one then counts, as failed.
+        """
+        self.stop.check()
+        for role, host in self._hosts.items():
+            if host.lost:  # one that is gone for good ends the campaign, not run after run
+                self._connect_again(role, self.stop.interruptible())
+        self._guards.renew(self._longest(run))  # neither does one that somebody else took over
+        self._entries.clear()
+        started, clock = time.time(), time.monotonic()
+        self.archive.append("start", **run_fields(run), attempt=attempt, started=started)
+        settings, specification = self._resolved(run)
+        interrupted: Interrupted | None = None
+        status, reason = "ok", ""
+        measurement = None
+        measuring = False
+        try:
+            self._leave_out(settings, specification)
+            self._apply(settings)
+            if specification.around.pace:
+                specification = self._pace(specification)
+            measuring = True
+            self._measuring.measure(specification, self._features(specification))
+            self._step(raw.GUARD)
+            self._guards.fired()
+            self.archive.write_raw(run.number, attempt, self._entries)
+            measurement = self._read(specification)
+        except ToolFailure as error:
+            status, reason = error.status, str(error)
+        except (SettingError, HostError) as error:
+            again = measuring and not last and isinstance(error, ConnectionLost)
+            status, reason = "interrupted" if again else "failed", str(error)
+        except Interrupted as error:
+            status, reason, interrupted = "interrupted", str(error), error
+        if measurement is None:
+            self.archive.write_raw(run.number, attempt, self._entries)
+        record = Record(
+            run=run,
+            attempt=attempt,
+            status=status,  # type: ignore[arg-type]  # ToolFailure's statuses are Status's
+            reason=reason,
+            started=started,
+            duration_s=round(time.monotonic() - clock, 6),
+            figures=measurement.figures if measurement else {},
+            interim=measurement.interim if measurement else (),
+        )
+        self.archive.append("end", **end_fields(record))
+        if interrupted:
+            raise interrupted
+        return record
+
+    def _read(self, specification: Specification) -> Measurement:
+        """What the run's raw output says. A reader's bug costs the figures of one run, no more."""
+        try:
+            return interpret.read(specification, self._entries)
+        except NetlimitsError:
+            raise
+        except Exception as error:
+            raise ToolFailure(
+                f"what it printed could not be read ({error!r}); it is kept: please report this, "
+                "and `netlimits parse` reads it again"
+            ) from error
+
+    def _leave_out(self, settings: tuple[SettingUse, ...], specification: Specification) -> None:
+        """Bring what earlier runs set and this one leaves out to how it was found."""
+        self._step("settings")
+        wanted = specifications.options_set(settings)
+        paced = specification.ends["local"] if specification.around.pace else ()
+        for (role, name), options in reversed(list(self._set.items())):
+            if options <= wanted.get((role, name), frozenset()):
+                continue
+            if name == "qdisc" and role in paced:  # which makes its own anew
+                continue
+            self.stop.check()
+            interface = self.found.machines[role].interface or ""
+            self._applied.as_found((role, interface, name))
+            del self._set[role, name]
+
+    def _apply(self, settings: tuple[SettingUse, ...]) -> None:
+        self._step("settings")
+        for place, options in specifications.options_set(settings).items():
+            self._set[place] = self._set.get(place, frozenset()) | options
+        interface = {role: found.interface or "" for role, found in self.found.machines.items()}
+        queues = {role for use in settings if use.name == "channels" for role in use.roles}
+        for use in settings:
+            for role in queues & {*use.roles} if use.name in OF_QUEUES else ():
+                self._applied.look(role, interface[role], use.name, use.options)
+        for use in settings:
+            self.stop.check()
+            for role in use.roles:
+                self._applied.reach(role, interface[role], use.name, use.options)
+
+    def _pace(self, specification: Specification) -> Specification:
+        """Pace the sender by the best way that its kernel takes; the tool's options with it."""
+        assert specification.around.pace
+        refused = []
+        for way in (
+            [self._way]
+            if self._way
+            else pacing.ways(specification.tool, self._features(specification))
+        ):
+            use, options = pacing.paced(
+                way, specification.around.pace, specification.ends["local"], specification.options
+            )
+            try:
+                self._apply((use,))
+            except SettingError as error:
+                refused.append(f"{way}: {error.problem}")
+                continue
+            self._way = way
+            return replace(specification, options=options)
+        raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
+
+    def _features(self, specification: Specification) -> Features:
+        return self.found.features[specification.tool]
+
+    def _resolved(self, run: Run) -> Resolved:
+        """The settings and the measurement of a run, looked up once a configuration."""
+        if run.config not in self._configurations:
+            found = specifications.specified(
+                self.experiment, run, self.found.machines, self.found.facts
+            )
+            self._configurations[run.config] = found
+        return self._configurations[run.config]
+
+    def _seconds(self, run: Run) -> float:
+        _, specification = self._resolved(run)
+        return tool(specification.tool).seconds(specification.options)
+
+    def _longest(self, run: Run) -> float:
+        """Seconds until the deadline of the run's tool, whatever happens, on the slowest host."""
+        _, specification = self._resolved(run)
+        command = client_command(specification, self._features(specification), self.found.machines)
+        return max(host.patience.allow(command).deadline for host in self._hosts.values())
+
+    def _step(self, step: str) -> None:
+        for host in self._hosts.values():
+            host.step = step
+
+
+class TimeLeft:
+    """The time left: what the runs left are meant to take, and as much beside it as so far."""
+
+    def __init__(self, planned: float) -> None:
+        self._planned = planned
+        self._meant = 0.0
+        self._took = 0.0
+
+    def spent(self, meant: float, took: float) -> None:
+        """Count one run: how long it was meant to take, how long it took."""
+        self._planned -= meant
+        self._meant += meant
+        self._took += took
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._planned * (self._took / self._meant if self._meant else 1.0)

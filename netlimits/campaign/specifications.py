@@ -1,0 +1,108 @@
+"""What a run is to measure: with which tool, around what, between whom, over what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netlimits.campaign import flows, physics
+from netlimits.experiment import resolution
+from netlimits.model import (
+    Around,
+    Ends,
+    Experiment,
+    Machine,
+    Run,
+    SettingUse,
+)
+
+LOOPBACK = "lo"
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """What a run was to measure: with which tool, around what, between whom, over what.
+
+    `one_stack` says that both ends are one network stack (`run --local`), whose counters count
+    every packet at both ends at once. `machines` and `speeds` (bit/s, where they are known) are
+    those of the data links by role, `caps` what the run's own settings make of them.
+    """
+
+    tool: str
+    options: Mapping[str, Any]
+    around: Around
+    ends: Ends
+    one_stack: bool = False
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    caps: Mapping[str, physics.Cap] = field(default_factory=dict)
+
+    @property
+    def connections(self) -> int:
+        """How many clients run at the same time."""
+        return self.around.streams * len(self.ends["remote"])
+
+    @property
+    def ipv6(self) -> bool:
+        """Whether the data goes over IPv6."""
+        machine = self.machines[self.ends["remote"][0]].over(self.around.family)
+        return ":" in (machine.address or "")
+
+    @property
+    def receiver(self) -> str | None:
+        """The end that is looked at through the run, since the tool does not tell what arrives.
+
+        netperf tells at the end alone; iperf3's figure after omitted seconds holds what had
+        waited behind a hole in them.
+        """
+        looked_at = {
+            "netperf": self.connections > 1 or "interim_seconds" in self.options,
+            "iperf3": bool(self.options.get("omit")),
+        }
+        return flows.receiver(self.options) if looked_at.get(self.tool) else None
+
+    def roles(self) -> Iterator[tuple[str, str]]:
+        """Each end with each of its roles."""
+        for end, roles in self.ends.items():
+            yield from ((end, role) for role in roles)
+
+
+def specified(
+    experiment: Experiment,
+    run: Run,
+    machines: Mapping[str, Machine],
+    facts: Mapping[str, Mapping[str, Any]] | None = None,
+) -> tuple[tuple[SettingUse, ...], Specification]:
+    """The settings of a run's configuration, and what it measures."""
+    settings, (name, options) = resolution.resolved(experiment, run.values)
+    around = resolution.around(experiment, run.values)
+    stacks = {machines[role].address for roles in experiment.ends.values() for role in roles}
+    speeds = {role: physics.speed(of) for role, of in (facts or {}).items()}
+    return settings, Specification(
+        name,
+        options,
+        around,
+        experiment.ends,
+        one_stack=len(stacks) == 1,
+        machines=machines,
+        speeds={role: bps for role, bps in speeds.items() if bps},
+        caps=physics.caps(settings),
+    )
+
+
+def options_set(settings: Iterable[SettingUse]) -> dict[tuple[str, str], frozenset[str]]:
+    """(Role, setting) -> the options that a configuration gives it, those within others dotted."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for use in settings:
+        for role in use.roles:
+            place = (role, use.name)
+            found[place] = found.get(place, frozenset()) | frozenset(_named(use.options))
+    return found
+
+
+def _named(options: Any, before: str = "") -> Iterator[str]:
+    yield before
+    if isinstance(options, Mapping):
+        for name, inner in options.items():
+            yield from _named(inner, f"{before}.{name}")

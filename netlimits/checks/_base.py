@@ -1,0 +1,109 @@
+"""What a check is: commands that only look, and what their output says about the plan.
+
+A check is pure; `survey` runs its commands, on all hosts at the same time. One small file each,
+one line in CHECKS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from netlimits.evidence import facts
+from netlimits.evidence.clocks import Offset
+from netlimits.model import Around, Command, Completed, Experiment, Machine, SettingUse
+from netlimits.settings import State
+from netlimits.tools import Features
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found on a host (its role; "" for what concerns all of them), and what to do.
+
+    An `error` would make runs fail, a `warning` would make figures mean less than they say, a
+    `note` says what is as it should be.
+    """
+
+    host: str
+    check: str
+    severity: Severity
+    problem: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        said = "; ".join(" ".join(part.split()) for part in (self.problem, self.advice) if part)
+        return ": ".join(part for part in (self.host, self.check, said) if part)
+
+
+def error(host: str, check: str, said: str) -> Finding:
+    """What an error of ours says: `problem; what to do`, as everywhere here."""
+    problem, _, advice = said.removeprefix(f"{host}: ").partition("; ")
+    return Finding(host, check, "error", problem, advice)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One configuration of the plan, as far as hosts are concerned; all that differ are kept."""
+
+    settings: tuple[SettingUse, ...]
+    tool: str
+    options: Mapping[str, Any]
+    around: Around
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is known of plan and hosts when checks are made; only hosts that answered are in it.
+
+    `states` maps (role, reading command) to a setting's state, `skipped` a tool to the reason.
+    """
+
+    experiment: Experiment
+    machines: Mapping[str, Machine]
+    facts: Mapping[str, Mapping[str, Any]]
+    features: Mapping[str, Features]
+    asked: tuple[Requirement, ...] = ()
+    states: Mapping[tuple[str, Command], State] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    clocks: Mapping[str, Offset] = field(default_factory=dict)
+
+    def fact(self, role: str, name: str) -> Any:
+        """The parsed value of a host's fact, None where it does not have it."""
+        return facts.value(self.facts.get(role, {}), name)
+
+    def interface(self, role: str) -> str:
+        """The data interface of a role."""
+        return self.machines[role].interface or ""
+
+    def mtu(self, role: str) -> int:
+        """The data interface's MTU as it is now, 0 where it is not known."""
+        link = self.fact(role, "link") or {}
+        return int(link.get("mtu", 0))
+
+    def uses(self, role: str) -> Iterator[SettingUse]:
+        """Every setting that the plan makes on a role, once for each different options."""
+        seen = set()
+        for asked in self.asked:
+            for use in asked.settings:
+                key = (use.name, repr(use.options))
+                if role in use.roles and key not in seen:
+                    seen.add(key)
+                    yield use
+
+
+class Check(Protocol):
+    """One thing to look at on each host. One file, one line in CHECKS."""
+
+    name: str
+    """What was looked at, as the table's column says it."""
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """What to ask the host; nothing that changes it."""
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterable[Finding]:
+        """What the answers say."""

@@ -1,0 +1,106 @@
+"""Congestion controls that the plan names: does each host's kernel have them, and may they be used?
+
+Three ways name one: the sysctl, a route's `congctl`, and a tool's option, which is a socket option
+on both ends. The kernel loads a module for root alone; a login that is not root may choose among
+`tcp_allowed_congestion_control`, and so may the sysctl of a network namespace (`tcp_cong.c`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from netlimits.checks._base import Finding, Site
+from netlimits.model import Command, Completed
+
+AVAILABLE = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+READ_ONLY = "444"
+"""The mode that the kernel gives the second list in all network namespaces but the first."""
+DEFAULT = "net.ipv4.tcp_congestion_control"
+ALLOWING = "net.ipv4.tcp_allowed_congestion_control"
+SYSCTL, ROUTE, OPTION = "sysctl", "route", "option"
+
+
+class Congestion:
+    """The kernel's two lists, whether the second is ours to write, `modprobe -n` of each module."""
+
+    name = "congestion control"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """Nothing where the plan names none."""
+        names = _names(site, role)
+        if not names:
+            return ()
+        return (
+            Command(("cat", AVAILABLE), deadline=10),
+            Command(("cat", ALLOWED), deadline=10),
+            Command(("stat", "-c", "%a", ALLOWED), deadline=10),
+            *(Command(("modprobe", "-n", "-q", f"tcp_{name}"), deadline=10) for name in names),
+        )
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """An error for each that is not there, or that this login or namespace may not use."""
+        if not completed or completed[0].status != 0:
+            return  # no kernel of ours says: a run will
+        wanted = wants(site, role)
+        available, allowed = (set(c.stdout.split()) for c in completed[:2])
+        inside = completed[2].stdout.strip() == READ_ONLY
+        loadable = {
+            n for n, c in zip(_names(site, role), completed[3:], strict=True) if not c.status
+        }
+        root = site.fact(role, "uid") == "0"
+        allowed |= _allowed_by_the_plan(site, role)
+        if not inside:  # the default of the first namespace is allowed to everybody
+            allowed |= {name for name, how in wanted if how == SYSCTL}
+        good = True
+        for name, how in wanted:
+            problem, advice = "", ""
+            if name not in available and name not in loadable:
+                problem = f"the kernel has no {name}; it has {', '.join(sorted(available))}"
+                advice = "choose one of these, or install the kernel's module of it"
+            elif completed[1].status == 0 and name not in allowed:
+                if how == OPTION and not root:
+                    problem = f"{name} is allowed to root alone; allowed are {_listed(allowed)}"
+                    advice = f"`sysctl -w {ALLOWING}='{' '.join(sorted(allowed | {name}))}'`"
+                elif how == SYSCTL and inside:
+                    problem = (
+                        f"{name} is not allowed in a network namespace; allowed are "
+                        f"{_listed(allowed)}"
+                    )
+                    advice = f"allow it outside: `sysctl -w {ALLOWING}='…{name}'`"
+            if problem:
+                good = False
+                yield Finding(role, self.name, "error", problem, advice)
+        if good:
+            yield Finding(role, self.name, "note", f"{_listed(n for n, _ in wanted)} can be had")
+
+
+def wants(site: Site, role: str) -> list[tuple[str, str]]:
+    """(name, by which way) of each congestion control that the plan names for a role."""
+    found: dict[tuple[str, str], None] = {}
+    for use in site.uses(role):
+        if use.name == "sysctl" and DEFAULT in use.options:
+            found[str(use.options[DEFAULT]), SYSCTL] = None
+        if use.name == "route" and "congctl" in use.options:
+            found[str(use.options["congctl"]), ROUTE] = None
+    ends = [r for roles in site.experiment.ends.values() for r in roles]
+    for asked in site.asked:
+        if role in ends and "congestion_control" in asked.options:
+            for name in str(asked.options["congestion_control"]).split(","):
+                found[name.strip(), OPTION] = None
+    return [pair for pair in found if pair[0]]
+
+
+def _names(site: Site, role: str) -> list[str]:
+    return list(dict.fromkeys(name for name, _ in wants(site, role)))
+
+
+def _allowed_by_the_plan(site: Site, role: str) -> set[str]:
+    texts = [str(use.options.get(ALLOWING, "")) for use in site.uses(role) if use.name == "sysctl"]
+    return {name for text in texts for name in text.split()}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names))) or "none"

@@ -1,0 +1,37 @@
+"""Whether every host has a data address of each version of IP that the plan asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netlimits.checks._base import Finding, Site
+from netlimits.model import Command, Completed
+
+
+class Families:
+    """From plan and addresses alone."""
+
+    name = "family"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """None."""
+        return ()
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """An error for each version that a host has no address of."""
+        machine = site.machines[role]
+        families = dict.fromkeys(a.around.family for a in site.asked if a.around.family)
+        for family in families:
+            if machine.over(family).address is None:
+                yield Finding(
+                    role,
+                    self.name,
+                    "error",
+                    f"{machine.interface} has no address of {family}",
+                    f"give it one, or take {family} out of the experiment's `family`",
+                )
+        there = ", ".join(str(machine.over(family).address) for family in families)
+        if families and "None" not in there:
+            yield Finding(role, self.name, "note", f"data goes to {there}")

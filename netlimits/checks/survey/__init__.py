@@ -1,0 +1,228 @@
+"""What the hosts are and have, read before anything is touched; what would make runs fail or lie.
+
+`look` finds everything that can be seen by looking and by one short trial of each tool, on all
+hosts at the same time, and says it as findings: for `netlimits check`. `survey` is the same for a
+campaign: it raises where a finding is an error. Nothing in this module changes a host.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from netlimits import checks
+from netlimits.checks import Finding, Requirement, Site, fragments
+from netlimits.checks.survey import settings, tools, trial
+from netlimits.errors import CheckError, HostError, NetlimitsError
+from netlimits.evidence import facts
+from netlimits.evidence.clocks import Offset, measured
+from netlimits.experiment import plan, resolution, templates
+from netlimits.hosts.base import Host, must
+from netlimits.hosts.threads import at_once
+from netlimits.model import Command, Experiment, Machine
+from netlimits.tools import Features
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was found: machines with interface and address filled in, facts and tools' features.
+
+    `facts` by role; `features` by tool, of the client's build; `skipped` has the reason for each
+    tool whose rows are left out; `clocks` how far each host's is ahead of ours.
+    """
+
+    machines: Mapping[str, Machine]
+    facts: Mapping[str, Mapping[str, Any]]
+    features: Mapping[str, Features]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    clocks: Mapping[str, Offset] = field(default_factory=dict)
+
+    @property
+    def shared_kernel(self) -> bool:
+        """Whether two roles are one machine, so that CPU figures are counted twice."""
+        return facts.one_kernel(self.facts)
+
+
+def survey(
+    experiment: Experiment,
+    machines: Mapping[str, Machine],
+    hosts: Mapping[str, Host],
+    skipped: Mapping[str, str] | None = None,
+) -> Survey:
+    """The same as `look`, for a campaign. Raises CheckError with all that would make it fail."""
+    found = look(experiment, machines, hosts, skipped)
+    refuse(found.findings)
+    return found
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise CheckError when there are errors among the findings."""
+    if errors := [finding for finding in findings if finding.severity == "error"]:
+        raise CheckError(errors)
+
+
+def look(
+    experiment: Experiment,
+    machines: Mapping[str, Machine],
+    hosts: Mapping[str, Host],
+    skipped: Mapping[str, str] | None = None,
+    *,
+    try_tools: bool = True,
+) -> Survey:
+    """Look at every host, in parallel, and hold the whole plan against what is there.
+
+    `hosts` are those that answered; the findings of one do not hide another's. A tool that is
+    missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
+    skipped then. Without `try_tools` no tool is tried: somebody else is measuring there.
+    """
+    found: list[Finding] = []
+    placed: dict[str, Machine] = {}
+    for role, one in _each(lambda role: _placed(hosts[role], machines[role]), hosts).items():
+        if isinstance(one, Finding):
+            found.append(one)
+        else:
+            placed[role] = one
+    read = _each(lambda role: facts.read(hosts[role], placed[role].interface or ""), placed)
+    known = {role: one for role, one in read.items() if not isinstance(one, Finding)}
+    found += [one for one in read.values() if isinstance(one, Finding)]
+    there = {role: machine for role, machine in placed.items() if role in known}
+    features, left_out, said = tools.found(experiment, hosts, skipped)
+    found += said
+    plan_ = tuple(_distinct(experiment, left_out))
+    site = Site(experiment, there, known, features, plan_, skipped=left_out)
+    found += tools.refused(site)
+    site = replace(site, clocks=_clocks(there, hosts))
+    found += _everywhere(there, lambda role: _on_host(site, hosts[role], role))
+    if try_tools and not any(one.check == "link" and one.severity == "error" for one in found):
+        found += trial.findings(site, hosts)  # over a link that is down, all would blame a firewall
+    found += _everywhere(there, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS))
+    return Survey(there, known, features, left_out, tuple(found), site.clocks)
+
+
+def foreseen(
+    experiment: Experiment,
+    machines: Mapping[str, Machine] | None = None,
+    skipped: Mapping[str, str] | None = None,
+) -> tuple[Finding, ...]:
+    """What `look` would find and no host is needed for: parts of the plan that contradict another.
+
+    Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
+    itself sets.
+    """
+    bound = machines or {role: Machine(role) for role in experiment.roles}
+    left_out = dict(skipped or {})
+    names = dict.fromkeys(
+        (name for name in experiment.measure if name not in left_out), tools.ANY_BUILD
+    )
+    site = Site(experiment, bound, {}, names, tuple(_distinct(experiment, left_out)))
+    found = [*tools.refused(site)]
+    for role in bound:
+        found += fragments.Fragments().findings(site, role, ())
+    return tuple(found)
+
+
+def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
+    """What `act` gives for every role at the same time; a Finding where it raises."""
+
+    def guarded(role: str) -> Any:
+        try:
+            return act(role)
+        except NetlimitsError as error:
+            return Finding(role, "host", "error", str(error).removeprefix(f"{role}: "))
+
+    roles = list(roles)
+    return dict(zip(roles, at_once(guarded, roles, 8), strict=True))
+
+
+def _everywhere(
+    roles: Iterable[str], look_at: Callable[[str], Iterable[Finding]]
+) -> Iterator[Finding]:
+    """The findings of every role, looked at at the same time."""
+    for one in _each(lambda role: list(look_at(role)), roles).values():
+        yield from [one] if isinstance(one, Finding) else one
+
+
+def _on_host(site: Site, host: Host, role: str) -> Iterator[Finding]:
+    """What the plan's settings and every check find on a host."""
+    states: settings.States = {}
+    yield from settings.findings(site, host, role, states)
+    yield from _checked(replace(site, states=states), host, role, checks.CHECKS)
+
+
+def _checked(site: Site, host: Host, role: str, which: Iterable[checks.Check]) -> Iterator[Finding]:
+    for check in which:
+        completed = tuple(host.run(command) for command in check.commands(site, role))
+        yield from check.findings(site, role, completed)
+
+
+def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, Host]) -> dict[str, Offset]:
+    """How far each host's clock is ahead of ours, one host after the other: it is quick."""
+    offsets = {role: measured(hosts[role].run) for role in machines}
+    return {role: offset for role, offset in offsets.items() if offset}
+
+
+def _distinct(experiment: Experiment, skipped: Mapping[str, str]) -> Iterator[Requirement]:
+    """What the plan asks for, once for all configurations that look up the same."""
+    options = [[use.options for use in experiment.settings], list(experiment.measure.values())]
+    used = templates.used([*options, dict(experiment.around)])
+    looked_up = sorted(used | {"tool"})
+    seen = set()
+    for configuration in plan.configurations(experiment):
+        key = tuple(repr(configuration.values.get(name)) for name in looked_up)
+        if key not in seen:
+            seen.add(key)
+            uses, (name, resolved) = resolution.resolved(experiment, configuration.values)
+            if name not in skipped:
+                around = resolution.around(experiment, configuration.values)
+                yield Requirement(uses, name, resolved, around)
+
+
+def _placed(host: Host, machine: Machine) -> Machine:
+    """The machine with its data interface and address, whichever of the two was given."""
+    listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
+    try:
+        links = {str(link["ifname"]): link for link in json.loads(listing.stdout)}
+        return _at(links, machine)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise HostError(
+            f"what `ip -j addr show` prints is not understood: {error}", host=machine.role
+        ) from None
+
+
+def _at(links: Mapping[str, Any], machine: Machine) -> Machine:
+    """The machine, placed among what `ip -j addr show` lists."""
+    interface = machine.interface
+    if interface is None and machine.address is not None:
+        wanted = ipaddress.ip_address(machine.address)
+        owners = [n for n, link in links.items() if wanted in _addresses(link)]
+        interface = owners[0] if owners else None
+    if interface is None:
+        raise HostError(
+            "the hosts file names neither its interface nor an address that it has; "
+            f"interfaces there: {', '.join(links)}",
+            host=machine.role,
+        )
+    if interface not in links:
+        raise HostError(
+            f"there is no interface {interface!r}; there are {', '.join(links)}", host=machine.role
+        )
+    addresses = list(_addresses(links[interface]))
+    if machine.address is None and not addresses:
+        raise HostError(
+            f"{interface} has no address; add `address:` in the hosts file", host=machine.role
+        )
+    address = machine.address or str(min(addresses, key=lambda a: a.version))
+    others = tuple(str(a) for a in addresses if str(a) != address)
+    return replace(machine, interface=interface, address=address, others=others)
+
+
+def _addresses(
+    link: Mapping[str, Any],
+) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    for info in link.get("addr_info", ()):
+        if info.get("scope") in ("global", "host"):
+            yield ipaddress.ip_address(info["local"])

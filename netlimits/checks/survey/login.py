@@ -1,0 +1,32 @@
+"""Logging in on every host at once; one that cannot be reached does not hide the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from netlimits.checks import _base
+from netlimits.checks._base import Finding
+from netlimits.errors import HostError
+from netlimits.hosts import connect
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.model import Machine
+
+NAME = "login"
+
+
+@contextmanager
+def logged_in(
+    machines: Mapping[str, Machine], patience: Patience | None = None
+) -> Iterator[tuple[dict[str, Host], list[Finding]]]:
+    """The hosts that let us in, by role, and an error for each that did not; closed at the end."""
+    hosts: dict[str, Host] = {}
+    findings = []
+    with connect.logged_in(machines, patience) as outcomes:
+        for role, outcome in outcomes.items():
+            if isinstance(outcome, HostError):
+                findings.append(_base.error(role, NAME, str(outcome)))
+            else:
+                hosts[role] = outcome
+        yield hosts, findings

@@ -1,0 +1,56 @@
+"""The plan's settings against what the hosts have: what cannot be had, before anything is set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from netlimits.checks import _base
+from netlimits.checks._base import Finding, Site
+from netlimits.errors import SettingError
+from netlimits.hosts.base import Host
+from netlimits.model import Command
+from netlimits.settings import State, setting
+
+States = dict[tuple[str, Command], State]
+
+ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload")
+"""Settings whose values are independent of one another, so that each can be asked for alone."""
+
+
+def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Finding]:
+    """An error for each setting of a role that the host refuses or lacks; fills `states`."""
+    interface, experiment = site.interface(role), site.experiment
+    seen: list[str] = []
+    refused: set[str] = set()
+    for use in site.uses(role):
+        seen.append(use.name)
+        for said in _refusals(use.name, use.options, interface, host, role, states):
+            problem = f"{experiment.path}:{use.line}: {said}"
+            if problem not in refused:
+                refused.add(problem)
+                yield _base.error(role, use.name, problem)
+    if seen and not refused:
+        names = ", ".join(dict.fromkeys(seen))
+        yield Finding(role, "settings", "note", f"{names} can be had")
+
+
+def _refusals(
+    name: str, options: Any, interface: str, host: Host, role: str, states: States
+) -> list[str]:
+    """Why a setting cannot be had; where its values are set one by one, why each cannot."""
+    kind = setting(name)
+    read = kind.read(interface, options)
+    try:
+        if (role, read) not in states:
+            states[role, read] = kind.state(host.run(read))
+        kind.change(interface, states[role, read], options)
+    except SettingError as error:
+        alone = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
+        each = [
+            said
+            for one in (alone if len(alone) > 1 else [])
+            for said in _refusals(name, one, interface, host, role, states)
+        ]
+        return each or [error.problem]
+    return []

@@ -1,0 +1,136 @@
+"""Which entry of `report:` is meant: what the experiment says, what options change, or a default.
+
+An option replaces that part of the entry; what it makes senseless goes with it. Whatever is left
+out and differs becomes a column or series more, and is named, so that nothing is pooled unless
+`--pool` says that it is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from netlimits.errors import DataError
+from netlimits.experiment import report_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Entry = dict[str, Any]
+
+
+def tables(
+    report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
+) -> list[Entry]:
+    """The tables to make; of options about what is shown one, or each would come again."""
+    from netlimits.analysis import defaults
+
+    named = [dict(entry) for entry in report if "table" in entry]
+    laid = {key: value for key, value in options.items() if value}
+    if not laid and named:
+        only_verdicts = all(entry["table"] == report_schema.VERDICTS for entry in named)
+        return [*named, *([defaults.table(frame)] if only_verdicts else [])]
+    named = [entry for entry in named if entry["table"] != report_schema.VERDICTS]
+    if not (named or (laid.get("of") and laid.get("rows"))):
+        named = [defaults.table(frame)]
+    if set(laid) <= {"pool"}:
+        return [_without_pooled(entry | laid) for entry in named]
+    return [_laid_over(named[0] if named else {"table": "summary"}, laid)]
+
+
+def charts(
+    report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
+) -> list[Entry]:
+    """The charts to draw; without a metric among the options, those of the report that fit."""
+    from netlimits.analysis import defaults
+
+    named = [dict(entry) for entry in report if "chart" in entry]
+    laid = {key: value for key, value in options.items() if value}
+    if not named and not laid.get("chart"):
+        chosen = defaults.chart(frame)
+        named = [{"chart": "percentiles", **laid} if laid.get("of") else chosen]
+    fitting = [e for e in named if laid.get("chart", e["chart"]) == e["chart"]]
+    if "of" not in laid and fitting:
+        return [_without_pooled(entry | laid) for entry in fitting]
+    first = next(iter(fitting), {} if laid.get("chart") else named[0])
+    kept = {k: v for k, v in first.items() if k != "title" or "of" not in laid}
+    entry = {"chart": "percentiles"} | kept | laid
+    takes = report_schema.CHARTS.get(entry["chart"], ())
+    if not first and "of" in takes and "of" not in entry and entry["chart"] in _NEED_A_METRIC:
+        entry["of"] = defaults.metrics(frame)[:1]
+    return [_without_pooled(entry)]
+
+
+_NEED_A_METRIC = ("percentiles",)
+"""Charts whose function has no metric of its own to begin with."""
+
+
+def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
+    """A table's entry with options over it: a factor is a row or a column, not both."""
+    found = dict(entry)
+    if "of" in laid:
+        found.pop("title", None)
+    rows, columns = laid.get("rows", found.get("rows")), listed(laid.get("columns"))
+    if "columns" not in laid:
+        columns = [name for name in listed(found.get("columns")) if name != rows]
+    elif rows in columns and "rows" not in laid:
+        rows = next((n for n in listed(found.get("columns")) if n not in columns), None)
+    if rows != found.get("rows"):
+        found.pop("improvement", None)
+    return _without_pooled({**found, **laid, "rows": rows, "columns": columns})
+
+
+def _without_pooled(entry: Entry) -> Entry:
+    """The entry without the factors that are to be pooled among its rows, columns and series."""
+    pool = listed(entry.get("pool"))
+    if not pool:
+        return entry
+    found = dict(entry)
+    for part in ("columns", "series"):
+        if part in found:
+            found[part] = [name for name in listed(found[part]) if name not in pool]
+    if found.get("rows") in pool:
+        found.pop("improvement", None)
+        found["rows"], *found["columns"] = found.get("columns") or [None]
+    return found
+
+
+def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
+    """The entries with these options at the charts that take them; one of them has to."""
+    found = [dict(entry) for entry in entries]
+    for name, value in options.items():
+        taking = [entry for entry in found if name in report_schema.CHARTS.get(entry["chart"], ())]
+        if value is not None and not taking:
+            drawn = ", ".join(dict.fromkeys(entry["chart"] for entry in found))
+            takes = [kind for kind, named in report_schema.CHARTS.items() if name in named]
+            raise DataError(
+                f"--{name.removesuffix('_s')}: {drawn}: only {', '.join(takes)} take it"
+            )
+        for entry in taking:
+            entry |= {} if value is None else {name: value}
+    return found
+
+
+def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
+    """The entry with whatever else differs among its columns or series, and what to say of it."""
+    from netlimits.analysis import frames, pooling
+
+    runs = frames.with_outcome(frame)
+    shown = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
+    pool = listed(entry.get("pool"))
+    frames.factors(runs, [*shown, *pool])
+    left = pooling.left_out(runs, [*shown, *pool])
+    if not left:
+        return entry, ""
+    said = (
+        f"split by {pooling.said(left)}, which would be pooled else; --pool {next(iter(left))} "
+        "says that it is meant"
+    )
+    return {**entry, part: [*listed(entry.get(part)), *left]}, said
+
+
+def listed(names: Any) -> list[str]:
+    """One name or several as a list."""
+    if names is None:
+        return []
+    return [names] if isinstance(names, str) else list(names)

@@ -1,0 +1,167 @@
+"""`netlimits explain`: what limited each configuration, by which evidence, what would prove it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.cli import drawing, echo
+from netlimits.cli.options import JSON
+from netlimits.errors import DataError, InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WIDTH = 96
+_VERDICT = (
+    *("class", "state", "confidence", "evidence", "figures"),
+    *("runner_up", "why_not", "decide", "runs"),
+    *("proof", "ratio", "ratio_low", "ratio_high"),
+)
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--run", type=click.IntRange(1), help="One run alone, by its number.")
+@click.option(
+    "--config",
+    "chosen",
+    multiple=True,
+    metavar="FACTOR=VALUE",
+    help="Only configurations with this value; repeatable.",
+)
+@click.option(
+    "--next",
+    "sequel",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the experiment that would prove the verdicts to this file.",
+)
+@click.option(
+    "--suspect",
+    "suspects",
+    multiple=True,
+    metavar="CLASS",
+    help="With --next: a class to try in every configuration, whatever counters say; repeatable.",
+)
+@JSON
+def explain(
+    results: Path,
+    run: int | None,
+    chosen: tuple[str, ...],
+    sequel: Path | None,
+    suspects: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Say what limited the runs of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+
+    For each configuration one verdict: the class of limit, the evidence with its figures, the
+    runner-up and why it is not the verdict, and the share of the runs that agree. Counters
+    suggest; what would prove it is named. `undetermined` is an answer.
+
+    --next writes the experiment that would prove it: the same configurations, with and without the
+    change that decides, in the same blocks. Run it, and what this command says of its results is
+    `proven`, `refuted` or `open`, with the ratio within blocks and its interval.
+
+    \b
+    Examples:
+      netlimits explain results/stateless-offloads-20260101-120000
+      netlimits explain results/udp-send-size-20260101-120000 --config send_size=64 --json
+      netlimits explain results/quickstart-20260101-120000 --run 3
+      netlimits explain results/udp-send-size-20260101-120000 --next proof.yaml
+    """
+    from netlimits import limits
+
+    opened = drawing.opened(results)
+    if sequel or suspects:
+        _write_sequel(opened, sequel, suspects)
+        return
+    of = opened.campaign or opened.frame
+    verdicts = limits.explain(of) if run is None else limits.runs(of)
+    if run is not None:
+        if "run" not in verdicts.columns or run not in set(verdicts["run"]):
+            raise DataError(f"{results}: run {run} is not there, or is not ok")
+        verdicts = verdicts[verdicts["run"] == run]
+    verdicts = _chosen(verdicts, chosen, results)
+    if as_json:
+        rows = json.loads(verdicts.to_json(orient="records", double_precision=6))
+        echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for _, row in verdicts.iterrows():
+        echo("\n".join(_lines(row)))
+
+
+def _write_sequel(results: drawing.Results, path: Path | None, suspects: tuple[str, ...]) -> None:
+    """Write the experiment of the next campaign, and name it."""
+    from netlimits.limits import CLASSES, sequel
+
+    names = [each.name for each in CLASSES]
+    for suspect in suspects:
+        if suspect not in names:
+            raise InputError(
+                f"--suspect {suspect}: no class is called so{did_you_mean(suspect, names)}; there "
+                f"are {', '.join(names)}"
+            )
+    if path is None:
+        raise InputError("--suspect: it is for --next FILE")
+    if results.campaign is None:
+        raise DataError(f"{results.path}: --next needs a campaign's folder, not a file of runs")
+    text = sequel.sequel(results.campaign, suspects)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{path}: is there already; name another file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    echo(path)
+
+
+def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
+    """The configurations that have every value asked for. Raises DataError when none has."""
+    from netlimits.analysis import frames
+
+    factors = [name for name in verdicts.columns if name not in _VERDICT]
+    for pair in chosen:
+        factor, equals, value = pair.partition("=")
+        if not equals or factor not in factors:
+            raise DataError(
+                f"--config {pair}: write FACTOR=VALUE with one of {frames.listed(factors)}"
+            )
+        texts = verdicts[factor].map(frames.text)
+        if value not in set(texts):
+            there = ", ".join(dict.fromkeys(texts))
+            raise DataError(f"{results}: {factor} is never {value}; it is {there}")
+        verdicts = verdicts[texts == value]
+    if verdicts.empty:
+        raise DataError(f"{results}: no configuration has {' and '.join(chosen)}")
+    return verdicts
+
+
+def _lines(row: pd.Series[Any]) -> list[str]:
+    """One verdict for people: configuration, class, sentence, runner-up, and what decides."""
+    from netlimits.analysis import frames
+
+    factors = [name for name in row.index if name not in _VERDICT]
+    where = ", ".join(
+        f"{name} {frames.text(row[name])}" for name in factors if not frames.is_missing(row[name])
+    )
+    agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs" if row["runs"] > 1 else "1 run"
+    state = f"{row['state']}, " if row["proof"] else ""
+    lines = [f"{where or 'all runs'}: {row['class']} ({state}{agree})"]
+    lines += _wrapped(row["evidence"])
+    if row["proof"]:
+        lines += _wrapped(row["proof"])
+    if row["runner_up"]:
+        lines += _wrapped(f"Not {row['runner_up']}: {row['why_not']}")
+    if row["decide"]:
+        lines += _wrapped(f"To decide: {row['decide']}")
+    return [*lines, ""]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")

@@ -1,0 +1,49 @@
+"""`netlimits export`: a campaign's figures in the formats of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from netlimits.cli import drawing, echo
+from netlimits.errors import InputError
+
+NAMES = ("openmetrics", "influx", "json")
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(NAMES), default="json", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+def export(results: Path, form: str, out: Path | None) -> None:
+    """Print the figures of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+
+    Every run's last attempt, with its factors as labels and the units of `results.csv`.
+    openmetrics is what Prometheus reads, influx InfluxDB's line protocol.
+
+    \b
+    Examples:
+      netlimits export results/stateless-offloads-20260101-120000 --format openmetrics
+      netlimits export runs.csv --format influx --out runs.lp
+    """
+    from netlimits.analysis import frames
+    from netlimits.experiment import resolution
+    from netlimits.export import FORMATS, Runs
+
+    opened = drawing.opened(results)
+    name, factors = results.stem, frames.varied(opened.frame)
+    if opened.campaign:
+        name = opened.campaign.experiment.name
+        factors = list(resolution.names(opened.campaign.experiment))
+    lines = FORMATS[form](Runs(name, opened.frame, factors))
+    if out is None:
+        for line in lines:
+            echo(line, nl=False)
+        return
+    try:
+        with out.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
+    echo(out)

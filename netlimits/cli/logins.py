@@ -1,0 +1,160 @@
+"""Which hosts `resume`, `restore` and `status` log in to: never as somebody else's folder says.
+
+The logins of a campaign that this user began here, unchanged since (archive.registry), are used
+as they are. For any other folder the user says by `--hosts FILE` which hosts count, and what would
+be put back is shown before it is done.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from netlimits.cli import echo, quoted
+from netlimits.errors import ArchiveError, InputError, one_line
+
+if TYPE_CHECKING:
+    from netlimits.archive.files import Folder
+    from netlimits.archive.reader import Campaign
+    from netlimits.archive.registry import Registration
+    from netlimits.model import Command, Machine
+
+
+def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration], None]:
+    """What writes a new campaign on these machines down as this user's own.
+
+    It warns where that cannot be.
+    """
+    from netlimits.archive import registry
+
+    configurations = {m.ssh_config.absolute() for m in machines.values() if m.ssh_config}
+
+    def register(_: Folder, entry: Registration) -> None:
+        try:
+            registry.write(entry, configurations)
+        except (OSError, ValueError) as error:
+            echo(
+                f"warning: {registry.place()}: {one_line(error)}; `netlimits resume` and "
+                "`restore` of this campaign will ask for --hosts FILE",
+                err=True,
+            )
+
+    return register
+
+
+@contextmanager
+def locked(campaign: Campaign) -> Iterator[None]:
+    """The journal, for this process alone; at the end it is noted how far it goes."""
+    from netlimits.archive import registry
+
+    archive = campaign.archive
+    known = registry.entry(archive.identity)
+    doubt = _doubt(campaign)
+    archive.lock()
+    try:
+        yield
+    finally:
+        extent = archive.extent()
+        archive.close()
+        if known and not doubt:
+            try:
+                registry.extend(known, *extent)
+            except OSError as error:
+                echo(f"warning: {registry.place()}: {one_line(error)}", err=True)
+
+
+def machines_of(
+    campaign: Campaign, hosts_file: Path | None, command: str
+) -> tuple[Mapping[str, Machine], bool]:
+    """The machine of each role, and whether the folder is this user's own.
+
+    Raises InputError where it is not and no hosts file says which hosts count.
+    """
+    archive = campaign.archive
+    if campaign.imported:
+        return {}, True
+    doubt = _doubt(campaign)
+    if hosts_file is None:
+        if doubt:
+            raise InputError(
+                f"{campaign.path}: {doubt}, so its logins are not used: say which hosts count: "
+                f"netlimits {command} {quoted(campaign.path)} --hosts FILE"
+            )
+        return archive.machines, True
+    from netlimits.experiment.hosts_file import machines
+
+    begun = archive.machines
+    bound = {
+        role: _placed(campaign, machine, begun[role])
+        for role, machine in machines(hosts_file, begun).items()
+    }
+    archive.bind(bound)
+    return bound, not doubt
+
+
+def _placed(campaign: Campaign, machine: Machine, begun: Machine) -> Machine:
+    """A machine of the hosts file, at the interface and address that the campaign was bound to."""
+    for what in ("interface", "address"):
+        now, then = getattr(machine, what), getattr(begun, what)
+        if now and then and now != then:
+            raise InputError(
+                f"{campaign.path}: {machine.role} had the {what} {then}, and the hosts file says "
+                f"{now}: these are not the campaign's hosts"
+            )
+    return replace(
+        machine,
+        interface=machine.interface or begun.interface,
+        address=machine.address or begun.address,
+    )
+
+
+def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None:
+    """Show what would be put back of somebody else's campaign, and have it confirmed.
+
+    Raises ArchiveError for what may not be set, and where it is on no interface of the campaign.
+    """
+    from netlimits.archive.records import unfinished
+    from netlimits.restore import states
+    from netlimits.settings import setting
+
+    events = unfinished(campaign.archive)
+    for event in events:
+        role, interface, name = (event[key] for key in ("role", "interface", "setting"))
+        where = f"{campaign.archive.journal.path}: {role}: {interface}: {name}"
+        if role not in machines or interface != machines[role].interface:
+            raise ArchiveError(f"{where}: is no interface of this campaign's hosts")
+        if fault := states.fault(name, event["state"], ours=False):
+            raise ArchiveError(f"{where}: {fault}; nothing is put back")
+        for command in setting(name).undo(interface, event["state"], {}):
+            echo(f"to put back: {role}: {_in_words(command)}", err=True)
+    if not events or yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError(
+            f"{campaign.path}: is not a campaign of yours; if the above may be done on these "
+            "hosts, say --yes"
+        )
+    click.confirm("Put this back on these hosts?", abort=True, err=True)
+
+
+def _in_words(command: Command) -> str:
+    fed = f"echo {command.stdin.strip()} | " if command.stdin else ""
+    argv = list(command.argv)
+    # a script is a constant of ours; what is told to it are its arguments
+    words = [f"({argv[3]})", *argv[4:]] if argv[:2] == ["sh", "-c"] else argv
+    return fed + " ".join(words)
+
+
+def _doubt(campaign: Campaign) -> str:
+    from netlimits.archive import registry
+
+    try:
+        return registry.doubt(registry.entry(campaign.archive.identity), campaign.archive.folder)
+    except OSError as error:
+        raise ArchiveError(f"{campaign.path}: {one_line(error)}") from None

@@ -1,0 +1,295 @@
+"""What there is to write and to read, from the tables that the program itself goes by.
+
+Keys and options come from the schema, charts' defaults from their functions, metrics and columns
+from `metrics`, checks from what is run before a campaign. Nothing is said twice.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from netlimits.errors import InputError
+from netlimits.experiment import hosts_file, report_schema, schema, templates
+from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Metric
+
+ANY = "NAME"
+"""Stands for a key that the reader chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table of the reference: its columns' heads, and rows as long."""
+
+    title: str
+    about: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+OPTION = ("key", "takes", "default", "what it is")
+NAMED = ("name", "what it is")
+
+
+def topics() -> list[str]:
+    """The general topics, then each thing by its name."""
+    return list(dict.fromkeys([*listed(), *(name for name, _ in _to_read())]))
+
+
+def described(name: str) -> list[Section]:
+    """The sections about a topic, or about everything of that name.
+
+    Raises InputError with what was meant where there is none.
+    """
+    if name in _general():
+        return list(_general()[name]())
+    every = itertools.chain(_to_write(), _to_read())
+    sections = [make() for topic, make in every if topic == name]
+    if not sections:
+        near = difflib.get_close_matches(name, topics(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_general())}"
+        raise InputError(f"there is nothing called {name!r} to describe; {hint}")
+    return sections
+
+
+def listed() -> list[str]:
+    """The topics but for the names of metrics and columns, which are many."""
+    return list(dict.fromkeys([*_general(), *(name for name, _ in _to_write())]))
+
+
+def _general() -> dict[str, Callable[[], Iterable[Section]]]:
+    return {
+        "experiment": _experiment,
+        "hosts": _hosts,
+        "settings": _settings,
+        "tools": _tools,
+        "metrics": _metrics,
+        "charts": _charts,
+        "checks": _checks,
+    }
+
+
+def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
+    """Each setting, tool, key around the tool and chart by its name."""
+    from netlimits.settings import SETTINGS
+    from netlimits.tools import TOOLS
+
+    for setting in SETTINGS:
+        yield setting.name, partial(_of_schema, setting.name, setting.schema)
+    for tool in TOOLS:
+        yield tool.name, partial(_of_schema, tool.name, schema.measured(tool.schema))
+    for name, around in schema.AROUND.items():
+        yield name, partial(_of_schema, name, around)
+    for kind in report_schema.CHARTS:
+        yield kind, partial(_chart, kind)
+
+
+def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
+    """Each metric by its name and by its column, and each other column."""
+    for metric in METRICS:
+        for name in dict.fromkeys((metric.name, metric.column)):
+            yield name, partial(Section, "metric", "", METRIC, (_row(metric),))
+    for row in IDENTITY.items():
+        yield row[0], partial(Section, "column of results.csv", "", NAMED, (row,))
+
+
+# -- what is written ------------------------------------------------------------------------
+
+
+def _experiment() -> Iterator[Section]:
+    whole = schema.document_schema()
+    parts = dict(whole["properties"])
+    settings = parts["settings"]["items"]["properties"]
+    report = parts.pop("report")
+    measure = {**parts["measure"], "properties": {}}
+    shown = {**parts, "settings": _less(parts["settings"], settings), "measure": measure}
+    yield _of_schema("experiment", {**whole, "properties": shown})
+    table, *_ = report["items"]["anyOf"]
+    yield _of_schema("report, a table", {**table, "description": report["description"]})
+    yield _names("settings, each in an entry of `settings:`", settings, "roles")
+    yield _names("tools, under `measure:`", parts["measure"]["properties"])
+    yield Section(
+        "charts, in an entry of `report:`",
+        "",
+        ("name", "options"),
+        tuple((kind, ", ".join(options)) for kind, options in report_schema.CHARTS.items()),
+    )
+
+
+def _less(part: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of `settings:` with the roles alone: the settings have sections of their own."""
+    items = {**part["items"], "properties": {"roles": settings["roles"]}}
+    return {**part, "items": items}
+
+
+def _names(title: str, parts: Mapping[str, Any], *but: str) -> Section:
+    rows = [(name, _about(part, name)) for name, part in parts.items() if name not in but]
+    return Section(title, "", NAMED, tuple(rows))
+
+
+def _hosts() -> Iterator[Section]:
+    about = "A role to its machine; `{ssh: NAME, interface: NAME}`. A list binds several machines."
+    yield Section("hosts file", about, NAMED, tuple(hosts_file.KEYS.items()))
+
+
+def _settings() -> Iterator[Section]:
+    from netlimits.settings import SETTINGS
+
+    yield _names("settings", {s.name: s.schema for s in SETTINGS})
+
+
+def _tools() -> Iterator[Section]:
+    from netlimits.tools import TOOLS
+
+    rows = [
+        (t.name, t.server_program, str(t.port), f"a {t.server_lasts}", _about(t.schema, t.name))
+        for t in TOOLS
+    ]
+    yield Section("tools", "", ("name", "server", "port", "one serves", "what it is"), tuple(rows))
+
+
+def _of_schema(name: str, part: Mapping[str, Any]) -> Section:
+    """One part of the schema: itself, where it takes a plain value, else all of its keys."""
+    rows = list(_options(part)) or [("", _takes(part), _default(part), "")]
+    return Section(name, _about(part, name), OPTION, tuple(rows))
+
+
+def _options(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, ...]]:
+    """Every key below a part of the schema, by its path."""
+    for branch in part.get("anyOf", ()):
+        yield from _options(branch, prefix)
+    required = part.get("required", ())
+    for key, option in part.get("properties", {}).items():
+        default = "required" if key in required else _default(option)
+        yield f"{prefix}{key}", _takes(option), default, _about(option, key)
+        yield from _options(option, f"{prefix}{key}.")
+    if isinstance(deeper := part.get("additionalProperties"), Mapping):
+        names = part.get("propertyNames", {}).get("description", "")
+        yield f"{prefix}{ANY}", _takes(deeper), _default(deeper), _text(deeper) or names
+        yield from _options(deeper, f"{prefix}{ANY}.")
+    if isinstance(items := part.get("items"), Mapping) and "properties" in items:
+        yield from _options(items, f"{prefix.rstrip('.')}[].")
+
+
+def _takes(part: Mapping[str, Any]) -> str:
+    """What a value may be, in words."""
+    if "enum" in part:
+        return " | ".join(templates.written(value) for value in part["enum"])
+    if "anyOf" in part:
+        branches = [b for b in part["anyOf"] if b.get("pattern") != templates.PATTERN]
+        return " or ".join(dict.fromkeys(_takes(branch) for branch in branches))
+    kinds = part.get("type", "string")
+    kinds = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
+    if "array" in kinds and isinstance(part.get("items"), Mapping):
+        return f"list of {_takes(part['items'])}"
+    return " or ".join(
+        _KINDS[kind] + (_bounds(part) if kind in ("integer", "number") else "") for kind in kinds
+    )
+
+
+_KINDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true | false",
+    "array": "list",
+    "object": "mapping",
+}
+
+
+def _bounds(part: Mapping[str, Any]) -> str:
+    words = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
+    return "".join(
+        f" {word} {_number(part[keyword])}" for keyword, word in words.items() if keyword in part
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.10g}"
+
+
+def _default(part: Mapping[str, Any]) -> str:
+    if "default" not in part:
+        return ""
+    value = part["default"]
+    return (
+        f"[{', '.join(map(str, value))}]" if isinstance(value, list) else templates.written(value)
+    )
+
+
+def _text(part: Mapping[str, Any]) -> str:
+    return str(part.get("description", ""))
+
+
+def _about(part: Mapping[str, Any], name: str = "") -> str:
+    """The title, where it is not only the name, and the description."""
+    title = part.get("title", name)
+    return " ".join(part for part in ("" if title == name else f"{title}.", _text(part)) if part)
+
+
+# -- what is read ---------------------------------------------------------------------------
+
+METRIC = ("name", "column of results.csv", "what it is", "unit", "better")
+
+
+def _metrics() -> Iterator[Section]:
+    prefixes = ", ".join(TOOL_PREFIXES)
+    about = f"A column with {prefixes} in front is that tool's own idea of the metric."
+    yield Section("metrics", about, METRIC, tuple(map(_row, METRICS)))
+    yield Section("the other columns of results.csv", "", NAMED, tuple(IDENTITY.items()))
+
+
+def _row(of: Metric) -> tuple[str, ...]:
+    return of.name, of.column, of.title, of.unit, of.better
+
+
+def _charts() -> Iterator[Section]:
+    from netlimits.charts import CHARTS, TAKES
+
+    rows = []
+    for kind, draw in CHARTS:
+        source = TAKES[next(iter(inspect.signature(draw).parameters))].partition(":")[0]
+        rows.append((kind, source, _first(draw.__doc__)))
+    yield Section("charts", "", ("name", "drawn from", "what it is"), tuple(rows))
+
+
+def _chart(kind: str) -> Section:
+    from netlimits.charts import CHARTS
+
+    draw = dict(CHARTS)[kind]
+    takes = inspect.signature(draw).parameters
+    rows = []
+    for name in report_schema.CHARTS[kind]:
+        part = report_schema.chart_option(name)
+        default = takes[name].default if name in takes else None
+        required = default is inspect.Parameter.empty
+        written = "" if default in (None, ()) else _listed(default)
+        rows.append((name, _takes(part), "required" if required else written, _text(part)))
+    return Section(f"chart {kind}", " ".join((draw.__doc__ or "").split()), OPTION, tuple(rows))
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else templates.written(value)
+
+
+def _checks() -> Iterator[Section]:
+    from netlimits.checks import AFTERWARDS, CHECKS
+    from netlimits.checks.survey import login, settings, tools, trial
+
+    named: list[tuple[str, str | None]] = [(login.NAME, login.__doc__), (tools.NAME, tools.__doc__)]
+    named += [("settings", settings.__doc__)]
+    named += [(check.name, sys.modules[type(check).__module__].__doc__) for check in CHECKS]
+    named += [(trial.NAME, trial.__doc__)]
+    named += [(check.name, sys.modules[type(check).__module__].__doc__) for check in AFTERWARDS]
+    yield Section("checks", "", NAMED, tuple((name, _first(about)) for name, about in named))
+
+
+def _first(docstring: str | None) -> str:
+    """A docstring's first paragraph in one line."""
+    return " ".join((docstring or "").split("\n\n")[0].split())

@@ -1,0 +1,187 @@
+"""`netlimits report`: a campaign as one HTML page to hand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from netlimits import __version__
+from netlimits.cli import drawing, echo, entries
+from netlimits.cli.options import RESULTS
+from netlimits.cli.results import summary_of
+from netlimits.errors import DataError, InputError, NetlimitsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from markupsafe import Markup
+
+    from netlimits.archive.reader import Campaign
+    from netlimits.report.page import Answer, Exhibit, Page
+
+
+@click.command()
+@RESULTS
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to write it; RESULTS/report.html if left out.",
+)
+def report(results: Path, out: Path | None) -> None:
+    """Make one HTML page of RESULTS, to hand on: nothing beside it is needed to read it.
+
+    The question and its answer first, then tables with intervals, charts with their tables, what
+    failed and why, the hosts and what was changed and put back, the exact commands of one run,
+    and how to repeat it.
+
+    \b
+    Example:
+      netlimits report results/stateless-offloads-20260101-120000 --out offloads.html
+    """
+    from netlimits.archive.files import Folder
+    from netlimits.report.page import render
+
+    if not results.is_dir():
+        raise InputError(f"{results}: a report is made of a campaign's folder")
+    text = render(_page(drawing.opened(results)))
+    file = out or results / "report.html"
+    try:
+        if out is None:  # as all that a campaign leaves: its owner's alone
+            Folder(results).write(file.name, text)
+        else:
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
+    echo(file)
+
+
+def _page(results: drawing.Results) -> Page:
+    """The page of a campaign."""
+    from netlimits.report import contents
+    from netlimits.report.answers import answers
+    from netlimits.report.page import Page
+
+    campaign = results.campaign
+    assert campaign
+    records = campaign.records()
+    missing: list[str] = []
+    summaries = list(_summaries(results, missing))
+    failures, more = contents.failures(records)
+    run, steps = contents.steps(campaign, records)
+    lines, files = contents.repeat(campaign)
+    return Page(
+        title=campaign.experiment.name,
+        question=campaign.experiment.question,
+        source=campaign.experiment.source,
+        summary=contents.summary(campaign, records),
+        verdicts=_verdicts(campaign, missing),
+        answers=[answer for _, table in summaries[:1] for answer in answers(table)],
+        tables=[_exhibit(title, table) for title, table in summaries],
+        figures=list(_figures(results, missing)),
+        missing=missing,
+        failures=failures,
+        more_failures=more,
+        hosts=list(contents.hosts(campaign)),
+        changes=list(contents.changes(campaign)),
+        run=run,
+        steps=steps,
+        repeat=lines,
+        files=files,
+        made_by=f"netlimits {__version__}",
+    )
+
+
+def _verdicts(campaign: Campaign, missing: list[str]) -> list[Answer]:
+    """What limited each configuration; nothing where no run is ok, which the page says anyway."""
+    from netlimits import limits
+    from netlimits.report.answers import verdicts
+
+    try:
+        return list(verdicts(limits.explain(campaign), campaign.path.name))
+    except DataError:
+        pass
+    except NetlimitsError as error:
+        missing.append(f"What limited it cannot be told: {error}.")
+    return []
+
+
+def _summaries(results: drawing.Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The tables that `netlimits table` makes; why one could not be made goes to `missing`."""
+    chosen: list[entries.Entry] = []
+    try:
+        chosen = entries.tables(results.report, {}, results.frame)
+    except NetlimitsError as error:
+        missing.append(f"Tables are missing: {error}.")
+    for entry in chosen:
+        try:
+            yield entry.get("title", ""), summary_of(results, entry)
+        except NetlimitsError as error:
+            missing.append(f"A table is missing: {error}.")
+
+
+def _figures(results: drawing.Results, missing: list[str]) -> Iterator[Exhibit]:
+    """The charts that `netlimits figures` draws, with their tables; `missing` as for tables."""
+    from netlimits.report.page import Exhibit
+    from netlimits.report.svg import inline
+
+    chosen: list[entries.Entry] = []
+    try:
+        chosen = entries.charts(results.report, {}, results.frame)
+    except NetlimitsError as error:
+        missing.append(f"Charts are missing: {error}.")
+    number = 0
+    for entry in chosen:
+        failed: list[DataError] = []
+        notes: list[str] = []
+        for one in drawing.drawings_of(results, entry, failed, notes.append):
+            number += 1
+            title = _title(one)
+            try:
+                svg = inline(one.figure(), f"chart-{number}", title)
+            except NetlimitsError as error:
+                missing.append(f"Chart {one.kind} is missing: {error}.")
+                continue
+            yield Exhibit(title, _beside(one, notes, missing), svg)
+        missing += [f"A chart is missing: {error}." for error in failed]
+
+
+def _title(one: drawing.Drawing) -> str:
+    """The chart's own title, or its kind and metric; with the run where it shows a single one."""
+    from netlimits.metrics import metric
+
+    of = one.options.get("of")
+    words = [one.kind.replace("_", " ")]
+    words += [metric(name).title for name in ([of] if isinstance(of, str) else of or ())]
+    title = one.options.get("title") or ": ".join([words[0].capitalize(), ", ".join(words[1:])])
+    return " – ".join(
+        part for part in (title.removesuffix(": "), one.data.attrs.get("run")) if part
+    )
+
+
+def _beside(one: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
+    """The table beside a chart, with what is said of the chart under it."""
+    from markupsafe import Markup
+
+    from netlimits.report.alternatives import alternative
+
+    try:
+        table = alternative(one.kind, one.data, one.options)
+        table.attrs["notes"] = (*notes, *table.attrs["notes"])
+        return _exhibit("", table).table
+    except NetlimitsError as error:
+        missing.append(f"The table beside chart {one.kind} is missing: {error}.")
+        return Markup()
+
+
+def _exhibit(title: str, table: pd.DataFrame) -> Exhibit:
+    """A frame as a table of the page, intervals and notes with it."""
+    from markupsafe import Markup
+
+    from netlimits import tables
+    from netlimits.report.page import Exhibit
+
+    # Markup: `render` escapes every cell
+    return Exhibit(title, Markup(tables.render(table, "html", "statistic" in table)))  # noqa: S704

@@ -1,0 +1,144 @@
+"""What the looks during a run say of an end: its connections, and the tool's processes.
+
+What the kernel counts from a connection's beginning (the time busy, the bytes) is differenced
+between the first look that shows it and the last: what it holds of the start-up is no property of
+the run, and two equal runs read 73 and 100 % busy by it. What is of one moment (windows, rates) is
+the mean of the looks.
+
+It is never a run's failure: what it does not find, or a host without `ss`, is left out. Test hosts
+on one machine share its process numbers: processes count that are in the sampled host's own
+network namespace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from netlimits.evidence.sample.snapshots import Connection, Look, looks
+from netlimits.model import Completed, Scalar
+
+_PROCESS = re.compile(r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+(?:([0-9.]{1,9})\s+)?\S.*")
+"""netns pid ppid nlwp pcpu comm"""
+
+_COUNTED = ("busy", "rwnd_limited", "sndbuf_limited", "bytes_received", "data_segs_in", "segs_out")
+
+
+def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
+    """What the samples of one end's hosts say together; nothing that was not found.
+
+    `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU since
+    they were started (a server's child: since the run began); `connections` with data. Of the
+    sending ones: the rates `pacing_rate_mbps` and `delivery_rate_mbps` added up; `cwnd_segs`,
+    `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `app_limited_pct` as the share of connections
+    whose program had nothing to send just then; between the looks `busy_pct` of the time (the
+    mean), `rwnd_limited_pct` and `sndbuf_limited_pct` as shares of all their busy time. Of the
+    receiving ones `sampled_segments_per_ack`: data_segs_in / segs_out between the looks, which
+    counts segments as on the wire.
+    """
+    said: dict[str, Scalar] = {}
+    rows = [row for sample in samples for row in _processes(sample.stdout)]
+    if rows:
+        said["processes"] = len(rows)
+        said["threads"] = sum(int(row[2]) for row in rows)
+        if any(row[3] for row in rows):
+            said["process_cpu_pct"] = sum(_number(row[3]) for row in rows)
+    hosts = [looks(sample) for sample in samples]
+    hosts = [[look for look in seen if look.connections and not look.one_stack] for seen in hosts]
+    hosts = [seen for seen in hosts if seen]
+    if not hosts:
+        return said
+    said["connections"] = sum(max(len(look.connections) for look in seen) for seen in hosts)
+    said |= _sending(hosts)
+    grown = [pair for seen in hosts for pair in _grown(seen)]
+    said |= _limited([(c, s) for c, s in grown if c.sent > c.carried / 100])
+    receiving = [c for c, _ in grown if c.value("bytes_received") > c.carried / 100]
+    if acks := sum(c.value("segs_out") for c in receiving):
+        said["sampled_segments_per_ack"] = sum(c.value("data_segs_in") for c in receiving) / acks
+    return said
+
+
+def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
+    """What each connection's counters grew by between its first and its last look, and the time."""
+    first: dict[tuple[str, str], tuple[float, Connection]] = {}
+    last: dict[tuple[str, str], tuple[float, Connection]] = {}
+    for look in seen:
+        if look.at is not None:
+            for connection in look.connections:
+                first.setdefault(connection.ends, (look.at, connection))
+                last[connection.ends] = (look.at, connection)
+    pairs = []
+    for ends, (since, early) in first.items():
+        until, late = last[ends]
+        if until > since:
+            fields = {name: max(0.0, late.value(name) - early.value(name)) for name in _COUNTED}
+            fields["bytes_sent"] = max(0.0, late.sent - early.sent)
+            pairs.append((Connection(*ends, fields), until - since))
+    return pairs
+
+
+def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
+    """By what the sending connections were held back, between their looks."""
+    if not sending:
+        return {}
+    busy = sum(c.value("busy") for c, _ in sending)
+    shares = [min(100.0, c.value("busy") / 10 / seconds) for c, seconds in sending]
+    said: dict[str, Scalar] = {"busy_pct": sum(shares) / len(shares)}
+    if busy:
+        for name in ("rwnd_limited", "sndbuf_limited"):
+            share = 100 * sum(c.value(name) for c, _ in sending) / busy
+            said[f"{name}_pct"] = min(100.0, share)
+    return said
+
+
+def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
+    """What the looks show of the sending connections at their moments."""
+    moments = [
+        [[c for c in look.connections if c.sent > c.carried / 100] for look in seen]
+        for seen in hosts
+    ]
+    every = [c for seen in moments for look in seen for c in look]
+    if not every:
+        return {}
+
+    def mean(value: Callable[[Connection], float]) -> float:
+        return sum(map(value, every)) / len(every)
+
+    def total(name: str) -> float:
+        return sum(
+            sum(c.value(name) for look in seen for c in look) / (sum(map(bool, seen)) or 1)
+            for seen in moments
+        )
+
+    said: dict[str, Scalar] = {
+        "cwnd_segs": mean(lambda c: c.value("cwnd")),
+        "mss_bytes": mean(lambda c: c.value("mss")),
+        "rtt_us": 1000 * mean(lambda c: c.value("rtt")),
+        "min_rtt_us": 1000 * mean(lambda c: c.value("minrtt")),
+        "pacing_rate_mbps": total("pacing_rate") / 1e6,
+        "delivery_rate_mbps": total("delivery_rate") / 1e6,
+        "app_limited_pct": 100 * mean(lambda c: c.app_limited),
+    }
+    # a rate, a window or a time of 0 is one that the kernel does not tell
+    return {name: value for name, value in said.items() if value or name.endswith("_pct")}
+
+
+def _processes(stdout: str) -> list[re.Match[str]]:
+    """The rows of the program's processes in this network namespace.
+
+    Of another login's processes the namespace is not to be seen (`-`); where that is so of all,
+    they are the ones (a server that ran before us as root).
+    """
+    first, *lines = stdout.splitlines() or [""]
+    if not first.startswith("namespace "):
+        return []
+    here = re.sub(r"\D", "", first)
+    rows = [row for line in lines if (row := _PROCESS.fullmatch(line.strip()))]
+    return [row for row in rows if row[1] == here] or [row for row in rows if row[1] == "-"]
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or 0)
+    except ValueError:  # more dots than a number has
+        return 0.0

@@ -1,0 +1,186 @@
+"""What arrived at the receiving hosts while all streams ran, by their own kernels' counters.
+
+netperf's interim results are its sender's: what still waits in a socket or is dropped on the way
+counts there. So where streams are added up, or interim results asked for, the receiver is looked at
+through the run. Of TCP each connection's bytes that arrived in order (`ss`), of datagrams those
+that programs took. The window is from the first look at which every stream has received something
+to the last at which every one still received more. Only the receiver's clock is in it.
+
+In-order delivery runs ahead of the path when a hole is filled: a second of it has shown 21.5 Mbit/s
+behind 20. So no interval counts for more than its interface carried of packets less their headers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from netlimits.evidence.sample.snapshots import Look
+
+HEADERS = {"tcp": 66, "udp": 42}
+"""Bytes of Ethernet, IPv4, and UDP or TCP with timestamps, that an interface counts in a packet."""
+
+IPV6 = 20
+
+Row = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What arrived at one host or several in the window that their streams share.
+
+    `rows` are interim results of each stream, as tools have them; of datagrams of all together.
+    """
+
+    rate_mbps: float
+    seconds: float
+    rows: tuple[Row, ...]
+
+    @property
+    def begin(self) -> float:
+        """When the window begins, by the host's clock."""
+        return min(row["ending_s"] - row["interval_s"] for row in self.rows)
+
+    @property
+    def stop(self) -> float:
+        """When the window ends, by the host's clock."""
+        return max(row["ending_s"] for row in self.rows)
+
+    def within(self, begin: float, stop: float) -> float:
+        """The rate in Mbit/s of a part of the window, from `begin` to `stop` of the host's clock.
+
+        An interval that lies partly in it counts for that part. What the whole window's rate was
+        lowered for its clock's delays, this one is too.
+        """
+        whole = sum(row["throughput_mbps"] * row["interval_s"] for row in self.rows)
+        part = sum(
+            row["throughput_mbps"]
+            * max(0.0, min(stop, row["ending_s"]) - max(begin, row["ending_s"] - row["interval_s"]))
+            for row in self.rows
+        )
+        lowered = self.rate_mbps * self.seconds / whole if whole else 1.0
+        return lowered * part / (stop - begin)
+
+
+def tcp(
+    seen: Sequence[Look], streams: int, *, ipv6: bool = False, skip: float = 0.0
+) -> Arrivals | None:
+    """Of TCP connections; None where the looks do not show that many of them long enough.
+
+    `skip` seconds from the first data on are left out.
+    """
+    received = [
+        {c.ends: c.value("bytes_received") for c in look.connections if c.value("bytes_received")}
+        for look in seen
+    ]
+    ends = list(dict.fromkeys(name for look in received for name in look))
+    if len(ends) != streams:
+        return None
+    sums = [[look.get(name) for name in ends] for look in received]
+    begins, stops = [], []
+    for column in zip(*sums, strict=True):
+        there = [at for at, value in enumerate(column) if value is not None]
+        growing = [b for a, b in itertools.pairwise(there) if column[b] > column[a]]
+        begins.append(there[0])
+        stops.append(max(growing, default=-1))
+    begin, stop = max(begins, default=0), min(stops, default=-1)
+    start = seen[min(begins)].at if begins else None
+    while start is not None and begin < stop and (seen[begin].at or 0.0) < start + skip:
+        begin += 1
+    window, part = seen[begin : stop + 1], sums[begin : stop + 1]
+    data = [
+        [float(late or 0) - float(early or 0) for early, late in zip(*pair, strict=True)]
+        for pair in itertools.pairwise(part)
+    ]
+    return _arrivals(window, data, HEADERS["tcp"] + (IPV6 if ipv6 else 0))
+
+
+def udp(seen: Sequence[Look], size: float) -> Arrivals | None:
+    """Of datagrams of `size` bytes; the intervals in which they begin and end are left out."""
+    taken = [look.counters.get("udp_in") for look in seen]
+    if None in taken:
+        return None
+    grown = [float(b or 0) - float(a or 0) for a, b in itertools.pairwise(taken)]
+    most = max(grown, default=0.0)
+    busy = [at for at, count in enumerate(grown) if count > most / 100]
+    if len(busy) < 3:
+        return None
+    begin, stop = busy[0] + 1, busy[-1]
+    data = [[count * size] for count in grown[begin:stop]]
+    return _arrivals(seen[begin : stop + 1], data, HEADERS["udp"])
+
+
+def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
+    """Those of several hosts, over the window that all of them share.
+
+    Where the hosts' clocks agree, so that the windows lie over one another, that is what they have
+    in common; where not, they are taken to begin together. Data that one host took while another
+    had none of its share yet would make a sum that no link carries.
+    """
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    if len(known) == 1:
+        return known[0]
+    longest = max(part.seconds for part in known)
+    begin, stop = max(part.begin for part in known), min(part.stop for part in known)
+    shifts = [0.0] * len(known)
+    if stop - begin < longest / 2:
+        begin, stop = known[0].begin, known[0].begin + min(part.seconds for part in known)
+        shifts = [begin - part.begin for part in known]
+    if stop - begin < longest / 2:
+        return None
+    rate, stream = 0.0, 0.0
+    rows: list[Row] = []
+    for part, shift in zip(known, shifts, strict=True):
+        rate += part.within(begin - shift, stop - shift)
+        rows += [
+            {**row, "stream": row["stream"] + stream, "ending_s": row["ending_s"] + shift}
+            for row in part.rows
+        ]
+        stream = max(row["stream"] for row in rows)
+    return Arrivals(rate, stop - begin, tuple(rows))
+
+
+def _arrivals(
+    window: Sequence[Look], data: Sequence[Sequence[float]], header: int
+) -> Arrivals | None:
+    """Bytes of each stream in each interval of a window, held to what the interface carried."""
+    times = [look.time for look in window]
+    if len(window) < 2 or None in times or not any(map(any, data)):
+        return None
+    ends = [float(at or 0) for at in times]
+    if any(b <= a for a, b in itertools.pairwise(ends)):
+        return None
+    totals = [sum(row) for row in data]
+    carried = list(_carried(window, header, totals))
+    share = min(1.0, sum(totals) / sum(carried)) if sum(carried) else 1.0
+    rows = []
+    for at, (row, total, most) in enumerate(zip(data, totals, carried, strict=True)):
+        seconds = ends[at + 1] - ends[at]
+        for stream, count in enumerate(row, 1):
+            part = count / total if total else 1 / len(row)
+            rate = most * share * part * 8 / 1e6 / seconds
+            rows.append(
+                {
+                    "stream": float(stream),
+                    "ending_s": ends[at + 1],
+                    "interval_s": seconds,
+                    "throughput_mbps": rate,
+                }
+            )
+    # never shorter than it was: a clock that is read late makes no rate too high
+    seconds = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
+    return Arrivals(sum(carried) * share * 8 / 1e6 / seconds, ends[-1] - ends[0], tuple(rows))
+
+
+def _carried(window: Sequence[Look], header: int, totals: Sequence[float]) -> Iterator[float]:
+    """User data that the interface received in each interval; the streams' own where unknown."""
+    for early, late, total in zip(window, window[1:], totals, strict=False):
+        both = (early.counters, late.counters)
+        if not all({"rx_bytes", "rx_packets"} <= counters.keys() for counters in both):
+            yield total
+            continue
+        count, packets = (both[1][n] - both[0][n] for n in ("rx_bytes", "rx_packets"))
+        yield max(0.0, float(count - header * packets))

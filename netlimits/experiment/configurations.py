@@ -1,0 +1,318 @@
+"""The configurations of an experiment: every combination of its factors that `exclude` leaves.
+
+Nothing here is a list of objects. A configuration is a number in the product of the axes (a
+factor, or a group of lists that move together; the last axis varies fastest). What survives
+`exclude` is an array of such numbers, and values, identity and CSV cells are put together from
+pieces made once for each value of an axis when a configuration is asked for.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import json
+import math
+import operator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from netlimits.errors import InputError
+from netlimits.experiment import expressions, resolution
+from netlimits.experiment.expressions import Expression
+from netlimits.model import Experiment, Scalar, Values
+
+LIMIT = 10_000_000
+_FAILED = 2
+_QUOTED = frozenset(',"\r\n')
+
+
+class Configuration(NamedTuple):
+    """One configuration: identity, values by name in the columns' order, and CSV cells."""
+
+    config: str
+    values: Values
+    cells: str
+
+
+def identity(values: Values) -> str:
+    """The first 12 hex digits of the SHA-256 of the values as JSON with sorted keys.
+
+    It does not depend on the order of the keys; 1, 1.0, "1" and true are four values.
+    """
+    text = json.dumps(dict(values), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of an axis: its values, and the pieces of JSON and CSV that they become."""
+
+    values: Values
+    json: tuple[str, ...]
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """A factor or group, and how far apart two of its rows are in the product."""
+
+    names: tuple[str, ...]
+    rows: tuple[_Row, ...]
+    stride: int
+
+
+class Configurations:
+    """The configurations of one experiment, expanded once; `len()` says how many there are.
+
+    `product` is the number of combinations, `removed` what each `exclude` removed of what the
+    ones before it had left. Raises DocumentError for a derived value that cannot be computed, an
+    `exclude` that removes or leaves nothing, an `include` that is there already, and more
+    combinations than LIMIT.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.columns = resolution.names(experiment)
+        self._where = resolution.source(experiment)
+        self._axes = _axes(experiment)
+        self.product = math.prod(len(axis.rows) for axis in self._axes)
+        if self.product > LIMIT:
+            raise self._where.error(
+                f"makes {self.product:,} combinations; at most {LIMIT:,} may be", "factors"
+            )
+        self._derive = tuple(
+            (name, expressions.compile(text), f'"{name}":')
+            for name, text in experiment.derive.items()
+        )
+        self._sorted = _picker(self.columns)
+        self._computed: frozenset[str] = frozenset()
+        self._alive, self.removed = self._expand()
+        self._included = tuple(self._include())
+
+    def __len__(self) -> int:
+        """How many configurations there are."""
+        return len(self._alive) + len(self._included)
+
+    def __iter__(self) -> Iterator[Configuration]:
+        """Every configuration, in the file's order, included ones last."""
+        return map(self.configuration, range(len(self)))
+
+    def configuration(self, number: int) -> Configuration:
+        """The configuration of a number from 0."""
+        if number >= len(self._alive):
+            return self._included[number - len(self._alive)]
+        index = self._alive[number]
+        values: dict[str, Any] = {}
+        parts: list[str] = []
+        cells: list[str] = []
+        for axis in self._axes:
+            row = axis.rows[index // axis.stride % len(axis.rows)]
+            values.update(row.values)
+            parts += row.json
+            cells += row.cells
+        for name, expression, prefix in self._derive:
+            value = expression.value(values)
+            values[name] = value
+            parts.append(prefix + _JSON[type(value)](value))
+            cells.append(cell(value))
+        text = "{" + ",".join(self._sorted(parts)) + "}"
+        config = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return Configuration(config, values, ",".join(cells))
+
+    def _expand(self) -> tuple[array[int], tuple[int, ...]]:
+        """The numbers in the product that no `exclude` removes, and how many each removed."""
+        conditions = [self._condition(n) for n in range(len(self.experiment.exclude))]
+        self._check_derived()
+        if not conditions:
+            return array("I", range(self.product)), ()
+        counts = [0] * len(conditions)
+        alive = array("I")
+        for index in range(self.product):
+            for number, removes in enumerate(conditions):
+                if removes(index):
+                    counts[number] += 1
+                    break
+            else:
+                alive.append(index)
+        self._check_counts(counts, bool(alive))
+        return alive, tuple(counts)
+
+    def _check_derived(self) -> None:
+        """Compute each derived value for all that it depends on, so that none fails later."""
+        for name, _, _ in self._derive:
+            if name not in self._computed:
+                needed = self._needed([name])
+                for values in self._product(self._axes_of(needed), 0, {}):
+                    self._compute(values, needed)
+
+    def _condition(self, number: int) -> Callable[[int], int]:
+        """Whether an `exclude` removes an index of the product, as a function.
+
+        The condition is computed once for each combination of the axes that it depends on. Where
+        that fails, it is an error only if no `exclude` above removes the configuration.
+        """
+        condition = expressions.compile(self.experiment.exclude[number])
+        needed = self._needed(condition.names)
+        axes = self._axes_of(needed)
+        self._computed |= needed
+
+        def outcome(values: dict[str, Any]) -> int:
+            self._compute(values, needed)
+            try:
+                return condition.holds(values)
+            except InputError:
+                return _FAILED
+
+        outcomes = bytearray(map(outcome, self._product(axes, 0, {})))
+        places = []
+        inner = len(outcomes)
+        for axis in axes:
+            inner //= len(axis.rows)
+            places.append((axis.stride, len(axis.rows), inner))
+
+        def removes(index: int) -> int:
+            place = 0
+            for stride, length, inner in places:
+                place += index // stride % length * inner
+            if outcomes[place] == _FAILED:
+                self._fail(condition, number, index)
+            return outcomes[place]
+
+        return removes
+
+    def _fail(self, condition: Expression, number: int, index: int) -> None:
+        """Raise what computing an `exclude` for an index of the product raises."""
+        values: dict[str, Any] = {}
+        for axis in self._axes:
+            values.update(axis.rows[index // axis.stride % len(axis.rows)].values)
+        self._compute(values, self._needed(condition.names))
+        try:
+            condition.holds(values)
+        except InputError as error:
+            raise self._where.error(str(error), "exclude", number) from None
+
+    def _needed(self, names: Iterable[str]) -> frozenset[str]:
+        """The names, and every name that derived values among them need."""
+        needed = set(names)
+        for name, expression, _ in reversed(self._derive):
+            if name in needed:
+                needed |= expression.names
+        return frozenset(needed)
+
+    def _axes_of(self, names: Iterable[str]) -> tuple[_Axis, ...]:
+        """The axes that the names depend on."""
+        needed = self._needed(names)
+        return tuple(axis for axis in self._axes if not needed.isdisjoint(axis.names))
+
+    def _product(
+        self, axes: tuple[_Axis, ...], depth: int, values: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Each combination of axes in turn, in one mapping that changes under the reader."""
+        if depth == len(axes):
+            yield values
+            return
+        for row in axes[depth].rows:
+            values.update(row.values)
+            yield from self._product(axes, depth + 1, values)
+
+    def _compute(self, values: dict[str, Any], needed: frozenset[str]) -> None:
+        """Add the needed derived values. Raises DocumentError naming the one that fails."""
+        for name, expression, _ in self._derive:
+            if name in needed:
+                try:
+                    values[name] = expression.value(values)
+                except InputError as error:
+                    raise self._where.error(str(error), "derive", name) from None
+
+    def _check_counts(self, counts: list[int], left: bool) -> None:
+        errors = []
+        for number, text in enumerate(self.experiment.exclude):
+            quoted = expressions.quoted(text)
+            if not left and not any(counts[number + 1 :]):
+                errors.append(
+                    self._where.error(f"after {quoted} nothing is left", "exclude", number)
+                )
+                break
+            if not counts[number]:
+                others = " that the ones above it leave" if number else ""
+                errors.append(
+                    self._where.error(
+                        f"{quoted} removes nothing{others}; correct it or leave it out",
+                        *("exclude", number),
+                    )
+                )
+        resolution.raise_all(errors)
+
+    def _include(self) -> Iterator[Configuration]:
+        """The included configurations. Raises DocumentError for one that is there already."""
+        seen: set[str] = set()
+        for number, row in enumerate(self.experiment.include):
+            given = identity(row)
+            index = self._index(row)
+            place = bisect.bisect_left(self._alive, index)
+            if given in seen or index in self._alive[place : place + 1]:
+                raise self._where.error("is there already; leave it out", "include", number)
+            seen.add(given)
+            values = dict(row)
+            self._compute(values, frozenset(self.columns))
+            cells = ",".join(cell(value) for value in values.values())
+            yield Configuration(identity(values), values, cells)
+
+    def _index(self, given: Values) -> int:
+        """The number of a configuration in the product, or -1 when it is none of it."""
+        index = 0
+        for axis in self._axes:
+            wanted = _pieces({name: given[name] for name in axis.names})
+            places = [place for place, row in enumerate(axis.rows) if row.json == wanted]
+            if not places:
+                return -1
+            index += axis.stride * places[0]
+        return index
+
+
+def _axes(experiment: Experiment) -> tuple[_Axis, ...]:
+    """Factors, then groups, each with its rows."""
+    groups: list[Mapping[str, tuple[Scalar, ...]]] = [
+        *({name: values} for name, values in experiment.factors.items()),
+        *experiment.zips,
+    ]
+    stride = math.prod(len(next(iter(group.values()))) for group in groups)
+    axes = []
+    for group in groups:
+        rows = [dict(zip(group, row, strict=True)) for row in zip(*group.values(), strict=True)]
+        stride //= len(rows)
+        made = tuple(_Row(row, _pieces(row), tuple(map(cell, row.values()))) for row in rows)
+        axes.append(_Axis(tuple(group), made, stride))
+    return tuple(axes)
+
+
+_JSON: Mapping[type, Callable[[Any], str]] = {
+    int: repr,
+    float: repr,
+    str: json.encoder.encode_basestring_ascii,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null",
+}
+
+
+def _pieces(values: Values) -> tuple[str, ...]:
+    """The values as members of a JSON object."""
+    return tuple(f'"{name}":{_JSON[type(value)](value)}' for name, value in values.items())
+
+
+def _picker(columns: tuple[str, ...]) -> Callable[[list[str]], Iterable[str]]:
+    """What puts pieces in the columns' order into the order of sorted names."""
+    order = sorted(range(len(columns)), key=columns.__getitem__)
+    return operator.itemgetter(*order) if len(order) > 1 else list
+
+
+def cell(value: Scalar) -> str:
+    """A value as a CSV cell, quoted by RFC 4180: csv.writer quotes otherwise in each Python."""
+    if type(value) is int:
+        return repr(value)
+    text = "" if value is None else str(value)
+    if _QUOTED.isdisjoint(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'

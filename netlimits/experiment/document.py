@@ -1,0 +1,292 @@
+"""A YAML file as plain data that remembers the line of every key: YAML 1.2's core schema.
+
+PyYAML reads the syntax, yamlcore says what a plain scalar means (`on` and `10:30` are text, `010`
+is ten). The tree is built here from PyYAML's events, without recursion and against limits, so
+that no file, however deep, aliased or repeated, costs more than an error with its line and key.
+Refused beside broken syntax: repeated keys, keys that are no text, several documents, tags of
+other schemas, merge keys, aliases of themselves, numbers that are not finite, NUL characters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.nodes import ScalarNode
+from yamlcore import CoreLoader
+
+from netlimits.errors import DocumentError
+
+BYTE_LIMIT = 1024 * 1024
+NODE_LIMIT = 100_000
+"""Values in a document once every alias is written out (a billion laughs stops here)."""
+DEPTH_LIMIT = 40
+
+KeyPath = tuple[str | int, ...]
+Data = Any
+"""What YAML's core schema knows: dict with text keys, list, str, int, float, bool, None."""
+
+_CORE = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null")}
+_COLLECTIONS: dict[str | None, type] = {
+    "tag:yaml.org,2002:seq": list,
+    "tag:yaml.org,2002:map": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a YAML file says: `data`, and in `lines` the line (from 1) of every key and item."""
+
+    path: Path
+    text: str
+    data: Data
+    lines: Mapping[KeyPath, int]
+
+    def line(self, key: Sequence[str | int] = ()) -> int:
+        """The line of a key (`("roles", 0)`), or of the nearest thing around it."""
+        path = tuple(key)
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def error(self, problem: str, *key: str | int) -> DocumentError:
+        """The error that names this file, the key's line and the key."""
+        return DocumentError(problem, path=self.path, line=self.line(key), key=dotted(key))
+
+
+def dotted(key: Sequence[str | int]) -> str:
+    """A key as errors show it and `--set` takes it: `settings.0.offload.tso`."""
+    return ".".join(str(part) for part in key)
+
+
+def load(path: Path | str) -> Document:
+    """The document in a file. Raises DocumentError, also for a file that cannot be read."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise DocumentError("is a directory, not a YAML file", path=path)
+        if path.is_file() and not path.stat().st_size:  # /proc/kmsg, too, which waits to be read
+            raise DocumentError("is empty", path=path, line=1)
+        with path.open("rb") as file:
+            content = file.read(BYTE_LIMIT + 1)
+    except FileNotFoundError:
+        raise DocumentError("there is no such file", path=path) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DocumentError(f"cannot be read: {reason}", path=path) from None
+    if len(content) > BYTE_LIMIT:
+        raise DocumentError(f"is larger than {BYTE_LIMIT // 1024} KiB", path=path)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DocumentError("is not UTF-8 text; save it as UTF-8", path=path, line=line) from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path | str) -> Document:
+    """The document in a text; `path` is what errors call it. Raises DocumentError."""
+    path = Path(path)
+    root = _Builder(path).build(text)
+    if root is None or root.value is None:
+        raise DocumentError("is empty", path=path, line=1)
+    lines: dict[KeyPath, int] = {(): root.line}
+    return Document(path, text, _plain(root, (), lines), lines)
+
+
+def value(text: str, path: Path | str) -> Data:
+    """One value by the same rules, as after `--set KEY=`; nothing written is null."""
+    root = _Builder(Path(path)).build(text)
+    return None if root is None else _plain(root, (), {})
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value with its line; a collection's `value` holds (key or index, child) pairs."""
+
+    value: Any
+    line: int
+    kind: type = str
+    items: dict[str | int, _Node] = field(default_factory=dict)
+    key_lines: dict[str | int, int] = field(default_factory=dict)
+    size: int = 1
+    height: int = 1
+    closed: bool = True
+    waiting: str | None = None
+    """The key in a mapping whose value comes next."""
+
+
+def _plain(node: _Node, here: KeyPath, lines: dict[KeyPath, int]) -> Data:
+    """The node as plain data, noting lines on the way; recursion is bounded by DEPTH_LIMIT."""
+    if node.kind is str:
+        return node.value
+    lines.update({(*here, key): line for key, line in node.key_lines.items()})
+    pairs = {key: _plain(child, (*here, key), lines) for key, child in node.items.items()}
+    return pairs if node.kind is dict else list(pairs.values())
+
+
+class _Builder:
+    """PyYAML's events into nodes, one document's worth."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.root: _Node | None = None
+        self.open: list[_Node] = []
+        self.anchors: dict[str, _Node] = {}
+        self.total = 0
+        self.documents = 0
+
+    def build(self, text: str) -> _Node | None:
+        """The root node, None for a text without any. Raises DocumentError."""
+        try:
+            loader = CoreLoader(text)
+            for event in _events(loader):
+                self.take(event, loader)
+        except yaml.reader.ReaderError as error:
+            # position counts characters, since the text is decoded already
+            line = text.count("\n", 0, error.position) + 1
+            found = ord(error.character) if isinstance(error.character, str) else error.character
+            raise self.error(f"a control character (0x{found:02x})", line) from None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            raise self.error(_syntax(error), mark.line + 1 if mark else 1) from None
+        except (ValueError, OverflowError):  # from chr(): an escape past the last code point
+            raise self.error("not YAML: an escape such as \\U… names no character", 1) from None
+        return self.root
+
+    def error(self, problem: str, line: int, *more: str | int) -> DocumentError:
+        """An error at a line, under the keys that are open there."""
+        key = [
+            node.waiting if node.kind is dict else len(node.items) - (node is not self.open[-1])
+            for node in self.open
+        ]
+        known = [part for part in (*key, *more) if part is not None]
+        key_text = dotted(known if len(known) <= 8 else [*known[:8], "…"])
+        return DocumentError(problem, path=self.path, line=line, key=key_text)
+
+    def take(self, event: Any, loader: Any) -> None:
+        """Add one event to the tree."""
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            self.documents += 1
+            if self.documents > 1:
+                raise self.error("a second document starts here (`---`); keep one a file", line)
+        elif isinstance(event, yaml.AliasEvent):
+            node = self.anchors.get(event.anchor or "")
+            if node is None:
+                raise self.error(f"*{event.anchor} is used before any &{event.anchor}", line)
+            if not node.closed:
+                raise self.error(f"*{event.anchor} stands inside itself", line)
+            self.add(node, line)
+        elif isinstance(event, yaml.ScalarEvent):
+            self.add(self.anchored(self.scalar(event, loader, line), event), line, event)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            kind = list if isinstance(event, yaml.SequenceStartEvent) else dict
+            if event.tag not in (None, "!") and _COLLECTIONS.get(event.tag) is not kind:
+                raise self.error(_tag(event.tag), line)
+            node = self.anchored(_Node((), line, kind, closed=False), event)
+            self.add(node, line)
+            self.open.append(node)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self.close()
+
+    def anchored(self, node: _Node, event: Any) -> _Node:
+        """The node, remembered under its anchor if it has one."""
+        if event.anchor:
+            self.anchors[event.anchor] = node
+        return node
+
+    def scalar(self, event: Any, loader: Any, line: int) -> _Node:
+        """The scalar's value by the core schema."""
+        tag = "tag:yaml.org,2002:str" if event.tag == "!" else event.tag
+        if tag is None:
+            tag = loader.resolve(ScalarNode, event.value, event.implicit)
+        if tag not in _CORE:
+            raise self.error(_tag(tag), line)
+        try:
+            found = loader.construct_object(ScalarNode(tag, event.value), deep=True)
+        except (ValueError, KeyError, IndexError):
+            kind = tag.rpartition(":")[2]
+            raise self.error(f"{event.value[:40]!r} cannot be read as {kind}", line) from None
+        if isinstance(found, float) and not math.isfinite(found):
+            raise self.error(f"{event.value[:40]} is not a finite number", line)
+        if isinstance(found, str):
+            if "\0" in found:
+                raise self.error("holds a NUL character", line)
+            try:
+                found.encode()
+            except UnicodeEncodeError:
+                raise self.error("holds half of a surrogate pair, which is no text", line) from None
+        return _Node(found, line)
+
+    def add(self, node: _Node, line: int, event: Any = None) -> None:
+        """Put a node (perhaps a finished one, by alias) where the open collection wants it."""
+        self.total += node.size
+        if self.total > NODE_LIMIT:
+            raise self.error(f"more than {NODE_LIMIT:,} values once aliases are written out", line)
+        if len(self.open) + node.height > DEPTH_LIMIT:
+            raise self.error(f"nested more than {DEPTH_LIMIT} deep", line)
+        if not self.open:
+            self.root = node
+            return
+        parent = self.open[-1]
+        if parent.kind is list:
+            index = len(parent.items)
+            parent.items[index] = node
+            parent.key_lines[index] = line
+        elif parent.waiting is None:
+            parent.waiting = self.key(node, line, parent, event)
+        else:
+            parent.items[parent.waiting] = node
+            if node.closed:
+                parent.waiting = None
+
+    def key(self, node: _Node, line: int, parent: _Node, event: Any) -> str:
+        """The node as a key of `parent`, its line noted."""
+        if node.kind is not str:
+            raise self.error("a key must be text, not a list or a mapping", line)
+        if not isinstance(node.value, str):
+            written = event.value if event is not None else node.value
+            raise self.error(f'the key {written} is not text; quote it: "{written}"', line)
+        if node.value == "<<" and event is not None and event.implicit[0]:
+            raise self.error("merge keys (<<) are not YAML 1.2; write the keys out", line)
+        if node.value in parent.items:
+            first = parent.key_lines[node.value]
+            raise self.error(f"stands here again; line {first} has it first", line, node.value)
+        parent.key_lines[node.value] = line
+        return node.value
+
+    def close(self) -> None:
+        """Finish the innermost open collection."""
+        node = self.open.pop()
+        node.closed = True
+        children = node.items.values()
+        node.size = 1 + sum(child.size for child in children)
+        node.height = 1 + max((child.height for child in children), default=0)
+        if self.open:
+            self.open[-1].waiting = None
+
+
+def _events(loader: Any) -> Iterator[Any]:
+    while loader.check_event():
+        yield loader.get_event()
+
+
+def _tag(tag: str) -> str:
+    short = tag.replace("tag:yaml.org,2002:", "!!")
+    return f"the tag {short} is not allowed; write plain values"
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    """PyYAML's complaint in one line, in words where its own are hard to read."""
+    problem = error.problem or error.context or "cannot be read"
+    if "'\\t'" in problem:
+        return "not YAML: a tab; use spaces"
+    if problem.startswith("expected <block end>"):
+        return "not YAML: this line does not fit the ones above; check the indentation and quotes"
+    problem = problem.replace("'<stream end>'", "the end of the file")
+    return f"not YAML: {' '.join(f'{problem} {error.context or str()}'.split())}"

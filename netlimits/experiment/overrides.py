@@ -1,0 +1,115 @@
+"""What `--set KEY=VALUE` changes in an experiment file before it is checked.
+
+KEY is a dotted path into the YAML (`measure.netperf.seconds`, `exclude.0`), VALUE is read by the
+rules of the file. An error that comes from such a value names the `--set`, since no line of the
+file has it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netlimits.errors import DocumentError, did_you_mean
+from netlimits.experiment import document
+from netlimits.experiment.document import Data, Document, KeyPath, dotted
+from netlimits.experiment.expressions import shown
+
+Overrides = tuple[tuple[str, str], ...]
+_NAMES = {("factors",): "factor", ("derive",): "derived value", ("zip",): "factor"}
+"""Where a new key would be a new name rather than an option left out so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an experiment's keys come from: lines of a file, or `--set`."""
+
+    path: Path
+    lines: Mapping[KeyPath, int]
+    overrides: Overrides = ()
+
+    def line(self, key: KeyPath) -> int | None:
+        """The line of a key or of the nearest thing around it; None when `--set` made it."""
+        if self.override(key):
+            return None
+        while key and key not in self.lines:
+            key = key[:-1]
+        return self.lines.get(key, 1)
+
+    def override(self, key: KeyPath) -> str:
+        """The KEY of the `--set` that this key comes from, or nothing."""
+        parts = tuple(str(part) for part in key)
+        for text, _ in reversed(self.overrides):
+            changed = tuple(text.split("."))
+            made_on_the_way = key not in self.lines and changed[: len(parts)] == parts
+            if parts[: len(changed)] == changed or (parts and made_on_the_way):
+                return text
+        return ""
+
+    def error(self, problem: str, *key: str | int) -> DocumentError:
+        """The error that names file, line and key, or file and `--set`."""
+        named = dotted(key)
+        text = self.override(key)
+        if text:
+            named = f"--set {text}" if text.startswith(named) else f"--set {text}: {named}"
+        return DocumentError(problem, path=self.path, line=self.line(key), key=named)
+
+
+def apply(read: Document, overrides: Sequence[tuple[str, str]]) -> tuple[Data, Source]:
+    """The document's data with the overrides in it, and where its keys come from.
+
+    Raises DocumentError for a KEY that leads nowhere and a VALUE that is no YAML.
+    """
+    data = copy.deepcopy(read.data)
+    lines = dict(read.lines)
+    for text, written in overrides:
+        try:
+            value = document.value(written, read.path)
+        except DocumentError as error:
+            raise _error(read.path, text, f"{error.problem} ({shown(written)})") from None
+        key = _put(data, text, value, read.path)
+        for known in [k for k in lines if k[: len(key)] == key]:
+            del lines[known]
+    return data, Source(read.path, lines, tuple(overrides))
+
+
+def _put(data: Data, text: str, value: Data, path: Path) -> KeyPath:
+    """Set the value at the dotted path, making mappings on the way; the path as keys."""
+    here: Any = data
+    key: KeyPath = ()
+    *way, last = text.split(".")
+    if len(way) >= document.DEPTH_LIMIT:
+        raise _error(path, text[:40], f"KEY is nested more than {document.DEPTH_LIMIT} deep")
+    for part in way:
+        step = _step(here, part, key, path, text)
+        if isinstance(here, dict) and here.get(step) is None:
+            here[step] = {}
+        here, key = here[step], (*key, step)
+    step = _step(here, last, key, path, text)
+    here[step] = value
+    return (*key, step)
+
+
+def _step(here: Any, part: str, key: KeyPath, path: Path, text: str) -> Any:
+    """The key or index that `part` means in `here`. Raises DocumentError when it can mean none."""
+    where = f"in {dotted(key)}" if key else "in the file"
+    if isinstance(here, list):
+        if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(here)):
+            count = f"items 0 to {len(here) - 1}" if here else "no items"
+            raise _error(path, text, f"no item {shown(part)} {where}, which has {count}")
+        return int(part)
+    if not isinstance(here, dict):
+        raise _error(path, text, f"nothing can be set {where}: it is {shown(here)}")
+    if not part:
+        raise _error(path, text, "an empty name in KEY; write it as measure.netperf.seconds=1")
+    if key in _NAMES and part not in here:
+        what = f"no {_NAMES[key]} is called {shown(part)}"
+        raise _error(path, text, f"{what}{did_you_mean(part, here)}")
+    return part
+
+
+def _error(path: Path, text: str, problem: str) -> DocumentError:
+    return DocumentError(problem, path=path, key=f"--set {text}")

@@ -1,0 +1,64 @@
+"""A constant bit rate: three ways to pace a sender, the best that the hosts can do.
+
+    netperf -q    SO_MAX_PACING_RATE, kept by `fq` at the egress; netperf builds after 2.7.0
+    fq maxrate    the qdisc paces each flow
+    tbf           the qdisc shapes the whole interface; every kernel has it
+
+All three count whole frames, so what they are given is the frame rate: for R bit/s of user data
+in datagrams of M bytes over UDP, IPv4 and Ethernet it is R × (M + 42) / M ("What about at a
+constant bitrate?"), over IPv6 R × (M + 62) / M. That holds for datagrams that fit into the MTU:
+each fragment of a larger one has headers of its own.
+
+A qdisc that drops would let the sender believe that it sent more than left: the queues hold more
+than a socket's send buffer does, so that the sender is what waits. What waits in that buffer at
+the end counts as sent, a few hundred KB at most: it is only of slow or short runs that it is 1 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.model import Pace, SettingUse
+from netlimits.tools import Features
+
+SOCKET, FQ, TBF = WAYS = ("netperf -q", "fq maxrate", "tbf")
+"""Best first: what paces a flow at its own socket, then each flow, then everything."""
+
+QUEUE_PACKETS = 20_000
+QUEUE_BYTES = 32 << 20
+BURST_S = 2e-3
+"""Seconds at the rate that tbf may send at once: little beside a run, much beside a timer tick."""
+
+LEAST_BURST = 16 << 10
+"""Bytes; tbf drops a frame that is longer than its burst, and jumbo frames have 9 KB. It is also
+what fq lets a new flow send unpaced, which by itself would be ten times the MTU.
+"""
+
+MOST_BY_SOCKET = 2**31 - 1
+"""Bytes/s: netperf reads -q with atoi. Faster runs are paced by fq's maxrate."""
+
+
+def ways(tool: str, features: Features) -> tuple[str, ...]:
+    """The ways to try, best first; which of them the kernel has, only the kernel can tell."""
+    return WAYS if tool == "netperf" and "pacing" in features.names else WAYS[1:]
+
+
+def paced(
+    way: str, pace: Pace, roles: tuple[str, ...], options: Mapping[str, Any]
+) -> tuple[SettingUse, dict[str, Any]]:
+    """The qdisc that a way needs on the sender, and the tool's options with what it adds."""
+    rate = math.ceil(pace.frame_rate)
+    in_bytes = math.ceil(pace.frame_rate / 8)
+    queue = {"limit": QUEUE_PACKETS, "flow_limit": QUEUE_PACKETS}
+    qdisc: dict[str, Any] = {"kind": "fq", **queue, "initial_quantum": LEAST_BURST}
+    added: dict[str, Any] = {}
+    if way == SOCKET and in_bytes <= MOST_BY_SOCKET:
+        added = {"pacing": in_bytes}
+    elif way != TBF:
+        qdisc["maxrate"] = rate
+    else:
+        burst = max(LEAST_BURST, math.ceil(pace.frame_rate / 8 * BURST_S))
+        qdisc = {"kind": "tbf", "rate": rate, "burst": burst, "limit": QUEUE_BYTES}
+    return SettingUse("qdisc", roles, qdisc, line=0), {**options, **added}

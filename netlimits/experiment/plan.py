@@ -1,0 +1,238 @@
+"""An Experiment into ordered Runs, as a stream.
+
+An order is an array of the configurations' numbers; a Run is made when it is asked for. Chance
+comes from `random.Random(seed).random()`, the one sequence that Python promises to keep from
+version to version, through a shuffle of our own: the same file and seed give the same plan on
+every machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import random
+import secrets
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO
+
+from netlimits.errors import DocumentError
+from netlimits.experiment import expressions, resolution, templates
+from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
+from netlimits.model import Experiment, Run, Values
+
+RUN_LIMIT = 10_000_000
+"""Four months of runs of a second each; more is a slip of the pen."""
+SEED_BITS = 48
+OVERHEAD = 0.1
+"""Seconds between the measured seconds of two runs: settings read back, netperf's own start."""
+SAMPLE = 1_000
+_KEPT = 10_000
+"""Configurations up to which they are kept rather than made anew for each replicate."""
+
+__all__ = [
+    "Configuration",
+    "Plan",
+    "configurations",
+    "identity",
+    "runs",
+    "seeded",
+    "write_csv",
+]
+
+
+def seeded(experiment: Experiment) -> Experiment:
+    """The experiment with a seed: its own, or one drawn now and noted among the overrides."""
+    if experiment.repeat.seed is not None:
+        return experiment
+    seed = secrets.randbits(SEED_BITS)
+    return dataclasses.replace(
+        experiment,
+        repeat=dataclasses.replace(experiment.repeat, seed=seed),
+        overrides=(*experiment.overrides, ("repeat.seed", str(seed))),
+    )
+
+
+def configurations(experiment: Experiment) -> Iterator[Configuration]:
+    """Every configuration, in the file's order. Raises DocumentError as Configurations does."""
+    return iter(Configurations(experiment))
+
+
+def runs(experiment: Experiment) -> Iterator[Run]:
+    """Every run, in its order. Raises DocumentError as Plan does, ValueError without a seed."""
+    return Plan(experiment).runs()
+
+
+def write_csv(
+    experiment: Experiment, file: IO[str], skipped: Mapping[str, str] | None = None
+) -> int:
+    """Write the plan as CSV (columns run, block, config, then the values); how many runs."""
+    return Plan(experiment, skipped).write_csv(file)
+
+
+class Plan:
+    """The plan of one experiment; `len()` says how many runs it has, skipped ones among them.
+
+    `skipped` has the reason for each tool whose runs are left out. Raises DocumentError as
+    Configurations does, and for more runs than RUN_LIMIT.
+    """
+
+    def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
+        self.experiment = experiment
+        self.skipped = dict(skipped or {})
+        self.configurations = Configurations(experiment)
+        known = len(self.configurations)
+        make = self.configurations.configuration
+        self._configuration = functools.cache(make) if known <= _KEPT else make
+        self._often = self._own_replicates()
+        self._blocks = max(self._often) if self._often else experiment.repeat.replicates
+        often = sum(self._often) if self._often else known * experiment.repeat.replicates
+        self._count = experiment.repeat.runs or often
+        if self._count > RUN_LIMIT:
+            raise resolution.source(experiment).error(
+                f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be", "repeat"
+            )
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return self._count
+
+    @property
+    def replicates(self) -> tuple[int, int]:
+        """The fewest and the most runs of one configuration; coin-flips know none."""
+        return (min(self._often), self._blocks) if self._often else (self._blocks, self._blocks)
+
+    def _own_replicates(self) -> array[int]:
+        """How often each configuration runs, where they differ; else empty."""
+        by = self.experiment.repeat.replicates_by
+        often = array("I")
+        for made in self.configurations if by else ():
+            value = made.values[by]
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise resolution.source(self.experiment).error(
+                    f"{by} is {expressions.shown(value)}, and must be a whole number from 1",
+                    *("repeat", "replicates"),
+                )
+            often.append(min(value, RUN_LIMIT + 1))
+        return often
+
+    def _block(self, block: int) -> range | array[int]:
+        """The configurations of a block: each as often as all others, and at most once.
+
+        One that runs in fewer blocks than there are is in every second of them, or third, so that
+        drift hits it as it hits the others.
+        """
+        if not self._often:
+            return range(len(self.configurations))
+        return array(
+            "I",
+            (
+                number
+                for number, often in enumerate(self._often)
+                if block * often // self._blocks > (block - 1) * often // self._blocks
+            ),
+        )
+
+    def runs(self) -> Iterator[Run]:
+        """Every run, in its order. Raises ValueError when the experiment has no seed yet."""
+        for number, (block, chosen) in enumerate(self._order(), 1):
+            made = self._configuration(chosen)
+            yield Run(number, block, made.config, made.values)
+
+    def skip(self, values: Values) -> str:
+        """Why a configuration's runs are left out; "" where they are not."""
+        return self.skipped.get(resolution.tool_of(self.experiment, values), "")
+
+    def left_out(self) -> Counter[str]:
+        """How many runs of each tool are left out."""
+        if not self.skipped:
+            return Counter()
+        tools = (resolution.tool_of(self.experiment, run.values) for run in self.runs())
+        return Counter(tool for tool in tools if tool in self.skipped)
+
+    def write_csv(self, file: IO[str]) -> int:
+        """Write every run as a row; how many there were.
+
+        The last column, `skip`, says why a run is left out; it is there only when one is.
+        """
+        columns = self.configurations.columns
+        last = ("skip",) if self.skipped else ()
+        file.write(",".join(("run", "block", "config", *columns, *last)) + "\n")
+        make = self._configuration
+        comma = "," if columns else ""
+        for number, (block, chosen) in enumerate(self._order(), 1):
+            config, values, cells = make(chosen)
+            why = f",{cell(self.skip(values))}" if last else ""
+            file.write(f"{number},{block},{config}{comma}{cells}{why}\n")
+        return len(self)
+
+    def seconds(self) -> float:
+        """How long the whole plan will take about, from what its tools say of one run.
+
+        On the way the options of every configuration are held against their tool and settings;
+        of plans beyond SAMPLE configurations, as many, spread evenly. Raises DocumentError of all
+        that some configuration shows to be wrong, the first one for each option.
+        """
+        from netlimits.tools import tool
+
+        uses = [use.options for use in self.experiment.settings]
+        around = dict(self.experiment.around)
+        looked_up = templates.used([uses, *self.experiment.measure.values(), around]) | {"tool"}
+        known: dict[str, float] = {}
+        total, weight = 0.0, 0
+        every = len(self.configurations)
+        sample = range(0, every, math.ceil(every / SAMPLE))
+        wrong: dict[str, DocumentError] = {}
+        for number in sample:
+            values = self._configuration(number).values
+            key = identity({name: values[name] for name in values if name in looked_up})
+            if key not in known:
+                try:
+                    _, (name, options) = resolution.resolved(self.experiment, values)
+                    resolution.around(self.experiment, values)
+                except DocumentError as error:
+                    for fault in getattr(error, "errors", (error,)):
+                        wrong.setdefault(fault.key, fault)
+                    known[key] = 0.0
+                    continue
+                left_out = name in self.skipped
+                known[key] = 0.0 if left_out else tool(name).seconds(options) + OVERHEAD
+            often = self._often[number] if self._often else 1
+            total += known[key] * often
+            weight += often
+        resolution.raise_all(list(wrong.values()))
+        return total / weight * len(self)
+
+    def _order(self) -> Iterator[tuple[int, int]]:
+        """(block, number of the configuration) of every run."""
+        repeat = self.experiment.repeat
+        blocks = range(1, self._blocks + 1)
+        if repeat.order == "listed":
+            return ((block, number) for block in blocks for number in self._block(block))
+        if repeat.seed is None:
+            raise ValueError("no seed: plan.seeded draws one")
+        draw = random.Random(repeat.seed).random  # noqa: S311  an order, not a secret
+        if repeat.order == "coin-flips":
+            # A coin for each factor, tossed again when the configuration is excluded, lands on
+            # each configuration that is left with one chance: so one toss among those will do.
+            every = len(self.configurations)
+            return ((1, int(draw() * every)) for _ in range(len(self)))
+        if repeat.order == "shuffled":
+            # In the file's order, so that the shuffle alone decides
+            repeated = itertools.chain.from_iterable(map(self._block, blocks))
+            return zip(itertools.repeat(1), _shuffled(repeated, draw), strict=False)
+        return (
+            (block, number) for block in blocks for number in _shuffled(self._block(block), draw)
+        )
+
+
+def _shuffled(numbers: Iterable[int], draw: Callable[[], float]) -> array[int]:
+    """The numbers in an order of chance, by Fisher and Yates's shuffle."""
+    shuffled = array("I", numbers)
+    for last in range(len(shuffled) - 1, 0, -1):
+        other = int(draw() * (last + 1))
+        shuffled[last], shuffled[other] = shuffled[other], shuffled[last]
+    return shuffled

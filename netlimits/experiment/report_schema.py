@@ -1,0 +1,146 @@
+"""JSON Schema of `report:`: the tables and charts, and what each takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+TABLES = ("summary",)
+
+VERDICTS = "verdicts"
+"""An entry that is this word alone: what limited each configuration (`limits.explain`)."""
+
+CHARTS: Mapping[str, tuple[str, ...]] = {
+    "percentiles": ("of", "series", "title", "pool"),
+    "spread": ("of", "by", "series", "bound_mbps", "title", "pool"),
+    "cost": ("of", "size", "series", "title", "pool"),
+    "packet_rate": ("of", "size", "title", "pool"),
+    "pacing": ("requested", "of", "size", "title", "pool"),
+    "acks": ("of", "series", "ratio", "tolerance", "title", "pool"),
+    "highest_average": ("window_s", "by", "series", "link", "cap", "title", "pool"),
+    "aggregate": ("of", "stream", "step", "window_s", "bound_mbps", "run", "title"),
+    "first_bursts": ("series", "first_transaction", "role", "title"),
+    "bursts": (
+        *("connection", "first_transaction", "transactions", "gap_s"),
+        *("run", "role", "title"),
+    ),
+    "burst_histogram": ("run", "role", "title"),
+}
+"""Kind of chart -> what an entry of `report:` may say of it: the arguments of its function, and
+`role` where that takes a packet trace.
+
+charts.CHARTS holds the functions; a test holds the two against each other, since an experiment
+must be read without importing matplotlib.
+"""
+
+_TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
+_NAMES: Mapping[str, Any] = {
+    "anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _TEXT}],
+}
+
+_POOL: Mapping[str, Any] = {
+    "description": "Factors that differ within a figure and are meant to.",
+    **_NAMES,
+}
+
+_ABOVE_ZERO: Mapping[str, Any] = {"type": "number", "exclusiveMinimum": 0}
+
+_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
+
+_WINDOW: Mapping[str, Any] = {
+    "description": "Seconds over which the highest average of parallel streams is taken.",
+    **_ABOVE_ZERO,
+}
+
+_CHART_OPTIONS: Mapping[str, Any] = {
+    "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
+    "series": {"description": "The factors that make a curve each.", **_NAMES},
+    "by": {"description": "The factor on the x-axis.", **_TEXT},
+    "size": {"description": "The factor that holds bytes per send.", **_TEXT},
+    "ratio": {"description": "The column that holds segments per ACK.", **_TEXT},
+    "bound_mbps": {"description": "A goodput bound to draw, Mbit/s.", "type": "number"},
+    "requested": {
+        "description": "The rate asked for, bit/s or such as 1G.",
+        "type": ["number", "string"],
+    },
+    "window_s": _WINDOW,
+    "step": {"description": "Seconds to average over.", **_ABOVE_ZERO},
+    "gap_s": {"description": "A silence that ends a burst, seconds.", **_ABOVE_ZERO},
+    "stream": {"description": "The columns that tell streams apart.", **_NAMES},
+    "link": {
+        "description": "A link's bit rate, whose goodput bound is drawn: bit/s, such as 100G, or "
+        "the column that holds it.",
+        "type": ["number", "string"],
+    },
+    "cap": {
+        "description": "An egress cap on user data to draw: bit/s, such as 50G, or the column "
+        "that holds it.",
+        "type": ["number", "string"],
+    },
+    "run": {"description": "The run drawn; else the first of each configuration.", **_COUNT},
+    "role": {"description": "Whose trace it is, where several were taken.", **_TEXT},
+    "connection": {"description": "The connection of the trace that is drawn.", **_COUNT},
+    "first_transaction": {"description": "The number of the trace's first.", **_COUNT},
+    "transactions": {"description": "How many of the trace are drawn.", **_COUNT},
+    "tolerance": {"description": "How far from the plateau is an anomaly.", "type": "number"},
+    "title": {"description": "Above the chart.", **_TEXT},
+    "pool": _POOL,
+}
+
+
+def table_entry() -> dict[str, Any]:
+    """The schema of a table."""
+    return {
+        "type": "object",
+        "required": ["table", "of", "rows"],
+        "additionalProperties": False,
+        "properties": {
+            "table": {"description": "Kind of table.", "enum": list(TABLES)},
+            "of": {"description": "Metrics.", **_NAMES},
+            "rows": {"description": "The factor whose values are rows.", **_TEXT},
+            "columns": {"description": "The factors whose values are columns.", **_NAMES},
+            "improvement": {
+                "description": "Two values of `rows`, such as 8192 over 1024.",
+                "type": "string",
+                "pattern": "^.+ over .+$",
+            },
+            "window_s": _WINDOW,
+            "pool": _POOL,
+            "title": {"description": "Above the table.", **_TEXT},
+        },
+    }
+
+
+def verdicts_entry() -> dict[str, Any]:
+    """The schema of the entry for verdicts."""
+    return {"description": "What limited each configuration, as a table.", "enum": [VERDICTS]}
+
+
+def chart_entry(kind: str | None = None) -> dict[str, Any]:
+    """The schema of one kind of chart; without one, of whatever any kind takes."""
+    takes = _CHART_OPTIONS if kind is None else CHARTS[kind]
+    return {
+        "type": "object",
+        "required": ["chart"],
+        "additionalProperties": False,
+        "properties": {
+            "chart": {"description": "Kind of chart.", "enum": [kind] if kind else list(CHARTS)},
+            **{option: _CHART_OPTIONS[option] for option in takes},
+        },
+    }
+
+
+def chart_option(name: str) -> Mapping[str, Any]:
+    """The schema of one option of charts."""
+    part: Mapping[str, Any] = _CHART_OPTIONS[name]
+    return part
+
+
+def report_entry(entry: Mapping[str, Any] | str) -> dict[str, Any]:
+    """The schema of one `report:` entry, by whether it is a word, a table or a chart."""
+    if isinstance(entry, str):
+        return verdicts_entry()
+    if "chart" not in entry or "table" in entry:
+        return table_entry()
+    kind = entry["chart"]
+    return chart_entry(kind if isinstance(kind, str) and kind in CHARTS else None)

@@ -1,0 +1,121 @@
+"""What one configuration sets and measures: settings, tool and options with `${…}` looked up."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from netlimits.errors import DocumentError, DocumentErrors
+from netlimits.experiment import schema, templates
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.expressions import shown
+from netlimits.experiment.overrides import Source
+from netlimits.experiment.violations import faults
+from netlimits.model import Around, Experiment, Pace, SettingUse, Trace, Values
+
+
+def source(experiment: Experiment) -> Source:
+    """Where the experiment's keys come from, to name in an error found later."""
+    return Source(experiment.path, experiment.lines, experiment.overrides)
+
+
+def names(experiment: Experiment) -> tuple[str, ...]:
+    """Factors, zipped factors and derived values: the columns of a plan, in their order."""
+    zipped = [name for group in experiment.zips for name in group]
+    return (*experiment.factors, *zipped, *experiment.derive)
+
+
+def resolved(
+    experiment: Experiment, values: Values
+) -> tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]:
+    """The settings and the (tool, options) of one configuration, with every `${…}` looked up.
+
+    What is null is left out: an option, or a setting as a whole, which is then as it was found.
+    Raises DocumentError for all options that cannot take the value that they get.
+    """
+    from netlimits.settings import setting
+    from netlimits.tools import tool
+
+    settings, errors = [], []
+    for use in experiment.settings:
+        options = templates.resolve(use.options, values)
+        if templates.left_out(use.options, options):
+            continue
+        key = ("settings", use.entry, use.name)
+        errors += _hold(experiment, key, use.options, options, setting(use.name).schema, values)
+        settings.append(dataclasses.replace(use, options=options))
+    name = tool_of(experiment, values)
+    unresolved = experiment.measure[name]
+    options = templates.resolve(unresolved, values)
+    part = schema.measured(tool(name).schema)
+    errors += _hold(experiment, ("measure", name), unresolved, options, part, values)
+    raise_all(errors)
+    options.pop(schema.IF_MISSING, None)  # for us, not for the tool
+    return tuple(settings), (name, options)
+
+
+def tool_of(experiment: Experiment, values: Values) -> str:
+    """The tool that a configuration measures with."""
+    return str(values["tool"]) if "tool" in values else next(iter(experiment.measure))
+
+
+def may_be_missing(experiment: Experiment, tool: str) -> bool:
+    """Whether the runs of a tool are left out where it is not installed. Raises DocumentError."""
+    said = experiment.measure[tool].get(schema.IF_MISSING, "fail")
+    if templates.is_template(said):
+        problem = f"must be fail or skip, not {said}: it is asked before there is a configuration"
+        raise source(experiment).error(problem, "measure", tool, schema.IF_MISSING)
+    return bool(said == "skip")
+
+
+def around(experiment: Experiment, values: Values) -> Around:
+    """The streams, pace and trace of one configuration, with every `${…}` looked up.
+
+    Raises DocumentError when one of them cannot take the value that it gets.
+    """
+    found = {}
+    for name, written in experiment.around.items():
+        found[name] = templates.resolve(written, values)
+        if templates.left_out(written, found[name]):
+            del found[name]
+            continue
+        raise_all(_hold(experiment, (name,), written, found[name], schema.AROUND[name], values))
+    pace, trace = found.get("pace"), found.get("trace")
+    return Around(
+        streams=found.get("streams", 1),
+        pace=Pace(**pace) if pace else None,
+        family=found.get("family"),
+        trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
+    )
+
+
+def _hold(
+    experiment: Experiment,
+    key: KeyPath,
+    unresolved: Any,
+    options: Any,
+    part: Mapping[str, Any],
+    values: Values,
+) -> list[DocumentError]:
+    """What resolved options are that their schema does not allow."""
+    errors = []
+    for fault in faults(options, part, skip_templates=False):
+        written: Any = unresolved
+        for step in fault.key:
+            written = written[step] if not templates.is_template(written) else written
+        used = dict.fromkeys(
+            name for _, text in templates.leaves(written) for name in templates.names(text)
+        )
+        where = ", ".join(f"{name} = {shown(values[name])}" for name in used)
+        at = f" (where {where})" if where else ""
+        errors.append(source(experiment).error(f"{fault.problem}{at}", *key, *fault.key))
+    return errors
+
+
+def raise_all(errors: Sequence[DocumentError]) -> None:
+    """Raise what there is: one error as it is, several as one that lists them."""
+    if len(errors) > 1:
+        raise DocumentErrors(errors)
+    if errors:
+        raise errors[0]

@@ -1,0 +1,335 @@
+"""The JSON Schema of an experiment file.
+
+The parts under `settings:` and `measure:` come from the registries, so that a new tool or setting
+brings its own. `document_schema` is what editors get: there each scalar of those parts may also
+be a text with `${name}`. Checks (violations.py) use the same parts as they stand and skip such
+texts, so that a violation is never hidden behind "or a template".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from netlimits.experiment import templates
+from netlimits.experiment.report_schema import CHARTS, chart_entry, table_entry, verdicts_entry
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
+ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$"
+ROLES = ("sender", "receiver")
+ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
+
+_SCALAR: Mapping[str, Any] = {"type": ["string", "number", "boolean", "null"]}
+_TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
+_LISTS: Mapping[str, Any] = {
+    "type": "object",
+    "propertyNames": {"pattern": NAME},
+    "additionalProperties": {"type": "array", "minItems": 1, "items": _SCALAR},
+}
+_EXPRESSION = {"type": ["string", "number", "boolean"]}
+
+
+_RATE: Mapping[str, Any] = {
+    "type": "number",
+    "exclusiveMinimum": 0,
+    "maximum": 1e13,
+}
+AROUND: Mapping[str, Mapping[str, Any]] = {
+    "streams": {
+        "title": "Parallel streams",
+        "description": "How many clients run at the same time to each server. More than one "
+        "connection needs interim results, since only the time that all share counts.",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 256,
+        "default": 1,
+    },
+    "family": {
+        "title": "The data's version of IP",
+        "description": "Left out: that of the hosts' data addresses. Another one goes to the data "
+        "interface's first address of that version.",
+        "enum": ["ipv4", "ipv6"],
+    },
+    "pace": {
+        "title": "A constant bit rate",
+        "description": "Paced by what the sender can do, best first: netperf's -q under fq, "
+        "fq maxrate, tbf. A run that misses the rate is invalid.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["rate", "frame_rate"],
+        "properties": {
+            "rate": {"description": "Of user data, bit/s.", **_RATE},
+            "frame_rate": {
+                "description": "Of whole frames, which a qdisc counts, bit/s: over UDP and IPv4 "
+                "rate * (send_size + 42) / send_size, over IPv6 + 62.",
+                **_RATE,
+            },
+            "tolerance_pct": {
+                "description": "How far from `rate` a run may be, percent.",
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": 100,
+                "default": 1,
+            },
+        },
+    },
+    "trace": {
+        "title": "A packet trace",
+        "description": "tcpdump on the data link during each run, bounded in packets and time.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["roles", "packets"],
+        "properties": {
+            "roles": {
+                "description": "Where it is taken.",
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string"},
+            },
+            "packets": {
+                "description": "The most packets that are kept.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 100_000,
+            },
+            "snap_bytes": {
+                "description": "Bytes kept of each packet.",
+                "type": "integer",
+                "minimum": 64,
+                "maximum": 65535,
+                "default": 96,
+            },
+        },
+    },
+}
+"""What may be asked for around the tool, whichever it is."""
+
+
+IF_MISSING = "if_missing"
+_OF_EVERY_TOOL: Mapping[str, Any] = {
+    "port": {
+        "description": "The port of the tool's server, for a firewall; else its customary one.",
+        "type": "integer",
+        "minimum": 1024,
+        "maximum": 65535,
+    },
+    IF_MISSING: {
+        "description": "Where the tool is not installed on both ends: fail before anything runs, "
+        "or skip its runs and say so in the plan.",
+        "enum": ["fail", "skip"],
+        "default": "fail",
+    },
+}
+
+
+def measured(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a tool's block: its own options, and those that every tool has."""
+    return {**tool_schema, "properties": {**tool_schema["properties"], **_OF_EVERY_TOOL}}
+
+
+def structure() -> dict[str, Any]:
+    """The schema of the file but for the parts that tools and settings bring."""
+    from netlimits.settings import SETTINGS
+    from netlimits.tools import TOOLS
+
+    return {
+        "title": "netlimits experiment",
+        "description": "What to vary, what to set, what to measure, how often, what to report.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["experiment", "measure"],
+        "properties": {
+            "experiment": {
+                "title": "Name",
+                "description": "Names the results' folder: letters, digits, dots, - and _.",
+                "type": "string",
+                "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+            },
+            "question": {
+                "title": "Question",
+                "description": "What the experiment is to answer, in a sentence.",
+                "type": "string",
+            },
+            "source": {
+                "title": "Source",
+                "description": "The report that the experiment is from.",
+                "type": "string",
+            },
+            "roles": {
+                "title": "Roles",
+                "description": "What the hosts file binds to machines: the first role runs the "
+                "tool's client, the last its server. `sinks: 2` is a role that two machines play.",
+                "type": "array",
+                "minItems": 2,
+                "items": {
+                    "type": ["string", "object"],
+                    "pattern": ROLE,
+                    "propertyNames": {"pattern": ROLE},
+                    "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64},
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                },
+                "default": [*ROLES],
+            },
+            "factors": {
+                "title": "Factors",
+                "description": "Name to list of values; every combination is a configuration.",
+                **_LISTS,
+            },
+            "zip": {
+                "title": "Lists that move together",
+                "description": "Equally long lists of which one row is taken at a time; or a "
+                "list of such groups.",
+                "anyOf": [_LISTS, {"type": "array", "minItems": 1, "items": _LISTS}],
+            },
+            "derive": {
+                "title": "Derived values",
+                "description": "Name to an expression over factors and other derived values.",
+                "type": "object",
+                "propertyNames": {"pattern": NAME},
+                "additionalProperties": _EXPRESSION,
+            },
+            "dummies": {
+                "title": "Factors without an effect",
+                "description": "Factors that nothing is to use: runs that differ by them alone "
+                "tell how far runs of one kind lie apart.",
+                "type": "array",
+                "minItems": 1,
+                "items": _TEXT,
+            },
+            "exclude": {
+                "title": "Configurations to leave out",
+                "description": "Conditions; a configuration for which one is true is left out.",
+                "type": "array",
+                "items": _EXPRESSION,
+            },
+            "include": {
+                "title": "Configurations to add",
+                "description": "Each gives every factor a value; added after `exclude`.",
+                "type": "array",
+                "items": {"type": "object", "additionalProperties": _SCALAR},
+            },
+            "settings": {
+                "title": "Settings of the hosts",
+                "description": "Applied in this order before each run, read back, and put back "
+                "at the end.",
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["roles"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "roles": {
+                            "description": "The roles whose data interface is set.",
+                            "type": "array",
+                            "minItems": 1,
+                            "items": {"type": "string"},
+                        },
+                        **{setting.name: {} for setting in SETTINGS},
+                    },
+                },
+            },
+            "measure": {
+                "title": "What measures",
+                "description": "Tool to its options; of several tools a factor named `tool` "
+                "chooses one.",
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": False,
+                "properties": {tool.name: {} for tool in TOOLS},
+            },
+            **{name: {} for name in AROUND},
+            "repeat": _repeat(),
+            "report": {
+                "title": "Tables and charts",
+                "description": "What `netlimits table` and `netlimits figures` make by default.",
+                "type": "array",
+                "items": {"type": ["object", "string"]},
+            },
+        },
+    }
+
+
+def _repeat() -> dict[str, Any]:
+    return {
+        "title": "How often, in which order",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "replicates": {
+                "description": "Runs of each configuration (all orders but coin-flips): a number, "
+                "or ${name} of a value that holds each configuration's own.",
+                "type": ["integer", "string"],
+                "minimum": 1,
+                "maximum": 10_000_000,
+                "pattern": templates.WHOLE,
+                "default": 1,
+            },
+            "order": {
+                "description": "blocked: each block holds every configuration once, shuffled; "
+                "shuffled: all runs; listed: as written; coin-flips: each run draws each factor.",
+                "enum": list(ORDERS),
+                "default": "blocked",
+            },
+            "seed": {
+                "description": "Of the order; left out, one is drawn and recorded.",
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "maximum": 2**63 - 1,
+            },
+            "runs": {
+                "description": "How many runs (coin-flips only).",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10_000_000,
+            },
+        },
+    }
+
+
+def document_schema() -> dict[str, Any]:
+    """The whole schema, for editors (draft 2020-12)."""
+    from netlimits.settings import SETTINGS
+    from netlimits.tools import TOOLS
+
+    whole = structure()
+    keys = whole["properties"]
+    keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
+    keys["report"]["items"] = {
+        "anyOf": [verdicts_entry(), table_entry(), *map(chart_entry, CHARTS)]
+    }
+    settings = keys["settings"]["items"]["properties"]
+    settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
+    measures = {tool.name: templated(measured(tool.schema)) for tool in TOOLS}
+    keys["measure"]["properties"] = measures
+    keys |= {name: templated(part) for name, part in AROUND.items()}
+    return {"$schema": DRAFT, **whole}
+
+
+def templated(schema: Any) -> Any:
+    """The schema, with a text that holds `${name}` allowed wherever a scalar is."""
+    if not isinstance(schema, Mapping):
+        return schema
+    deeper = dict(schema)
+    for keyword in ("properties", "patternProperties", "$defs"):
+        if keyword in schema:
+            deeper[keyword] = {key: templated(part) for key, part in schema[keyword].items()}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            deeper[keyword] = templated(schema[keyword])
+    for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if keyword in schema:
+            deeper[keyword] = [templated(part) for part in schema[keyword]]
+    if not _takes_scalar(schema):
+        return deeper
+    about = {key: deeper.pop(key) for key in ("title", "description", "default") if key in deeper}
+    return {**about, "anyOf": [deeper, {"type": "string", "pattern": templates.PATTERN}]}
+
+
+def _takes_scalar(schema: Mapping[str, Any]) -> bool:
+    if "enum" in schema or "const" in schema:
+        return True
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    return bool({"string", "number", "integer", "boolean", "null"} & set(kinds))

@@ -1,0 +1,91 @@
+"""`${name}` in the options of settings and tools: looked up, never computed.
+
+A text that is nothing but `${name}` becomes the value itself, with its type; inside a longer
+text the value is written as YAML would write it. An option that comes to null is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from netlimits.errors import InputError
+from netlimits.experiment.document import KeyPath
+from netlimits.model import Scalar, Values
+
+PATTERN = r"^.*\$\{[A-Za-z_][A-Za-z0-9_]*\}.*$"
+"""What a JSON Schema asks of a text that holds a `${name}`."""
+WHOLE = r"^\$\{[A-Za-z_][A-Za-z0-9_]*\}$(?!\n)"
+"""And of one that is nothing but that."""
+
+_ANY = re.compile(r"\$\{([^}]*)\}?")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def is_template(value: Any) -> bool:
+    """Whether the value is a text with a `${` in it."""
+    return isinstance(value, str) and "${" in value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The names that a text looks up. Raises InputError for a `${` without a name and `}`."""
+    found = []
+    for match in _ANY.finditer(text):
+        if not match[0].endswith("}") or not _NAME.fullmatch(match[1]):
+            raise InputError(
+                f"{match[0][:40]} is no lookup: write ${{name}}, with one factor's or derived name"
+                "; arithmetic belongs into derive"
+            )
+        found.append(match[1])
+    return tuple(found)
+
+
+def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Every text in the options that holds a `${`, with its place."""
+    if isinstance(options, dict):
+        for name, inner in options.items():
+            yield from leaves(inner, (*key, name))
+    elif isinstance(options, list):
+        for index, inner in enumerate(options):
+            yield from leaves(inner, (*key, index))
+    elif is_template(options):
+        yield key, options
+
+
+def resolve(options: Any, values: Values) -> Any:
+    """The options with every `${name}` replaced; names must have been checked before.
+
+    An option whose `${name}` is null is left out, and so is one with nothing left in it: it is
+    `left_out` of a mapping, and None where it stands alone.
+    """
+    if isinstance(options, dict):
+        each = {name: (inner, resolve(inner, values)) for name, inner in options.items()}
+        return {name: value for name, (inner, value) in each.items() if not left_out(inner, value)}
+    if isinstance(options, list):
+        return [resolve(inner, values) for inner in options]
+    if not is_template(options):
+        return options
+    whole = _ANY.fullmatch(options)
+    if whole:
+        return values[whole[1]]
+    return _ANY.sub(lambda match: written(values[match[1]]), options)
+
+
+def left_out(options: Any, resolved: Any) -> bool:
+    """Whether nothing is left of options, once resolved, because of what was null in them."""
+    return (resolved is None and is_template(options)) or (resolved == {} and options != {})
+
+
+def written(value: Scalar) -> str:
+    """A value as YAML writes it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def used(options: Any) -> frozenset[str]:
+    """Every name that the options look up."""
+    return frozenset(name for _, text in leaves(options) for name in names(text))

@@ -1,0 +1,114 @@
+"""Factors that have no effect: a `${name}` was forgotten, or a name is one too many.
+
+A factor that no setting, option, derived value or condition uses makes rows that look like answers
+and are repetitions. So it is an error that names it; and one that only reaches a derived value that
+nothing uses but a table changes nothing either. A list that moves with others (`zip`) may be their
+label in tables and charts. What is meant to change nothing (a dummy, to see how far runs of one
+kind lie apart) stands under `dummies`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from netlimits.errors import DocumentError, InputError
+from netlimits.experiment import expressions, templates
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.overrides import Source
+from netlimits.model import Experiment
+
+
+def errors(
+    experiment: Experiment, data: Mapping[str, Any], where: Source, unknown: Iterable[str]
+) -> list[DocumentError]:
+    """One for each name without effect; none for one that a misspelt name may have meant."""
+    found = []
+    meant = {
+        near for name in unknown for near in difflib.get_close_matches(name, _names(experiment))
+    }
+    dummies = data.get("dummies", [])
+    used = effective(experiment)
+    labels = used | _reported(experiment)
+    for name, key, mates in _given(experiment, data):
+        if name in dummies or name in meant:
+            continue
+        if name in used or (name in labels and used & mates):
+            continue
+        found.append(where.error(_problem(name, experiment), *key))
+    for number, name in enumerate(dummies):
+        if name not in _names(experiment):
+            found.append(where.error(f"no factor is called {name}", "dummies", number))
+        elif name in used:
+            problem = f"{name} has an effect: it is no dummy; leave it out here"
+            found.append(where.error(problem, "dummies", number))
+    return found
+
+
+def effective(experiment: Experiment) -> frozenset[str]:
+    """The names that reach a setting, an option, what is around the tool, or a condition."""
+    options = [use.options for use in experiment.settings]
+    everything = [options, list(experiment.measure.values()), dict(experiment.around)]
+    used = set(_looked_up(everything))
+    if "tool" in _names(experiment):
+        used.add("tool")
+    for text in experiment.exclude:
+        used |= _needed(text)
+    for name, text in reversed(list(experiment.derive.items())):
+        if name in used:
+            used |= _needed(text)
+    return frozenset(used)
+
+
+def _looked_up(options: Any) -> frozenset[str]:
+    try:
+        return templates.used(options)
+    except InputError:
+        return frozenset()  # told elsewhere
+
+
+def _needed(text: str) -> frozenset[str]:
+    try:
+        return expressions.compile(text).names
+    except InputError:
+        return frozenset()
+
+
+def _reported(experiment: Experiment) -> frozenset[str]:
+    """What tables and charts show: the names in `report:`, and what other derived values need."""
+    found = set()
+    for entry in experiment.report:
+        for value in entry.values():
+            found |= set(value if isinstance(value, list) else [value]) & _names(experiment)
+    for name, text in reversed(list(experiment.derive.items())):
+        if name in found:
+            found |= _needed(text) & set(experiment.derive)
+    return frozenset(found)
+
+
+def _names(experiment: Experiment) -> set[str]:
+    zipped = {name for group in experiment.zips for name in group}
+    return {*experiment.factors, *zipped, *experiment.derive}
+
+
+def _given(
+    experiment: Experiment, data: Mapping[str, Any]
+) -> Iterable[tuple[str, KeyPath, frozenset[str]]]:
+    """(factor, its key, the lists that move with it)."""
+    for name in experiment.factors:
+        yield name, ("factors", name), frozenset()
+    numbered = isinstance(data.get("zip"), list)
+    for number, group in enumerate(experiment.zips):
+        for name in group:
+            key: KeyPath = ("zip", number, name) if numbered else ("zip", name)
+            yield name, key, frozenset(group) - {name}
+
+
+def _problem(name: str, experiment: Experiment) -> str:
+    through = [label for label, text in experiment.derive.items() if name in _needed(text)]
+    only = f"only {' and '.join(through)} need it, and nothing uses that" if through else ""
+    return (
+        f"nothing uses it{': ' + only if only else ''}: write ${{{name}}} where it belongs, or, "
+        f"where runs are not to differ by it, `dummies: [{name}]`"
+    )

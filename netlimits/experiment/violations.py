@@ -1,0 +1,165 @@
+"""Violations of a JSON Schema as sentences, each at the key that it is about.
+
+jsonschema finds them; its own messages speak of instances and schemas. Where a schema offers
+alternatives, the one that was meant is judged by the kind of value that stands there.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from netlimits.errors import did_you_mean
+from netlimits.experiment import templates
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.expressions import shown
+
+
+class Fault(NamedTuple):
+    """One violation: where, and in words what."""
+
+    key: KeyPath
+    problem: str
+
+
+def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) -> list[Fault]:
+    """Every violation of the schema; with `skip_templates` a `${…}` may stand for any scalar."""
+    validator = _validator(skip_templates)(schema)
+    return [fault for error in validator.iter_errors(instance) for fault in _sentences(error)]
+
+
+@functools.cache
+def _validator(skip_templates: bool) -> Any:
+    """jsonschema's validator, in which 512.0 is no integer: a command line would show the .0."""
+    import jsonschema
+
+    base = jsonschema.Draft202012Validator
+    checker = base.TYPE_CHECKER.redefine(
+        "integer", lambda _, found: isinstance(found, int) and not isinstance(found, bool)
+    )
+
+    def but_templates(keyword: Any) -> Any:
+        def check(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+            if templates.is_template(instance):
+                return None
+            return keyword(validator, value, instance, schema)
+
+        return check
+
+    keywords = {
+        name: but_templates(keyword) if skip_templates else keyword
+        for name, keyword in base.VALIDATORS.items()
+    }
+    extend: Any = jsonschema.validators.extend
+    return extend(base, validators=keywords, type_checker=checker)
+
+
+def _sentences(error: Any) -> Iterator[Fault]:
+    """What one of jsonschema's errors says, in our words and at the key it is about."""
+    key: KeyPath = tuple(error.absolute_path)
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = error.schema.get("properties", {})
+        for name in error.instance:
+            if name not in known:
+                yield Fault((*key, name), f"is an unknown key{did_you_mean(name, known)}")
+    elif error.validator in ("anyOf", "oneOf") and error.context:
+        yield from _best_branch(error, key)
+    elif "propertyNames" in list(error.relative_schema_path)[-2:]:
+        allowed = error.schema.get("description", "letters, digits and _")
+        yield Fault((*key, error.instance), f"cannot be a name here: {allowed}")
+    else:
+        yield Fault(key, _problem(error))
+
+
+def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
+    """The violations of the one alternative that was meant, judging by the kind of value."""
+    branches: dict[int, list[Any]] = {}
+    for inner in error.context:
+        branches.setdefault(inner.schema_path[0], []).append(inner)
+    meant = [inner for inner in branches.values() if not any(_other_kind(one) for one in inner)]
+    if meant:
+        yield from (fault for one in meant[0] for fault in _sentences(one))
+    else:
+        kinds = [_KINDS.get(_kind(branch), "") for branch in error.schema[error.validator]]
+        what = " or ".join(dict.fromkeys(kind for kind in kinds if kind))
+        yield Fault(key, f"must be {what or 'another kind of value'}, not {_shown(error.instance)}")
+
+
+def _other_kind(error: Any) -> bool:
+    """Whether the alternative is about another kind of value than the one that stands there."""
+    if error.relative_path:
+        return False
+    collection = isinstance(error.instance, dict | list)
+    return error.validator == "type" or (error.validator in ("enum", "const") and collection)
+
+
+def _kind(schema: Any) -> str:
+    kind = schema.get("type", "string")
+    return kind if isinstance(kind, str) else str(kind[0])
+
+
+_KINDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "a mapping",
+}
+_BOUNDS = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+}
+
+
+def _problem(error: Any) -> str:
+    """One violated keyword as a sentence without its subject."""
+    keyword, wanted, found = error.validator, error.validator_value, error.instance
+    about = error.schema.get("description", "") if isinstance(error.schema, Mapping) else ""
+    match keyword:
+        case "type":
+            kinds = [wanted] if isinstance(wanted, str) else wanted
+            what = " or ".join(_KINDS.get(kind, kind) for kind in kinds)
+            if {"string", "number", "boolean"} <= set(kinds):
+                what = "one text, number, true or false"
+            hint = ""
+            if kinds == ["string"] and isinstance(found, int | float):
+                hint = f'; quote it: "{templates.written(found)}"'
+            if "integer" in kinds and isinstance(found, float) and found.is_integer():
+                hint = "; // divides without a remainder"
+            return f"must be {what}, not {_shown(found)}{hint}"
+        case "enum":
+            choices = [templates.written(one) for one in wanted]
+            near = did_you_mean(str(found), choices) if isinstance(found, str) else ""
+            hint = near if near.startswith("; did") else ""
+            return f"must be one of {', '.join(choices)}, not {_shown(found)}{hint}"
+        case "const":
+            return f"must be {shown(wanted)}, not {_shown(found)}"
+        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
+            return f"must be {_BOUNDS[keyword]} {wanted}, not {_shown(found)}"
+        case "required":
+            missing = [one for one in wanted if one not in found]
+            return f"lacks {' and '.join(f'`{one}`' for one in missing)}"
+        case "pattern":
+            return f"{_shown(found)} cannot stand here{': ' + about if about else ''}"
+        case "minItems" if not found:
+            return "has no values"
+        case "minProperties" | "minLength" if not found:
+            return "is empty"
+        case "minItems" | "minProperties" | "minLength":
+            return f"needs at least {wanted}"
+        case "uniqueItems":
+            return "lists something twice"
+        case "not":
+            return f"must not be {_shown(found)}"
+    return " ".join(str(error.message).split())[:200]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else shown(value)

@@ -1,0 +1,61 @@
+r"""InfluxDB's line protocol: a line for each run, factors as tags, metrics as fields.
+
+A tag can hold neither line breaks nor a backslash at its end; these are shown as `\u000a`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from netlimits.errors import printable
+from netlimits.export.base import ExportedRun, Runs
+
+MEASUREMENT = "netlimits"
+_OWN = ("experiment", "run", "block")
+
+
+def influx(runs: Runs) -> Iterator[str]:
+    """The lines; fields are the metrics' columns, `status`, and the `reason` of one that failed."""
+    for run in runs.runs():
+        tags = "".join(f",{_name(key)}={_tag(value)}" for key, value in _tags(runs, run) if value)
+        stamp = "" if run.started is None else f" {round(run.started * 1e9)}"
+        yield f"{MEASUREMENT}{tags} {','.join(_fields(run))}{stamp}\n"
+
+
+def _tags(runs: Runs, run: ExportedRun) -> Iterator[tuple[str, str]]:
+    own = {"experiment": runs.name, **{n: str(run.identity.get(n, "")) for n in _OWN[1:]}}
+    yield from own.items()
+    for name, value in run.labels.items():
+        yield (f"factor_{name}" if name in (*_OWN, "time") else name), value
+
+
+def _fields(run: ExportedRun) -> Iterator[str]:
+    for name in ("status", "reason"):
+        if run.identity.get(name):
+            yield f"{name}={_text(str(run.identity[name]))}"
+    for name in ("attempt", "duration_s"):
+        if name in run.identity:
+            yield f"{name}={float(run.identity[name])!r}"
+    if not run.identity.get("status"):
+        yield f"ok={str(run.ok).lower()}"
+    for name, value in run.figures.items():
+        yield f"{_name(name)}={float(value)!r}"
+
+
+def _shown(text: str) -> str:
+    text = printable(text).replace("\n", "\\u000a").replace("\t", "\\u0009")
+    return re.sub(r"\\+$", lambda end: "\\u005c" * len(end[0]), text)
+
+
+def _name(text: str) -> str:
+    return _tag(text)
+
+
+def _tag(text: str) -> str:
+    return re.sub(r"([,= ])", r"\\\1", _shown(text))
+
+
+def _text(text: str) -> str:
+    """A field's text in quotes."""
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

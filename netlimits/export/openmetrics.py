@@ -1,0 +1,69 @@
+"""OpenMetrics 1.0 text, as Prometheus reads it: a gauge for each metric, a sample for each run.
+
+Names and units are those of `results.csv`. A run that is not ok has no sample of a metric, but
+`netlimits_run_ok` tells of every run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from netlimits.errors import printable
+from netlimits.export.base import ExportedRun, Runs, unit_suffix
+
+PREFIX = "netlimits_"
+_OWN = ("experiment", "run", "block", "attempt")
+
+
+def openmetrics(runs: Runs) -> Iterator[str]:
+    """The lines, metric by metric, and `# EOF`."""
+    every = list(runs.runs())
+    names = label_names(runs.factors)
+    labels = [_labels(runs.name, run, names) for run in every]
+    yield from _head(f"{PREFIX}run_ok", "", "Whether the run counts")
+    for run, shown in zip(every, labels, strict=True):
+        yield f"{PREFIX}run_ok{shown} {int(run.ok)}{_time(run)}\n"
+    for metric in runs.metrics:
+        about = ". ".join(part for part in (metric.label, metric.direction) if part)
+        yield from _head(PREFIX + metric.column, unit_suffix(metric), about)
+        for run, shown in zip(every, labels, strict=True):
+            if metric.column in run.figures:
+                yield f"{PREFIX}{metric.column}{shown} {run.figures[metric.column]!r}{_time(run)}\n"
+    yield "# EOF\n"
+
+
+def _head(name: str, unit: str, about: str) -> Iterator[str]:
+    yield f"# TYPE {name} gauge\n"
+    if unit:
+        yield f"# UNIT {name} {unit}\n"
+    yield f"# HELP {name} {about}\n"
+
+
+def label_names(factors: Sequence[str]) -> dict[str, str]:
+    """A label for each factor: its name where that can be one and is nobody else's."""
+    names: dict[str, str] = {}
+    for factor in factors:
+        name = re.sub(r"[^A-Za-z0-9_]", "_", factor)
+        if name in _OWN or not re.match(r"[A-Za-z]", name):
+            name = f"factor_{name}"
+        while name in names.values():
+            name += "_"
+        names[factor] = name
+    return names
+
+
+def _labels(experiment: str, run: ExportedRun, names: Mapping[str, str]) -> str:
+    shown = {name: run.identity[name] for name in _OWN if name in run.identity}
+    labels = {"experiment": experiment, **shown}
+    labels |= {names[factor]: value for factor, value in run.labels.items()}
+    return "{" + ",".join(f'{name}="{_escaped(str(v))}"' for name, v in labels.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    text = printable(text).replace("\\", "\\\\")
+    return text.replace("\n", "\\n").replace('"', '\\"')
+
+
+def _time(run: ExportedRun) -> str:
+    return "" if run.started is None else f" {run.started:.3f}"

@@ -1,0 +1,33 @@
+"""JSON: what the metrics are, and each run with its factors and its figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from netlimits.export.base import Runs
+
+
+def tree(runs: Runs) -> Iterator[str]:
+    """One object, a line for each metric and each run."""
+    metrics = {
+        m.column: {"name": m.name, "title": m.title, "unit": m.unit, "better": m.better}
+        for m in runs.metrics
+    }
+    yield f'{{"experiment": {_json(runs.name)},\n "factors": {_json(list(runs.factors))},\n'
+    yield ' "metrics": {\n'
+    yield ",\n".join(f"  {_json(name)}: {_json(about)}" for name, about in metrics.items())
+    yield '\n },\n "runs": [\n'
+    for number, run in enumerate(runs.runs()):
+        row = {
+            **run.identity,
+            "started": run.started,
+            "factors": dict(run.labels),
+            "figures": dict(run.figures),
+        }
+        yield f"{',' if number else ' '} {_json(row)}\n"
+    yield " ]\n}\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False)

@@ -1,0 +1,212 @@
+"""The way to a login: our sockets, through jump hosts or a ProxyCommand, within our deadlines.
+
+The socket is ours, with TCP_NODELAY (without it a round trip costs 40 ms more) and with
+keep-alives that notice a dead peer: paramiko's own ask for no answer, so TCP's user timeout ends a
+connection whose bytes stay unacknowledged. Jump hosts are logins like any other, one inside the
+other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import paramiko
+
+from netlimits.errors import ConnectError
+from netlimits.hosts.hostkeys import KnownOnly, changed, load_known
+from netlimits.hosts.keys import OurKeys
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.sshconfig import Endpoint, SshConfig
+from netlimits.hosts.wire import Abort, Wire
+
+KEEP_ALIVE = 15
+"""Seconds of silence after which a sign of life is sent."""
+
+DEAD_AFTER = 30
+"""Seconds without an acknowledgement after which the connection is given up."""
+
+_JUMPS = 8
+_LONGER = "; if it is only slow, give it longer: --patience"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What it takes to log in: the configuration, who closes all again, how long, and until when.
+
+    `abort`, called from another thread, ends what is under way.
+    """
+
+    config: SshConfig
+    stack: ExitStack
+    patience: Patience
+    abort: Abort
+
+    def client(self, name: str, jump: str | None = None, depth: int = 0) -> paramiko.SSHClient:
+        """A client logged in on `name`, through `jump` where given, else as configured."""
+        endpoint = self.config.endpoint(name)
+        if depth > _JUMPS:
+            raise ConnectError(f"ProxyJump leads through more than {_JUMPS} hosts, or in a circle")
+        before, _, last = (endpoint.jump if jump is None else jump).rpartition(",")
+        seconds = self.patience.connecting(endpoint.timeout)
+        until = time.monotonic() + seconds + self.patience.seconds  # to connect, and to log in
+        with _explained(endpoint, seconds):
+            if last:
+                # As in ssh(1): the last jump is reached through those before it, and only the
+                # first of them through its own configuration's.
+                gate = self.client(last, before or None, depth + 1).get_transport()
+                assert gate
+                there = (endpoint.hostname, endpoint.port)
+                channel = gate.open_channel(
+                    "direct-tcpip", there, ("127.0.0.1", 0), timeout=seconds
+                )
+                until = time.monotonic() + seconds + self.patience.seconds
+                wire = self._wire(channel, until)
+            elif endpoint.proxy and jump is None:
+                wire = self._proxied(endpoint.proxy, until)
+            else:
+                wire = self._connected(endpoint, seconds, until)
+            return self._logged_in(endpoint, wire, seconds)
+
+    def _wire(self, sock: socket.socket | paramiko.Channel, until: float) -> Wire:
+        self.stack.callback(sock.close)
+        return self.abort.cuts(Wire(sock, until))
+
+    def _connected(self, endpoint: Endpoint, seconds: float, until: float) -> Wire:
+        """A TCP connection that neither waits to send nor waits for the dead.
+
+        The addresses of a name share the time, so that one that is silent leaves some to the next.
+        """
+        limit = time.monotonic() + seconds
+        places = socket.getaddrinfo(endpoint.hostname, endpoint.port, type=socket.SOCK_STREAM)
+        for left, (family, kind, number, _, address) in zip(
+            range(len(places), 0, -1), places, strict=True
+        ):
+            sock = socket.socket(family, kind, number)
+            wire = self._wire(sock, until)
+            sock.settimeout(max(0.1, (limit - time.monotonic()) / left))
+            try:
+                sock.connect(address)
+            except OSError:
+                sock.close()
+                if left == 1 or wire.why:
+                    raise
+                continue
+            _prepare(sock)
+            return wire
+        raise OSError("the name has no address")
+
+    def _proxied(self, command: str, until: float) -> Wire:
+        """A socket whose other end a ProxyCommand holds."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                ["sh", "-c", f"exec {command}"],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+        def see_off() -> None:
+            ours.close()
+            try:
+                process.wait(1)
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+        self.stack.callback(see_off)
+        return self._wire(ours, until)
+
+    def _logged_in(self, endpoint: Endpoint, wire: Wire, seconds: float) -> paramiko.SSHClient:
+        client = paramiko.SSHClient()
+        self.stack.callback(client.close)
+        load_known(client, endpoint)
+        client.set_missing_host_key_policy(KnownOnly(endpoint))
+        ours = OurKeys(endpoint, self.patience.seconds)
+        try:
+            client.connect(
+                endpoint.key_alias or endpoint.hostname,
+                port=22 if endpoint.key_alias else endpoint.port,  # an alias stands alone
+                sock=wire,  # type: ignore[arg-type]  # what paramiko uses of a socket
+                timeout=seconds,
+                banner_timeout=seconds,
+                auth_timeout=self.patience.seconds,
+                channel_timeout=self.patience.seconds,
+                auth_strategy=ours,
+            )
+        except paramiko.BadHostKeyException as error:
+            raise changed(endpoint, error) from None
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            if wire.why:
+                raise ConnectError(f"{endpoint.where} {wire.why}", transient=True) from None
+            if not isinstance(error, paramiko.AuthenticationException):
+                raise
+            if ours.unanswered(error):
+                raise ConnectError(
+                    f"{endpoint.where} did not say within {self.patience.seconds:g} s whether our "
+                    f"key is right{_LONGER}",
+                    transient=True,
+                ) from None
+            raise ConnectError(ours.refused()) from None
+        finally:
+            ours.close()
+        transport = client.get_transport()
+        assert transport
+        if not transport.is_authenticated():
+            raise ConnectError(f"{endpoint.user}@{endpoint.where} asks for more than a key")
+        wire.let_in()
+        transport.set_keepalive(KEEP_ALIVE)
+        return client
+
+
+def _prepare(sock: socket.socket) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", KEEP_ALIVE),
+        ("TCP_KEEPINTVL", KEEP_ALIVE // 3),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", DEAD_AFTER * 1000),
+    ):
+        if hasattr(socket, option):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+@contextlib.contextmanager
+def _explained(endpoint: Endpoint, seconds: float) -> Iterator[None]:
+    """What goes wrong on the way to a login, each as one line."""
+    where = endpoint.where
+    started = time.monotonic()
+    try:
+        yield
+    except (socket.gaierror, UnicodeError):  # the second for what no name can be
+        raise ConnectError(
+            f"the name {endpoint.hostname} leads nowhere; is {endpoint.name} in ~/.ssh/config?"
+        ) from None
+    except ConnectionRefusedError:
+        raise ConnectError(
+            f"{where} refuses connections; does sshd run there?", transient=True
+        ) from None
+    except paramiko.ChannelException as error:
+        raise ConnectError(
+            f"{where} cannot be reached from there: {error.text}", transient=True
+        ) from None
+    except (paramiko.SSHException, OSError, EOFError) as error:
+        # paramiko has several words for a time that ran out, and none of them says so.
+        if isinstance(error, TimeoutError) or time.monotonic() - started >= seconds:
+            raise ConnectError(
+                f"{where} did not answer within {seconds:g} s{_LONGER}", transient=True
+            ) from None
+        words = getattr(error, "strerror", None) or str(error)
+        reason = " ".join(str(words).split())[:200] or type(error).__name__
+        raise ConnectError(f"no SSH with {where}: {reason}", transient=True) from None

@@ -1,0 +1,211 @@
+"""Which value belongs to which selector in netperf's tables (`-o` and `-O`).
+
+A selector that netperf does not know gets no header but an empty field in each CSV row, so that
+values stand further right than their names; a selector without a value (no `-B`) prints an empty
+field in CSV and nothing at all in columns. A row is therefore laid under its header in every way
+that these allow and that fits the kinds of the values. One way: that is what the row says. None,
+or more than one: it is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from netlimits.importers.netperf_headers import CSV_NAMES, HEADERS
+from netlimits.metrics.selectors import is_text
+
+Columns = tuple[str | None, ...]
+"""Selectors in their order; None is one that cannot be told from another and is left out.
+
+A name that is no selector (as `--columns` may hold) stands for an empty field.
+"""
+
+COLUMN_LIMIT = 400
+_WAYS_LIMIT = 2_000
+
+_FIELD = re.compile(r'([^",]*+| *+"[^"]*" *+)(,|$)')
+_WORD = re.compile(r'"[^"]*"|\S+')
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d{1,3})?|inf|nan)")
+_QUOTED = ("RESULT_BRAND", "COMMAND_LINE")
+_MAY_BE_EMPTY = frozenset(
+    f"{end}_{name}" for end in ("LOCAL", "REMOTE") for name in ("FILL_FILE", "CONG_CONTROL")
+) | {"RESULT_BRAND"}
+_FORMS = {
+    "PROTOCOL": re.compile(r"[A-Z][A-Za-z-]*"),
+    "DIRECTION": re.compile(r"Send|Receive|Send\|Recv"),
+    "SOCKET_TYPE": re.compile(r"[A-Z][A-Za-z]*"),
+    "THROUGHPUT_UNITS": re.compile(r"Trans/s|10\^[369]bits/s|[KMG]Bytes/s"),
+    "SD_UNITS": re.compile(r"usec/(KB|Tran)"),
+    "LOCAL_CONG_CONTROL": re.compile(r"[A-Za-z][A-Za-z0-9_-]*"),
+    "REMOTE_CONG_CONTROL": re.compile(r"[A-Za-z][A-Za-z0-9_-]*"),
+}
+
+_BY_FIRST_WORD: dict[str, list[str]] = {}
+for _selector, _lines in HEADERS.items():
+    _BY_FIRST_WORD.setdefault(_lines[0].split()[0], []).append(_selector)
+
+FIRST_WORDS = frozenset(_BY_FIRST_WORD)
+"""A line that begins with none of these is no header."""
+
+
+class Unfit(Exception):
+    """A row that does not fit its header, or fits it in more than one way; says why."""
+
+
+@lru_cache(maxsize=64)
+def csv_header(line: str) -> Columns | None:
+    """The selectors of an `-o` header, None when a name in it is not one of netperf's."""
+    names = [name.strip() for name in line.split(",")]
+    if len(names) > COLUMN_LIMIT or not all(name in CSV_NAMES for name in names):
+        return None
+    return tuple(CSV_NAMES[name][0] if len(CSV_NAMES[name]) == 1 else None for name in names)
+
+
+@lru_cache(maxsize=64)
+def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | None:
+    """The selectors of an `-O` header of four lines and where they start, None when it is none.
+
+    Walks from each column's first character to the next one's. Raises Unfit when the lines can
+    be read in two ways.
+    """
+    width = max(map(len, lines))
+    block = [line.ljust(width + 1) for line in lines]
+    start = _next_start(block, 0)
+    ways: dict[int, list[tuple[tuple[str | None, int], ...]]] = {start: [()]}
+    while ways and min(ways) < width:
+        place = min(ways)
+        done = ways.pop(place)
+        for selector, length in _cells(block, place):
+            after = ways.setdefault(_next_start(block, place + length), [])
+            name = CSV_NAMES[" ".join(filter(None, HEADERS[selector]))]
+            for way in done:
+                longer = (*way, (selector if len(name) == 1 else None, place))
+                if longer not in after and len(after) < 2 and len(longer) <= COLUMN_LIMIT:
+                    after.append(longer)
+    found = next(iter(ways.values()), [])
+    if len(found) > 1:
+        raise Unfit("this header can be read in two ways; write the output with -o or -k")
+    if not found or not found[0]:
+        return None
+    columns, starts = zip(*found[0], strict=True)
+    return columns, starts
+
+
+def csv_row(columns: Columns, line: str) -> tuple[dict[str, str], int]:
+    """Selector -> text of an `-o` row, and how many empty fields were left out of it.
+
+    Raises Unfit unless there is exactly one way to read it.
+    """
+    fields = list(_csv_fields(line))
+    surplus = len(fields) - len(columns)
+    empty = [i for i, text in enumerate(fields) if not text]
+    if surplus < 0:
+        raise Unfit(f"{len(fields)} fields under a header of {len(columns)}")
+    if surplus > len(empty):
+        raise Unfit(
+            f"{len(fields)} fields under a header of {len(columns)}, of which {len(empty)} empty: "
+            "not what an unknown selector leaves"
+        )
+    ways = (
+        tuple(text for i, text in enumerate(fields) if i not in dropped)
+        for dropped in _choices(empty, surplus)
+    )
+    return _only(columns, ways), surplus
+
+
+def spaced_row(columns: Columns, line: str, starts: Sequence[int] = ()) -> dict[str, str]:
+    """Selector -> text of an `-O` row. Raises Unfit unless there is exactly one way to read it.
+
+    `starts` are where columns start, for a row that was printed with its header: others, printed
+    under it later (`-P 0`), may have wider columns.
+    """
+    if starts:
+        places = zip(starts, (*starts[1:], len(line)), strict=True)
+        cells = tuple(line[start:end].strip() for start, end in places)
+        if all(_fits(*cell) for cell in zip(columns, cells, strict=True)):
+            return _only(columns, iter((cells,)))
+    words = _WORD.findall(line)
+    lacking = len(columns) - len(words)
+    can_lack = [i for i, selector in enumerate(columns) if _fits(selector, "")]
+    if lacking < 0 or lacking > len(can_lack):
+        raise Unfit(f"{len(words)} values under a header of {len(columns)}")
+    return _only(columns, (_spread(words, left) for left in _choices(can_lack, lacking)))
+
+
+def _csv_fields(line: str) -> Iterator[str]:
+    """Fields without the space that follows an empty one; quoted ones keep their quotes."""
+    place = 0
+    while True:
+        found = _FIELD.match(line, place)
+        if not found:
+            raise Unfit(f"a quote in the middle of a field: {line[place : place + 40]!r}")
+        yield found[1].strip()
+        place = found.end()
+        if not found[2]:
+            return
+
+
+def _choices(places: Sequence[int], count: int) -> Iterator[frozenset[int]]:
+    if math.comb(len(places), count) > _WAYS_LIMIT:
+        raise Unfit(f"{count} of {len(places)} empty fields are too many: too many ways to read it")
+    return (frozenset(chosen) for chosen in itertools.combinations(places, count))
+
+
+def _spread(words: Sequence[str], left_out: frozenset[int]) -> tuple[str, ...]:
+    rest = iter(words)
+    return tuple("" if i in left_out else next(rest) for i in range(len(words) + len(left_out)))
+
+
+def _only(columns: Columns, ways: Iterator[tuple[str, ...]]) -> dict[str, str]:
+    """The one way in which every value fits its selector."""
+    fitting: set[tuple[str, ...]] = set()
+    misfit = ""
+    for way in ways:
+        wrong = next((c for c in zip(columns, way, strict=True) if not _fits(*c)), None)
+        if wrong:
+            misfit = f"{wrong[0]} would be {wrong[1]!r}"
+        else:
+            fitting.add(way)
+    if not fitting:
+        raise Unfit(f"the row does not fit its header: {misfit}")
+    if len(fitting) > 1:
+        raise Unfit("the row fits its header in more than one way")
+    named = [(c, text) for c, text in zip(columns, fitting.pop(), strict=True) if c in HEADERS]
+    keys = {c: text for c, text in named if c is not None}
+    if twice := next((c for c, text in named if c is not None and keys[c] != text), None):
+        raise Unfit(f"{twice} is there twice, with two values")
+    return keys
+
+
+def _fits(selector: str | None, text: str) -> bool:
+    unknown = selector is not None and selector not in HEADERS
+    if not text or unknown:
+        return not text and (unknown or selector in _MAY_BE_EMPTY)
+    if selector in _QUOTED:
+        return text.startswith('"')
+    if selector is None or text.startswith('"'):
+        return selector is None
+    if selector in _FORMS:
+        return _FORMS[selector].fullmatch(text) is not None
+    return is_text(selector) or _NUMBER.fullmatch(text) is not None
+
+
+def _cells(block: Sequence[str], place: int) -> Iterator[tuple[str, int]]:
+    """The selectors whose header stands at a place, and how wide it is."""
+    for selector in _BY_FIRST_WORD.get(block[0][place:].partition(" ")[0], ()):
+        header = HEADERS[selector]
+        width = max(map(len, header))
+        if all(
+            line[place : place + width + 1].rstrip() == text
+            for line, text in zip(block, header, strict=True)
+        ):
+            yield selector, width
+
+
+def _next_start(block: Sequence[str], place: int) -> int:
+    rest = [line[place:] for line in block]
+    return place + min(len(line) - len(line.lstrip()) for line in rest)

@@ -1,0 +1,81 @@
+"""netperf's `-k` pairs to runs: where one ends and the next begins, when nothing stands between.
+
+A loop with `-P 0` prints the same keys again and again; a selector asked for twice is printed
+twice. So the keys' smallest period is a run. Where there is none (runs with different selectors),
+a key that comes again with another value begins the next run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from netlimits.importers.netperf_runs import RATE, UNIT, Interim
+
+
+class Pair(NamedTuple):
+    """One KEY=text and its line."""
+
+    key: str
+    text: str
+    line: int
+
+
+class Keyed(NamedTuple):
+    """The pairs of one run and the line of the last."""
+
+    keys: dict[str, str]
+    line: int
+
+
+def split(pairs: Sequence[Pair]) -> list[Keyed]:
+    """The runs of pairs that nothing separates, in their order."""
+    length = _period([pair.key for pair in pairs])
+    found: list[Keyed] = []
+    for start in range(0, len(pairs), length):
+        chunk = pairs[start : start + length]
+        keys = {pair.key: pair.text for pair in chunk}
+        if all(keys[pair.key] == pair.text for pair in chunk):
+            found.append(Keyed(keys, chunk[-1].line))
+        else:
+            found += _at_repeats(chunk)
+    return found
+
+
+def interim(keys: dict[str, str]) -> list[Interim] | None:
+    """The interim results that come as four keys each, None when one is not whole."""
+    found = []
+    for number in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
+        names = ("UNITS", "INTERIM_RESULT", "INTERVAL", "ENDING")
+        unit, *rest = (keys.get(f"NETPERF_{name}[{number}]", "") for name in names)
+        if not re.fullmatch(UNIT, unit) or not all(re.fullmatch(RATE, text) for text in rest):
+            return None
+        rate, seconds, ending = map(float, rest)
+        found.append(Interim(unit, rate, seconds, ending))
+    return found
+
+
+def _period(keys: Sequence[str]) -> int:
+    """The length of the shortest part that repeated makes all of them (by Knuth, Morris, Pratt)."""
+    border = [0] * len(keys)
+    length = 0
+    for at in range(1, len(keys)):
+        while length and keys[at] != keys[length]:
+            length = border[length - 1]
+        length += keys[at] == keys[length]
+        border[at] = length
+    shortest = len(keys) - border[-1]
+    return shortest if len(keys) % shortest == 0 else len(keys)
+
+
+def _at_repeats(pairs: Sequence[Pair]) -> Iterator[Keyed]:
+    keys: dict[str, str] = {}
+    line = 0
+    for pair in pairs:
+        if pair.key in keys:
+            yield Keyed(keys, line)
+            keys = {}
+        keys[pair.key] = pair.text
+        line = pair.line
+    yield Keyed(keys, line)

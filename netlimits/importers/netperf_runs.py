@@ -1,0 +1,213 @@
+"""netperf's values to a run: units, factors, and the same doubts that a run of ours meets.
+
+What a column is called and what a value means is said where netperf is run (tools); here is only
+what a file may leave open: the test (from the banner), units that were not asked for, and CPU that
+was not measured, which is no fault of a run that never asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from netlimits.errors import ToolFailure
+from netlimits.importers.base import LARGEST, Given, Imported, SourceText, clean
+from netlimits.model import Scalar, Status
+from netlimits.tools.netperf import refuse_no_data
+from netlimits.tools.netperf.columns import column, value
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """What a banner says; "" is not said. `width` is the confidence interval's, in %."""
+
+    name: str = ""
+    protocol: str = ""
+    direction: str = ""
+    width: float | None = None
+
+
+class Interim(NamedTuple):
+    """One interim result (`-D`): a rate over [ending − interval, ending], ending in epoch s."""
+
+    unit: str
+    rate: float
+    interval_s: float
+    ending_s: float
+
+
+UNIT = r"(10\^[369]bits/s|[KMG]Bytes/s|Trans/s)"
+RATE = r"(\d{1,18}\.\d{1,9})"
+
+_BANNER = re.compile(
+    r"(?:MIGRATED )?([A-Za-z][A-Za-z/| _]*?) TEST(?P<ends> (?:from \S.* )?to \S.*?| from \S.*?|)"
+    r"(?:: \+/-(\d+(?:\.\d+)?)% @ \d+% conf\..*)?"
+)
+_REST = re.compile(r"(?:to )?\S+ \(\S*\) port \d+ AF_\w+.*|port \d+ AF_\w+ to \S.*")
+_TESTS = {
+    "OMNI Send": Test("omni", direction="send"),
+    "OMNI Receive": Test("omni", direction="recv"),
+    "OMNI Send|Recv": Test("omni", direction="rr"),
+    "TCP STREAM": Test("TCP_STREAM", "tcp", "send"),
+    "TCP SENDFILE": Test("TCP_SENDFILE", "tcp", "send"),
+    "TCP MAERTS": Test("TCP_MAERTS", "tcp", "recv"),
+    "TCP REQUEST/RESPONSE": Test("TCP_RR", "tcp", "rr"),
+    "TCP Connect/Request/Response": Test("TCP_CRR", "tcp", "rr"),
+    "TCP Connect/Close": Test("TCP_CC", "tcp", "rr"),
+    "UDP STREAM": Test("UDP_STREAM", "udp", "send"),
+    "UDP UNIDIRECTIONAL SEND": Test("UDP_STREAM", "udp", "send"),  # before 2.5
+    "UDP REQUEST/RESPONSE": Test("UDP_RR", "udp", "rr"),
+    "SCTP STREAM": Test("SCTP_STREAM", "sctp", "send"),
+    "SCTP REQUEST/RESPONSE": Test("SCTP_RR", "sctp", "rr"),
+}
+_DIRECTIONS = {"Send": "send", "Receive": "recv", "Send|Recv": "rr"}
+
+MBPS = {  # netlib.c: capitals are 1024ⁿ bytes, lower case 1000ⁿ bits
+    "10^3bits/s": 1e-3,
+    "10^6bits/s": 1.0,
+    "10^9bits/s": 1e3,
+    "KBytes/s": 8 * 2**10 / 1e6,
+    "MBytes/s": 8 * 2**20 / 1e6,
+    "GBytes/s": 8 * 2**30 / 1e6,
+}
+_SCALED = re.compile(r"THROUGHPUT|(LOCAL|REMOTE)_(SEND|RECV)_THROUGHPUT")
+_IF_ASKED = re.compile(r"(LOCAL|REMOTE)_(CPU_(UTIL|PEAK_UTIL|PERCENT_\w+)|SD)")
+_NOT_ASKED = re.compile(r"-1(\.0*)?|-?nan")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d{1,3})?")
+_PERCENT = re.compile(r"(LOCAL|REMOTE)_CPU_(UTIL|PEAK_UTIL)")
+_FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
+
+
+def test(line: str) -> Test | None:
+    """What a banner says of the test, None when the line is no banner.
+
+    One that names no hosts, or whose end stands on the next line (`is_rest`), is one of a test that
+    is known.
+    """
+    found = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
+    if not found or (found[1] not in _TESTS and " to " not in found["ends"]):
+        return None
+    known = _TESTS.get(found[1], Test(clean(found[1])))
+    width = 2 * float(found[3]) if found[3] else None
+    return Test(known.name, known.protocol, known.direction, width)
+
+
+def is_rest(line: str) -> bool:
+    """Whether a line can be the end of a banner that a mail or a terminal broke in two."""
+    return len(line) < 1_000 and _REST.fullmatch(line) is not None
+
+
+def run(
+    source: SourceText,
+    line: int,
+    keys: Mapping[str, str],
+    banner: Test,
+    given: Given,
+    interim: Sequence[Interim] = (),
+) -> Imported:
+    """The run of one set of selectors' values. Raises DataError where no unit is said."""
+    keys = {**given.selectors, **{k: text.strip('"') for k, text in keys.items()}}
+    way = _DIRECTIONS.get(keys.get("DIRECTION", ""), banner.direction)
+    arrived = {"send": "REMOTE_RECV_THROUGHPUT", "recv": "LOCAL_RECV_THROUGHPUT"}.get(way, "")
+    if arrived in keys:  # what netperf itself calls THROUGHPUT
+        keys = {"THROUGHPUT": keys[arrived], **keys}
+    said = interim[0].unit if interim else ""
+    values = factors(keys, banner, way)
+    try:
+        refuse_no_data({k: t for k, t in keys.items() if _NUMBER.fullmatch(t)}, way == "send")
+        rate_unit, work_unit = _units(source, line, keys, way, said)
+        figures = _figures(keys, rate_unit, work_unit)
+        _refuse_wide(keys, banner)
+    except ToolFailure as error:
+        status: Status = "invalid" if error.status == "invalid" else "failed"
+        return Imported(line, status, clean(str(error)), values)
+    rows = tuple(_row(one) for one in interim)
+    began = min((one.ending_s - one.interval_s for one in interim), default=None)
+    return Imported(line, "ok", "", values, figures, rows, began)
+
+
+def factors(keys: Mapping[str, str], banner: Test, way: str) -> dict[str, Scalar]:
+    """What the run was set to, as far as its values and its banner say."""
+    sent = "REMOTE_SEND_SIZE" if way == "recv" else "LOCAL_SEND_SIZE"
+    sizes = {"mss": "TRANSPORT_MSS"}
+    sizes |= (
+        {"request_size": "REQUEST_SIZE", "response_size": "RESPONSE_SIZE"}
+        if way == "rr"
+        else {"send_size": sent}
+    )
+    words = {
+        "test": banner.name,
+        "protocol": keys.get("PROTOCOL", banner.protocol).lower(),
+        "direction": way,
+        "brand": keys.get("RESULT_BRAND", ""),
+    }
+    values: dict[str, Scalar] = {"tool": "netperf"}
+    values |= {name: clean(word) for name, word in words.items() if word}
+    for name, selector in sizes.items():
+        if re.fullmatch(r"\d{1,18}", keys.get(selector, "")):
+            values[name] = int(keys[selector])
+    return values
+
+
+def _units(
+    source: SourceText, line: int, keys: Mapping[str, str], way: str, said: str
+) -> tuple[str, str]:
+    """The units of THROUGHPUT and of service demand: as stated, else what the test implies."""
+    rate = keys.get("THROUGHPUT_UNITS") or said
+    work = keys.get("SD_UNITS", "")
+    if not rate and (work or way):  # netperf's defaults, without -f
+        transactions = work == "usec/Tran" if work else way == "rr"
+        rate = "Trans/s" if transactions else "10^6bits/s"
+    if not work and rate:
+        work = "usec/Tran" if rate == "Trans/s" else "usec/KB"
+    if not rate and {"THROUGHPUT", "LOCAL_SD", "REMOTE_SD"} & set(keys):
+        source.refuse(
+            line,
+            "nothing says whether this is 10^6bits/s or Trans/s (no banner, no THROUGHPUT_UNITS); "
+            "say it with --given THROUGHPUT_UNITS=10^6bits/s",
+        )
+    return rate, work
+
+
+def _figures(keys: Mapping[str, str], rate_unit: str, work_unit: str) -> dict[str, Scalar]:
+    figures: dict[str, Scalar] = {}
+    as_known = "10^6bits/s" if rate_unit in MBPS else rate_unit
+    for key, text in keys.items():
+        if key.endswith("_UNITS") or (_IF_ASKED.fullmatch(key) and _NOT_ASKED.fullmatch(text)):
+            continue
+        name, figure = column(key, as_known, work_unit), value(key, text)
+        if isinstance(figure, str):
+            figure = clean(figure)
+        elif figure is not None:
+            if not -LARGEST < figure < LARGEST:
+                raise ToolFailure(f"{key} is {clean(text)}, which cannot be")
+            if _PERCENT.fullmatch(key) and figure > _FULL:
+                raise ToolFailure(f"{key} is {text} % of a machine that has 100", status="invalid")
+            if _SCALED.fullmatch(key):
+                figure = float(figure) * MBPS.get(rate_unit, 1.0)
+        if figure is not None:
+            figures[name] = figure
+    if not any(isinstance(figure, int | float) for figure in figures.values()):
+        raise ToolFailure("there is no figure in it")
+    return figures
+
+
+def _row(one: Interim) -> Mapping[str, float]:
+    row = {"ending_s": one.ending_s, "interval_s": one.interval_s}
+    if one.unit in MBPS:
+        return {**row, "throughput_mbps": one.rate * MBPS[one.unit]}
+    return {**row, "transaction_rate_tps": one.rate}
+
+
+def _refuse_wide(keys: Mapping[str, str], banner: Test) -> None:
+    """Raise for a run whose confidence interval came out wider than asked (`-I`)."""
+    asked = float(keys.get("CONFIDENCE_INTERVAL", "-1"))
+    width = asked if asked > 0 else banner.width
+    reached = float(keys.get("THROUGHPUT_CONFID", "-1"))
+    if width is not None and reached > width:
+        raise ToolFailure(
+            f"the confidence interval came out {reached:g} % wide, not {width:g} %",
+            status="invalid",
+        )

@@ -1,0 +1,288 @@
+"""netperf's text output, whatever it was asked for: `-k`, `-o`, `-O` and the classic tables.
+
+A file may hold many runs, with a banner and header before each, before the first alone (`-P 0` in
+a loop), or nowhere. It is read line by line; a banner or header holds until the next one. A run
+that was announced and shows no figures is a failed run, with what netperf said. A line that is
+none of netperf's is an error: better no file than one half understood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from netlimits.importers import netperf_classic, netperf_columns, netperf_keys, netperf_runs
+from netlimits.importers.base import LINE_LIMIT, TORN, Given, Imported, SourceText, clean
+from netlimits.importers.netperf_headers import HEADERS
+from netlimits.importers.netperf_runs import RATE, UNIT, Interim, Test
+
+_KEY = re.compile(r"([A-Z][A-Z0-9_]*(?:\[\d{1,9}\])?)=(.*)")
+_INTERIM_KEY = re.compile(r"NETPERF_(INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]")
+_INTERIM = (
+    re.compile(rf"Interim result: +{RATE} {UNIT} over {RATE} seconds ending at {RATE}"),
+    re.compile(rf"{RATE},{UNIT},(\d{{1,9}}\.\d{{3}}),(\d{{9,12}}\.\d{{3}})"),
+)
+_FAILURE = re.compile(
+    r"[a-z][a-z0-9_]*( control)?: .*|establish_control could not .*|double free or corruption.*"
+    r"|The test you requested .*|Please verify that you have the correct test name,"
+    r"|and that test family has been compiled .*|.*\b(Aborted|Segmentation fault|Terminated)\b.*"
+)
+_FAILED = re.compile(r"establish_control could not .*|and that test family has been compiled .*")
+_ANOTHER = re.compile(r"establish control: |The test you requested ")
+"""The last and the first line of failures before any banner: runs by themselves."""
+
+
+@dataclass(slots=True)
+class _Table:
+    """A run whose row has come, and to which another table may still belong (`-O a,b;c`)."""
+
+    keys: dict[str, str]
+    line: int
+    headers: list[netperf_columns.Columns]
+    announced: bool
+    test: Test
+    interim: list[Interim]
+    wide: bool
+    repaired: bool
+
+
+def read(source: SourceText, given: Given) -> list[Imported]:
+    """The runs of a file of netperf's output, in their order.
+
+    Raises DataError for the first line that is not understood.
+    """
+    return _Reading(source, given).whole()
+
+
+class _Reading:
+    """The state between two lines: what holds for the next row, and what waits for it."""
+
+    def __init__(self, source: SourceText, given: Given) -> None:
+        self._source = source
+        self._given = given
+        self._found: list[Imported] = []
+        self._number = 0
+        self._test = Test()
+        self._form: netperf_classic.Form | None = None
+        self._columns: netperf_columns.Columns | None = given.columns or None
+        self._spaced: bool | None = None  # None where no header says it
+        self._starts: Sequence[int] = ()
+        self._announced = 0  # the line of a banner or header without its figures yet
+        self._headed = False  # whether its header has come
+        self._table: _Table | None = None
+        self._goes_on = False  # whether the next row belongs to that run too
+        self._failure: list[str] = []
+        self._wide = False
+        self._interim: list[Interim] = []
+        self._pairs: list[netperf_keys.Pair] = []
+        self._known: set[str] = set()
+        self._rows: list[dict[str, str]] = []
+
+    def whole(self) -> list[Imported]:
+        """Read every line; the runs that were found."""
+        lines = self._source.lines
+        at = 0
+        while at < len(lines):
+            self._number = at + 1
+            if len(lines[at]) > LINE_LIMIT:
+                self._source.refuse(at + 1, f"is longer than {LINE_LIMIT} characters")
+            at += self._line(lines[at].strip(), lines[at : at + 5]) if lines[at].strip() else 1
+        self._end_runs()
+        if self._announced or self._failure or self._interim or self._rows:
+            self._fail()
+        return self._found
+
+    def _line(self, line: str, block: Sequence[str]) -> int:
+        """Take one line, or a header of several; returns how many."""
+        if pair := _KEY.fullmatch(line):
+            self._pair(pair[1], pair[2].strip())
+        elif banner := netperf_runs.test(line):
+            self._banner(banner)
+        elif self._announced and self._announced == self._number - 1 and netperf_runs.is_rest(line):
+            pass
+        elif line.startswith("!!!"):
+            self._wide |= "confidence was not achieved" in line
+        elif interim := next((m for p in _INTERIM if (m := p.fullmatch(line))), None):
+            self._end_runs()
+            rate, unit, seconds, ending = interim.groups()
+            self._interim.append(Interim(unit, float(rate), float(seconds), float(ending)))
+        elif _FAILURE.fullmatch(line):
+            self._end_runs()
+            if _ANOTHER.match(line) and (self._announced or self._failure):
+                self._fail()
+            self._failure.append(line)
+            if _FAILED.fullmatch(line):
+                self._fail()
+        elif self._form and line.split()[0] in netperf_classic.EXTRAS:
+            return netperf_classic.EXTRAS[line.split()[0]]
+        else:
+            return self._header(line, block) or self._row(line)
+        return 1
+
+    def _banner(self, test: Test) -> None:
+        self._end_runs()
+        if self._announced or self._rows:
+            self._fail()
+        self._test, self._form = test, None
+        self._columns, self._spaced = self._given.columns or None, None
+        self._announced = self._number
+
+    def _header(self, line: str, block: Sequence[str]) -> int:
+        """Take a header; returns its lines, 0 when there is none here."""
+        if found := netperf_classic.form(block, self._test.direction):
+            self._end_runs()
+            self._announce()
+            self._form, taken = found
+            return taken
+        if line.startswith(",") or line.split(",")[0].split()[0] not in netperf_columns.FIRST_WORDS:
+            return 0
+        try:
+            wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
+            if wide and (known := netperf_columns.column_header(tuple(block[:4]))):
+                self._table_header(known[0], spaced=True)
+                self._starts = known[1]
+                return 4
+        except netperf_columns.Unfit as error:
+            self._source.refuse(self._number, str(error))
+        if names := netperf_columns.csv_header(line):
+            self._table_header(names, spaced=False)
+            return 1
+        return 0
+
+    def _table_header(self, names: netperf_columns.Columns, *, spaced: bool) -> None:
+        """Take an `-o` or `-O` header: of another run, or of another part of the same one."""
+        table = self._table
+        if table and not self._pairs and names not in table.headers:
+            if not table.announced or not spaced or self._goes_on:
+                self._source.refuse(
+                    self._number, "a second header without a banner: the same run or another?"
+                )
+            table.headers.append(names)
+            self._goes_on = self._headed = True
+        else:
+            self._end_runs()
+            self._announce()
+        self._columns, self._spaced, self._form = names, spaced, None
+
+    def _announce(self) -> None:
+        if self._headed or self._rows:
+            self._fail()
+        self._announced, self._headed = self._announced or self._number, True
+
+    def _row(self, line: str) -> int:
+        """Take a row of figures under the header that holds."""
+        if self._form:
+            found = netperf_classic.values(self._form.rows[len(self._rows)], line)
+            if found is None:
+                self._source.refuse(self._number, f"is no row of its table: {clean(line)[:60]!r}")
+            self._rows.append(found)
+            if len(self._rows) == len(self._form.rows):
+                keys = {k: text for one in self._rows for k, text in one.items()}
+                self._rows = []
+                self._ended({**self._form.units, **keys}, self._number)
+            return 1
+        if self._columns is None:
+            self._source.refuse(self._number, _unknown(line))
+        spaced = "," not in line if self._spaced is None else self._spaced
+        try:
+            if spaced:
+                starts = self._starts if self._headed and self._spaced else ()
+                as_it_stands = self._source.lines[self._number - 1]
+                self._ended(
+                    netperf_columns.spaced_row(self._columns, as_it_stands, starts), self._number
+                )
+            else:
+                keys, surplus = netperf_columns.csv_row(self._columns, line)
+                self._ended(keys, self._number, repaired=surplus > 0)
+        except netperf_columns.Unfit as error:
+            self._source.refuse(self._number, str(error))
+        return 1
+
+    def _pair(self, key: str, text: str) -> None:
+        """Take a `-k` pair; interim results begin a run, or end the ones before."""
+        interim = _INTERIM_KEY.fullmatch(key) is not None
+        if not interim and key not in HEADERS:
+            self._source.refuse(self._number, f"{clean(key)[:60]} is no output selector of netperf")
+        if self._table or (interim and (key in self._known or not self._only_interim())):
+            self._end_runs()
+        self._pairs.append(netperf_keys.Pair(key, text, self._number))
+        self._known.add(key)
+
+    def _only_interim(self) -> bool:
+        return not self._pairs or self._pairs[-1].key not in HEADERS
+
+    def _end_runs(self) -> None:
+        """Finish the runs that are whole: a table's, or those of the pairs so far."""
+        if table := self._table:
+            self._table = None
+            if self._goes_on:
+                self._source.refuse(self._number, "a header without its row before this line")
+            self._keep(table)
+        if not self._pairs:
+            return
+        pairs, self._pairs, self._known = self._pairs, [], set()
+        interim = netperf_keys.interim({p.key: p.text for p in pairs if p.key not in HEADERS})
+        if interim is None:
+            self._source.refuse(pairs[-1].line, "an interim result is not whole")
+        self._interim += interim
+        results = [pair for pair in pairs if pair.key in HEADERS]
+        for keys, line in netperf_keys.split(results) if results else ():
+            self._ended(keys, line)
+            self._end_runs()
+
+    def _ended(self, keys: dict[str, str], line: int, *, repaired: bool = False) -> None:
+        """A run's row or pairs; it is kept once nothing can be added to it."""
+        if self._goes_on and self._table:
+            for key, text in keys.items():
+                if self._table.keys.setdefault(key, text) != text:
+                    self._source.refuse(line, f"{key} was {self._table.keys[key]!r} just before")
+            self._table.line = line
+            self._goes_on = self._headed = False
+            self._columns = None  # of rows without headers nothing would say which is which
+            return
+        self._end_runs()
+        if self._failure:
+            self._fail(keep_interim=True)
+        if self._form:  # a table of UDP's is one whatever the banner calls it
+            protocol = self._test.protocol or self._form.protocol
+            direction = self._test.direction or self._form.direction
+            self._test = replace(self._test, protocol=protocol, direction=direction)
+        headers = [self._columns] if self._columns and not self._form else []
+        announced = self._announced > 0 and self._test.name != ""
+        self._table = _Table(
+            keys, line, headers, announced, self._test, self._interim, self._wide, repaired
+        )
+        self._announced, self._headed, self._interim, self._wide = 0, False, [], False
+
+    def _keep(self, table: _Table) -> None:
+        found = netperf_runs.run(
+            self._source, table.line, table.keys, table.test, self._given, table.interim
+        )
+        reason = "the confidence asked for was not reached" if table.wide else ""
+        if table.line >= len(self._source.lines) and self._source.torn:
+            reason = reason or TORN
+        if reason and found.status == "ok":
+            found = Imported(table.line, "invalid", reason, found.values)
+        self._found.append(replace(found, repaired=table.repaired))
+
+    def _fail(self, *, keep_interim: bool = False) -> None:
+        """A run that was announced, or that failed, and shows no figures."""
+        said = clean(" ".join(self._failure)) or "netperf printed no figures"
+        told = self._test if self._announced else Test()
+        values = netperf_runs.factors({}, told, told.direction)
+        self._found.append(Imported(self._announced or self._number, "failed", said, values))
+        self._announced, self._headed, self._wide = 0, False, False
+        self._failure, self._rows = [], []
+        if not keep_interim:
+            self._interim = []
+
+
+def _unknown(line: str) -> str:
+    """What to say of a line that is neither known text nor a row under a header."""
+    if re.fullmatch(r"[-+0-9.,\s\"A-Za-z^/|%_]+", line) and re.search(r"\d", line):
+        return (
+            f"a row without its header ({clean(line)[:40]!r}): name its columns, as in "
+            "--columns throughput,elapsed_time (what netperf's -o or -O was given)"
+        )
+    return f"is no output of netperf, iperf3 or the Turin scripts: {clean(line)[:60]!r}"

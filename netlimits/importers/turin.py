@@ -1,0 +1,81 @@
+"""The Turin scripts' files: for each buffer length least, mean and greatest of several runs.
+
+`iperf3.txt` holds `length min mean max cpu_min cpu_mean cpu_max` with rates in Gbit/s, `nttcp.txt`
+has the count of buffers after the length, and Mbit/s. CPU is what /usr/bin/time said of the client
+process, 100 being one core, whichever the tool: `local_process_cpu_pct`. A line is no run but an
+aggregate: its row says of how many in `aggregated_runs`, which the files do not hold: 10 and 20 are
+the scripts' own numbers, and `--given aggregated_runs=N` says another.
+"""
+
+from __future__ import annotations
+
+import re
+
+from netlimits.importers.base import TORN, Given, Imported, SourceText
+from netlimits.model import Scalar
+
+_NUMBER = re.compile(r"\d{1,12}(\.\d{1,20})?(e-\d{1,2})?")
+_SCRIPTS = {7: ("iperf3", 1e3, 10), 8: ("nttcp", 1.0, 20)}
+"""Fields of a line -> tool, Mbit/s in its unit, runs in an aggregate."""
+
+
+def claims(source: SourceText) -> bool:
+    """Whether every line is such a row: two at least, lengths growing, min ≤ mean ≤ max twice.
+
+    A row of a netperf table may have as many numbers, but not in such an order.
+    """
+    rows = [line.split() for line in source.lines if line.strip()]
+    if len(rows) < 2 or {len(row) for row in rows} not in ({7}, {8}):
+        return False
+    if not all(_NUMBER.fullmatch(word) for row in rows for word in row):
+        return False
+    if not all(word.isdigit() for row in rows for word in row[: len(row) - 6]):
+        return False
+    lengths = [int(row[0]) for row in rows]
+    return lengths == sorted(set(lengths)) and all(_ordered(row) for row in rows)
+
+
+def read(source: SourceText, given: Given) -> list[Imported]:
+    """One row an aggregate: `throughput_min_mbps`, `throughput_mbps` (the mean), `…_max_mbps`."""
+    found = []
+    for number, line in enumerate(source.lines, 1):
+        if not line.strip():
+            continue
+        words = line.split()
+        tool, unit, runs = _SCRIPTS[len(words)]
+        least, mean, most, *cpu = map(float, words[-6:])
+        values: dict[str, Scalar] = {
+            "tool": tool,
+            "protocol": "tcp",
+            "send_size": int(words[0]),
+        }
+        if tool == "nttcp":
+            values["count"] = int(words[1])
+        if least <= 0:
+            reason = "a run among them measured nothing"
+            found.append(Imported(number, "failed", reason, values))
+            continue
+        if source.torn and number == len(source.lines):
+            found.append(Imported(number, "invalid", TORN, values))
+            continue
+        figures: dict[str, Scalar] = {
+            "throughput_mbps": mean * unit,
+            "throughput_min_mbps": least * unit,
+            "throughput_max_mbps": most * unit,
+            "local_process_cpu_pct": cpu[1],
+            "local_process_cpu_min_pct": cpu[0],
+            "local_process_cpu_max_pct": cpu[2],
+        }
+        if "aggregated_runs" not in given.factors:
+            figures["aggregated_runs"] = runs
+        found.append(Imported(number, "ok", "", values, figures))
+    return found
+
+
+def _ordered(row: list[str]) -> bool:
+    """Whether least ≤ mean ≤ greatest, but for the rounding of a mean of equal values."""
+    figures = [float(word) for word in row[-6:]]
+    return all(
+        low <= mean * (1 + 1e-9) and mean <= high * (1 + 1e-9)
+        for low, mean, high in (figures[:3], figures[3:])
+    )

@@ -1,0 +1,112 @@
+"""A lab's hosts as machines: QEMU guests with kernels, NICs, qdiscs and CPUs of their own.
+
+They boot the distribution's stock kernel, with KVM where that works and by translation (TCG)
+anywhere else. Below this file: kernels (fetched), contents and images (what they boot from, made
+once), cpio and seed (what differs between them), network, qemu, acceleration, memory.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from netlimits.errors import InputError, LabError
+from netlimits.lab.guests import memory, network, qemu, seed
+from netlimits.lab.guests.acceleration import ACCELERATORS, accelerator
+from netlimits.lab.guests.images import Image, image
+from netlimits.lab.guests.kernels import PACKAGES
+from netlimits.lab.layout import Guest, Lab
+from netlimits.lab.programs import PATH, program
+from netlimits.lab.sshd import speaks
+
+__all__ = ["ACCELERATORS", "NICS", "boot", "check", "image", "prepared"]
+
+NICS = tuple(PACKAGES)
+
+_CPUS = (1, 16)
+_MEMORY = (128, 65536)
+_MTU = (576, network.MTU_LIMIT)
+_DEADLINE = 300.0
+"""Seconds until a machine must have answered a login: where all CPUs are busy it takes long."""
+
+_PATIENCE = 30.0
+
+
+def check(hosts: int, mtu: int, guest: Guest) -> None:
+    """Raises InputError for machines that cannot be."""
+    for what, value, (least, most) in (
+        ("CPUs", guest.cpus, _CPUS),
+        ("MiB of memory", guest.memory, _MEMORY),
+        ("bytes of MTU", mtu, _MTU),
+    ):
+        if not least <= value <= most:
+            raise InputError(f"{value} {what}: a machine takes {least} to {most}")
+    if guest.nic not in NICS:
+        raise InputError(f"NIC {guest.nic!r}: a machine has one of {', '.join(NICS)}")
+
+
+def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Guest, Image]:
+    """The guest with its accelerator chosen, and what it boots from. Raises LabError.
+
+    Nothing of the lab itself is made here; what is made serves all labs, and stays.
+    """
+    source = image(guest.nic, say)
+    network.check()
+    memory.check(hosts, guest)
+    return replace(guest, accelerator=accelerator(guest.accelerator or "auto", source)), source
+
+
+def boot(lab: Lab, source: Image) -> None:
+    """Build the machines' network, start them, and wait until each has answered a login.
+
+    Raises LabError with a machine's last words.
+    """
+    network.build(lab)
+    for host in lab.hosts:
+        seed.write(lab, host, source.initial)
+        qemu.start(lab, host, source)
+    deadline = time.monotonic() + _DEADLINE
+    waiting = list(lab.hosts)
+    while waiting:
+        waiting = [host for host in waiting if not speaks(lab.management(host), _PATIENCE)]
+        for host in waiting:
+            if not qemu.alive(lab, host):
+                raise LabError(f"{host}: its QEMU ended while it booted")
+            if time.monotonic() > deadline:
+                raise LabError(f"{host}: no sshd within {_DEADLINE:g} s: {_last_words(lab, host)}")
+        time.sleep(0.05)
+    _log_in(lab)
+
+
+def _log_in(lab: Lab) -> None:
+    """Log in to every machine, to all at the same time."""
+    ssh = [program("ssh"), "-F", str(lab.ssh_config)]
+    logins = {
+        host: subprocess.Popen(
+            [*ssh, lab.login(host), "true"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PATH": PATH, "LC_ALL": "C"},
+        )
+        for host in lab.hosts
+    }
+    try:
+        for host, login in logins.items():
+            _, words = login.communicate(timeout=_DEADLINE)
+            if login.returncode:
+                raise LabError(f"{host}: no login: {' '.join(words.split())[:300]}")
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{host}: no login within {_DEADLINE:g} s") from None
+    finally:
+        for login in logins.values():
+            login.kill()
+            login.communicate()
+
+
+def _last_words(lab: Lab, host: str) -> str:
+    lines = qemu.console(lab, host)
+    return lines[-1] if lines else "nothing on its console"

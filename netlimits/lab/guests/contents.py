@@ -1,0 +1,208 @@
+"""What a machine's root file system holds: this machine's own programs, their libraries, accounts.
+
+Only what hosts of an experiment need. A program lies where this machine has it, so that the rules
+of sudo fit; accounts are the machine's own, and of this machine's none is among them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from importlib import resources
+from pathlib import Path
+
+from netlimits.lab.layout import ENGINEER
+from netlimits.lab.programs import PATH, need, output
+
+_PACKAGES = "bash coreutils dash diffutils findutils grep hostname kmod procps sed util-linux"
+"""Packages of which hosts have every program."""
+
+_NEEDED = """
+    awk busybox ethtool getconf ip mount netperf netserver ss sshd sudo sysctl taskset tc timeout
+    umount
+"""
+"""Programs that every host has as well; a few of the packages' are named lest one be empty."""
+
+_WHERE_INSTALLED = """
+    bridge gawk iperf3 iptables less lspci lsof mawk nft nstat nttcp nuttcp ping ping6 scp ssh
+    stress-ng strace tcpdump tracepath visudo
+"""
+"""Programs that hosts have where this machine has them: measuring programs, and some comfort."""
+
+_PROGRAM_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
+
+_FILES = (
+    "etc/netconfig",
+    "etc/protocols",
+    "etc/services",
+    "etc/rpc",
+    "etc/iproute2/*",
+    "etc/alternatives/awk",
+    "usr/share/iproute2/*",
+    "usr/lib/tc/*",
+    "usr/lib/*/tc/*",
+    "usr/lib/iproute2/*",
+    "usr/lib/openssh/ssh*",
+    "usr/libexec/openssh/ssh*",
+    "usr/libexec/sudo/*",
+    "usr/libexec/coreutils/libstdbuf.so",
+    "usr/lib/*/libnss_files*",
+    "usr/lib/*/security/pam_deny.so",
+    "usr/lib/*/security/pam_permit.so",
+    "usr/lib/terminfo/*/*",
+    "lib/terminfo/[ldsvx]/*",
+    "usr/lib/*/xtables/lib*t_*tatistic.so",
+    "usr/lib/*/xtables/libxt_tcp.so",
+    "usr/lib/*/xtables/libxt_udp.so",
+    "usr/lib/*/xtables/libxt_standard.so",
+)
+"""What programs read or load beside their libraries, below this machine's root."""
+
+ENGINEER_ID = 1000
+
+_LIBRARY = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x", re.MULTILINE)
+
+_USERS = """\
+root:x:0:0:root:/root:/bin/bash
+daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+sshd:x:100:65534::/run/sshd:/usr/sbin/nologin
+tcpdump:x:101:101::/nonexistent:/usr/sbin/nologin
+{engineer}:x:{number}:{number}::/home/{engineer}:/bin/sh
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+"""
+
+_GROUPS = """\
+root:x:0:
+daemon:x:1:
+tty:x:5:
+tcpdump:x:101:
+{engineer}:x:{number}:
+nogroup:x:65534:
+"""
+
+_SHADOW = "".join(
+    f"{line.partition(':')[0]}:*:19000:0:99999:7:::\n" for line in _USERS.splitlines()
+)
+"""`*` is no password's hash, and unlike `!` does not lock the account for key logins."""
+
+_PAM = """\
+auth required pam_deny.so
+account required pam_permit.so
+password required pam_deny.so
+session required pam_permit.so
+"""
+
+_SSHD = """\
+HostKey /etc/ssh/host_key
+AuthorizedKeysFile /etc/ssh/authorized_keys
+AuthenticationMethods publickey
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+AllowUsers root {engineer}
+UsePAM no
+UseDNS no
+LoginGraceTime 600
+MaxStartups 200
+MaxSessions 100
+PidFile /run/sshd.pid
+Subsystem sftp internal-sftp
+"""
+
+_INIT_TABLE = """\
+::sysinit:/etc/netlimits/start
+::respawn:/etc/netlimits/sshd
+::ctrlaltdel:/bin/busybox reboot
+::restart:/bin/busybox init
+"""
+
+_BUSYBOX = ("halt", "init", "poweroff", "reboot")
+"""Applets that the root file system has under their own names, in /usr/sbin."""
+
+_SHELL_FILES = {
+    "root/.profile": "export LC_ALL=C\n",
+    "root/.bashrc": "PS1='\\h:\\w# '\n",
+    "etc/profile": "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+    "export PATH\n[ \"$(id -u)\" = 0 ] || PS1='\\h:\\w$ '\n",
+}
+
+
+def check() -> None:
+    """Raises LabError naming all packages that are missing for the programs of every host."""
+    need(*_NEEDED.split())
+
+
+def named() -> set[Path]:
+    """This machine's programs and files that go in, without the libraries that they load."""
+    programs = [*_NEEDED.split(), *_WHERE_INSTALLED.split()]
+    found = {name: shutil.which(name, path=PATH) for name in programs}
+    paths = {Path(path) for path in found.values() if path}
+    for line in output("dpkg-query", "-L", *_PACKAGES.split(), may_fail=True).splitlines():
+        path = Path(line)
+        if str(path.parent) in _PROGRAM_FOLDERS and path.is_file():
+            paths.add(path)
+    for pattern in _FILES:
+        paths |= {path for path in Path("/").glob(pattern) if path.is_file()}
+    return paths
+
+
+def files() -> dict[Path, Path]:
+    """Path in the root file system -> this machine's file, links resolved."""
+    paths = named()
+    with_libraries = [str(path.resolve()) for path in sorted(paths)]
+    libraries = output("ldd", *with_libraries, may_fail=True, deadline=60)
+    paths |= {Path(path) for path in _LIBRARY.findall(libraries)}
+    return {_merged(path): path.resolve() for path in sorted(paths)}
+
+
+def texts() -> dict[str, tuple[str, int]]:
+    """Path in the root file system -> the text of a file of the machines' own, and its mode."""
+    sshd = Path(shutil.which("sshd", path=PATH) or "")
+    daemon = _SSHD.format(engineer=ENGINEER)
+    if b"persourcepenalties" in sshd.read_bytes().lower():
+        # From 9.8 on sshd shuts out addresses that fail to log in, which here is what tests do.
+        daemon += "PerSourcePenalties no\n"
+    own = resources.files("netlimits.lab.guests")
+    plain = {
+        "etc/passwd": _USERS.format(engineer=ENGINEER, number=ENGINEER_ID),
+        "etc/group": _GROUPS.format(engineer=ENGINEER, number=ENGINEER_ID),
+        "etc/nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files\n",
+        "etc/pam.d/other": _PAM,
+        "etc/ssh/sshd_config": daemon,
+        "etc/inittab": _INIT_TABLE,
+        "etc/shells": "/bin/sh\n/bin/bash\n",
+        "etc/os-release": Path("/etc/os-release").read_text(),
+        **_SHELL_FILES,
+    }
+    return {
+        **{path: (text, 0o644) for path, text in plain.items()},
+        "etc/shadow": (_SHADOW.format(engineer=ENGINEER), 0o640),
+        "etc/sudoers": ((own / "sudoers").read_text(), 0o440),
+        "etc/netlimits/start": ((own / "start.sh").read_text(), 0o755),
+        "etc/netlimits/sshd": ((own / "sshd.sh").read_text(), 0o755),
+    }
+
+
+def links() -> dict[str, str]:
+    """Path in the root file system -> where a link points to."""
+    folders = {name: f"usr/{name}" for name in ("bin", "sbin", "lib", "lib64")}
+    mounts = {"etc/mtab": "/proc/self/mounts", "var/run": "/run", "var/lock": "/run/lock"}
+    return {**folders, **mounts, **{f"usr/sbin/{name}": "/bin/busybox" for name in _BUSYBOX}}
+
+
+def folders() -> dict[str, int]:
+    """Path in the root file system -> mode of a folder that is empty there."""
+    plain = ("proc", "sys", "dev", "run", "mnt", "home", "var/lib", "var/log", "usr/lib64")
+    return {
+        **dict.fromkeys(plain, 0o755),
+        "root": 0o700,
+        "tmp": 0o1777,
+        "var/tmp": 0o1777,
+    }
+
+
+def _merged(path: Path) -> Path:
+    """The path below a root whose /bin, /sbin and /lib are links into /usr."""
+    inside = path.relative_to("/")
+    merged = inside.parts[0] in ("bin", "sbin", "lib", "lib64")
+    return Path("usr") / inside if merged else inside

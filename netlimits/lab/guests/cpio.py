@@ -1,0 +1,46 @@
+"""An archive as the kernel unpacks it at boot: cpio's "newc" format.
+
+The format is Documentation/driver-api/early-userspace/buffer-format.rst of the kernel. Archives
+may follow one another in one file; a later one adds to what an earlier one made.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, or a folder where `content` is None. It belongs to root."""
+
+    path: str
+    content: bytes | None = None
+    mode: int = 0o755
+
+
+def archive(entries: Iterable[Entry]) -> bytes:
+    """The archive, folders before what is in them as given; its length is a multiple of 512."""
+    parts = [_member(number, entry) for number, entry in enumerate(entries, 1)]
+    parts.append(_padded(_head(0, 0, 0, "TRAILER!!!")))
+    whole = b"".join(parts)
+    return whole + bytes(-len(whole) % 512)
+
+
+def _member(number: int, entry: Entry) -> bytes:
+    kind = stat.S_IFDIR if entry.content is None else stat.S_IFREG
+    content = entry.content or b""
+    head = _head(number, kind | entry.mode, len(content), entry.path)
+    return _padded(head) + _padded(content)
+
+
+def _head(number: int, mode: int, size: int, path: str) -> bytes:
+    name = path.encode() + b"\0"
+    # inode, mode, uid, gid, links, time, size, device (2), special device (2), name's length, sum
+    fields = (number, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, len(name), 0)
+    return b"070701" + "".join(f"{field:08X}" for field in fields).encode() + name
+
+
+def _padded(part: bytes) -> bytes:
+    return part + bytes(-len(part) % 4)

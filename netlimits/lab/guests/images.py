@@ -1,0 +1,211 @@
+"""What machines boot from beside a kernel: a root file system and an initial one to find it with.
+
+The root file system is a squashfs that all machines read and none writes: what a machine writes
+goes to memory of its own over it. It is not compressed, since that would cost each boot more than
+it saves. Its folder is named after the kernel and the content of every file in it, and stays until
+this machine's programs change.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netlimits.lab.guests import contents
+from netlimits.lab.guests.cpio import Entry, archive
+from netlimits.lab.guests.kernels import Kernel, kernel
+from netlimits.lab.layout import ENGINEER, IMAGES
+from netlimits.lab.programs import PATH, need, output
+
+BOOTED = "netlimits: booted"
+"""What the initial file system says on the console before anything else."""
+
+PROBE = "netlimits.probe"
+"""On the kernel's command line: say so and power off."""
+
+_UNUSED = 30 * 86400.0
+"""Seconds; this machine's clock may be wrong, and then an image is made anew."""
+
+_BOOT_MODULES = ("virtio_pci", "virtio_blk", "squashfs", "overlay", "virtio_net")
+
+_INIT = f"""\
+#!/bin/busybox sh
+b=/bin/busybox
+$b mount -t proc proc /proc
+$b mount -t devtmpfs dev /dev
+echo "{BOOTED}"
+case " $($b cat /proc/cmdline) " in *" {PROBE} "*) $b poweroff -f ;; esac
+$b mount -t sysfs sys /sys
+for module in /modules/*; do $b insmod "$module"; done
+until [ -b /dev/vda ]; do $b sleep 0.02; done
+$b mount -t squashfs -o ro /dev/vda /lower
+$b mount -t tmpfs -o mode=755 upper /upper
+$b mkdir /upper/changed /upper/work
+$b mount -t overlay -o lowerdir=/lower,upperdir=/upper/changed,workdir=/upper/work root /root
+$b cp -r /host/. /root/etc/
+for folder in proc sys dev; do $b mount --move /$folder /root/$folder; done
+exec $b switch_root /root /usr/sbin/init
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A kernel and the two file systems that it boots into."""
+
+    kernel: Path
+    initial: Path
+    root: Path
+
+
+def image(nic: str, say: Callable[[str], None]) -> Image:
+    """The image for machines with that NIC, made if need be. Raises LabError.
+
+    `say` gets a line when there is something to wait for.
+    """
+    need("qemu-system-x86_64", "mksquashfs", "busybox", "depmod")
+    contents.check()
+    with _locked():
+        chosen = kernel(nic, say)
+        texts = _digest([json.dumps([contents.texts(), contents.links(), _INIT]).encode()])
+        for folder in IMAGES.glob(f"root-{chosen.version}-*"):
+            if _current(folder, texts):
+                os.utime(folder)
+                return Image(chosen.image, folder / "initrd", folder / "root.squashfs")
+        say("making the machines' root file system of this machine's programs; this is done once")
+        return _made(chosen, texts)
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Let nobody else make an image meanwhile; it may take as long as a download does."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(IMAGES, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _made(chosen: Kernel, texts: str) -> Image:
+    """Build an image in a folder of its own; those that nobody has used for long go."""
+    files = contents.files()
+    digest = _digest([texts.encode(), *(part for f in files for part in _parts(f, files[f]))])
+    folder = IMAGES / f"root-{chosen.version}-{digest[:16]}"
+    work = IMAGES / ".root"
+    for old in (work, folder):
+        with suppress(FileNotFoundError):
+            shutil.rmtree(old)
+    work.mkdir()
+    try:
+        _root(work, chosen, files)
+        (work / "initrd").write_bytes(archive(_initial(chosen)))
+        record = {
+            "texts": texts,
+            "named": sorted(map(str, contents.named())),
+            "files": {str(path): _stamp(path) for path in sorted(set(files.values()))},
+        }
+        (work / "record.json").write_text(json.dumps(record, indent=1))
+        for old in IMAGES.glob("root-*"):
+            if time.time() - old.stat().st_mtime > _UNUSED:
+                shutil.rmtree(old)
+        work.rename(folder)
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(work)
+    return Image(chosen.image, folder / "initrd", folder / "root.squashfs")
+
+
+def _root(work: Path, chosen: Kernel, files: dict[Path, Path]) -> None:
+    """Make `work`/root.squashfs."""
+    root = work / "root"
+    for path, mode in contents.folders().items():
+        (root / path).mkdir(parents=True)
+        (root / path).chmod(mode)
+    for link, target in contents.links().items():
+        (root / link).parent.mkdir(parents=True, exist_ok=True)
+        (root / link).symlink_to(target)
+    for inside, source in files.items():
+        _copy(source, root / inside)
+    for link in ("usr/bin/sh", "usr/bin/awk"):
+        assert (root / link).is_file(), link
+    for path, (text, mode) in contents.texts().items():
+        own = root / path
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(text)
+        own.chmod(mode)
+    home = root / "home" / ENGINEER
+    home.mkdir(0o700)
+    os.chown(home, contents.ENGINEER_ID, contents.ENGINEER_ID)
+    shutil.copytree(chosen.modules, root / "usr/lib/modules" / chosen.version)
+    uncompressed = ("-noI", "-noD", "-noF", "-noX")
+    output(
+        *("mksquashfs", str(root), str(work / "root.squashfs"), *uncompressed),
+        *("-no-progress", "-quiet", "-no-xattrs"),
+        deadline=120,
+    )
+    shutil.rmtree(root)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(source.stat().st_mode & 0o7755)
+
+
+def _initial(chosen: Kernel) -> Iterator[Entry]:
+    """What is unpacked into memory at boot: busybox, the modules that find the root, /init."""
+    busybox = shutil.which("busybox", path=PATH)
+    assert busybox
+    names = ("bin", "dev", "host", "lower", "modules", "proc", "root", "sys", "upper")
+    for folder in names:
+        yield Entry(folder)
+    yield Entry("bin/busybox", Path(busybox).read_bytes())
+    modules = [*_BOOT_MODULES]
+    if any(chosen.modules.rglob("e1000e.ko*")):
+        modules.append("e1000e")
+    for number, path in enumerate(chosen.needed(*modules)):
+        yield Entry(f"modules/{number:02}-{path.name}", path.read_bytes(), 0o644)
+    yield Entry("init", _INIT.encode())
+
+
+def _current(folder: Path, texts: str) -> bool:
+    """Whether the image holds what this machine has, judged by sizes and times."""
+    try:
+        record: dict[str, Any] = json.loads((folder / "record.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return (
+        record["texts"] == texts
+        and record["named"] == sorted(map(str, contents.named()))
+        and all(_stamp(Path(path)) == stamp for path, stamp in record["files"].items())
+    )
+
+
+def _stamp(path: Path) -> list[int]:
+    try:
+        state = path.stat()
+    except OSError:
+        return []
+    return [state.st_size, state.st_mtime_ns, state.st_mode]
+
+
+def _parts(path: Path, source: Path) -> Iterator[bytes]:
+    yield f"{path} {source.stat().st_mode:o} ".encode()
+    yield hashlib.sha256(source.read_bytes()).digest()
+
+
+def _digest(parts: list[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()

@@ -1,0 +1,188 @@
+"""The kernel that machines boot: the distribution's own package, fetched by apt, only unpacked.
+
+apt runs with lists of its own in a folder that is gone afterwards, so that neither the machine's
+package lists change nor anything is installed. Of the package stay the kernel and the modules
+that hosts need. A kernel is fetched once; who wants a newer one deletes its folder.
+"""
+
+from __future__ import annotations
+
+import lzma
+import platform
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from netlimits.errors import LabError
+from netlimits.lab.layout import IMAGES
+from netlimits.lab.programs import output
+
+PACKAGES = {
+    "virtio": ("linux-image-cloud-amd64", "linux-image-virtual"),
+    "e1000e": ("linux-image-amd64", "linux-image-generic"),
+}
+"""NIC -> the packages of the smallest kernel with its driver, on Debian and on Ubuntu."""
+
+_MODULES = (
+    "drivers/block/virtio_blk.ko*",
+    "drivers/net/dummy.ko*",
+    "drivers/net/ethernet/intel/e1000e/*.ko*",
+    "drivers/net/ifb.ko*",
+    "drivers/net/tun.ko*",
+    "drivers/net/veth.ko*",
+    "drivers/net/virtio_net.ko*",
+    "drivers/virtio/virtio_pci.ko*",
+    "fs/overlayfs/*.ko*",
+    "fs/squashfs/*.ko*",
+    "net/8021q/*.ko*",
+    "net/bridge/bridge.ko*",
+    "net/ipv4/*.ko*",
+    "net/ipv4/netfilter/ip*table*.ko*",
+    "net/netfilter/x*_tables.ko*",
+    "net/netfilter/xt_statistic.ko*",
+    "net/netfilter/xt_tcpudp.ko*",
+    "net/packet/*.ko*",
+    "net/sched/*.ko*",
+)
+"""What hosts need of a kernel's modules; what these depend on comes too."""
+
+_UPDATE, _DOWNLOAD = 180.0, 900.0
+_KERNEL_PACKAGE = re.compile(r"\s*Depends: (linux-(?:image|modules)-\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that was unpacked: `folder` holds `vmlinuz` and `lib/modules/VERSION`."""
+
+    folder: Path
+    version: str
+
+    @property
+    def image(self) -> Path:
+        """What QEMU boots."""
+        return self.folder / "vmlinuz"
+
+    @property
+    def modules(self) -> Path:
+        """The folder of its modules, with what `modprobe` looks up there."""
+        return self.folder / "lib/modules" / self.version
+
+    def needed(self, *modules: str) -> tuple[Path, ...]:
+        """Files to load for these modules, in an order that works; what is built in has none."""
+        files: list[Path] = []
+        for module in modules:
+            for line in output(
+                *("modprobe", "-d", str(self.folder), "-S", self.version),
+                *("--show-depends", module),
+            ).splitlines():
+                words = line.split()
+                if words[0] == "insmod" and Path(words[1]) not in files:
+                    files.append(Path(words[1]))
+        return tuple(files)
+
+
+def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
+    """The kernel for machines with that NIC, fetched if it is not there. Raises LabError.
+
+    `say` gets a line when there is something to wait for.
+    """
+    if platform.machine() != "x86_64":
+        raise LabError(f"machines are x86-64 ones, and this is {platform.machine()}")
+    folder = IMAGES / f"kernel-{nic}"
+    if not folder.is_dir():
+        work = IMAGES / f".kernel-{nic}"
+        with suppress(FileNotFoundError):
+            shutil.rmtree(work)
+        work.mkdir(parents=True)
+        try:
+            _fetch(nic, work, say)
+            (work / "kernel").rename(folder)
+        finally:
+            shutil.rmtree(work)
+    return Kernel(folder, (folder / "version").read_text().strip())
+
+
+def _fetch(nic: str, work: Path, say: Callable[[str], None]) -> None:
+    """Make `work`/kernel of the distribution's package."""
+    work.chmod(0o755)  # apt fetches as a user of its own
+    for name in ("lists/partial", "cache/archives/partial"):
+        (work / name).mkdir(parents=True)
+    own = (
+        *("-qq", "-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::Cache={work}/cache"),
+        *("-o", "Acquire::Languages=none", "-o", "Acquire::Retries=3"),
+    )
+    say("reading the package lists, for a kernel that machines can boot")
+    output("apt-get", *own, "update", deadline=_UPDATE)
+    packages = _packages(nic, own)
+    say(f"fetching {' '.join(packages)}; this is done once")
+    output(
+        *("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(work)),
+        *("apt-get", *own, "download", *packages),
+        deadline=_DOWNLOAD,
+    )
+    for package in work.glob("*.deb"):
+        output("dpkg-deb", "-x", str(package), str(work / "whole"), deadline=_UPDATE)
+    _select(work / "whole", work / "kernel")
+
+
+def _packages(nic: str, own: tuple[str, ...]) -> list[str]:
+    """The packages that hold a kernel and its modules, the one that only names them left out."""
+    for name in PACKAGES[nic]:
+        if not output("apt-cache", *own, "show", name, may_fail=True).strip():
+            continue
+        packages: list[str] = []
+        pending = [name]
+        while pending:
+            depends = output("apt-cache", *own, "depends", "--important", pending.pop())
+            for line in depends.splitlines():
+                match = _KERNEL_PACKAGE.match(line)
+                if match and match[1] not in packages:
+                    packages.append(match[1])
+                    pending.append(match[1])
+        if packages:
+            return packages
+    raise LabError(f"apt knows no package {' or '.join(PACKAGES[nic])}, which has a kernel to boot")
+
+
+def _plain(module: Path, target: Path) -> None:
+    """Copy a module, unpacked: busybox loads none that is compressed."""
+    if module.suffix == ".zst":
+        output("zstd", "-dqf", str(module), "-o", str(target.with_suffix("")))
+    elif module.suffix == ".xz":
+        target.with_suffix("").write_bytes(lzma.decompress(module.read_bytes()))
+    else:
+        shutil.copyfile(module, target)
+
+
+def _select(whole: Path, kept: Path) -> None:
+    """Of a package's files, keep the kernel and the modules that hosts need."""
+    usr = whole / "usr" if (whole / "usr/lib/modules").is_dir() else whole
+    (image,) = (whole / "boot").glob("vmlinuz-*")
+    version = image.name.removeprefix("vmlinuz-")
+    tree = usr / "lib/modules" / version
+    merged = kept.parent / "merged"  # depmod and modprobe look below lib/modules alone
+    (merged / "lib/modules").mkdir(parents=True)
+    tree.rename(merged / "lib/modules" / version)
+    output("depmod", "-b", str(merged), version, deadline=_UPDATE)
+    all_of_it = Kernel(merged, version)
+    names = {
+        path.name.partition(".")[0]
+        for pattern in _MODULES
+        for path in (all_of_it.modules / "kernel").glob(pattern)
+    }
+    modules = kept / "lib/modules" / version
+    for path in all_of_it.needed(*sorted(names)):
+        target = modules / path.relative_to(all_of_it.modules)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _plain(path, target)
+    for path in all_of_it.modules.glob("modules.*"):
+        if path.name.startswith(("modules.builtin", "modules.order")) and not path.name.endswith(
+            ".bin"
+        ):
+            shutil.copyfile(path, modules / path.name)
+    output("depmod", "-b", str(kept), version, deadline=_UPDATE)
+    shutil.copyfile(image, kept / "vmlinuz")
+    (kept / "version").write_text(f"{version}\n")

@@ -1,0 +1,64 @@
+"""The network of a lab's machines: all of it in the lab's switch, a namespace of its own.
+
+There a bridge of management and one of data have a tap for each machine. A veth pair joins the
+management bridge to this machine, as the lab's one interface there; this machine forwards nothing
+that comes from it, so that nothing leaves the lab.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netlimits.errors import LabError
+from netlimits.lab.layout import DATA_BRIDGE, Lab
+from netlimits.lab.network import batch, quiet
+from netlimits.lab.programs import output
+
+MTU_LIMIT = 9000
+"""Bytes: the most that the machines' NICs and the switch carry."""
+
+_TUN = Path("/dev/net/tun")
+
+
+def check() -> None:
+    """Raises LabError where no tap can be made."""
+    try:
+        _TUN.open("rb").close()
+    except OSError as error:
+        raise LabError(
+            f"machines need {_TUN}, and it cannot be opened ({error.strerror}): "
+            "`modprobe tun`, or let the container have it"
+        ) from None
+
+
+def build(lab: Lab) -> None:
+    """Make the switch, its bridges and taps, all up. Raises LabError with what `ip` says."""
+    output("ip", "netns", "add", lab.switch)
+    bridges = (("mgmt", 1500), (DATA_BRIDGE, MTU_LIMIT))
+    lines = []
+    for bridge, mtu in bridges:
+        lines += [f"link add {bridge} mtu {mtu} type bridge", *quiet(bridge)]
+    for host in lab.hosts:
+        for tap, bridge, mtu, queues in (
+            (lab.management_port(host), "mgmt", 1500, 1),
+            (lab.data_port(host), DATA_BRIDGE, MTU_LIMIT, lab.guest.queues if lab.guest else 1),
+        ):
+            several = " multi_queue" if queues > 1 else ""
+            lines += [
+                f"tuntap add dev {tap} mode tap vnet_hdr{several}",
+                f"link set {tap} mtu {mtu} master {bridge}",
+                *quiet(tap),
+                f"link set {tap} up",
+            ]
+    batch([*lines, *(f"link set {bridge} up" for bridge, _ in bridges)], lab.switch)
+    batch(
+        [
+            f"link add {lab.bridge} type veth peer name uplink netns {lab.switch}",
+            *quiet(lab.bridge),
+            f"address add {lab.gateway}/24 dev {lab.bridge}",
+        ]
+    )
+    forwarding = Path("/proc/sys/net/ipv4/conf", lab.bridge, "forwarding")
+    forwarding.write_text("0\n")
+    batch([*quiet("uplink"), "link set uplink master mgmt", "link set uplink up"], lab.switch)
+    batch([f"link set {lab.bridge} up"])

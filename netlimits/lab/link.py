@@ -1,0 +1,198 @@
+"""A host's data link shaped from outside: a rate, a delay, a loss, an MTU that the host cannot see.
+
+A host's port is a port of the switch's bridge. To shape its link, the port moves to a bridge of its
+own, and a forwarder carries frames between that and the switch. To undo it, the port moves back: a
+link that is not shaped costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from netlimits.errors import InputError, LabError
+from netlimits.lab import forwarder
+from netlimits.lab.layout import DATA_BRIDGE, Lab
+from netlimits.lab.network import batch, quiet
+from netlimits.lab.processes import running
+from netlimits.lab.programs import output
+
+_RATE = (8_000, 100_000_000_000)
+_DELAY = (0.0, 10.0)
+_MTU = (68, 65521)
+"""A tap's most."""
+_DEADLINE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a link does to what crosses it, each way alike; 0 is none of it.
+
+    `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `mtu` in bytes.
+    """
+
+    rate: int = 0
+    delay: float = 0.0
+    loss: float = 0.0
+    mtu: int = 0
+
+    def check(self) -> None:
+        """Raises InputError for what no link has."""
+        if self.rate and not _RATE[0] <= self.rate <= _RATE[1]:
+            raise InputError(f"rate of {self.rate} bit/s: a link has 8kbit to 100gbit")
+        if not _DELAY[0] <= self.delay <= _DELAY[1]:
+            raise InputError(f"delay of {self.delay:g} s: a link has 0 to {_DELAY[1]:g} s")
+        if not 0 <= self.loss < 1:
+            raise InputError(f"loss of {self.loss:.6g}: a link loses 0% or more, but less than all")
+        if self.mtu and not _MTU[0] <= self.mtu <= _MTU[1]:
+            raise InputError(f"MTU {self.mtu}: a link has {_MTU[0]} to {_MTU[1]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Frames that went into a shaped link, by the switch's own counters, and that came out."""
+
+    sent: int
+    carried: int
+
+
+def chosen(lab: Lab, host: str) -> str:
+    """The host whose link is meant; without `host` the one link that joins a lab's two hosts.
+
+    Raises InputError when there are several, LabError where links cannot be shaped.
+    """
+    if lab.guest is None and lab.count == 2:
+        raise LabError(
+            f"lab {lab.name} has two namespaces, joined by a pair of interfaces without a link "
+            "between them to shape: build it with --machines, or with --hosts 3"
+        )
+    if not host and lab.count > 2:
+        raise InputError(f"lab {lab.name} has {lab.count} hosts: name one's link with --host")
+    return host or lab.hosts[0]
+
+
+def shaped(lab: Lab, host: str, shape: Shape) -> None:
+    """Give the host's link a shape, in place of what it has. Raises LabError with what fails."""
+    shape.check()
+    clear(lab, host)
+    _record(lab, host).write_text(json.dumps(asdict(shape)) + "\n")
+    try:
+        batch(_insertion(lab, host), lab.switch)
+        _start(lab, host, shape)
+        batch([f"link set {lab.data_port(host)} master {_bridge(lab, host)}"], lab.switch)
+    except BaseException:
+        clear(lab, host)
+        raise
+
+
+def clear(lab: Lab, host: str) -> bool:
+    """Make the host's link a plain one again, whatever state it is in; whether it was shaped."""
+    record = _record(lab, host)
+    if not record.exists():
+        return False
+    batch([f"link set {lab.data_port(host)} master {DATA_BRIDGE}"], lab.switch)
+    deadline = time.monotonic() + _DEADLINE
+    while pid := running(_pid_file(lab, host), lab.switch):
+        if time.monotonic() > deadline:
+            raise LabError(f"{host}: the link's process {pid} does not end")
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    for link in (*_taps(lab, host), _bridge(lab, host)):
+        output("ip", "-n", lab.switch, "link", "delete", link, may_fail=True)
+    left = _links(lab) & {*_taps(lab, host), _bridge(lab, host)}
+    if left:
+        raise LabError(f"{host}: {', '.join(sorted(left))} of its link stay")
+    _pid_file(lab, host).unlink(missing_ok=True)
+    record.unlink()
+    return True
+
+
+def shape(lab: Lab, host: str) -> Shape | None:
+    """The shape of the host's link; None where it is a plain one."""
+    try:
+        return Shape(**json.loads(_record(lab, host).read_text()))
+    except FileNotFoundError:
+        return None
+
+
+def works(lab: Lab, host: str) -> bool:
+    """Whether a shaped link carries anything: its process is there."""
+    return running(_pid_file(lab, host), lab.switch) is not None
+
+
+def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
+    """What went through a shaped link from the host, and to it."""
+    shown = json.loads(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
+    counters = {link["ifname"]: link["stats64"] for link in shown}
+    near, far = (counters[tap] for tap in _taps(lab, host))
+    # What the switch transmits on a tap, the forwarder reads there.
+    return (
+        Traffic(near["tx"]["packets"], far["rx"]["packets"]),
+        Traffic(far["tx"]["packets"], near["rx"]["packets"]),
+    )
+
+
+def _insertion(lab: Lab, host: str) -> list[str]:
+    """The bridge of the port alone, and the taps on it and on the switch."""
+    near, far = _taps(lab, host)
+    bridge = _bridge(lab, host)
+    mtu = min(max(lab.mtu, 9000), _MTU[1])
+    lines = [f"link add {bridge} mtu {mtu} type bridge", *quiet(bridge)]
+    for tap, master in ((near, bridge), (far, DATA_BRIDGE)):
+        lines += [
+            f"tuntap add dev {tap} mode tap",
+            f"link set {tap} mtu {mtu} master {master}",
+            *quiet(tap),
+            f"link set {tap} up",
+        ]
+    return [*lines, f"link set {bridge} up"]
+
+
+def _start(lab: Lab, host: str, shape: Shape) -> None:
+    options = {
+        "rate": shape.rate / 8,
+        "delay": shape.delay,
+        "loss": shape.loss,
+        "mtu": shape.mtu,
+        "pid-file": _pid_file(lab, host),
+    }
+    output(
+        *("ip", "netns", "exec", lab.switch, "nice", "-n", "-10"),
+        *(sys.executable, "-I", forwarder.__file__, *_taps(lab, host)),
+        *(f"--{name}={value}" for name, value in options.items()),
+        label=f"{host}: the link's process",
+    )
+    deadline = time.monotonic() + _DEADLINE
+    while not works(lab, host):
+        if time.monotonic() > deadline:
+            raise LabError(f"{host}: the link's process did not come up")
+        time.sleep(0.01)
+
+
+def _taps(lab: Lab, host: str) -> tuple[str, str]:
+    """The taps on the host's side and on the switch's."""
+    return f"near{lab.number(host)}", f"far{lab.number(host)}"
+
+
+def _bridge(lab: Lab, host: str) -> str:
+    return f"link{lab.number(host)}"
+
+
+def _links(lab: Lab) -> set[str]:
+    shown = json.loads(output("ip", "-n", lab.switch, "-j", "link", "show"))
+    return {link["ifname"] for link in shown}
+
+
+def _record(lab: Lab, host: str) -> Path:
+    return lab.host_folder(host) / "link.json"
+
+
+def _pid_file(lab: Lab, host: str) -> Path:
+    return lab.host_folder(host) / "link.pid"

@@ -1,0 +1,94 @@
+"""What a class of limits is: what it reads of a run, when it fires, its sentence, its proof.
+
+Pure: a class sees the figures of one run and nothing else. How strong a sign is says how its
+evidence compares with its threshold: 1 and more fires, less is how near it came.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from netlimits.limits.figures import RunFigures
+
+PROVEN, REFUTED, OPEN = "proven", "refuted", "open"
+"""What an intervention says of a class: the ratio's interval is as expected, is not, or is both."""
+
+LEAST_SIGN = 0.5
+"""A sign weaker than this is not even worth naming as the runner-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a class finds in one run: evidence over threshold, in a sentence, with its figures."""
+
+    strength: float
+    sentence: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def fires(self) -> bool:
+        """Whether the evidence reaches the threshold."""
+        return self.strength >= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """The one change that decides: what to do, and what then happens.
+
+    `change` says it in words, `what` names it in `changes.CHANGES` (nothing: it is made by hand),
+    `times` is how many times as much as before. It proves the class when the ratio of throughput
+    with the change over without it, in the same blocks, lies from `least` to `most`.
+    """
+
+    change: str
+    what: str = ""
+    times: float = 1.0
+    least: float = 0.0
+    most: float = math.inf
+
+    @property
+    def expectation(self) -> str:
+        """What must follow, in words."""
+        if math.isinf(self.most):
+            return f"throughput x {self.least:g} or more"
+        if not self.least:
+            return f"throughput x {self.most:g} or less"
+        return f"throughput x {self.least:g} to {self.most:g}"
+
+    def state(self, low: float, high: float) -> str:
+        """`proven`, `refuted` or `open`, by the interval of the ratio."""
+        if self.least <= low and high <= self.most:
+            return PROVEN
+        return REFUTED if high < self.least or low > self.most else OPEN
+
+
+class LimitClass(Protocol):
+    """One class: one file, and one line in CLASSES."""
+
+    @property
+    def name(self) -> str:
+        """What verdicts call it."""
+
+    @property
+    def title(self) -> str:
+        """What people read."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns, without their end, without which nothing can be said."""
+
+    @property
+    def intervention(self) -> Intervention:
+        """What proves it."""
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """What speaks for it in a run; None where nothing can be said."""
+        ...
+
+
+def least(*parts: float) -> float:
+    """The strength of several conditions that all have to hold: that of the weakest."""
+    return min(parts)

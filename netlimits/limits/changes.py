@@ -1,0 +1,196 @@
+"""What an intervention changes in an experiment: keys of its file, and their values.
+
+Each change is a function from a configuration to levels: the value that a key of the experiment
+gets in the runs with the intervention; in all others it has its own, or is left out. It is a text
+instead where no setting of ours can make the change: then that is what is left to do by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netlimits.experiment.document import KeyPath
+from netlimits.model import Around, Experiment, Scalar, SettingUse
+from netlimits.tools import tool
+from netlimits.units import tc
+from netlimits.units.sizes import binary_bytes, decimal_bits, netperf_bytes
+
+Levels = Mapping[KeyPath, Scalar]
+"""Key of the file -> its value. `("settings", ROLE, …)` is an entry of its own for that role."""
+
+HEADERS = 66
+"""Bytes of Ethernet, IPv4, TCP and its timestamps, which a qdisc counts with each packet's data."""
+TOLERANCE_PCT = 20
+"""How far off a pace may be: it is to leave room on the path, not to be exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """One configuration as it ran: settings and options looked up, and what was measured.
+
+    `throughput` is the median in bit/s, `sender` the end that sent, `sysctls` the hosts' by end.
+    """
+
+    experiment: Experiment
+    settings: tuple[SettingUse, ...]
+    tool: str
+    options: Mapping[str, Any]
+    around: Around
+    throughput: float
+    sender: str = "local"
+    udp: bool = False
+    mtu: int | None = None
+    packet_bytes: float | None = None
+    sysctls: Mapping[str, Mapping[str, Any]] | None = None
+
+    def group(self, end: str) -> str:
+        """The role, as the file has it, at an end."""
+        groups = list(self.experiment.groups or self.experiment.roles)
+        return groups[0] if end == "local" else groups[-1]
+
+    def use(self, name: str, end: str) -> SettingUse | None:
+        """The last setting of that name on the roles at an end."""
+        roles = set(self.experiment.ends[end])
+        return next(
+            (u for u in reversed(self.settings) if u.name == name and roles & set(u.roles)), None
+        )
+
+    @property
+    def receiver(self) -> str:
+        """The end that received."""
+        return "local" if self.sender == "remote" else "remote"
+
+
+def streams(of: Configured, times: float) -> Levels | str:
+    """So many times the streams."""
+    if "interim_seconds" not in tool(of.tool).schema["properties"]:
+        return f"{of.tool} cannot have parallel streams added up"
+    return {("streams",): round(of.around.streams * times)}
+
+
+def pace(of: Configured, times: float) -> Levels | str:
+    """The pace that was asked for, or what was measured, so many times."""
+    if of.around.pace:
+        return {
+            ("pace", "rate"): of.around.pace.rate * times,
+            ("pace", "frame_rate"): of.around.pace.frame_rate * times,
+        }
+    if of.options.get("rate"):
+        return rate(of, times)
+    if of.sender != "local" or of.use("qdisc", "local"):
+        return "the sender cannot be paced beside the qdisc that it has"
+    wanted, size = of.throughput * times, of.packet_bytes or 1448.0
+    return {
+        ("pace", "rate"): round(wanted),
+        ("pace", "frame_rate"): round(wanted * (size + HEADERS) / size),
+        ("pace", "tolerance_pct"): TOLERANCE_PCT,
+    }
+
+
+def rate(of: Configured, times: float) -> Levels | str:
+    """What the tool is asked for, bit/s, so many times."""
+    asked = of.options.get("rate")
+    if not asked or not decimal_bits(asked):
+        return f"{of.tool} is asked for no rate that could be changed"
+    return {("measure", of.tool, "rate"): round(decimal_bits(asked) * times)}
+
+
+def send_size(of: Configured, times: float) -> Levels | str:
+    """Bytes a send, so many times."""
+    size = _bytes(of, of.options.get("send_size"))
+    if not size or int(size * times) < 1:
+        return "the send size is not in the experiment"
+    return {("measure", of.tool, "send_size"): int(size * times)}
+
+
+def datagram(of: Configured, times: float) -> Levels | str:
+    """The largest datagram that needs no fragments, over IPv4."""
+    if not of.mtu:
+        return "the MTU is not known"
+    return {("measure", of.tool, "send_size"): of.mtu - 28}
+
+
+def receive_buffer(of: Configured, times: float) -> Levels | str:
+    """The receiver's socket buffer, so many times."""
+    return _buffer(of, of.receiver, "rmem", times)
+
+
+def send_buffer(of: Configured, times: float) -> Levels | str:
+    """The sender's socket buffer, so many times."""
+    return _buffer(of, of.sender, "wmem", times)
+
+
+def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
+    """By the tool's own option where it has one, else by the end's sysctl."""
+    for option in (f"{end}_buffer", "window"):
+        size = _bytes(of, of.options.get(option))
+        if size:
+            return {("measure", of.tool, option): int(size * times)}
+        if option in of.options:
+            return f"{option} is {of.options[option]}, not one size"
+    use = of.use("sysctl", end)
+    written = dict(use.options) if use else {}
+    found = (of.sysctls or {}).get(end, {})
+    names = (
+        (f"net.core.{memory}_max", f"net.core.{memory}_default")
+        if of.udp
+        else (f"net.ipv4.tcp_{memory}",)
+    )
+    levels: dict[KeyPath, Scalar] = {}
+    for name in names:
+        value = written.get(name, found.get(name))
+        if isinstance(value, Mapping) or value is None:
+            return f"{name} of the {of.group(end)} is not known"
+        least, *more = [int(part) for part in str(value).split()]
+        sizes = [least, *(int(part * times) for part in more)] if more else [int(least * times)]
+        text: Scalar = " ".join(map(str, sizes)) if more else sizes[0]
+        inside = use and name in written
+        key: KeyPath = ("settings", use.entry if use and inside else of.group(end), "sysctl", name)
+        levels[key] = text
+    return levels
+
+
+def shaper(of: Configured, times: float) -> Levels | str:
+    """The rates of the sender's own qdisc, so many times."""
+    use = of.use("qdisc", of.sender)
+    rates = {
+        name: use.options[name]
+        for name in ("rate", "ceil", "maxrate")
+        if use and name in use.options
+    }
+    if not use or not rates:
+        return "the sender's qdisc is not in the experiment"
+    return {
+        ("settings", use.entry, "qdisc", name): int(tc.rate(value) * times)
+        for name, value in rates.items()
+    }
+
+
+def load(of: Configured, times: float) -> Levels | str:
+    """So many busy processes for each CPU of the receiver."""
+    if of.use("load", of.receiver):
+        return "the receiver has a load already"
+    return {("settings", of.group(of.receiver), "load", "workers_per_cpu"): round(times)}
+
+
+def _bytes(of: Configured, size: Any) -> int | None:
+    """A size in bytes, as the tool reads it; None for none, or two."""
+    if not isinstance(size, int | str) or not size or "," in str(size):
+        return None
+    return netperf_bytes(size) if of.tool == "netperf" else binary_bytes(size)
+
+
+CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
+    "streams": streams,
+    "pace": pace,
+    "rate": rate,
+    "send_size": send_size,
+    "datagram": datagram,
+    "receive_buffer": receive_buffer,
+    "send_buffer": send_buffer,
+    "shaper": shaper,
+    "load": load,
+}
+"""What `Intervention.what` names."""

@@ -1,0 +1,44 @@
+"""The classes of limits, each in a file of its own, in the order in which one explains another.
+
+Where several fire, the first of them is the verdict: what was asked for (a pace) comes before what
+was set up (a shaper), both before what they lead to (a receive queue that fills), the places where
+packets were seen to be lost before the CPUs that were busy with it, a CPU before a window that is
+small because of it, and what is only inferred from throughput last.
+"""
+
+from __future__ import annotations
+
+from netlimits.limits.base import LimitClass
+from netlimits.limits.classes.application import Application
+from netlimits.limits.classes.fragmentation import Fragmentation
+from netlimits.limits.classes.link import LinkRate
+from netlimits.limits.classes.local_shaper import LocalShaper
+from netlimits.limits.classes.loss import Loss
+from netlimits.limits.classes.pacing import Pacing
+from netlimits.limits.classes.packet_rate import PacketRate
+from netlimits.limits.classes.path_cap import PathCap
+from netlimits.limits.classes.receive_window import ReceiveWindow
+from netlimits.limits.classes.receiver_cpu import ReceiverCpu
+from netlimits.limits.classes.send_buffer import SendBuffer
+from netlimits.limits.classes.sender_cpu import SenderCpu
+from netlimits.limits.classes.small_sends import SmallSends
+from netlimits.limits.classes.softirq_core import SoftirqCore
+from netlimits.limits.classes.udp_receive_buffer import UdpReceiveBuffer
+
+CLASSES: tuple[LimitClass, ...] = (
+    Pacing(),
+    LocalShaper(),
+    UdpReceiveBuffer(),
+    SoftirqCore(),
+    Fragmentation(),
+    SmallSends(),
+    SenderCpu(),
+    ReceiverCpu(),
+    ReceiveWindow(),
+    SendBuffer(),
+    LinkRate(),
+    PacketRate(),
+    PathCap(),
+    Loss(),
+    Application(),
+)

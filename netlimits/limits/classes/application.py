@@ -1,0 +1,29 @@
+"""The program: it hands over less than the path would take."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+BUSY_PCT = 50.0
+
+
+class Application:
+    """`application`."""
+
+    name = "application"
+    title = "The program itself"
+    needs = ("app_limited_pct", "busy_pct")
+    intervention = Intervention("ask the program for twice as much", "rate", 2, least=1.3)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Connections that waited for the program, and how long data was in flight."""
+        limited, busy = run.sent("app_limited_pct"), run.sent("busy_pct")
+        if limited is None or busy is None:
+            return None
+        strength = least(limited / 100, 2.0 if not busy else BUSY_PCT / busy)
+        return Sign(
+            strength,
+            f"The program had no more to send: data was in flight {busy:.0f} % of the time.",
+            {"app_limited_pct": limited, "busy_pct": busy},
+        )

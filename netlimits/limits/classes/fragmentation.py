@@ -1,0 +1,28 @@
+"""Datagrams larger than the MTU: IP cuts each into fragments."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.figures import RunFigures
+
+PER_DATAGRAM = 0.5
+
+
+class Fragmentation:
+    """`fragmentation`."""
+
+    name = "fragmentation"
+    title = "IP fragmentation"
+    needs = ("ip_frag_creates", "udp_out_datagrams")
+    intervention = Intervention("a send size of MTU - 28", "datagram", least=1.02)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Fragments made for each datagram sent."""
+        fragments, datagrams = run.sent("ip_frag_creates"), run.sent("udp_out_datagrams")
+        if fragments is None or not datagrams or not run.udp:
+            return None
+        return Sign(
+            fragments / datagrams / PER_DATAGRAM,
+            f"IP fragmentation: {fragments:,.0f} fragments for {datagrams:,.0f} datagrams.",
+            {"ip_frag_creates": fragments, "udp_out_datagrams": datagrams},
+        )

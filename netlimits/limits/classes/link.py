@@ -1,0 +1,34 @@
+"""The link: what arrived is what its bit rate leaves for data."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+OF_BOUND = 0.97
+CPU_PCT = 80.0
+
+
+class LinkRate:
+    """`link`."""
+
+    name = "link"
+    title = "The link"
+    needs = ("throughput_mbps", "cpu_peak_pct")
+    intervention = Intervention("a second stream: the same sum", "streams", 2, 0.97, 1.03)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Throughput over the goodput bound, with CPU left on both ends."""
+        rate, bound = run.throughput, run.bound_mbps
+        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
+        if rate is None or bound is None or None in peaks:
+            return None
+        busiest = max(peak for peak in peaks if peak is not None)
+        strength = least(rate / bound / OF_BOUND, CPU_PCT / busiest if busiest else 1.0)
+        return Sign(
+            strength,
+            f"The link: {rate:,.4g} Mbit/s arrived, {100 * rate / bound:.1f} % of the "
+            f"{bound:,.4g} Mbit/s that it leaves for data; the busiest CPU was {busiest:.0f} % "
+            "busy.",
+            {"throughput_mbps": rate, "bound_mbps": bound, "cpu_peak_pct": busiest},
+        )

@@ -1,0 +1,31 @@
+"""A shaper on the sender itself: its qdisc holds packets back."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.figures import RunFigures
+
+OVERLIMITS_PER_PACKET = 0.5
+"""From veth and virtio under tbf and htb; a qdisc that is merely full counts drops, not these."""
+
+
+class LocalShaper:
+    """`local-shaper`."""
+
+    name = "local-shaper"
+    title = "A shaper on the sender"
+    needs = ("qdisc_overlimits", "tx_packets")
+    intervention = Intervention("20 % more rate of the sender's own qdisc", "shaper", 1.2, 1.1)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Overlimits for each packet that the interface sent."""
+        overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
+        if overlimits is None or not packets:
+            return None
+        ratio = overlimits / packets
+        return Sign(
+            ratio / OVERLIMITS_PER_PACKET,
+            f"The sender's own qdisc: it held packets back {overlimits:,.0f} times for "
+            f"{packets:,.0f} packets sent.",
+            {"qdisc_overlimits": overlimits, "tx_packets": packets},
+        )

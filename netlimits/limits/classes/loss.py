@@ -1,0 +1,41 @@
+"""Loss: what TCP lost keeps its window small."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+RETRANSMITTED = 0.001
+NEAR = 0.5
+"""Throughput over cwnd x mss / rtt from which on the window is what sets it."""
+
+
+class Loss:
+    """`loss`."""
+
+    name = "loss"
+    title = "Loss"
+    needs = ("tcp_retrans_segs", "tcp_out_segs", "cwnd_segs", "mss_bytes", "rtt_us")
+    intervention = Intervention(
+        "a second stream: where loss is the path's, each has a window of its own", "streams", 2, 1.2
+    )
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Segments sent again, and how much of cwnd x mss / rtt arrived."""
+        again, out = run.sent("tcp_retrans_segs"), run.sent("tcp_out_segs")
+        if again is None or not out or run.udp:
+            return None
+        share = again / out
+        figures = {"tcp_retrans_segs": again, "tcp_out_segs": out}
+        strength = share / RETRANSMITTED
+        cwnd, mss, rtt = (run.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
+        rate, streams = run.throughput, run.sent("connections") or 1
+        if cwnd and mss and rtt and rate is not None:
+            window = cwnd * mss * 8 / rtt * streams  # bytes in µs: Mbit/s
+            strength = least(strength, rate / window / NEAR)
+            figures["window_mbps"] = window
+        return Sign(
+            strength,
+            f"Loss: {100 * share:.2g} % of the segments were sent again ({again:,.0f}).",
+            figures,
+        )

@@ -1,0 +1,46 @@
+"""Packets per second: the same number of them, whatever they carry."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+WITHIN = 0.05
+"""How far packets/s may be apart, as a share."""
+OTHER_SIZE = 1.5
+"""How many times larger one packet is than another that counts as of another size."""
+CPU_PCT = 95.0
+
+
+class PacketRate:
+    """`packet-rate`."""
+
+    name = "packet-rate"
+    title = "Packets per second"
+    needs = ("tcp_out_segs", "udp_in_datagrams", "cpu_peak_pct")
+    intervention = Intervention(
+        "half the send size: the same packets/s", "send_size", 0.5, 0.45, 0.55
+    )
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Packets/s at this size and at another one of the campaign, with CPU left on both ends."""
+        size, rate = run.packet_bytes, run.packet_rate
+        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
+        others = {
+            other: at
+            for other, at in run.rates_by_size.items()
+            if size and at and max(other / size, size / other) >= OTHER_SIZE
+        }
+        if not size or not rate or not others or None in peaks:
+            return None
+        busiest = max(peak for peak in peaks if peak is not None)
+        other = min(others, key=lambda at: abs(others[at] / rate - 1))
+        apart = abs(others[other] / rate - 1)
+        strength = least(WITHIN / apart if apart else 2.0, CPU_PCT / busiest if busiest else 2.0)
+        return Sign(
+            strength,
+            f"Packets per second: {rate:,.0f} of them at {size:,.0f} bytes each, and "
+            f"{others[other]:,.0f} at {other:,.0f} bytes, while the busiest CPU was {busiest:.0f} "
+            "% busy.",
+            {"packets_per_s": rate, "packet_bytes": size, "other_packets_per_s": others[other]},
+        )

@@ -1,0 +1,38 @@
+"""Something on the path that neither host can see: a queue that fills, or losses."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+OF_BOUND = 0.97
+RTT_INFLATION = 10.0
+RETRANSMITTED = 0.001
+CPU_PCT = 90.0
+
+
+class PathCap:
+    """`path-cap`."""
+
+    name = "path-cap"
+    title = "A cap on the path"
+    needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
+    intervention = Intervention("a second stream: the same sum", "streams", 2, 0.97, 1.03)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """rtt over its least, with CPU left on both ends and room on the link where it is known."""
+        rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
+        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
+        if rtt is None or not least_rtt or None in peaks or run.throughput is None:
+            return None
+        busiest = max(peak for peak in peaks if peak is not None)
+        inflation = rtt / least_rtt
+        parts = [inflation / RTT_INFLATION, CPU_PCT / busiest if busiest else 1.0]
+        if run.bound_mbps:
+            parts.append(OF_BOUND / (run.throughput / run.bound_mbps))
+        return Sign(
+            least(*parts),
+            f"A cap on the path: the round trip grew to {rtt:,.0f} µs, {inflation:.0f} times its "
+            f"least, and neither host was short of CPU ({busiest:.0f} % at most).",
+            {"rtt_us": rtt, "min_rtt_us": least_rtt, "cpu_peak_pct": busiest},
+        )

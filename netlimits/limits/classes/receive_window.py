@@ -1,0 +1,33 @@
+"""The window that the receiver grants: the sender waits for room, not for the path."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+LIMITED_PCT = 50.0
+RTT_INFLATION = 2.0
+"""rtt over min_rtt from which on a queue on the path, not the window, is what is waited for."""
+
+
+class ReceiveWindow:
+    """`receive-window`."""
+
+    name = "receive-window"
+    title = "The receive window"
+    needs = ("rwnd_limited_pct", "rtt_us", "min_rtt_us")
+    intervention = Intervention("twice the receive buffer (rmem)", "receive_buffer", 2, 1.3)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """The share of busy time that waited for window, where the rtt shows no queue."""
+        limited = run.sent("rwnd_limited_pct")
+        rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
+        if limited is None or rtt is None or not least_rtt:
+            return None
+        strength = least(limited / LIMITED_PCT, RTT_INFLATION / (rtt / least_rtt))
+        return Sign(
+            strength,
+            f"The receive window: the sender waited for it {limited:.0f} % of its busy time, at a "
+            f"round trip of {rtt:,.0f} µs that is near its least, {least_rtt:,.0f} µs.",
+            {"rwnd_limited_pct": limited, "rtt_us": rtt, "min_rtt_us": least_rtt},
+        )

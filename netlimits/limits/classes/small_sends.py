@@ -1,0 +1,38 @@
+"""Calls that carry less than a segment, from a thread that makes all it can."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+THREAD_PCT = 95.0
+OF_SEGMENT = 0.5
+"""Share of a segment that a call carries at most: a call of nearly the MSS is not small."""
+
+
+class SmallSends:
+    """`small-sends`."""
+
+    name = "small-sends"
+    title = "Small sends"
+    needs = ("send_calls", "process_cpu_pct", "transport_mss_bytes")
+    intervention = Intervention("four times the send size", "send_size", 4, 1.5)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Bytes for each call under the MSS, and the sending thread's CPU."""
+        calls, rate, elapsed = run.sent("send_calls"), run.throughput, run.elapsed
+        mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
+        busy = run.sent("process_cpu_pct")
+        if busy is None:
+            busy = run.sent("cpu_peak_pct")
+        if not calls or rate is None or elapsed is None or mss is None or busy is None:
+            return None
+        sent = run.figures.get(f"{run.sender}_send_throughput_mbps") or rate
+        size = sent * 1e6 / 8 * elapsed / calls
+        strength = least(busy / THREAD_PCT, OF_SEGMENT * mss / size if size else 0.0)
+        return Sign(
+            strength,
+            f"Small sends: {size:,.0f} bytes a call, where a segment takes {mss:,.0f}, from a "
+            f"sender that is {busy:.0f} % busy with calls.",
+            {"bytes_per_call": size, "mss_bytes": mss, "process_cpu_pct": busy},
+        )

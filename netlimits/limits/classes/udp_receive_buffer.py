@@ -1,0 +1,41 @@
+"""A UDP receive buffer that ran over while the receiver had CPU left."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.figures import RunFigures
+
+SHARE_OF_LOST = 0.8
+LOSS = 0.001
+"""Loss from which on there is anything to explain."""
+CPU_LEFT_PCT = 95.0
+
+
+class UdpReceiveBuffer:
+    """`udp-receive-buffer`."""
+
+    name = "udp-receive-buffer"
+    title = "The UDP receive buffer"
+    needs = ("udp_rcvbuf_errors", "udp_out_datagrams", "udp_in_datagrams", "cpu_peak_pct")
+    intervention = Intervention("twice the receive buffer (rmem)", "receive_buffer", 2, 1.1)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """The share of lost datagrams that found the socket's buffer full, with CPU left."""
+        errors, peak = run.received("udp_rcvbuf_errors"), run.received("cpu_peak_pct")
+        sent, arrived = run.sent("udp_out_datagrams"), run.received("udp_in_datagrams")
+        if None in (errors, sent, arrived, peak) or not run.udp:
+            return None
+        assert errors is not None
+        assert sent is not None
+        assert arrived is not None
+        assert peak is not None
+        lost = sent - arrived
+        if not sent or lost / sent < LOSS:
+            return Sign(0.0, "No datagram was lost.", {"udp_rcvbuf_errors": errors})
+        strength = least(errors / lost / SHARE_OF_LOST, CPU_LEFT_PCT / peak if peak else 1.0)
+        return Sign(
+            strength,
+            f"The receive buffer of the UDP socket: {errors:,.0f} of {lost:,.0f} lost datagrams "
+            f"found it full, while the receiver's busiest CPU was {peak:.0f} % busy.",
+            {"udp_rcvbuf_errors": errors, "datagrams_lost": lost, "cpu_peak_pct": peak},
+        )

@@ -1,0 +1,194 @@
+"""Verdicts of a campaign, or of any frame of runs, as a frame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from netlimits.analysis import contrasts, frames
+from netlimits.analysis.goodput import bound
+from netlimits.errors import DataError
+from netlimits.limits import proof
+from netlimits.limits.figures import RunFigures
+from netlimits.limits.verdicts import Verdict, of_configuration, of_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from netlimits.archive.reader import Campaign
+
+VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
+"""Drivers whose link speed is made up: there is no wire of that rate."""
+
+
+def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
+    """One row a configuration: its factors, `class`, `state`, `confidence`, `evidence` …
+
+    `state` is `suggested` or `undetermined`, and in a campaign with interventions (`sequel`)
+    `proven`, `refuted` or `open`, with the sentence in `proof` and `ratio`, `ratio_low` and
+    `ratio_high`; `confidence` is the share of the runs that agree; `evidence` the sentence and
+    `figures` the columns behind it; then `runner_up`, `why_not`, `decide` and `runs`. A frame
+    without a campaign has no link to hold throughput against. Raises DataError when no run is ok.
+    """
+    import pandas as pd
+
+    frame, evidence = evidence_of(results)
+    rows = {index: of_run(run) for index, run in evidence.items()}
+    factors = proof.factors(frame)
+    rows_of = []
+    for part in configurations(frame):
+        bare = proof.bare(part)
+        verdict = of_configuration([rows[index] for index in bare.index])
+        row = {**{name: part[name].iloc[0] for name in factors}, **_row(verdict)}
+        if len(bare) < len(part):
+            row |= proof.proved(verdict, proof.proofs(part, contrasts.blocks(frame)))
+        rows_of.append(row)
+    return pd.DataFrame(rows_of)
+
+
+def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
+    """The runs of each configuration, those with and without an intervention together.
+
+    Raises DataError where nothing tells configurations apart.
+    """
+    tested = proof.tested(frame)
+    key = ["config"] if "config" in frame.columns and not tested else proof.factors(frame)
+    if not key and not tested:
+        raise DataError("there is nothing to tell configurations by: no factor, no `config`")
+    if not key:
+        return [frame]
+    return [part for _, part in frame.groupby(key, sort=False, dropna=False)]
+
+
+def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
+    """The same for each run that is ok: `run` and its factors, then the verdict."""
+    import pandas as pd
+
+    frame, evidence = evidence_of(results)
+    rows = {index: of_run(run) for index, run in evidence.items()}
+    names = [*(["run"] if "run" in frame.columns else []), *frames.varied(frame)]
+    made = [
+        {**{name: frame[name][index] for name in names}, **_row(verdict)}
+        for index, verdict in rows.items()
+    ]
+    return pd.DataFrame(made)
+
+
+def _row(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "class": verdict.limit,
+        "state": "undetermined" if verdict.limit == "undetermined" else "suggested",
+        "confidence": verdict.share,
+        "evidence": verdict.sentence,
+        "figures": dict(verdict.figures),
+        "runner_up": verdict.runner_up,
+        "why_not": verdict.why_not,
+        "decide": verdict.decide,
+        "runs": verdict.runs,
+        "proof": "",
+        **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),
+    }
+
+
+def evidence_of(
+    results: Campaign | pd.DataFrame,
+) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
+    """The runs that are ok, and by their index what classes see of each."""
+    from netlimits.archive.reader import Campaign
+
+    if isinstance(results, Campaign):
+        frame = frames.usable(results.frame())
+        links = _Links(results)
+    else:
+        frame, links = frames.usable(results), None
+    evidence = {}
+    for index, row in frame.iterrows():
+        figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}
+        evidence[index] = _evidence(figures, links)
+    derived = results.experiment.derive if isinstance(results, Campaign) else {}
+    factors = [name for name in frames.varied(frame) if name not in derived]
+    rates = _rates_by_size(frame, evidence, factors)
+    return frame, {
+        index: replace(run, rates_by_size=rates.get(index, {})) for index, run in evidence.items()
+    }
+
+
+def _rates_by_size(
+    frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
+) -> dict[Any, dict[float, float]]:
+    """Each run's `RunFigures.rates_by_size`: over configurations that differ in sizes alone."""
+    sizes = [name for name in factors if name in frames.FACTOR_UNITS]
+    others = [name for name in factors if name not in sizes]
+    rates: dict[Any, dict[float, float]] = {}
+    for _, part in frames.groups(frame, others) if sizes else ():
+        by_size = {}
+        for _, same in frames.groups(part, sizes):
+            known = [
+                (run.packet_bytes, run.packet_rate)
+                for run in (evidence[index] for index in same.index)
+                if run.packet_bytes and run.packet_rate
+            ]
+            if known:
+                by_size[median(size for size, _ in known)] = median(rate for _, rate in known)
+        rates |= dict.fromkeys(part.index, by_size)
+    return rates
+
+
+def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
+    one_machine = figures.get("shared_kernel") is True
+    if links is None:
+        return RunFigures(figures, one_machine=one_machine)
+    run = int(figures["run"])
+    mtu, rate = links.mtu(run), links.rate
+    limit = bound(mtu, rate, timestamps=True).goodput_bps / 1e6 if mtu and rate else None
+    return RunFigures(figures, limit, mtu, one_machine)
+
+
+def mtu(campaign: Campaign, run: int) -> int | None:
+    """The MTU of a run's data link; None where it is not known."""
+    return _Links(campaign).mtu(run)
+
+
+class _Links:
+    """What a campaign knows of its data link: the sender's facts, and the MTU of each run."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._role = campaign.experiment.roles[0] if campaign.experiment.roles else ""
+        self._facts = campaign.archive.facts(self._role) if self._role else {}
+        self._mtus: dict[str, int | None] = {}
+
+    @property
+    def rate(self) -> float | None:
+        """The link's bit rate, bit/s; None where it is not known, or made up."""
+        driver = str((self._value("driver") or {}).get("driver", ""))
+        speed = str((self._value("link_settings") or {}).get("Speed", ""))
+        number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
+        return float(number[1]) * 1e6 if number and driver not in VIRTUAL else None
+
+    def mtu(self, run: int) -> int | None:
+        """The MTU of a run: what the experiment sets, else what the host had."""
+        of = self._campaign.runs[run]
+        if of.config not in self._mtus:
+            self._mtus[of.config] = next(self._set_mtus(of.values), None) or self._own_mtu()
+        return self._mtus[of.config]
+
+    def _set_mtus(self, values: Mapping[str, Any]) -> Iterator[int]:
+        if not self._campaign.imported:
+            from netlimits.experiment.resolution import resolved
+
+            uses, _ = resolved(self._campaign.experiment, values)
+            yield from (int(_scalar(use.options)) for use in uses if use.name == "mtu")
+
+    def _own_mtu(self) -> int | None:
+        return (self._value("link") or {}).get("mtu")
+
+    def _value(self, fact: str) -> Any:
+        return self._facts.get(fact, {}).get("value") if isinstance(self._facts, dict) else None
+
+
+def _scalar(options: Any) -> Any:
+    return next(iter(options.values())) if isinstance(options, Mapping) else options

@@ -1,0 +1,99 @@
+"""One run as the classes of limits see it: its figures by end, and the link it ran over.
+
+A figure that a run does not have is None, never 0: a class that needs it says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netlimits.metrics import TOOL_PREFIXES
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """A run's figures under their columns, and what is known of the link.
+
+    `bound_mbps` is the goodput bound of the link at the run's MTU, headers counted; `mtu` is the
+    data link's; None where they are not known. `one_machine` says that both ends share CPUs.
+    `rates_by_size` is evidence from other configurations, which no run has by itself: of those
+    that differ from the run's in sizes alone, bytes a packet -> packets/s, medians of their runs.
+    """
+
+    figures: Mapping[str, Any]
+    bound_mbps: float | None = None
+    mtu: int | None = None
+    one_machine: bool = False
+    rates_by_size: Mapping[float, float] = field(default_factory=dict)
+
+    def figure(self, column: str) -> float | None:
+        """A figure, or a tool's own of that name; None without one."""
+        for name in (column, *(prefix + column for prefix in TOOL_PREFIXES)):
+            value = self.figures.get(name)
+            if isinstance(value, int | float) and not math.isnan(value):
+                return float(value)
+        return None
+
+    def has(self, column: str) -> bool:
+        """Whether the run has the figure under this very name."""
+        value = self.figures.get(column)
+        return isinstance(value, int | float) and not math.isnan(value)
+
+    @property
+    def sender(self) -> str:
+        """`local` or `remote`: the end that sent the data, the client unless it received more."""
+        sent = (self.figures.get(f"{end}_tx_bytes") for end in ("local", "remote"))
+        local, remote = (v if isinstance(v, int | float) else 0.0 for v in sent)
+        if not local and not remote:
+            return "remote" if self.has("remote_send_throughput_mbps") else "local"
+        return "remote" if remote > local else "local"
+
+    @property
+    def receiver(self) -> str:
+        """The other end."""
+        return "local" if self.sender == "remote" else "remote"
+
+    def sent(self, name: str) -> float | None:
+        """A figure of the sending end, by its name without the end."""
+        return self.figure(f"{self.sender}_{name}")
+
+    def received(self, name: str) -> float | None:
+        """A figure of the receiving end, by its name without the end."""
+        return self.figure(f"{self.receiver}_{name}")
+
+    def thread_pct(self, end: str) -> float:
+        """How busy the tool's thread at an end was, % of one CPU; 0 where it has not just one."""
+        if self.figures.get(f"{end}_threads") != 1 or not self.has(f"{end}_process_cpu_pct"):
+            return 0.0
+        return min(100.0, float(self.figures[f"{end}_process_cpu_pct"]))
+
+    @property
+    def throughput(self) -> float | None:
+        """What arrived, Mbit/s."""
+        return self.figure("throughput_mbps")
+
+    @property
+    def udp(self) -> bool:
+        """Whether datagrams carried the data: more of them than TCP segments were sent."""
+        datagrams = self.figures.get(f"{self.sender}_udp_out_datagrams") or 0
+        return bool(datagrams > (self.figures.get(f"{self.sender}_tcp_out_segs") or 0))
+
+    @property
+    def elapsed(self) -> float | None:
+        """How long it was measured, seconds."""
+        return self.figure("elapsed_s")
+
+    @property
+    def packet_rate(self) -> float | None:
+        """Packets with user data each second: datagrams that arrived, segments that left."""
+        packets = self.received("udp_in_datagrams") if self.udp else self.sent("tcp_out_segs")
+        return packets / self.elapsed if packets and self.elapsed else None
+
+    @property
+    def packet_bytes(self) -> float | None:
+        """Bytes of user data that a packet carries on the average."""
+        rate, packets = self.throughput, self.packet_rate
+        return rate * 1e6 / 8 / packets if rate and packets else None

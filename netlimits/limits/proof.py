@@ -1,0 +1,132 @@
+"""What interventions say: within blocks, the runs with each of them against those without.
+
+A campaign that `sequel` planned has a factor `intervention`: `none`, and names of classes whose
+intervention was made. What it changed stands in columns that begin with `next_`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netlimits.analysis import contrasts, frames
+from netlimits.limits.base import OPEN, PROVEN, REFUTED
+from netlimits.limits.classes import CLASSES
+from netlimits.limits.verdicts import UNDETERMINED, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
+"""The factor, its level without an intervention, and how the columns of what it changes begin."""
+
+
+THROUGHPUT = "throughput_mbps"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the intervention of one class came to: `proven`, `refuted` or `open`."""
+
+    limit: str
+    state: str
+    sentence: str
+    ratio: float
+    low: float
+    high: float
+
+
+def tested(frame: pd.DataFrame) -> tuple[str, ...]:
+    """The classes whose intervention a campaign made; none where it is another kind of campaign."""
+    if INTERVENTION not in frame.columns:
+        return ()
+    levels = [str(level) for level in frame[INTERVENTION].unique()]
+    known = {each.name for each in CLASSES}
+    return tuple(level for level in levels if level in known) if NONE in levels else ()
+
+
+def factors(frame: pd.DataFrame) -> list[str]:
+    """The factors that tell configurations apart: those that `sequel` puts before its own."""
+    names = frames.varied(frame)
+    if tested(frame):
+        return names[: names.index(INTERVENTION)]  # words of tools stand behind, as `next_` does
+    return names
+
+
+def bare(part: pd.DataFrame) -> pd.DataFrame:
+    """The runs without an intervention."""
+    return part[part[INTERVENTION] == NONE] if tested(part) else part
+
+
+def proofs(part: pd.DataFrame, blocks: pd.Series[Any] | None) -> Mapping[str, Proof]:
+    """Class -> what its intervention came to, of one configuration's runs."""
+    found = {}
+    for each in CLASSES:
+        runs = part[part[INTERVENTION] == each.name]
+        if runs.empty:
+            continue
+        expected = each.intervention
+        ratio = _ratio(runs, bare(part), blocks)
+        if ratio is None:
+            sentence = f"{each.name} is open: throughput was not measured in every run."
+            nan = float("nan")
+            found[each.name] = Proof(each.name, OPEN, sentence, nan, nan, nan)
+            continue
+        state = expected.state(ratio.low, ratio.high)
+        over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
+        sentence = (
+            f"{each.name} is {state}: with {expected.change.partition(':')[0]} throughput was "
+            f"{ratio.value:.3g} times as much (95 % interval {ratio.low:.3g} to {ratio.high:.3g}, "
+            f"{over}), where {expected.expectation} would prove it."
+        )
+        found[each.name] = Proof(each.name, state, sentence, ratio.value, ratio.low, ratio.high)
+    return found
+
+
+_PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
+
+
+def _ratio(
+    top: pd.DataFrame, bottom: pd.DataFrame, blocks: pd.Series[Any] | None
+) -> contrasts.Contrast | None:
+    """The ratio of throughput; None where a run lacks it, or it is 0."""
+    if THROUGHPUT not in top.columns or not len(bottom):
+        return None
+    values = [side[THROUGHPUT].to_numpy(dtype=float, na_value=np.nan) for side in (top, bottom)]
+    if not all(bool((side > 0).all()) for side in values):
+        return None
+    both = None
+    if blocks is not None:
+        both = (blocks[top.index].to_numpy(), blocks[bottom.index].to_numpy())
+    return contrasts.ratio(values[0], values[1], both)
+
+
+def proved(verdict: Verdict, found: Mapping[str, Proof]) -> dict[str, Any]:
+    """What proofs make of a verdict: its class, `state`, the sentence and the ratio.
+
+    The verdict's own proof counts; where that does not hold and exactly one other class is proven,
+    that is the class. What was never tried, or is undetermined still, is `open`.
+    """
+    own = found.get(verdict.limit)
+    others = [each for each in found.values() if each.state == PROVEN and each is not own]
+    if (own is None or own.state != PROVEN) and len(others) == 1:
+        own = others[0]
+    state = own.state if own else OPEN
+    limit = own.limit if own else verdict.limit
+    rest = [each.sentence for each in found.values() if each is not own]
+    row: dict[str, Any] = {
+        "class": limit,
+        "state": state,
+        "proof": " ".join([*([own.sentence] if own else []), *rest]),
+    }
+    if own:
+        row |= {"ratio": own.ratio, "ratio_low": own.low, "ratio_high": own.high}
+    if limit != verdict.limit:
+        text = "nothing certain" if verdict.limit == UNDETERMINED else verdict.limit
+        row["evidence"] = f"Counters suggest {text}: {verdict.sentence}"
+    if state in (PROVEN, REFUTED):
+        row["decide"] = ""
+    return row

@@ -1,0 +1,284 @@
+"""The nouns: small frozen values that every other module speaks in.
+
+An `Experiment` is what a YAML file says. A `Machine` is what a hosts file binds a role to.
+A `Run` is one row of the plan. A `Command` is what a host is asked to do, a `Completed` what
+came of it. A `Measurement` is what a tool's output says, a `Record` what the archive keeps
+of one attempt at a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+Scalar = bool | int | float | str | None
+Values = Mapping[str, Scalar]
+"""Factor and derived values of one configuration, by name."""
+
+Status = Literal["ok", "failed", "timeout", "invalid", "interrupted"]
+STATUSES: tuple[Status, ...] = ("ok", "failed", "timeout", "invalid", "interrupted")
+
+
+Family = Literal["ipv4", "ipv6"]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What one role is bound to.
+
+    `ssh` is a name that OpenSSH's configuration resolves; None means this machine (`local: true`).
+    `interface` is the data interface, `address` the data address others send to; `others` are
+    further addresses of the interface, for configurations that ask for another `family`.
+    `ssh_config` is the configuration file to resolve `ssh` with, None for the user's own.
+    """
+
+    role: str
+    ssh: str | None = None
+    interface: str | None = None
+    address: str | None = None
+    ssh_config: Path | None = None
+    others: tuple[str, ...] = ()
+
+    def over(self, family: Family | None) -> Machine:
+        """The machine with a data address of that family: its own, or the first of the others.
+
+        Without one the address is None.
+        """
+        if family is None:
+            return self
+        colon = family == "ipv6"
+        every = (self.address, *self.others) if self.address else self.others
+        return replace(self, address=next((a for a in every if (":" in a) == colon), None))
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An argument vector for a host: never a shell string, so that no value can be executed.
+
+    `sudo` asks for root where the login is not root. `deadline` is in seconds: after it the
+    command's process group is killed on the host itself. `stdin` is fed and then closed.
+    `within` is the program that runs it, with its first words: it gets the whole command, sudo
+    and all, as its last ones, and may refuse to run it.
+    """
+
+    argv: tuple[str, ...]
+    sudo: bool = False
+    deadline: float = 30.0
+    stdin: str = ""
+    within: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What came of a command. `status` is its exit status (128 + n when signal n ended it).
+
+    `timed_out` says that our deadline ended it. `truncated` says that more was printed than
+    a host may keep (hosts.base.OUTPUT_LIMIT); the rest was read and thrown away.
+    """
+
+    host: str
+    command: Command
+    status: int
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row of the plan: the `number`-th run (from 1), in `block` (from 1).
+
+    `config` is the identity of its configuration: a hash of `values`, whatever their order.
+    """
+
+    number: int
+    block: int
+    config: str
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class SettingUse:
+    """One setting of `settings:`: `name`, on `roles`, with options still unresolved.
+
+    `entry` is the item of the list that it stands in, from 0.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    options: Any
+    line: int
+    entry: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a tool's server listens: the data address and port of its host."""
+
+    address: str
+    port: int
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+Ends = Mapping[str, tuple[str, ...]]
+"""`local` -> the client's role, `remote` -> the roles of the servers: one, or several sinks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A constant bit rate: `rate` of user data, `frame_rate` of the whole frames that carry it.
+
+    Both in bit/s. A run further than `tolerance_pct` from `rate` does not count.
+    """
+
+    rate: float
+    frame_rate: float
+    tolerance_pct: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A bounded packet trace of the data link, taken on `roles` during each run."""
+
+    roles: tuple[str, ...]
+    packets: int
+    snap_bytes: int = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a configuration asks for around the tool: streams to each server, pace, trace, IP.
+
+    Without a `family` the data goes over that of the hosts' data addresses.
+    """
+
+    streams: int = 1
+    pace: Pace | None = None
+    trace: Trace | None = None
+    family: Family | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How often, in which order. `runs` only for `coin-flips`, `replicates` for the others.
+
+    `replicates_by` is the factor or derived value that holds each configuration's own number.
+    """
+
+    replicates: int = 1
+    order: Literal["blocked", "shuffled", "listed", "coin-flips"] = "blocked"
+    seed: int | None = None
+    runs: int | None = None
+    replicates_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What an experiment file says, checked, with `${…}` still unresolved in settings and measure.
+
+    `factors` and each group of `zips` map a name to its values, in the file's order. `derive`
+    maps a name to an expression, in an order that can be evaluated. `measure` maps a tool's name
+    to its options; `around` holds `streams`, `pace` and `trace` as written. `roles` are those of
+    single machines; `groups` maps each role as written to them (`sinks: 2` is `sinks-1`,
+    `sinks-2`). `text` is the file to the letter and `overrides` what `--set` changed, as
+    (key, value as written): the two together make the experiment again.
+    """
+
+    name: str
+    path: Path
+    text: str
+    overrides: tuple[tuple[str, str], ...] = ()
+    question: str = ""
+    source: str = ""
+    roles: tuple[str, ...] = ("sender", "receiver")
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    factors: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    zips: tuple[Mapping[str, tuple[Scalar, ...]], ...] = ()
+    derive: Mapping[str, str] = field(default_factory=dict)
+    exclude: tuple[str, ...] = ()
+    include: tuple[Values, ...] = ()
+    settings: tuple[SettingUse, ...] = ()
+    measure: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    around: Mapping[str, Any] = field(default_factory=dict)
+    repeat: Repeat = Repeat()
+    report: tuple[Mapping[str, Any], ...] = ()
+    lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict)
+
+    @property
+    def ends(self) -> Ends:
+        """Who runs the tool's client, and who its servers: the first role, and the last."""
+        groups = list(self.groups.values()) or [(role,) for role in self.roles]
+        return {"local": groups[0], "remote": groups[-1]}
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """User data one way: bytes that the `sender` (`local` or `remote`) sent, and that arrived.
+
+    `packets` is the least number of packets that it took, 0 where that is not known.
+    """
+
+    sender: str
+    sent: float
+    arrived: float
+    packets: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that a client moved from its start to its end, warm-up and repetitions included.
+
+    `units` is what CPU time is divided by: transactions, or KiB (1024 bytes) of user data, for
+    TCP those that arrived and for datagrams those that were sent, as netperf has it.
+    """
+
+    units: float
+    flows: tuple[Flow, ...] = ()
+    transactions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What a tool's output says: figures under METRICS' columns, and interim results if asked for.
+
+    `interim` rows hold `ending_s` (epoch), `interval_s` and the rate under the metric's column.
+    `work` is None where the tool does not tell it: then there is no service demand.
+    """
+
+    figures: Mapping[str, Scalar]
+    interim: tuple[Mapping[str, float], ...] = ()
+    work: Work | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One attempt at a run, as the journal keeps it; `started` is epoch seconds."""
+
+    run: Run
+    attempt: int
+    status: Status
+    reason: str
+    started: float
+    duration_s: float
+    figures: Mapping[str, Scalar]
+    interim: tuple[Mapping[str, float], ...] = ()
+
+
+OUTCOMES = ("ok", "failed", "timeout", "invalid")
+"""What a run may come to; a run whose attempt was cut off has come to nothing yet."""
+
+
+def tally(outcomes: Mapping[str, int], left: int = 0) -> str:
+    """ "16 ok, 1 failed, 1 timeout, 2 left": what there is none of is not named."""
+    counts = {**{name: outcomes.get(name, 0) for name in OUTCOMES}, "left": left}
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "0 ok"
+
+
+def of_all(outcomes: Mapping[str, int], left: int = 0) -> str:
+    """ "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
+    total = sum(outcomes.get(name, 0) for name in OUTCOMES) + left
+    return f"{total} run{'' if total == 1 else 's'}: {tally(outcomes, left)}"

@@ -1,0 +1,351 @@
+"""The claims and guards of one campaign's hosts: made, held, renewed and released."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from netlimits.errors import CommandFailed, ConnectionLost, HostError, InputError, RestoreError
+from netlimits.hosts.base import Host, Server, must
+from netlimits.hosts.threads import at_once
+from netlimits.model import Command, Completed
+from netlimits.restore.guard import commands
+from netlimits.restore.guard.claim import Holder, parse, printable
+from netlimits.restore.guard.commands import Seen, look, seen
+from netlimits.restore.guard.script import render
+from netlimits.restore.guard.terms import (
+    RUN,
+    Terms,
+    must_be_dead,
+    refusal,
+)
+from netlimits.restore.undo_log import Original
+
+PATIENCE = 300.0
+"""Seconds without word from the controller, beyond a run's own, after which hosts are put back."""
+
+PUT_BACK = 60.0
+"""Seconds that a claim holds, at least, while the controller puts one setting back.
+
+As long as it is held no guard fires; a controller that dies holds it no more.
+"""
+
+PARTING = 5.0
+"""Seconds that a connection may take to be seen as gone on its host."""
+
+T = TypeVar("T")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_TRIES = 3
+
+
+@dataclass(slots=True)
+class _Place:
+    """One login on one host, which one or several roles are; `claim` is the claim's path.
+
+    One of them `leads`: its `hold` keeps the claim alive.
+    """
+
+    roles: list[str]
+    claim: str
+    leads: bool
+    found: dict[tuple[str, str, str], Original] = field(default_factory=dict)
+    hold: Server | None = None
+
+
+class Guards:
+    """The claims and guards of one campaign's hosts.
+
+    `host` gives the host of a role (reconnecting if need be). `patience` is in seconds, None for
+    no guards of our own; claims are made all the same, and last PATIENCE beyond a run then.
+    """
+
+    def __init__(
+        self,
+        host: Callable[[str], Host],
+        roles: Iterable[str],
+        holder: Holder,
+        patience: float | None = PATIENCE,
+    ) -> None:
+        self._host = host
+        self._roles = tuple(roles)
+        self._holder = holder
+        self._patience = patience
+        self._places: dict[tuple[str, str], _Place] = {}
+        self._of: dict[str, _Place] = {}
+        self._seconds = patience or PATIENCE
+
+    def claim(self, terms: Terms = RUN) -> None:
+        """Claim every host, or none.
+
+        Raises HostError that says who is at work there since when, or who left the host changed.
+        """
+        try:
+            for role in self._roles:
+                self._claim(role, terms)
+        except BaseException:
+            self._places, claimed = {}, self._places
+            self._of = {}
+            for place in reversed(claimed.values()):
+                self._release(place)
+            raise
+
+    def renew(self, seconds: float) -> tuple[str, ...]:
+        """Hold on for another `seconds` and the patience; call it as each run starts.
+
+        Returns the roles whose guard had put settings back since the last time: what is set has
+        to be read again. Guards that are no longer there are started again. Raises HostError
+        when the host is no longer ours.
+        """
+        self._seconds = seconds + (self._patience or PATIENCE)
+        guard = None if self._patience is None else self._seconds
+        return self._roles_where(lambda place: self._renew(place, self._seconds, guard))
+
+    def fired(self) -> tuple[str, ...]:
+        """The roles whose guard put settings back since `renew`; what was measured is invalid.
+
+        Raises HostError when the host is no longer ours, and what was measured as little worth.
+        """
+
+        def fired(place: _Place) -> bool:
+            said = self._must(place, commands.fired(self._holder, place.claim))
+            return self._refuse_lost(place, said)
+
+        return self._roles_where(fired)
+
+    def _roles_where(self, true: Callable[[_Place], bool]) -> tuple[str, ...]:
+        """The roles of the hosts of which it is true; all hosts are asked at the same time."""
+        places = [*self._places.values()]
+        answers = at_once(true, places)
+        return tuple(
+            role for place, yes in zip(places, answers, strict=True) if yes for role in place.roles
+        )
+
+    def run(self, role: str, command: Command) -> Completed:
+        """Have the host run a command that changes it, if it is still ours then.
+
+        Raises HostError when it is not, and the command was not run.
+        """
+        if role not in self._of:  # it was booted, which took the claim away
+            self._claim(role, RUN)
+        place = self._of[role]
+        self._held(place)
+        said = self._host(role).run(commands.within(self._holder, place.claim, command))
+        self._refuse_lost(place, said)
+        return said
+
+    def arm(self, found: Original) -> None:
+        """See that a guard runs on the host which would put this back too.
+
+        To be called before the change. Raises HostError when it cannot be had.
+        """
+        if self._patience is None:
+            return
+        place = self._of[found.role]
+        everything = {**place.found, found.place: found}
+        script = render(self._holder, [*everything.values()], round(self._patience))
+        said = self._must(place, commands.arm(self._holder, place.claim, self._seconds, script))
+        self._refuse_lost(place, said)
+        place.found = everything
+
+    def putting_back(self, found: Original) -> None:
+        """Hold on while a setting is put back: the guard stays until that is confirmed.
+
+        A host that cannot take that in, its disk being full, is put back all the same: should its
+        guard fire meanwhile, it puts back the same. Raises HostError when the host is not ours.
+        """
+        if found.role not in self._of:
+            return
+        place, seconds = self._of[found.role], max(PUT_BACK, self._patience or 0)
+        try:
+            self._renew(place, seconds, self._patience)
+        except (ConnectionLost, NotOurs):
+            raise
+        except HostError:
+            return
+
+    def release(self, left: Collection[str] = ()) -> None:
+        """End the guards and the claims, but for the hosts of the roles where something is left.
+
+        Raises RestoreError when a guard cannot be ended: it would put back again later.
+        """
+        problems = []
+        for key, place in reversed([*self._places.items()]):
+            if set(place.roles) & set(left):
+                continue
+            try:
+                self._release(place)
+            except HostError as error:
+                problems.append(str(error))
+                continue
+            del self._places[key]
+            self._of = {role: p for role, p in self._of.items() if p is not place}
+        if problems:
+            raise RestoreError(
+                "a guard could not be ended:\n  "
+                + "\n  ".join(problems)
+                + "\nits host is as found; `netlimits restore` again clears it away"
+            )
+
+    def forget(self, role: str) -> None:
+        """Leave the host of a role out: it was booted, which took claim and guard away."""
+        gone = self._of.get(role)
+        self._places = {key: place for key, place in self._places.items() if place is not gone}
+        self._of = {one: place for one, place in self._of.items() if place is not gone}
+
+    def _claim(self, role: str, terms: Terms) -> None:
+        if role in self._of:
+            return
+        problem = ""
+        for _ in range(_TRIES):
+            now = self._look(role, terms)
+            there = (now.key, now.uid)
+            same_host = next((p for (key, _), p in self._places.items() if key == now.key), None)
+            if there in self._places:
+                self._places[there].roles.append(role)
+            elif same_host:  # another login on it
+                self._places[there] = _Place([role], same_host.claim, leads=False)
+            else:
+                if why := refusal(now, self._holder, terms):
+                    raise HostError(why, host=role)
+                taken = self._take(role, now, terms)
+                if isinstance(taken, str):
+                    problem = taken
+                    continue  # somebody else was at it at the same time, or a lost connection
+                self._places[there] = _Place([role], taken.stdout.strip(), leads=True)
+            self._of[role] = place = self._places[there]
+            _twice(partial(self._held, place))
+            return
+        raise HostError(
+            f"it cannot be claimed for this campaign: {problem}; see "
+            "`netlimits status --hosts FILE`",
+            host=role,
+        )
+
+    def _look(self, role: str, terms: Terms) -> Seen:
+        """The host as it is now; a connection that ends just now is given time to be gone."""
+        until = time.monotonic() + PARTING
+        while True:
+            now = look_at(self._host, role)
+            patient = terms.dead and not terms.living and refusal(now, self._holder, terms)
+            if not (patient and now.held) or time.monotonic() > until:
+                return now
+            time.sleep(0.2)
+
+    def _take(self, role: str, now: Seen, terms: Terms) -> Completed | str:
+        """What came of it, or why it did not."""
+        old = next(((path, text) for path, text, _ in now.claimed()), None)
+        dead = must_be_dead(now, self._holder, terms)
+        try:
+            taken = self._host(role).run(commands.take(self._holder, self._seconds, old, dead))
+        except ConnectionLost as error:
+            return str(error)
+        return _said(taken) if taken.status else taken
+
+    def _held(self, place: _Place) -> None:
+        """See that a process of our connection holds the claim. Raises HostError."""
+        if not place.leads or (place.hold and place.hold.alive()):
+            return
+        host = self._host(place.roles[0])
+        place.hold = host.serve(commands.hold(self._holder, place.claim))
+        try:
+            said = must(host.run(commands.await_hold(self._holder, place.claim)))
+        except CommandFailed:
+            printed = _said(place.hold.stop())
+            raise HostError(f"its claim cannot be held: {printed}", host=host.name) from None
+        self._refuse_lost(place, said)
+
+    def _renew(self, place: _Place, seconds: float, guard: float | None) -> bool:
+        """Whether the guard had fired; it gets its time too, unless that is None."""
+        if place.leads:
+            command = commands.renew(self._holder, place.claim, seconds, guard)
+        elif guard is not None:
+            command = commands.tend(self._holder, place.claim, guard)
+        else:
+            return False
+        return self._refuse_lost(place, self._must(place, command))
+
+    def _refuse_lost(self, place: _Place, said: Completed) -> bool:
+        """Whether the guard had fired. Raises NotOurs when the claim is not ours any more."""
+        fired, other = commands.answered(said)
+        if other is None:
+            return fired
+        claim = parse(other, 0)
+        who = f"{claim} is at work there" if claim else "somebody put it back"
+        raise NotOurs(
+            f"it is no longer claimed by this campaign: {who}; this campaign stops",
+            host=place.roles[0],
+        )
+
+    def _release(self, place: _Place) -> None:
+        self._must(place, commands.release(self._holder, place.claim, place.leads), hold=False)
+        if place.hold:
+            place.hold.stop()
+
+    def _must(self, place: _Place, command: Command, hold: bool = True) -> Completed:
+        """What came of a command that had to succeed; tried again once, over a new connection."""
+
+        def act() -> Completed:
+            if hold:
+                self._held(place)
+            return must(self._host(place.roles[0]).run(command))
+
+        return _twice(act)
+
+
+class NotOurs(HostError):
+    """Somebody else has claimed the host: nothing of ours is written there any more."""
+
+
+def look_at(host: Callable[[str], Host], role: str) -> Seen:
+    """Who claims the host of a role and what guards it. Raises HostError."""
+    try:
+        return seen(host(role).run(look()))
+    except HostError:
+        return seen(host(role).run(look()))
+
+
+def refuse_claimed(hosts: Mapping[str, Host]) -> None:
+    """Raise HostError where another campaign is at work; for a look before one is made."""
+    nobody = Holder("", "", "", "", 0, 0)
+    for role in hosts:
+        if why := refusal(look_at(hosts.__getitem__, role), nobody):
+            raise HostError(why, host=role)
+
+
+def patience(text: str) -> float | None:
+    """Seconds of `5m`, `90s`, `1h`; None for `off`. Raises InputError."""
+    if text == "off":
+        return None
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "m")
+    try:
+        seconds = float(number) * _UNITS[unit]
+    except ValueError:
+        seconds = 0
+    if not 1 <= seconds <= 7 * 86400:
+        raise InputError(f"--guard {text}: write a time from 1s to 168h, as in 5m, or off")
+    return seconds
+
+
+def _said(completed: Completed) -> str:
+    said = printable(" ".join((completed.stderr or completed.stdout).split()))[:200]
+    return said or "another campaign is at it too"
+
+
+def _twice(act: Callable[[], T]) -> T:
+    """What `act` gives, at the second attempt if need be; no script in an error's message."""
+    try:
+        return act()
+    except NotOurs:
+        raise
+    except HostError:
+        pass
+    try:
+        return act()
+    except CommandFailed as error:
+        name = error.completed.command.argv[3]
+        raise HostError(
+            f"its guard's `{name}` failed: {_said(error.completed)}", host=error.host
+        ) from None

@@ -1,0 +1,109 @@
+"""What a look at a host says about its guard, as data for `netlimits status`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from netlimits.restore.guard.claim import printable
+from netlimits.restore.guard.commands import Seen
+
+WIDTH = 160
+"""Characters of a command that people are shown: an MTU's way back has a hundred IPv6 sysctls."""
+
+
+def report(now: Seen) -> dict[str, Any]:
+    """Who claims a host, what its guard is doing, and what it would put back.
+
+    Shape: {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left", "held"}],
+    "guard": none, waiting, putting back, fired or dead, "pid", "seconds_left", "puts_back":
+    [command], "log": [line], "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds
+    are below 0 once the time is over; `held` says that the campaign's connection stands; `changed`
+    is what the notes there tell.
+    """
+    left = None if now.deadline is None else now.deadline - now.uptime
+    return {
+        "claims": [
+            {**asdict(claim.holder), "seconds_left": round(claim.left), "held": claim.held}
+            for _, _, claim in now.claimed()
+            if claim
+        ],
+        "guard": _doing(now),
+        "pid": now.pid or None,
+        "seconds_left": left,
+        "puts_back": now.would,
+        "log": now.said,
+        "changed": [note for text in now.notes if (note := _note(text, now))],
+    }
+
+
+def lines(role: str, said: dict[str, Any]) -> list[str]:
+    """The same for people: long commands cut, and of the log what each command came to."""
+    shown = []
+    for claim in said["claims"]:
+        since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
+        who = "of {user} at {controller} (process {pid})".format(**claim)
+        what = f"campaign {claim['campaign']}" if claim["campaign"] else "`netlimits restore`"
+        held = "its connection stands" if claim["held"] else "its connection is gone"
+        left = _time(claim["seconds_left"])
+        shown.append(f"claimed by {what} {who} since {since}, {held}, {left}")
+    if not said["claims"]:
+        shown.append("claimed by nobody")
+    guard = {"waiting": "guard waits", "fired": "guard has put back", "dead": "guard is dead"}
+    if said["guard"] != "none":
+        what = guard.get(said["guard"], "guard is putting back")
+        pid = f" (process {said['pid']})" if said["pid"] else ""
+        shown.append(f"{what}{pid}, {_time(said['seconds_left'])}")
+    shown += ["changed: {role}: {interface}: {setting}, by {campaign}".format(**n)
+              for n in said["changed"]]  # fmt: skip
+    shown += [f"would run: {_cut(command)}" for command in said["puts_back"]]
+    shown += [f"log: {_cut(line)}" for line in _told(said["log"])]
+    return [f"{role}: {line}" for line in shown]
+
+
+def _doing(now: Seen) -> str:
+    if now.pid is None:
+        return "none"
+    if now.doing == "now":
+        return "putting back"
+    if now.doing == "watch":
+        return "waiting"
+    return "fired" if now.fired else "dead"
+
+
+def _told(log: list[str]) -> Iterator[str]:
+    """The log without what commands printed that went well."""
+    command: list[str] = []
+    for line in log:
+        command.append(line)
+        if line.startswith("put back at "):
+            yield command.pop()
+        elif line.startswith("  exit status "):
+            yield from command[:1] if line.endswith(" 0") else command
+            command = []
+    yield from command
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]} … (whole with --json)"
+
+
+def _time(seconds: int | None) -> str:
+    if seconds is None:
+        return "no deadline"
+    return f"{seconds} s left" if seconds >= 0 else f"time over since {-seconds} s"
+
+
+def _note(text: str, now: Seen) -> dict[str, str] | None:
+    """What a note is about; None for one of another host, whose login shares the folder."""
+    try:
+        note = json.loads(text)
+        if note["link_address"] not in now.links:
+            return None
+        names = ("role", "interface", "setting", "campaign")
+        return {name: printable(str(note[name]))[:200] for name in names}
+    except (ValueError, KeyError, TypeError):
+        return dict.fromkeys(("role", "interface", "setting", "campaign"), "damaged note")

@@ -1,0 +1,177 @@
+"""The guard itself: a shell script that a person can read, with the commands of the way back in it.
+
+It needs `sh`, `timeout` and `sleep`, which every host of ours has, and nothing is installed. It
+sleeps until a time that the controller moves on at each run; when that time comes, nobody moved
+it, and the script puts back what was found. Time is /proc/uptime's, which no clock step touches.
+
+It waits on while somebody at work here holds the claim (who puts the host back, say), for a while;
+and it puts back under the lock that every change is made under, so that two never mix.
+
+When something more is changed the file is replaced, and the process that runs stays: at its
+time it starts the file that is there then (`sh FILE now`), which a person may do as well.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+
+from netlimits.hosts.base import KILL_GRACE
+from netlimits.hosts.shell import ROOTS_PATH, SUDO
+from netlimits.model import Command
+from netlimits.restore.guard import scripts
+from netlimits.restore.guard.claim import PLACES, Holder, printable
+from netlimits.restore.undo_log import Original, way_back
+from netlimits.settings import setting
+
+SECOND_PASS = 3
+"""Seconds between the two passes: a link may be down while its MTU changes, and an offload that
+another one blocked takes only once that one is back."""
+
+LONGEST_HOLD = 600
+"""Seconds beyond its time that a guard waits for somebody who is at work there."""
+
+_HEAD = """\
+#!/bin/sh
+# A netlimits guard. A campaign changed settings of this host. If it is not heard from until the
+# time in the file ending in .deadline (seconds, as in /proc/uptime), this puts them back.
+#
+"""
+
+_BODY = """\
+
+LC_ALL=C PATH=$PATH{path}
+export LC_ALL PATH
+cd /
+trap '' HUP
+name=${{0%.guard}}
+key=${{name##*/}}
+root=
+[ "$(id -u)" = 0 ] || root='{sudo}'
+
+act() {{
+    seconds=$1
+    shift
+    printf '%s\\n' "$*"
+    timeout -k {grace:g} "$seconds" "$@"
+    printf '  exit status %s\\n' "$?"
+}} </dev/null
+
+fed() {{
+    seconds=$1 text=$2
+    shift 2
+    printf '%s <- %s\\n' "$*" "$text"
+    printf '%s\\n' "$text" | timeout -k {grace:g} "$seconds" "$@"
+    printf '  exit status %s\\n' "$?"
+}}
+
+put_back() {{
+{commands}
+}}
+
+# sets left: seconds until the time, 0 or less when it has come
+look() {{
+    until=
+    read -r until <"$name.deadline"
+    case $until in '' | *[!0-9]*) until=0 ;; esac
+    read -r up _ </proc/uptime
+    up=${{up%.*}} left=$((until - ${{up%.*}}))
+}}
+{held}
+at_work() {{
+    [ "$left" -gt -{longest_hold} ] || return 1
+    for place in {places}; do
+        claim=$place/netlimits-$key.claim
+        [ -L "$claim" ] || continue
+        text=$(readlink "$claim")
+        text=${{text##* }}  # the time comes last
+        text=${{text%\\}}}}
+        case $text in '' | *[!0-9]*) continue ;; esac
+        [ "$text" -lt "$up" ] || ! held "${{claim%.claim}}.alive" || return 0
+    done
+    return 1
+}}
+
+case $1 in
+watch)
+    echo $$ >"$name.pid"
+    while [ -f "$0" ]; do
+        look
+        if [ "$left" -le 0 ]; then
+            at_work || exec sh "$0" now due
+            left=1
+        fi
+        [ "$left" -lt {patience} ] || left={patience}
+        sleep "$left"
+    done
+    ;;
+now)
+    for place in {places}; do [ ! -d "$place" ] || break; done
+    (exec 9<"$place") 2>/dev/null && exec 9<"$place" && flock -w {lock_wait} 9
+    [ -f "$0" ] || exit 0
+    look
+    [ "$2" != due ] || [ "$left" -le 0 ] || exec sh "$0" watch 9<&-
+    log=$name.log
+    true >"$log" || log=/dev/null
+    {{
+        read -r up _ </proc/uptime
+        printf 'put back at %s (/proc/uptime %s)\\n' "$(date -u)" "$up"
+        put_back
+        sleep {second_pass}
+        put_back
+        echo done
+    }} >>"$log" 2>&1
+    ;;
+*)
+    echo "usage: sh $0 now"
+    exit 2
+    ;;
+esac
+"""
+
+
+def render(holder: Holder, found: Sequence[Original], patience: int) -> str:
+    """The script that puts back `found` (in the order of the first changes), last change first.
+
+    `patience` is in seconds: the longest that it sleeps before it looks at its deadline again.
+    """
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(holder.since))
+    head = (
+        f"#   campaign   {holder.campaign}",
+        f"#   since      {since}",
+        f"#   run by     {holder.user} at {holder.controller}, process {holder.pid}",
+        *(f"#   puts back  {one.role}: {one.interface}: {one.setting}" for one in way_back(found)),
+        "#",
+        "# To put it back now:  sh FILE now     To stop it:  kill PID, which is in the file .pid",
+        "# To put back, verify and clear away:  netlimits restore --hosts FILE",
+    )
+    body = _BODY.format(
+        path=ROOTS_PATH,
+        sudo=" ".join(SUDO),
+        grace=KILL_GRACE,
+        commands="\n".join(_lines(found)) or "    :",
+        patience=max(1, patience),
+        second_pass=SECOND_PASS,
+        held=scripts.HELD.strip(),
+        places=PLACES,
+        longest_hold=LONGEST_HOLD,
+        lock_wait=2 * scripts.LOCK_WAIT,
+    )
+    return _HEAD + "\n".join(map(printable, head)) + "\n" + body
+
+
+def commands(found: Original) -> tuple[Command, ...]:
+    """The commands from whatever state there is then back to `found`."""
+    return setting(found.setting).undo(found.interface, found.state, {})
+
+
+def _lines(found: Sequence[Original]) -> Iterator[str]:
+    for one in way_back(found):
+        yield printable(f"    # {one.role}: {one.interface}: {one.setting}")
+        for command in commands(one):
+            root = "$root " if command.sudo else ""
+            how = f"act {command.deadline:g}"
+            if command.stdin:
+                how = f"fed {command.deadline:g} {shlex.quote(command.stdin.rstrip())}"
+            yield f"    {how} {root}{shlex.join(command.argv)}"

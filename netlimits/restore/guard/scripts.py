@@ -1,0 +1,235 @@
+"""The shell scripts that make, hold, renew, read and remove claims and guards on a host.
+
+Each is a constant; what varies goes in as arguments or on standard input. Files of a guard lie with
+the notes (`restore.notes`) and are called after the host they are about: KEY.guard (the script),
+.deadline, .pid, and .log once it fired.
+
+Whatever looks at a claim and then acts on it does both under one lock, the host's network namespace
+itself: every login may open it, it is there on every host, and each network stack has its own. So a
+change is made while the claim holds, or not at all.
+"""
+
+from __future__ import annotations
+
+from netlimits.restore.guard.claim import PLACES
+from netlimits.restore.notes import FOLDER, NOTES
+
+LOCK_WAIT = 75
+"""Seconds to wait for the lock: longer than any one change of a setting may take."""
+
+LOST = 79
+"""Exit status of `WITHIN` where the claim is not ours any more."""
+
+KEY = r"""
+read -r boot </proc/sys/kernel/random/boot_id
+net=$(readlink /proc/self/ns/net); net=${net#*[}; net=${net%]}
+key=$net-${boot%%-*}
+"""
+"""The part of a script that finds out which host it is on, as $key: a boot of a network stack."""
+
+HELD = r"""
+held() { [ -f "$1" ] && [ ! -L "$1" ] && ! (exec 8<"$1" && flock -n -s 8) 2>/dev/null; }
+"""
+"""Whether the connection of the campaign stands whose claim goes with that file."""
+
+_LOCK = rf"""
+lock() {{
+    exec 9</proc/self/ns/net && flock -w {LOCK_WAIT} 9 && return
+    echo "another command of netlimits there does not end" >&2
+    exit 75
+}}
+"""
+
+_HERE = (
+    FOLDER
+    + KEY
+    + HELD
+    + _LOCK
+    + r"""
+f=$d/$key
+read -r up _ </proc/uptime; up=${up%.*}
+alive() {
+    pid=; doing=
+    { read -r pid <"$f.pid"; } 2>/dev/null
+    case $pid in "" | *[!0-9]*) return 1 ;; esac
+    case "$({ tr "\0" " " <"/proc/$pid/cmdline"; } 2>/dev/null)" in
+    *"$f.guard watch "*) doing=watch ;;
+    *"$f.guard now "*) doing=now ;;
+    *) return 1 ;;
+    esac
+}
+"""
+)
+
+_IS_OURS = r"""
+ours() { case $(readlink "$claim" 2>/dev/null) in "${mine%\}},"*) return 0 ;; esac; return 1; }
+lost() { echo "lost $(readlink "$claim" 2>/dev/null)"; }
+mine=$1 claim=$2
+"""
+
+_OURS = (
+    _IS_OURS
+    + r"""
+lock
+ours || { lost; exit 0; }
+"""
+)
+
+WITHIN = (
+    _LOCK
+    + _IS_OURS
+    + rf"""
+lock
+ours || {{ lost; exit {LOST}; }}
+shift 2
+"$@"
+"""
+)
+"""Run the words that follow if the claim is ours, and keep it ours until they end."""
+
+# A process that systemd starts belongs to no login's session, so that no logout ends it. It
+# would see the machine's own network and files, so it will not do inside a namespace.
+_TEND = r"""
+begun() { n=0; until alive; do n=$((n + 1)); [ $n -lt 100 ] || return 1; sleep 0.05; done; }
+by_systemd() {
+    [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && command -v systemd-run >/dev/null &&
+        [ "$(readlink /proc/1/ns/net)" = "$(readlink /proc/self/ns/net)" ] &&
+        [ "$(readlink /proc/1/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ] &&
+        systemd-run --quiet --collect --unit="netlimits-guard-$key" sh "$f.guard" watch \
+            </dev/null >/dev/null 2>&1 && begun
+}
+start() {
+    rm -f "$f.pid"
+    by_systemd && return 0
+    setsid sh "$f.guard" watch </dev/null >/dev/null 2>&1 9<&- &
+    begun || { echo "the guard does not start" >&2; return 1; }
+}
+tend() {
+    echo "$1" >"$d/.$key.deadline" && mv -f "$d/.$key.deadline" "$f.deadline" || return 1
+    if [ -e "$f.log" ]; then echo fired; rm -f "$f.log"; fi
+    alive || start
+}
+"""
+
+LOOK = (
+    _HERE
+    + rf"""
+echo "key $key $(id -u)"; echo "uptime $up"
+for p in {PLACES}; do
+    c=$p/netlimits-$key.claim
+    [ -L "$c" ] || continue
+    echo "claim $c $(readlink "$c")"
+    ! held "${{c%.claim}}.alive" || echo "held $c"
+done
+for l in /sys/class/net/*/address; do echo "link $(cat "$l" 2>/dev/null)"; done
+{NOTES} | sed "s/^/note /"
+[ -f "$f.guard" ] || exit 0
+if alive; then echo "guard $pid $doing"; else echo "guard 0 dead"; fi
+{{ read -r until <"$f.deadline" && echo "deadline $until"; }} 2>/dev/null
+sed -n "s/^    act [0-9.]* /would /p; s/^    fed [0-9.]* /would write /p" "$f.guard"
+[ ! -f "$f.log" ] || {{ echo fired; tail -n 400 "$f.log" | sed "s/^/said /"; }}
+exit 0
+"""
+)
+"""Show who claims the host and what guards it; changes nothing and waits for nobody."""
+
+TAKE = (
+    _HERE
+    + rf"""
+text="${{1%\}}}}, \"until\": $((up + $2))}}"
+lock
+for p in {PLACES}; do
+    other=$p/netlimits-$key.claim
+    [ ! -L "$other" ] || [ "$other" = "$4" ] || exit 3
+done
+if [ -n "$4" ]; then
+    [ "$(readlink "$4")" = "$3" ] || exit 3
+    [ "$5" != dead ] || ! held "${{4%.claim}}.alive" || exit 3
+    rm -f "$4" "${{4%.claim}}.alive" 2>/dev/null
+    [ ! -L "$4" ] || {{ echo "this login may not remove $4; do it as root" >&2; exit 4; }}
+fi
+for p in {PLACES}; do [ ! -d "$p" ] || [ ! -w "$p" ] || break; done
+claim=$p/netlimits-$key.claim
+rm -f "$p/netlimits-$key.alive"
+(umask 022; set -C; : >"$p/netlimits-$key.alive") && ln -sT "$text" "$claim" || exit 4
+echo "$claim"
+"""
+)
+"""Claim the host with text $1 for $2 s, in place of the claim $3 at $4 (none: there is none).
+
+Where $5 is `dead`, the one there must be held by nobody. Exit status 3: somebody else was quicker.
+"""
+
+HOLD = (
+    _HERE
+    + _OURS
+    + r"""
+exec 8<"${claim%.claim}.alive" || exit 1
+flock -w 5 8 || exit 1
+exec 9<&-
+exec sleep 2147483647
+"""
+)
+"""Hold our claim's file locked for as long as the process lives, which is our connection's life."""
+
+AWAIT = (
+    HELD
+    + _IS_OURS
+    + r"""
+n=0
+until held "${claim%.claim}.alive"; do
+    ours || { lost; exit 0; }
+    n=$((n + 1)); [ $n -lt 200 ] || exit 1
+    sleep 0.05
+done
+"""
+)
+"""Wait until `HOLD` holds it."""
+
+RENEW = (
+    _HERE
+    + _OURS
+    + _TEND
+    + r"""
+text="${mine%\}}, \"until\": $((up + $3))}"
+ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
+[ -z "$4" ] || [ ! -f "$f.guard" ] || tend $((up + $4))
+"""
+)
+"""Move the claim's time on to $3 s from now, and the guard's to $4 s (empty: leave that)."""
+
+ARM = (
+    _HERE
+    + _OURS
+    + _TEND
+    + r"""
+mkdir -p "$d" && cat >"$d/.$key.guard" && mv -f "$d/.$key.guard" "$f.guard" || exit 1
+tend $((up + $3))
+"""
+)
+"""Put a guard's script in place and see that its process runs, for $3 s from now."""
+
+TEND = _HERE + _OURS + _TEND + r"""[ ! -f "$f.guard" ] || tend $((up + $3))"""
+"""Move the time of this login's guard on, where the claim is another login's of the campaign."""
+
+FIRED = _HERE + _OURS + r"""[ ! -e "$f.log" ] || echo fired"""
+"""Say whether the guard put something back since it was armed."""
+
+RELEASE = (
+    _HERE
+    + _OURS
+    + r"""
+if alive; then
+    kill -s TERM -- "-$pid" 2>/dev/null || kill -s TERM "$pid"
+    n=0
+    while alive; do
+        n=$((n + 1)); [ $n -lt 100 ] || { echo "the guard $pid does not end" >&2; exit 1; }
+        sleep 0.05
+    done
+fi
+rm -f "$f.guard" "$f.deadline" "$f.pid" "$f.log" "$d/.$key.guard" "$d/.$key.deadline"
+rmdir "$d" 2>/dev/null
+[ -z "$3" ] || rm -f "$claim" "${claim%.claim}.alive"
+"""
+)
+"""End this login's guard and, where $3 is `all`, take our claim away."""

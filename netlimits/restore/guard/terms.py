@@ -1,0 +1,92 @@
+"""On what terms a host is claimed: what may be taken over, and from whom.
+
+A new campaign takes what is free, or what its holder has left alone for longer than it said. A
+put-back is asked for by a person, so it takes over what nobody holds; what a living campaign holds
+it takes only when told to (`--force`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from netlimits.restore.guard.claim import Claim, Holder, printable
+from netlimits.restore.guard.commands import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Whether to take a claim that nobody holds, one that is held, and a host with others' notes.
+
+    A claim of the very same campaign is taken over on any terms, and one whose time is over.
+    """
+
+    dead: bool = False
+    living: bool = False
+    noted: bool = False
+
+
+RUN = Terms()
+RESTORE = Terms(dead=True)
+FROM_NOTES = Terms(dead=True, noted=True)
+
+
+def forced(terms: Terms, force: bool) -> Terms:
+    """The same, and living campaigns too if `force`."""
+    return Terms(terms.dead, terms.living or force, terms.noted)
+
+
+def refusal(now: Seen, holder: Holder, terms: Terms = RUN) -> str:
+    """Why `holder` may not claim a host; "" when it may."""
+    if len(now.claims) > 1:
+        return f"it has more than one claim; remove {printable(now.claims[-1][0])}"
+    for path, _, claim in now.claimed():
+        if claim is None:
+            if terms.noted:
+                continue
+            return f"{path} is no claim of netlimits; remove it"
+        if not (_is_own(claim, holder) or claim.stale) and (why := _in_the_way(claim, terms)):
+            return why
+    return "" if terms.noted else _noted(now, holder)
+
+
+def _is_own(claim: Claim, holder: Holder) -> bool:
+    return claim.holder.id == holder.id and claim.holder.controller == holder.controller
+
+
+def _in_the_way(claim: Claim, terms: Terms) -> str:
+    """Why another's claim, whose time is not over, may not be taken; "" when it may."""
+    if terms.living or (terms.dead and not claim.held):
+        return ""
+    if terms.dead:
+        return (
+            f"{claim} is at work there, its connection stands; end it first, or take the host "
+            "from it with `netlimits restore --hosts FILE --force`"
+        )
+    return (
+        f"{claim} is at work there; wait for it, or, if it is dead, put back what it "
+        "left with `netlimits restore --hosts FILE`"
+    )
+
+
+def must_be_dead(now: Seen, holder: Holder, terms: Terms) -> bool:
+    """Whether the claim there may be taken only as long as nobody holds it."""
+    return not terms.living and any(
+        not (claim is None or claim.stale or _is_own(claim, holder)) for *_, claim in now.claimed()
+    )
+
+
+def _noted(now: Seen, holder: Holder) -> str:
+    """Why the notes there keep `holder` away; "" when they do not."""
+    for note in now.notes:
+        try:
+            said = json.loads(note)
+            if said["link_address"] in now.links and said.get("id") != holder.id:
+                campaign = printable(str(said["campaign"]))[:200]
+                return (
+                    f"campaign {campaign} changed it and did not confirm that it was put back; "
+                    "do that first: `netlimits restore --hosts FILE`"
+                )
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return "a note in its netlimits folder is damaged; `netlimits restore --hosts FILE`"
+    return ""

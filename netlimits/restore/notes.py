@@ -1,0 +1,112 @@
+"""What we found on a host before we changed it, written down on the host itself.
+
+The journal undoes what a killed campaign left, but it lies with the controller. A note on the
+host lets `netlimits restore --hosts FILE` do it from any machine. A note is one JSON file for each
+setting of a role's interface, made before the first change and removed once it is put back. It
+lies under /run/netlimits for root, since offloads do not outlive a boot either, and in the login's
+own state folder otherwise. The scripts are constants; what varies goes in as arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netlimits.errors import RestoreError
+from netlimits.model import Command, Completed, decoding
+from netlimits.model.decoding import PLACE, TEXT, WHOLE
+from netlimits.restore.undo_log import Original
+from netlimits.settings import State
+
+NOTE: Mapping[str, Any] = PLACE | {"state": (dict,), "link_address": TEXT, "order?": WHOLE}
+"""What a host's note says of a setting that was changed."""
+
+FOLDER = (
+    'umask 077; if [ "$(id -u)" = 0 ]; then d=/run/netlimits; '
+    'else d="$HOME/.local/state/netlimits"; fi; '
+)
+"""The part of a shell script that finds the folder of notes and guards, as $d."""
+
+NOTES = '[ ! -d "$d" ] || for one in "$d"/*.json; do [ ! -f "$one" ] || cat "$one"; done'
+_WRITE = FOLDER + 'mkdir -p "$d" && cat >"$d/.$1" && mv "$d/.$1" "$d/$1"'
+_READ = FOLDER + NOTES
+_REMOVE = FOLDER + 'rm -f "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
+
+
+def write(
+    found: Original, link_address: str, campaign: str, identity: str, since: float, order: int
+) -> Command:
+    """The command that leaves a note about `found`, the `order`-th thing changed.
+
+    `link_address` is the interface's MAC, `identity` what tells this campaign from all others.
+    """
+    note = {
+        "role": found.role,
+        "interface": found.interface,
+        "link_address": link_address,
+        "setting": found.setting,
+        "state": found.state,
+        "campaign": campaign,
+        "id": identity,
+        "since": since,
+        "order": order,
+    }
+    name = _file_name(found, link_address)
+    return Command(("sh", "-c", _WRITE, "sh", name), stdin=json.dumps(note) + "\n", deadline=10)
+
+
+def read() -> Command:
+    """The command that prints every note on a host, one a line."""
+    return Command(("sh", "-c", _READ), deadline=10)
+
+
+def remove(found: Original, link_address: str) -> Command:
+    """The command that takes the note about `found` away."""
+    return Command(("sh", "-c", _REMOVE, "sh", _file_name(found, link_address)), deadline=10)
+
+
+def notes(completed: Completed) -> Iterator[dict[str, Any]]:
+    """The notes in what `read` printed, last change first.
+
+    Raises RestoreError for a line that is none.
+    """
+    yield from sorted(_notes(completed), key=lambda note: note["order"], reverse=True)
+
+
+def beyond(found: Original, now: State) -> str:
+    """What a note would have put back that no setting of ours takes away; "" for nothing.
+
+    A note may be another's: in `now`, what is there at first look, such a thing would have to be
+    missing for a reason that is not there. It is for a person to decide.
+    """
+    if found.setting == "route":
+        gone = [r for r in found.state["routes"] if " via " in r and r not in now["routes"]]
+        return f"the route {gone[0]} is not there, and settings make none" if gone else ""
+    if found.setting == "mtu":
+        was, is_ = found.state["ipv6"]["conf"], now["ipv6"]["conf"]
+        name = "conf/forwarding"
+        if name in was and is_.get(name, was[name]) != was[name]:
+            return f"net/ipv6/{name} is {is_[name]}, not {was[name]}, and settings change it not"
+    return ""
+
+
+def _notes(completed: Completed) -> Iterator[dict[str, Any]]:
+    for line in completed.stdout.splitlines():
+        try:
+            note = json.loads(line)
+            if not decoding.has(note, NOTE):
+                raise ValueError
+            note["order"] = int(note.get("order", 0))
+        except (ValueError, RecursionError):
+            raise RestoreError(
+                f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
+                "look at /run/netlimits (root) or ~/.local/state/netlimits there"
+            ) from None
+        yield note
+
+
+def _file_name(found: Original, link_address: str) -> str:
+    place = "\0".join((link_address, *found.place))
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}.json"

@@ -1,0 +1,196 @@
+"""The way back: from the journal, or from the notes on the hosts, to the hosts as they were found.
+
+What is found is written to the journal first, to the host second, and into the host's guard
+third, all before the first change; what is put back is taken off the host first and then noted
+in the journal. So a process that is killed anywhere leaves at most something to be put back
+twice, which does no harm. Guards and claims go last, once the put-back is confirmed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from netlimits.archive.records import unfinished
+from netlimits.archive.store import Archive
+from netlimits.errors import NetlimitsError, RestoreError
+from netlimits.evidence import facts
+from netlimits.hosts.base import Host, must
+from netlimits.model import Command
+from netlimits.restore import notes
+from netlimits.restore.guard.claim import holder
+from netlimits.restore.guard.guards import PATIENCE, Guards
+from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced
+from netlimits.restore.undo_log import Original, UndoLog, current, from_event, way_back
+
+
+def guards(
+    archive: Archive, host: Callable[[str], Host], patience: float | None = PATIENCE
+) -> Guards:
+    """The guards and claims of an archive's campaign on its machines; `patience` in seconds."""
+    this_process = holder(archive.path.name, identity(archive))
+    return Guards(host, archive.machines, this_process, patience)
+
+
+def identity(archive: Archive) -> str:
+    """What tells a campaign from all others: its folder on this machine, and when it was made.
+
+    So `resume` knows the claim that it left itself, and a copy elsewhere is another campaign.
+    """
+    folder = archive.path.stat()
+    made = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])
+    return hashlib.sha256(repr(made).encode()).hexdigest()[:16]
+
+
+def applied(
+    archive: Archive,
+    host: Callable[[str], Host],
+    known_facts: Mapping[str, Mapping[str, Any]],
+    guarding: Guards,
+    found: tuple[Original, ...] = (),
+) -> UndoLog:
+    """An UndoLog that writes what it finds to the journal, to the host and into its guard."""
+    order = 0
+
+    def address(of: Original) -> str:
+        return str((facts.value(known_facts[of.role], "link") or {}).get("address", ""))
+
+    def on_found(of: Original) -> None:
+        nonlocal order
+        order += 1
+        fields = {"role": of.role, "interface": of.interface, "setting": of.setting}
+        archive.append("found", **fields, state=of.state)
+        name, campaign = archive.path.name, identity(archive)
+        note = notes.write(of, address(of), name, campaign, time.time(), order)
+        must(guarding.run(of.role, note))
+        guarding.arm(of)
+
+    def on_put_back(of: Original) -> None:
+        must(guarding.run(of.role, notes.remove(of, address(of))))
+        archive.append("put_back", role=of.role, interface=of.interface, setting=of.setting)
+
+    return UndoLog(host, on_found, on_put_back, found, guarding.putting_back, guarding.run)
+
+
+def put_back(work: UndoLog, guarding: Guards) -> None:
+    """Put everything back, then end the guards and claims of the hosts where nothing is left.
+
+    Raises RestoreError for what is left; its host's guard stays, and tries again at its time.
+    """
+    try:
+        work.put_back()
+    finally:
+        guarding.release({found.role for found in work.changed})
+
+
+def restore(
+    archive: Archive, hosts: Mapping[str, Host], force: bool = False
+) -> tuple[Original, ...]:
+    """Put back what a killed process left changed, as its journal tells; returns what that was.
+
+    Raises HostError when another campaign is at work on a host now; `force` takes it from that.
+    """
+    found = tuple(from_event(event) for event in unfinished(archive))
+    known = {role: archive.facts(role) for role in archive.machines}
+    guarding = guards(archive, hosts.__getitem__, None)
+    guarding.claim(forced(RESTORE, force))
+    put_back(applied(archive, hosts.__getitem__, known, guarding, found), guarding)
+    return found
+
+
+def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
+    """Put back what the notes on the hosts themselves tell; returns what that was.
+
+    Every host is claimed for that, so that nobody else changes it meanwhile; guards and claims that
+    lost campaigns left end with it. Raises HostError, and nothing is touched, when a campaign is at
+    work on one of them, unless `force` takes the hosts from it. Raises RestoreError when something
+    is left, after every host was tried: its note and its guard stay.
+    """
+    done: list[Original] = []
+    left = dict.fromkeys(hosts, "")
+    this_process = holder("", secrets.token_hex(8))
+    guarding = Guards(hosts.__getitem__, hosts, this_process, None)
+    guarding.claim(forced(FROM_NOTES, force))
+    try:
+        for role, host in hosts.items():
+            try:
+                done += _from_notes(role, host, guarding)
+                del left[role]
+            except NetlimitsError as error:
+                left[role] = str(error)
+    finally:
+        guarding.release(left)
+    if left:
+        raise RestoreError("\n".join(left.values()))
+    return tuple(done)
+
+
+def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
+    """Put back what one host's notes tell, last change first, whatever becomes of each.
+
+    What could not be is tried once more after the others: a route that IPv6 lost with the MTU is
+    there again once that is.
+    """
+    notes_here = []
+    for note in notes.notes(must(host.run(notes.read()))):
+        found = Original(role, note["interface"], note["setting"], note["state"])
+        mac = _link_address(host, found.interface)
+        if mac == note["link_address"]:  # else another host's, whose login shares this home folder
+            notes_here.append(
+                (found, Original(str(note["role"]), *found.place[1:], found.state), mac)
+            )
+    noted_by = {id(note[0]): note for note in notes_here}
+    order = way_back(found for found, *_ in reversed(notes_here))
+    notes_here = [noted_by[id(found)] for found in order]
+    count = len(notes_here)
+    for last in (False, True):
+        problems: list[str] = []
+        left = []
+        for found, noted, mac in notes_here:
+            try:
+                _one_from_notes(role, host, guarding, found, noted, mac)
+                yield found
+            except RestoreError as error:
+                problems.append(str(error))
+                left.append((found, noted, mac))
+        if problems and (last or len(left) == count):
+            raise RestoreError("\n".join(problems))
+        notes_here = left
+
+
+def _one_from_notes(
+    role: str, host: Host, guarding: Guards, found: Original, noted: Original, mac: str
+) -> None:
+    """Put one back, and take its note away, which is under the role that it was `noted` for."""
+
+    def forget(_: Original) -> None:
+        must(guarding.run(role, notes.remove(noted, mac)))
+
+    work = UndoLog(
+        lambda _: host, lambda _: None, forget, (found,), guarding.putting_back, guarding.run
+    )
+    _refuse_beyond(host, found)
+    work.put_back()
+
+
+def _refuse_beyond(host: Host, found: Original) -> None:
+    """Raise RestoreError for a note of what no setting could have changed."""
+    place = f"{host.name}: {found.interface}: {found.setting}"
+    try:
+        why = notes.beyond(found, current(host, found.setting, found.interface, found.state))
+    except (LookupError, TypeError, AttributeError) as error:
+        raise RestoreError(f"{place}: its note is damaged ({error!r})") from None
+    if why:
+        raise RestoreError(
+            f"{place}: its note is not put back: {why}; mend it by hand, then remove the note (in "
+            "/run/netlimits for root, else ~/.local/state/netlimits)"
+        )
+
+
+def _link_address(host: Host, interface: str) -> str:
+    completed = host.run(Command(("cat", f"/sys/class/net/{interface}/address"), deadline=10))
+    return completed.stdout.strip()

@@ -1,0 +1,279 @@
+"""Settings on real hosts: what was found is written down before anything is changed.
+
+`UndoLog` is the only place that changes a host. It reads a setting before it writes it, hands
+what it found to `found` (the journal) before the first write, reads back after every write, and
+puts everything back in reverse order. A state that is known from the journal of a killed
+campaign is put back by the same code.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from netlimits.errors import (
+    ArchiveError,
+    ConnectionLost,
+    NetlimitsError,
+    RestoreError,
+    SettingError,
+)
+from netlimits.hosts.base import Host
+from netlimits.model import Command, Completed
+from netlimits.restore import states
+from netlimits.settings import State
+from netlimits.settings import setting as setting_of
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A setting's state on one interface of one host before we changed it."""
+
+    role: str
+    interface: str
+    setting: str
+    state: State
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What identifies it: role, interface, setting."""
+        return (self.role, self.interface, self.setting)
+
+
+OF_QUEUES = ("ring", "coalesce", "irq", "qdisc")
+"""What the driver or the kernel makes anew with the queues, whenever `channels` change."""
+
+_FIRST = {"mtu": ("qdisc",), "channels": OF_QUEUES}
+"""Setting -> those that are put back only after it."""
+
+
+def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
+    """Last change first, but an interface's MTU and channels before what hangs on them.
+
+    Put back earlier that would be lost with the queues; and a default qdisc that comes back while
+    there are fewer queues, or another MTU, is another than was found.
+    """
+    back = [*changed][::-1]
+    for name, later in _FIRST.items():
+        for first in [change for change in back if change.setting == name]:
+            at = back.index(first)
+            waiting = [
+                change
+                for change in back[:at]
+                if change.setting in later and change.place[:2] == first.place[:2]
+            ]
+            ahead = [change for change in back[: at + 1] if change not in waiting]
+            back[: at + 1] = ahead + waiting
+    return tuple(back)
+
+
+class UndoLog:
+    """What we changed on hosts, and the way back.
+
+    `host` gives the host of a role (reconnecting if need be); `on_found` must have made its
+    argument durable when it returns; `on_put_back` is told what is as it was found again, and
+    `before_put_back` what is about to be put back. `write` runs the commands that change a role's
+    host; left out, the host does.
+    """
+
+    def __init__(
+        self,
+        host: Callable[[str], Host],
+        on_found: Callable[[Original], None],
+        on_put_back: Callable[[Original], None],
+        found: tuple[Original, ...] = (),
+        before_put_back: Callable[[Original], None] = lambda _: None,
+        write: Callable[[str, Command], Completed] | None = None,
+    ) -> None:
+        self._write = write or (lambda role, command: host(role).run(command))
+        self._before_put_back = before_put_back
+        self._host = host
+        self._on_found = on_found
+        self._on_put_back = on_put_back
+        self._found: dict[tuple[str, str, str], Original] = {f.place: f for f in found}
+        self._seen: dict[tuple[str, str, str], State] = {}
+        self._handed = frozenset(self._found)  # what others wrote down is held to what may be set
+        self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
+
+    @property
+    def changed(self) -> tuple[Original, ...]:
+        """What is to be put back, in the order of the first changes."""
+        return tuple(self._found.values())
+
+    def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
+        """Take a setting's state for the one found, before another setting changes it too."""
+        place = (role, interface, name)
+        if place not in self._found and place not in self._seen:
+            self._seen[place] = current(self._host(role), name, interface, wanted)
+
+    def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
+        """Bring a setting to `wanted` and return the state that was read back.
+
+        Nothing is written when it is there already. Raises SettingError when the host refuses.
+        """
+        setting, host = setting_of(name), self._host(role)
+        state = current(host, name, interface, wanted)
+        commands = _named(role, lambda: setting.change(interface, state, wanted))
+        if not commands:
+            return state
+        seen = self._seen.get((role, interface, name), state)
+        self._remember(Original(role, interface, name, seen))
+        said = [self._write(role, command) for command in commands]
+        state = current(host, name, interface, wanted)
+        if unmet := setting.unmet(state, wanted):
+            printed = " ".join(" ".join((c.stderr or c.stdout).split()) for c in said)
+            raise SettingError(
+                f"did not take: {'; '.join(unmet)}" + (f" ({printed[:200]})" if printed else ""),
+                setting=name,
+                host=role,
+            )
+        return state
+
+    def as_found(self, place: tuple[str, str, str]) -> None:
+        """Bring a setting to how it was found, for now; `put_back` still sees to it in the end.
+
+        Nothing is done where it was never changed. Raises SettingError when the host refuses.
+        """
+        found = self._found.get(place)
+        if found and (problem := self._put_one_back(found)):
+            raise SettingError(
+                f"is left out and not as it was found: {problem}",
+                setting=found.setting,
+                host=found.role,
+            )
+
+    def _remember(self, found: Original) -> None:
+        """Make durable what was found and is not known yet; each part counts as first found.
+
+        What could be written down in part alone is to be put back too, which takes it away.
+        """
+        known = self._found.get(found.place)
+        if known:
+            found = replace(found, state={**found.state, **known.state})
+        if self._durable.get(found.place, frozenset()) != set(found.state):
+            self._found[found.place] = found
+            self._on_found(found)
+            self._durable[found.place] = frozenset(found.state)
+
+    def put_back(self) -> None:
+        """Put back all that was changed, last change first, and verify it leaf by leaf.
+
+        One that fails does not stop the others, and is tried once more after them: IPv6, and with
+        it a route, is there again only once the MTU is. Raises RestoreError with what is left and
+        the commands that mend it by hand; ArchiveError when all is as found and the journal could
+        not take that in.
+        """
+        count = len(self.changed)
+        problems, unwritten = self._all_put_back(way_back(self.changed))
+        if problems and len(problems) < count:
+            problems, again = self._all_put_back(way_back(self.changed))
+            unwritten = unwritten or again
+        left = [f"{f.role}: {f.interface}: {f.setting}: {why}" for f, why in problems]
+        if left:
+            raise RestoreError(
+                "not put back:\n  "
+                + "\n  ".join(left)
+                + "\nmend it and run `netlimits restore` again, which verifies it"
+            )
+        if unwritten:
+            raise unwritten
+
+    def _all_put_back(
+        self, changed: tuple[Original, ...]
+    ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
+        """Each that could not be put back, with why; and what the journal could not take in."""
+        problems: list[tuple[Original, str]] = []
+        unwritten: ArchiveError | None = None
+        for found in changed:
+            try:
+                # once more if need be, over a new connection if the old one was lost
+                problem = self._try_to_put_back(found) and self._try_to_put_back(found)
+            except ArchiveError as error:  # a full disk under the journal does not stop the others
+                problem, unwritten = "", error
+            if problem:
+                problems.append((found, problem))
+        return problems, unwritten
+
+    def _try_to_put_back(self, found: Original) -> str:
+        """What keeps it from being as it was found; "" when it is, and that is written down.
+
+        Raises ArchiveError when it is, and the journal could not take it in: `resume` will.
+        """
+        try:
+            self._before_put_back(found)
+            problem = self._put_one_back(found)
+        except ConnectionLost as error:
+            return f"{str(error).removeprefix(f'{found.role}: ')}; {_whole_way_back(found)}"
+        except NetlimitsError as error:
+            return str(error)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            return f"what is written down of how it was found is damaged ({error!r})"
+        if problem:
+            return problem
+        try:
+            self._on_put_back(found)
+        except ArchiveError:
+            self._forget(found)
+            raise
+        except NetlimitsError as error:
+            return str(error)
+        self._forget(found)
+        return ""
+
+    def _forget(self, found: Original) -> None:
+        del self._found[found.place]
+        self._durable.pop(found.place, None)
+
+    def _put_one_back(self, found: Original) -> str:
+        """What is still not as it was found, with the commands to mend it; "" when all is."""
+        if found.place in self._handed and (fault := states.fault(found.setting, found.state)):
+            return fault
+        setting, host = setting_of(found.setting), self._host(found.role)
+        commands: tuple[Any, ...] = ()
+        for _ in range(2):  # a feature that another one blocked takes at the second attempt
+            state = current(host, found.setting, found.interface, found.state)
+            if not (commands := setting.undo(found.interface, found.state, state)):
+                break
+            for command in commands:
+                self._write(found.role, command)
+        state = current(host, found.setting, found.interface, found.state)
+        differences = setting.differences(found.state, state)
+        if not differences:
+            return ""
+        by_hand = setting.undo(found.interface, found.state, state) or commands
+        return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
+
+
+def _whole_way_back(found: Original) -> str:
+    """What mends it by hand, from whatever state there is."""
+    commands = setting_of(found.setting).undo(found.interface, found.state, {})
+    return "by hand: " + "; ".join(map(_by_hand, commands))
+
+
+def _by_hand(command: Command) -> str:
+    """A command as somebody would type it."""
+    fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
+    return f"`{fed}{shlex.join(command.argv)}`"
+
+
+def current(host: Host, name: str, interface: str, about: Any) -> State:
+    """A setting's state as the host shows it now; `about` as in `Setting.read`."""
+    setting = setting_of(name)
+    return setting.state(host.run(setting.read(interface, about)))
+
+
+def _named(role: str, act: Callable[[], Any]) -> Any:
+    """The result of `act`; a SettingError that names no host gets this one."""
+    try:
+        return act()
+    except SettingError as error:
+        if error.host:
+            raise
+        raise SettingError(error.problem, setting=error.setting, host=role) from None
+
+
+def from_event(event: Mapping[str, Any]) -> Original:
+    """The Original that a journal's event holds."""
+    return Original(event["role"], event["interface"], event["setting"], event["state"])

@@ -1,0 +1,115 @@
+"""Numbers of an interface that `ethtool` shows under their maximums: rings and channels.
+
+The text is read, since `ethtool --json` has `-g` and `-l` only from 6.2 on. A number that the
+driver does not have is `n/a`, or 0 with a maximum of 0 where ethtool still speaks ioctl.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings import _values
+from netlimits.settings._base import State
+
+_LINE = re.compile(r"^(?P<name>[A-Za-z][A-Za-z ]*):\s*(?P<value>[0-9]+|n/a)\s*$")
+_MAXIMUMS, _CURRENT = "Pre-set maximums:", "Current hardware settings:"
+
+
+@dataclass(slots=True)
+class Quantities:
+    """One such setting: `ethtool SHOW` reads it, `ethtool WRITE` changes it.
+
+    `names` maps what an experiment and `ethtool WRITE` call a number to what `ethtool SHOW` does.
+    """
+
+    name: str
+    show: str
+    write: str
+    names: Mapping[str, str]
+    title: str
+    least: int
+    schema: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        number = {"type": "integer", "minimum": self.least, "maximum": 2**31 - 1}
+        self.schema = {
+            "type": "object",
+            "title": self.title,
+            "description": f"As in ethtool {self.write}; the driver has its maximums.",
+            "minProperties": 1,
+            "properties": dict.fromkeys(self.names, number),
+            "additionalProperties": False,
+        }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`ethtool -g` or `-l`."""
+        return Command(("ethtool", self.show, interface))
+
+    def state(self, completed: Completed) -> State:
+        """{"most": {name: n}, "now": {name: n}} of what the driver has."""
+        sections: dict[str, dict[str, int]] = {_MAXIMUMS: {}, _CURRENT: {}}
+        section: dict[str, int] | None = None
+        for line in completed.stdout.splitlines():
+            if line.strip() in sections:
+                section = sections[line.strip()]
+            match = _LINE.match(line)
+            if match and section is not None and match["value"] != "n/a":
+                section[match["name"]] = int(match["value"])
+        if completed.status != 0 or not sections[_CURRENT]:
+            raise shows_none(completed, self.name)
+        most = {n: sections[_MAXIMUMS].get(shown, 0) for n, shown in self.names.items()}
+        return {
+            "most": {n: m for n, m in most.items() if m},
+            "now": {n: sections[_CURRENT].get(self.names[n], 0) for n, m in most.items() if m},
+        }
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """One command with every number that is not as wanted."""
+        if not state:
+            return self._write(interface, wanted)
+        for name, value in wanted.items():
+            most = state["most"].get(name)
+            if most is None:
+                raise SettingError(
+                    f"{interface} has no {name}; it has {', '.join(state['now']) or 'none'}",
+                    setting=self.name,
+                )
+            if value > most:
+                raise SettingError(
+                    f"{interface} has {name} of at most {most}, not {value}", setting=self.name
+                )
+        return self._write(interface, _values.differing(wanted, state["now"]))
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """Each number that is another: drivers round them in silence."""
+        return _values.unmet(wanted, state["now"])
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """One command with every number that is not as it was found."""
+        now = state["now"] if state else {}
+        return self._write(interface, _values.differing(found["now"], now))
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """Each number that is not as it was."""
+        return _values.differences(found["now"], state["now"])
+
+    def _write(self, interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
+        words = [word for name, value in numbers.items() for word in (name, str(value))]
+        return (Command(("ethtool", self.write, interface, *words), sudo=True),) if words else ()
+
+
+def shows_none(completed: Completed, name: str) -> SettingError:
+    """The error of a setting that the interface does not have, in ethtool's last words."""
+    said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+    return SettingError(
+        f"`{' '.join(completed.command.argv)}` shows none: "
+        f"{said[-1] if said else f'exit status {completed.status}'}; leave "
+        f"`{name}` out for this host's interface",
+        setting=name,
+        host=completed.host,
+    )

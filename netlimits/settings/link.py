@@ -1,0 +1,209 @@
+"""Speed, duplex and autonegotiation of the NIC's link, through `ethtool` and `ethtool -s`.
+
+Where the link negotiates, a speed is asked for by advertising its modes alone: 2.5GBASE-T and
+faster copper cannot be forced, and drivers refuse to try. What is put back are the modes that were
+advertised. A change takes the link down for seconds, so each waits until it is up again.
+
+A virtual NIC has no modes: virtio takes any number and carries what it carried before, veth
+refuses. Both are refused here, by name, unless the experiment accepts the link as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed
+from netlimits.settings._base import State
+from netlimits.settings._quantities import shows_none
+
+_FIELD = re.compile(r"^\t(?P<name>[A-Z][A-Za-z -]*): +(?P<value>.*?)\s*$")
+_MORE = re.compile(r"^\t {8,}(?P<value>\S.*?)\s*$")
+MODE = re.compile(r"(?P<speed>[0-9]+)base[A-Za-z0-9]*/(?P<duplex>Half|Full)")
+_WORD = re.compile(rf"[0-9]{{1,10}}|half|full|on|off|speed|duplex|autoneg|advertise|{MODE.pattern}")
+
+_WAIT = """n=0
+while [ "$(cat "/sys/class/net/$1/carrier" 2>/dev/null)" != 1 ] && [ "$n" -lt 150 ]; do
+    sleep 0.1
+    n=$((n + 1))
+done"""
+"""Wait for the carrier, 15 s at the most: 1000BASE-T and faster negotiate for seconds."""
+
+
+class Link:
+    """`link: {speed: 2500, duplex: full, autoneg: on}`."""
+
+    name = "link"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "Speed, duplex and autonegotiation of the data interface's link",
+        "description": "As in ethtool -s. Virtual interfaces have none to set.",
+        "minProperties": 1,
+        "properties": {
+            "speed": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 2**31 - 1,
+                "description": "Mbit/s, such as 2500; one that the NIC supports.",
+            },
+            "duplex": {"enum": ["half", "full"]},
+            "autoneg": {
+                "enum": ["on", "off"],
+                "description": "On: the speed's modes alone are advertised; off: it is forced, "
+                "which 2.5GBASE-T and faster copper do not know. Left out, it stays as it is.",
+            },
+            "if_fixed": {
+                "enum": ["error", "accept"],
+                "default": "error",
+                "description": "What to do where the interface has no modes to choose from.",
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`ethtool INTERFACE`."""
+        return Command(("ethtool", interface))
+
+    def state(self, completed: Completed) -> State:
+        """`speed` (Mbit/s), `duplex`, `autoneg`, and the modes `supported` and `advertised`.
+
+        `speed` is None and `duplex` "" while there is no carrier.
+        """
+        fields = _fields(completed.stdout)
+        if completed.status not in (0, 75) or "Supported link modes" not in fields:
+            raise shows_none(completed, self.name)
+        speed = re.fullmatch(r"([0-9]{1,10})Mb/s", fields.get("Speed", ""))
+        duplex = fields.get("Duplex", "").lower()
+        return {
+            "speed": int(speed[1]) if speed else None,
+            "duplex": duplex if duplex in ("half", "full") else "",
+            "autoneg": "on" if fields.get("Auto-negotiation") == "on" else "off",
+            "supported": _modes(fields["Supported link modes"]),
+            "advertised": _modes(fields.get("Advertised link modes", "")),
+        }
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """`ethtool -s`, and a wait for the carrier. SettingError for what the NIC has not."""
+        if not state:
+            words = {name: wanted.get(name) for name in ("speed", "duplex")}
+            return _force(interface, words["speed"], words["duplex"], wanted.get("autoneg", "on"))
+        if not self.unmet(state, wanted):
+            return ()
+        if not state["supported"]:
+            raise SettingError(_virtual_problem(interface, state), setting=self.name)
+        autoneg = wanted.get("autoneg", state["autoneg"])
+        fitting = [m for m in state["supported"] if _fits(m, wanted)]
+        if not fitting:
+            raise SettingError(
+                f"{interface} supports {_shown(state['supported'])}, and none is {_words(wanted)}",
+                setting=self.name,
+            )
+        if autoneg == "on":
+            return _advertise(interface, state["supported"], fitting)
+        speed, duplex = (wanted.get(name, state[name]) for name in ("speed", "duplex"))
+        return _force(interface, speed, duplex)
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """What is another, and modes beside the speed's that are still advertised."""
+        if not state["supported"] and wanted.get("if_fixed") == "accept":
+            return ()
+        problems = [
+            f"{name} is {_shown(state[name])}, not {wanted[name]}"
+            for name in ("speed", "duplex", "autoneg")
+            if name in wanted and state[name] != wanted[name]
+        ]
+        others = [mode for mode in state["advertised"] if not _fits(mode, wanted)]
+        if state["autoneg"] == "on" and others and not problems:
+            problems.append(f"{' '.join(others)} could be negotiated too")
+        return tuple(problems)
+
+    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+        """The modes that were advertised, or the speed that was forced; and a wait."""
+        if (state and not self.differences(found, state)) or not found["supported"]:
+            return ()
+        if found["autoneg"] == "on":
+            return _advertise(interface, found["supported"], found["advertised"])
+        return _force(interface, found["speed"], found["duplex"])
+
+    def differences(self, found: State, state: State) -> tuple[str, ...]:
+        """Autonegotiation and what it may choose; without it speed and duplex."""
+        names = ["autoneg", "advertised"] if found["autoneg"] == "on" else ["autoneg"]
+        if found["speed"] is not None:  # a link that had no carrier has no speed to compare
+            names += ["speed", "duplex"]
+        return tuple(
+            f"{name} is {_shown(state[name])}, was {_shown(found[name])}"
+            for name in names
+            if state[name] != found[name]
+        )
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Each field of ethtool's text; lists over several lines in one."""
+    fields: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        if field := _FIELD.match(line):
+            name = field["name"]
+            fields[name] = field["value"]
+        elif name and (more := _MORE.match(line)):
+            fields[name] += f" {more['value']}"
+    return fields
+
+
+def _modes(text: str) -> list[str]:
+    """The link modes in a field: `2500baseT/Full` and the like; none where it reports none."""
+    return [word for word in text.split() if MODE.fullmatch(word)]
+
+
+def _fits(mode: str, wanted: Mapping[str, Any]) -> bool:
+    """Whether a link mode has the speed and the duplex asked for, where they were."""
+    match = MODE.fullmatch(mode)
+    return match is not None and (
+        wanted.get("speed", int(match["speed"])) == int(match["speed"])
+        and wanted.get("duplex", match["duplex"].lower()) == match["duplex"].lower()
+    )
+
+
+def _advertise(interface: str, supported: Sequence[str], on: Sequence[str]) -> tuple[Command, ...]:
+    modes = [word for m in supported for word in (m, "on" if m in on else "off")]
+    return _set(interface, "autoneg", "on", "advertise", *modes)
+
+
+def _force(
+    interface: str, speed: int | None, duplex: str | None, autoneg: str = "off"
+) -> tuple[Command, ...]:
+    words = ["speed", f"{speed:d}"] if speed else []
+    words += ["duplex", duplex] if duplex else []
+    return _set(interface, *words, "autoneg", autoneg)
+
+
+def _set(interface: str, *words: str) -> tuple[Command, ...]:
+    """Raises SettingError for words from a journal or a note that no state of ours has."""
+    if strange := [word for word in words if not _WORD.fullmatch(word)]:
+        raise SettingError(f"{strange[0]!r} is no speed, duplex or link mode", setting="link")
+    return (
+        Command(("ethtool", "-s", interface, *words), sudo=True),
+        Command(("sh", "-c", _WAIT, "sh", interface), deadline=30),
+    )
+
+
+def _words(wanted: Mapping[str, Any]) -> str:
+    words = [f"{wanted['speed']} Mbit/s"] if "speed" in wanted else []
+    return " ".join([*words, *([f"{wanted['duplex']} duplex"] if "duplex" in wanted else [])])
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == "":
+        return "unknown"
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+def _virtual_problem(interface: str, state: State) -> str:
+    is_ = f"{state['speed']} Mbit/s" if state["speed"] else "no speed"
+    return (
+        f"{interface} is a virtual interface: it shows {is_} and has no link modes to choose from; "
+        "write `if_fixed: accept` to run with it as it is, or leave `link` out"
+    )

@@ -1,0 +1,223 @@
+"""fq_codel and cake: queues that keep themselves short (tc-fq_codel(8), tc-cake(8))."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netlimits.settings.qdisc.shown import (
+    ANY,
+    COUNT,
+    TIME,
+    Options,
+    Parameter,
+    Shown,
+    about,
+    at,
+    count,
+    one_of,
+    switch,
+    time,
+    word,
+)
+from netlimits.units import tc
+
+_SWITCH = one_of("on", "off")
+
+
+def _no_rule(values: dict[str, Any]) -> None:
+    """Every combination can be had."""
+
+
+# -- fq_codel -------------------------------------------------------------------------------
+
+_CODEL = 2.0
+"""Microseconds: the kernel keeps units of 1.024 µs, rounded down."""
+
+_FQ_CODEL: Mapping[str, Parameter] = {
+    "limit": Parameter(COUNT, count, at("limit"), 10240),
+    "flows": Parameter(about(COUNT, "Queues that flows are hashed to."), count, at("flows"), 1024),
+    "quantum": Parameter(
+        about(COUNT, "Bytes that a flow may send in its turn; left out: a frame."),
+        count, at("quantum"), ANY,
+    ),
+    "target": Parameter(
+        about(TIME, "Delay that may stand (cake works it out from rtt)."),
+        time, at("target"), 5000, _CODEL,
+    ),
+    "interval": Parameter(
+        about(TIME, "How long it may be exceeded."), time, at("interval"), 100_000, _CODEL
+    ),
+    "ce_threshold": Parameter(
+        about(TIME, "Delay above which packets are marked (ECN) at once."),
+        time, at("ce_threshold"), None, _CODEL,
+    ),
+    "memory_limit": Parameter(tc.SIZE, tc.size, at("memory_limit"), 32 * 2**20),
+    "ecn": Parameter(about(_SWITCH, "Mark instead of losing."), str, switch("ecn"), "on"),
+    "drop_batch": Parameter(
+        about(COUNT, "The most packets dropped at once when it is full."),
+        count, at("drop_batch"), 64,
+    ),
+}  # fmt: skip
+
+
+def _fq_codel(values: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("limit", "flows", "quantum", "drop_batch"):
+        if values[name] != ANY:
+            yield from (name, str(values[name]))
+    for name in ("target", "interval", "ce_threshold"):
+        if values[name] is not None:
+            yield from (name, f"{values[name]}us")
+    yield from ("memory_limit", f"{values['memory_limit']}b")
+    yield "ecn" if values["ecn"] == "on" else "noecn"
+
+
+FQ_CODEL = Shown(_FQ_CODEL, _fq_codel, _no_rule, tuple(_FQ_CODEL))
+"""What an experiment can ask fq_codel for."""
+
+# -- cake -----------------------------------------------------------------------------------
+
+RTTS: Mapping[str, int] = {
+    "datacentre": 100,
+    "lan": 1_000,
+    "metro": 10_000,
+    "regional": 30_000,
+    "internet": 100_000,
+    "oceanic": 300_000,
+    "satellite": 1_000_000,
+}
+"""tc's words for round-trip times, in µs."""
+
+DIFFSERV = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
+FLOWMODES = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost",
+             "triple-isolate")  # fmt: skip
+ACK_FILTERS = {"off": "disabled", "on": "enabled", "aggressive": "aggressive"}
+_UNLIMITED = 0
+
+
+def _bandwidth(value: Any) -> int:
+    return _UNLIMITED if value == "unlimited" else tc.rate(value)
+
+
+def _bandwidth_shown(options: Options) -> Any:
+    return (
+        _UNLIMITED if options.get("bandwidth") == "unlimited" else at("bandwidth", scale=8)(options)
+    )
+
+
+def _rtt(value: Any) -> int:
+    return RTTS[value] if value in RTTS else time(value)
+
+
+def _overhead_shown(options: Options) -> Any:
+    return None if options.get("raw") is True else at("overhead")(options)
+
+
+def _ack_filter_shown(options: Options) -> Any:
+    shown = options.get("ack-filter", "disabled")
+    return next((ours for ours, tcs in ACK_FILTERS.items() if tcs == shown), str(shown))
+
+
+def _autorate_shown(options: Options) -> str:
+    return "on" if "autorate" in options else "off"
+
+
+def _fwmark_shown(options: Options) -> int:
+    return int(str(options.get("fwmark", "0")), 0)
+
+
+def _plain(name: str, what: str, left_out: str) -> Parameter:
+    return Parameter(about(_SWITCH, what), str, switch(name), left_out)
+
+
+_CAKE: Mapping[str, Parameter] = {
+    "bandwidth": Parameter(
+        {**tc.RATE, "description": "The rate that it shapes to, or unlimited.",
+         "anyOf": [*tc.RATE["anyOf"], {"enum": ["unlimited"]}]},
+        _bandwidth, _bandwidth_shown, _UNLIMITED,
+    ),
+    "autorate": Parameter(
+        about(_SWITCH, "Find the rate by what comes in (autorate-ingress)."),
+        str, _autorate_shown, "off",
+    ),
+    "rtt": Parameter(
+        {**TIME, "description": f"The path's round-trip time, or {', '.join(RTTS)}.",
+         "anyOf": [*TIME["anyOf"], {"enum": list(RTTS)}]},
+        _rtt, at("rtt"), 100_000, 1,
+    ),
+    "diffserv": Parameter(
+        about(one_of(*DIFFSERV), "Tins by the packets' DSCP."), str, word("diffserv"), "diffserv3"
+    ),
+    "flowmode": Parameter(
+        about(one_of(*FLOWMODES), "What is kept apart from what."),
+        str, word("flowmode"), "triple-isolate",
+    ),
+    "nat": _plain("nat", "Look behind a NAT for the hosts.", "off"),
+    "wash": _plain("wash", "Clear the DSCP.", "off"),
+    "ingress": _plain("ingress", "Count what is dropped as carried.", "off"),
+    "split_gso": _plain("split_gso", "Split merged segments.", "on"),
+    "ack_filter": Parameter(
+        about(one_of(*ACK_FILTERS), "Drop ACKs that later ones say as well."),
+        str, _ack_filter_shown, "off",
+    ),
+    "overhead": Parameter(
+        {"type": "integer", "minimum": -64, "maximum": 256,
+         "description": "Bytes that each packet counts beyond its IP packet; left out: the "
+         "frame as the kernel has it (raw)."},
+        count, _overhead_shown, None,
+    ),
+    "atm": Parameter(
+        about(one_of("noatm", "atm", "ptm"), "The link's cells."), str, word("atm"), "noatm"
+    ),
+    "mpu": Parameter(
+        about({**COUNT, "maximum": 256}, "The least bytes that a packet counts."), count, at("mpu")
+    ),
+    "memlimit": Parameter(tc.SIZE, tc.size, at("memlimit"), ANY),
+    "fwmark": Parameter(
+        about({**COUNT, "maximum": 255}, "Mask of the firewall mark that chooses the tin."),
+        count, _fwmark_shown,
+    ),
+}  # fmt: skip
+
+
+def _settle(values: dict[str, Any]) -> None:
+    """A framing counts from a stated overhead, as tc's own words for framings have it."""
+    if "overhead" not in values and {"atm", "mpu"} & values.keys():
+        values["overhead"] = 0
+    if values.get("autorate") == "on" and "bandwidth" not in values:
+        raise ValueError("autorate needs bandwidth to begin with")
+
+
+def _cake(values: Mapping[str, Any]) -> Iterator[str]:
+    rate = values["bandwidth"]
+    yield from ("bandwidth", f"{rate:.0f}bit") if rate else ("unlimited",)
+    if values["autorate"] == "on":
+        yield "autorate-ingress"
+    yield from ("rtt", f"{values['rtt']}us")
+    yield from (values["diffserv"], values["flowmode"])
+    for name in ("nat", "wash"):
+        yield name if values[name] == "on" else f"no{name}"
+    yield "ingress" if values["ingress"] == "on" else "egress"
+    yield "split-gso" if values["split_gso"] == "on" else "no-split-gso"
+    yield {"off": "no-ack-filter", "on": "ack-filter"}.get(
+        values["ack_filter"], "ack-filter-aggressive"
+    )
+    if values["overhead"] is None:
+        yield "raw"
+    else:
+        yield from ("overhead", str(values["overhead"]), values["atm"])
+        if values["mpu"]:
+            yield from ("mpu", str(values["mpu"]))
+    if values["memlimit"] not in (ANY, None):
+        yield from ("memlimit", f"{values['memlimit']}b")
+    if values["fwmark"]:
+        yield from ("fwmark", hex(values["fwmark"]))
+
+
+_CAKE_SHOWN = (
+    *("bandwidth", "autorate", "diffserv", "flowmode", "nat", "wash", "ingress", "ack-filter"),
+    *("split_gso", "rtt", "raw", "atm", "overhead", "mpu", "memlimit", "fwmark"),
+)
+
+CAKE = Shown(_CAKE, _cake, _settle, _CAKE_SHOWN)
+"""What an experiment can ask cake for."""

@@ -1,0 +1,256 @@
+"""Kinds of qdisc: the parameters an experiment may give, and those that `tc` shows and takes back.
+
+Both are tables. `KINDS` is what can be asked for: every parameter is either required or has a
+value here when left out, so that what a run gets never depends on the qdisc before it.
+`RETURNABLE` is what can be put back: kinds all of whose parameters `tc -r -d -j` of
+iproute2 6.1 shows. tbf's peak rate is not among them (its JSON leaves it out), nor are classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from netlimits.settings.qdisc.aqm import CAKE, FQ_CODEL
+from netlimits.settings.qdisc.netem import NETEM
+from netlimits.settings.qdisc.shown import Shown
+from netlimits.units import tc
+
+TICK = 64e-9
+"""Seconds: the unit of the kernel's packet clock, in which tc -r shows burst (PSCHED_SHIFT 6)."""
+
+Unit = Literal["rate", "size", "time", "count"]
+_NUMBERS: Mapping[Unit, Callable[[Any], int]] = {
+    "rate": tc.rate,
+    "size": tc.size,
+    "time": tc.time,
+    "count": int,
+}
+_SUFFIXES: Mapping[Unit, str] = {"rate": "bit", "size": "b", "time": "us", "count": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind: its parameters' units, those required (one of each), and values when left out.
+
+    A name in `left_out` means that other parameter's value, None that there must be none.
+    """
+
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    required: tuple[tuple[str, ...], ...] = ()
+    left_out: Mapping[str, str | int | None] = field(default_factory=dict)
+    rounded: float = 0.0
+
+    def wish(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What is asked for in whole bit/s, bytes, µs and packets. Raises ValueError."""
+        for names in self.required:
+            if sum(name in given for name in names) != 1:
+                raise ValueError(f"give {'one of ' if names[1:] else ''}{', '.join(names)}")
+        values = {name: self._number(name, value) for name, value in given.items()}
+        for name, other in self.left_out.items():
+            values.setdefault(name, values[other] if isinstance(other, str) else other)
+        if "latency" in values:  # as tc does: what arrives in that time, and the burst
+            waiting = values["rate"] * values.pop("latency") // 8_000_000
+            values["limit"] = waiting + values["burst"]
+        return values
+
+    def _number(self, name: str, value: Any) -> Any:
+        number = _NUMBERS[self.units[name]](value)
+        if not 1 <= number < 2 ** (53 if self.units[name] == "rate" else 32):
+            raise ValueError(f"{name}: {value} is out of range")
+        return number
+
+    def words(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """The words of a `tc` command, with units."""
+        return tuple(
+            word
+            for name, value in values.items()
+            if value is not None
+            for word in (name, f"{value}{_SUFFIXES[self.units[name]]}")
+        )
+
+    def values(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What `tc` shows, in the units of `wish`."""
+        shown = {n: options[n] for n in self.units if isinstance(options.get(n), int | float)}
+        if "burst_raw" in options:
+            shown["burst"] = burst(options)
+        return {n: v * 8 if self.units[n] == "rate" else v for n, v in shown.items()}
+
+    def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+        """Whether a parameter is as wanted, up to what tc and the kernel round.
+
+        Sizes that are counted in time come back by up to a tick of the kernel's clock or a
+        microsecond of tc's; rates in text (`rounded`, for htb) have four digits.
+        """
+        is_, should = now.get(name), wanted[name]
+        if is_ is None or should is None:
+            return is_ is should
+        if self.units[name] == "rate":
+            return math.isclose(is_, should, rel_tol=self.rounded)
+        if self.units[name] == "size" and "rate" in wanted:
+            microsecond = max(wanted["rate"], wanted.get("ceil", 0)) / 8e6
+            return math.isclose(is_, should, rel_tol=1e-4, abs_tol=2 * microsecond)
+        return bool(is_ == should)
+
+
+SHOWN: Mapping[str, Shown] = {"netem": NETEM, "fq_codel": FQ_CODEL, "cake": CAKE}
+"""Kinds by tables of their own; ours carry a handle, since `tc` does not show all of a netem."""
+
+KINDS: Mapping[str, Kind | Shown] = {
+    "tbf": Kind(
+        {"rate": "rate", "burst": "size", "latency": "time", "limit": "size"},
+        (("rate",), ("burst",), ("latency", "limit")),
+    ),
+    "fq": Kind(
+        {
+            "maxrate": "rate",
+            "limit": "count",
+            "flow_limit": "count",
+            "initial_quantum": "count",  # bytes, without a unit; left out: ten times the MTU
+        },
+        left_out={"maxrate": None, "limit": 10000, "flow_limit": 100},
+    ),
+    "htb": Kind(
+        {"rate": "rate", "ceil": "rate", "burst": "size", "cburst": "size"},
+        (("rate",), ("burst",)),
+        {"ceil": "rate", "cburst": "burst"},
+        rounded=2e-3,
+    ),
+    "pfifo": Kind({"limit": "count"}, (("limit",),)),
+    "bfifo": Kind({"limit": "size"}, (("limit",),)),
+    "pfifo_fast": Kind(),
+    "noqueue": Kind(),
+    "mq": Kind(),
+    **SHOWN,
+}
+"""What an experiment can ask for. htb is one class that takes everything."""
+
+SHAPES: Mapping[str, Mapping[str, Any]] = {
+    "rate": tc.RATE,
+    "ceil": tc.RATE,
+    "maxrate": tc.RATE,
+    "burst": tc.SIZE,
+    "cburst": tc.SIZE,
+    "latency": tc.TIME,
+    "limit": {
+        **tc.SIZE,
+        "description": "Packets, but a size for tbf and bfifo.",
+    },
+    "flow_limit": tc.COUNT,
+    "initial_quantum": {
+        **tc.COUNT,
+        "description": "Bytes that a new flow of fq may send before it is paced.",
+    },
+}
+SHAPES = {
+    **{name: part.shape for kind in SHOWN.values() for name, part in kind.units.items()},
+    **SHAPES,
+}
+"""JSON Schema of each parameter, whatever the kind."""
+
+
+def burst(options: Mapping[str, Any]) -> int:
+    """The bytes that bring tbf's burst back to the tick; `tc` itself rounds it to a microsecond.
+
+    Where a tick is several bytes, the first may fall to the tick before, so it is the second.
+    The kernel has added the overhead.
+    """
+    tick = TICK * float(options["rate"])
+    whole = math.ceil(int(options["burst_raw"], 16) * tick - 1e-6) + (tick >= 2)
+    return whole - int(options.get("overhead", 0))
+
+
+def _codel_time(shown: int) -> int:
+    """The µs that come back as `shown`: the kernel keeps units of 1.024 µs, rounded down."""
+    units = math.ceil(shown * 1000 / 1024)
+    return math.ceil(units * 1024 / 1000)
+
+
+Word = Callable[[Any, Mapping[str, Any]], tuple[str, ...]]
+
+
+def _as(name: str, suffix: str = "", scale: int = 1) -> Word:
+    return lambda value, _: (name, f"{int(value) * scale}{suffix}")
+
+
+def _nothing(value: Any, options: Mapping[str, Any]) -> tuple[str, ...]:
+    return ()
+
+
+RETURNABLE: Mapping[str, Mapping[str, Word]] = {
+    "tbf": {
+        "rate": _as("rate", "bit", 8),
+        "burst": _nothing,
+        "burst_raw": lambda _, options: ("burst", f"{burst(options)}b"),
+        "limit": _as("limit", "b"),
+        "lat": _nothing,  # tc works it out from the limit
+        "mpu": _as("mpu"),
+        "overhead": _as("overhead"),
+        "linklayer": lambda value, _: ("linklayer", str(value)),  # ethernet: see `returns`
+    },
+    "fq": {
+        "limit": _as("limit"),
+        "flow_limit": _as("flow_limit"),
+        "buckets": _as("buckets"),
+        "orphan_mask": _as("orphan_mask"),
+        "pacing": lambda value, _: () if value else ("nopacing",),
+        "quantum": _as("quantum"),
+        "initial_quantum": _as("initial_quantum"),
+        "maxrate": _as("maxrate", "bit", 8),
+        "low_rate_threshold": _as("low_rate_threshold", "bit", 8),
+        "refill_delay": _as("refill_delay", "us"),
+        "timer_slack": _as("timer_slack", "ns"),
+        "horizon": _as("horizon", "us"),
+        "horizon_cap": lambda *_: ("horizon_cap",),
+        "horizon_drop": lambda *_: ("horizon_drop",),
+    },
+    "fq_codel": {
+        "limit": _as("limit"),
+        "flows": _as("flows"),
+        "quantum": _as("quantum"),
+        "target": lambda value, _: ("target", f"{_codel_time(value)}us"),
+        "interval": lambda value, _: ("interval", f"{_codel_time(value)}us"),
+        "memory_limit": _as("memory_limit"),
+        "ecn": _nothing,
+        "drop_batch": _as("drop_batch"),
+    },
+    "pfifo": {"limit": _as("limit")},
+    "bfifo": {"limit": _as("limit")},
+    "pfifo_fast": {"bands": _nothing, "priomap": _nothing, "multiqueue": _nothing},
+    "noqueue": {},
+    "mq": {},
+}
+"""Kind -> option in tc's JSON -> the words that give it back."""
+
+
+_AS_SHOWN = ("netem", "cake")
+
+
+def returns(state: Mapping[str, Any]) -> str:
+    """What of a qdisc could not be given back, "" when all could."""
+    kind, options = state["kind"], state["options"]
+    if kind in _AS_SHOWN:
+        return SHOWN[kind].unreturnable(options)
+    if kind not in RETURNABLE:
+        return "it has classes or state that netlimits does not read"
+    if options.get("linklayer", "ethernet") != "ethernet":
+        return f"its linklayer {options['linklayer']} rounds sizes"
+    strange = options.keys() - RETURNABLE[kind].keys()
+    return f"tc shows too little of {', '.join(sorted(strange))}" if strange else ""
+
+
+def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words after the kind that make the same qdisc again."""
+    return tuple(_parameters(state["kind"], state["options"]))
+
+
+def _parameters(kind: str, options: Mapping[str, Any]) -> Iterator[str]:
+    if kind in _AS_SHOWN:
+        yield from SHOWN[kind].found_words(options)
+    for option, words in RETURNABLE.get(kind, {}).items():
+        if option in options:
+            yield from words(options[option], options)
+    if kind == "fq_codel":
+        yield "ecn" if options.get("ecn") else "noecn"

@@ -1,0 +1,251 @@
+"""netem: delay, jitter, loss, duplicates, corruption, reordering, a rate, slots (tc-netem(8)).
+
+`tc` does not show which distribution a jitter or a slot has: it is written, and cannot be read
+back, so that a netem with jitter that somebody else made cannot be put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netlimits.settings.qdisc.shown import (
+    COUNT,
+    PERCENT,
+    PERCENTS,
+    TIME,
+    Options,
+    Parameter,
+    Shown,
+    about,
+    at,
+    count,
+    one_of,
+    percent,
+    percents,
+    time,
+    written,
+)
+from netlimits.units import tc
+
+DISTRIBUTIONS = ("normal", "pareto", "paretonormal", "experimental")
+"""Those that iproute2 has a table of; a jitter without one is uniform."""
+
+_NEAR = 2.0
+"""Microseconds: the kernel's ticks are 64 ns, and tc shows whole microseconds, rounded down."""
+
+_SHARE = 1e-6
+_STATE, _GEMODEL = ("p13", "p31", "p32", "p23", "p14"), ("p", "r", "1-h", "1-k")
+
+
+def _several(key: str, names: tuple[str, ...]) -> Any:
+    def find(options: Options) -> Any:
+        model = options.get(key)
+        return None if model is None else tuple(100 * float(model[name]) for name in names)
+
+    return find
+
+
+def _correlation(of: str, key: str) -> Parameter:
+    shape = about(PERCENT, f"How much of each packet's {of} is the one before's, percent.")
+    return Parameter(shape, percent, at(key, "correlation", scale=100), 0, _SHARE)
+
+
+def _share(key: str, shown: str, what: str) -> Parameter:
+    return Parameter(about(PERCENT, what), percent, at(key, shown, scale=100), 0, _SHARE)
+
+
+_WORD = str
+PARAMETERS: Mapping[str, Parameter] = {
+    "limit": Parameter(COUNT, count, at("limit"), 1000),
+    "delay": Parameter(
+        about(TIME, "Added to every packet: 20ms."), time, at("delay", "delay", scale=1e6), 0, _NEAR
+    ),
+    "jitter": Parameter(
+        about(TIME, "How far delays spread: 2ms."), time, at("delay", "jitter", scale=1e6), 0, _NEAR
+    ),
+    "delay_correlation": _correlation("delay", "delay"),
+    "distribution": Parameter(
+        about(one_of("uniform", *DISTRIBUTIONS), "Of the jitter; tc does not show it back."),
+        _WORD, None, "",
+    ),
+    "loss": _share("loss-random", "loss", "Of packets, each by itself, percent."),
+    "loss_correlation": _correlation("loss", "loss-random"),
+    "loss_state": Parameter(
+        about(PERCENTS, "A Markov chain of four states: p13,p31,p32,p23,p14, percent."),
+        percents(1, 5), _several("loss-state", _STATE), None, _SHARE,
+    ),
+    "loss_gemodel": Parameter(
+        about(PERCENTS, "Gilbert and Elliott's model: p,r,1-h,1-k, percent."),
+        percents(1, 4), _several("loss-gemodel", _GEMODEL), None, _SHARE,
+    ),
+    "ecn": Parameter(
+        about(one_of("on", "off"), "Mark instead of losing."),
+        _WORD, lambda options: "on" if options.get("ecn") is True else "off", "off",
+    ),
+    "duplicate": _share("duplicate", "duplicate", "Of packets that come twice, percent."),
+    "duplicate_correlation": _correlation("duplication", "duplicate"),
+    "corrupt": _share("corrupt", "corrupt", "Of packets with a wrong bit, percent."),
+    "corrupt_correlation": _correlation("corruption", "corrupt"),
+    "reorder": _share("reorder", "reorder", "Of packets that are sent at once, percent."),
+    "reorder_correlation": _correlation("reordering", "reorder"),
+    "gap": Parameter(
+        about(COUNT, "Packets from one that may be sent at once to the next."), count, at("gap"), 0
+    ),
+    "rate": Parameter(tc.RATE, tc.rate, at("rate", "rate", scale=8), 0),
+    "packet_overhead": Parameter(
+        {"type": "integer", "minimum": -65535, "maximum": 65535,
+         "description": "Bytes that each packet counts beyond its own, for the rate."},
+        count, at("rate", "packetoverhead"),
+    ),
+    "cell_size": Parameter(
+        about({**COUNT, "maximum": 65535}, "Bytes of a cell that packets fill, for the rate."),
+        count, at("rate", "cellsize"),
+    ),
+    "cell_overhead": Parameter(
+        {"type": "integer", "minimum": -65535, "maximum": 65535,
+         "description": "Bytes that each cell counts beyond its own."},
+        count, at("rate", "celloverhead"),
+    ),
+    "slot_min": Parameter(
+        about(TIME, "Least time between slots in which packets are let go."),
+        time, at("slot", "min-delay", scale=1e6), 0, _NEAR,
+    ),
+    "slot_max": Parameter(
+        about(TIME, "Greatest time between slots; left out: slot_min."),
+        time, at("slot", "max-delay", scale=1e6), 0, _NEAR,
+    ),
+    "slot_distribution": Parameter(
+        about(one_of(*DISTRIBUTIONS), "Of the time between slots; tc does not show it back."),
+        _WORD, None, "",
+    ),
+    "slot_delay": Parameter(
+        about(TIME, "Mean time between slots, of a distribution."),
+        time, at("slot", "distribution", scale=1e6), 0, _NEAR,
+    ),
+    "slot_jitter": Parameter(
+        about(TIME, "How far it spreads."), time, at("slot", "jitter", scale=1e6), 0, _NEAR
+    ),
+    "slot_packets": Parameter(
+        about(COUNT, "The most packets of a slot; 0: any."), count, at("slot", "packets")
+    ),
+    "slot_bytes": Parameter(
+        about(COUNT, "The most bytes of a slot; 0: any."), count, at("slot", "bytes")
+    ),
+}  # fmt: skip
+
+_NEEDS = {
+    "delay_correlation": ("jitter",),
+    "distribution": ("jitter",),
+    "loss_correlation": ("loss",),
+    "ecn": ("loss", "loss_state", "loss_gemodel"),
+    "duplicate_correlation": ("duplicate",),
+    "corrupt_correlation": ("corrupt",),
+    "reorder_correlation": ("reorder",),
+    "gap": ("reorder",),
+    "packet_overhead": ("rate",),
+    "cell_size": ("rate",),
+    "cell_overhead": ("cell_size",),
+    "slot_max": ("slot_min",),
+    "slot_distribution": ("slot_delay",),
+    "slot_delay": ("slot_distribution",),
+    "slot_jitter": ("slot_distribution",),
+    "slot_packets": ("slot_min", "slot_distribution"),
+    "slot_bytes": ("slot_min", "slot_distribution"),
+}
+"""Parameter -> one of these must stand beside it; where that is off, the parameter is too."""
+
+_EXCLUDE = (("loss", "loss_state", "loss_gemodel"), ("slot_min", "slot_distribution"))
+_OFF = (0, "off", "", None)
+
+
+def _settle(values: dict[str, Any]) -> None:
+    """Refuse what tc refuses, and complete what it completes."""
+    for name, needs in _NEEDS.items():
+        if values.get(name) in _OFF or any(values.get(other) not in _OFF for other in needs):
+            continue
+        if not values.keys() & set(needs):
+            raise ValueError(f"{name} needs {' or '.join(needs)}")
+        del values[name]
+    there = {name for name, value in values.items() if value not in _OFF}
+    if "reorder" in there and "delay" not in there:
+        raise ValueError("reorder needs delay: what is not delayed cannot be overtaken")
+    for names in _EXCLUDE:
+        if len(both := [name for name in names if name in there]) > 1:
+            raise ValueError(f"{' and '.join(both)} exclude each other")
+    if "reorder" in there:
+        values["gap"] = values.get("gap") or 1
+    if "slot_min" in there:
+        values["slot_max"] = values.get("slot_max") or values["slot_min"]
+        if values["slot_max"] < values["slot_min"]:
+            raise ValueError("slot_max is less than slot_min")
+    if values.get("loss_state"):
+        p13, *rest = values["loss_state"]
+        values["loss_state"] = (p13, *rest, *(100 - p13, 0.0, 100.0, 0.0)[len(rest) :])
+    if values.get("loss_gemodel"):
+        p, *rest = values["loss_gemodel"]
+        values["loss_gemodel"] = (p, *rest, *(100 - p, 100.0, 0.0)[len(rest) :])
+
+
+def _compose(values: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("limit", str(values["limit"]))
+    if values["delay"] or values["jitter"]:
+        yield from ("delay", f"{values['delay']}us")
+        if values["jitter"]:
+            yield f"{values['jitter']}us"
+            yield from _after(values["delay_correlation"])
+            if values["distribution"] in DISTRIBUTIONS:
+                yield from ("distribution", values["distribution"])
+    if values["loss"]:
+        yield from ("loss", "random", written(values["loss"]))
+        yield from _after(values["loss_correlation"])
+    for model in ("state", "gemodel"):
+        if values[f"loss_{model}"]:
+            yield from ("loss", model, *map(written, values[f"loss_{model}"]))
+    if values["ecn"] == "on":
+        yield "ecn"
+    for what in ("duplicate", "corrupt", "reorder"):
+        if values[what]:
+            yield from (what, written(values[what]))
+            yield from _after(values[f"{what}_correlation"])
+    if values["gap"]:
+        yield from ("gap", str(values["gap"]))
+    if values["rate"]:
+        yield from ("rate", f"{values['rate']:.0f}bit")
+        yield from (
+            str(values[f"{of}"]) for of in ("packet_overhead", "cell_size", "cell_overhead")
+        )
+    yield from _slot(values)
+
+
+def _after(correlation: float) -> Iterator[str]:
+    if correlation:
+        yield written(correlation)
+
+
+def _slot(values: Mapping[str, Any]) -> Iterator[str]:
+    if values["slot_min"]:
+        yield from ("slot", f"{values['slot_min']}us", f"{values['slot_max']}us")
+    elif values["slot_delay"]:
+        yield from ("slot", "distribution", values["slot_distribution"] or "normal")
+        yield from (f"{values['slot_delay']}us", f"{values['slot_jitter']}us")
+    else:
+        return
+    for what in ("packets", "bytes"):
+        if values[f"slot_{what}"]:
+            yield from (what, str(values[f"slot_{what}"]))
+
+
+def _lost(options: Options) -> str:
+    if options.get("delay", {}).get("jitter") or "distribution" in options.get("slot", {}):
+        return "tc does not show the distribution of its jitter"
+    return ""
+
+
+_KNOWN = (
+    *("limit", "delay", "loss-random", "loss-state", "loss-gemodel", "ecn", "duplicate", "corrupt"),
+    *("reorder", "gap", "rate", "slot"),
+)
+
+NETEM = Shown(PARAMETERS, _compose, _settle, _KNOWN, _lost)
+"""What an experiment can ask netem for."""

@@ -1,0 +1,251 @@
+"""iperf3 (3.12 and later), with a one-off server for each run; iperf3_results reads its JSON.
+
+An option that iperf3 would take silently and not act on, or not as meant, is refused before a run:
+UDP without a rate (1 Mbit/s), a fraction of a second (it runs for ever), options of the other
+protocol, and what the installed build lacks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from netlimits.errors import InputError, ToolFailure
+from netlimits.model import Command, Completed, Measurement, ServerAddress
+from netlimits.tools import _affinity
+from netlimits.tools._base import Features
+from netlimits.tools._clock import stamped
+from netlimits.tools.iperf3.results import measurement
+from netlimits.units.sizes import RATE, SIZE, binary_bytes
+
+OLDEST = (3, 12)
+START_UP = 15.0
+"""Seconds that a run may take beyond its own before it counts as hung."""
+
+CONNECT_MS = "5000"
+"""Milliseconds for the control connection; the kernel's own patience is two minutes."""
+
+_OPTIONAL = {
+    "congestion": "TCP congestion algorithm setting",
+    "zerocopy": "sendfile / zerocopy",
+    "dont-fragment": "don't fragment",
+    "threads": "POSIX threads",
+}
+"""Feature -> what `iperf3 --version` calls it; threads came with 3.16."""
+
+_NEEDS = {
+    "congestion_control": "congestion",
+    "zerocopy": "zerocopy",
+    "dont_fragment": "dont-fragment",
+    "bidirectional": "bidirectional",
+}
+_ONLY_TCP = ("mss", "nodelay", "congestion_control", "zerocopy")
+_LARGEST_DATAGRAM = 65507
+
+_FLAGS = {
+    "send_size": "-l",
+    "rate": "-b",
+    "mss": "-M",
+    "window": "-w",
+    "parallel": "-P",
+    "congestion_control": "-C",
+    "omit": "-O",
+}
+_SWITCHES = {
+    "reverse": "-R",
+    "bidirectional": "--bidir",
+    "nodelay": "-N",
+    "zerocopy": "-Z",
+    "dont_fragment": "--dont-fragment",
+}
+
+
+class Iperf3:
+    """`measure: iperf3:`."""
+
+    name = "iperf3"
+    server_program = "iperf3"
+    port = 5201
+    server_lasts: Literal["campaign", "run"] = "run"
+    reuses_port = True
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "iperf3",
+        "description": "One test between the first role (client) and the last (one-off server).",
+        "additionalProperties": False,
+        "properties": {
+            "seconds": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 86400,
+                "default": 10,
+                "description": "Length of a run (-t): whole seconds, since 0.5 would run for ever.",
+            },
+            "protocol": {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."},
+            "send_size": {
+                **SIZE,
+                "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
+                "is fragmented where it does not fit the MTU (MTU - 28).",
+            },
+            "rate": {
+                **RATE,
+                "description": "bit/s of each stream (-b), K M G are 1000^n, 0 is unlimited. UDP "
+                "needs it: iperf3's default is 1 Mbit/s.",
+            },
+            "mss": {
+                "type": "integer",
+                "minimum": 88,
+                "maximum": 9216,
+                "description": "TCP maximum segment size to set (-M), timestamps included.",
+            },
+            "window": {
+                **SIZE,
+                "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
+            },
+            "parallel": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 128,
+                "default": 1,
+                "description": "Streams (-P); one thread serves all of them before iperf3 3.16.",
+            },
+            "reverse": {
+                "type": "boolean",
+                "default": False,
+                "description": "The server sends (-R).",
+            },
+            "bidirectional": {
+                "type": "boolean",
+                "default": False,
+                "description": "Both ends send (--bidir); throughput is the sum of both ways.",
+            },
+            "congestion_control": {
+                "type": "string",
+                "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
+                "description": "On both ends (-C); read back from the sender.",
+            },
+            "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-N)"},
+            "zerocopy": {"type": "boolean", "default": False, "description": "sendfile (-Z)"},
+            "dont_fragment": {
+                "type": "boolean",
+                "default": False,
+                "description": "Set Don't Fragment on UDP over IPv4 (--dont-fragment).",
+            },
+            "omit": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 600,
+                "default": 0,
+                "description": "Seconds before the measured ones that do not count (-O).",
+            },
+            "interim_seconds": {
+                "type": "number",
+                "minimum": 0.1,
+                "maximum": 60,
+                "description": "Keep interim results at this interval (-i).",
+            },
+            **_affinity.PROPERTIES,
+        },
+    }
+
+    def probes(self) -> tuple[Command, ...]:
+        """The version with its optional features, and the options it knows."""
+        return (Command(("iperf3", "--version")), Command(("iperf3", "--help")))
+
+    def features(self, completed: tuple[Completed, ...]) -> Features:
+        """Version and features. Raises ToolFailure when iperf3 is not there or too old."""
+        version, options = completed
+        found = re.search(r"^iperf (\d+)\.(\d+)\S*", version.stdout, re.MULTILINE)
+        if not found:
+            said = " ".join((version.stderr or version.stdout).split())[:200]
+            raise ToolFailure(
+                f"iperf3 does not answer ({said or 'it printed nothing'}); install it "
+                "(Debian and Ubuntu: iperf3)"
+            )
+        number = found[0].removeprefix("iperf ")
+        if (int(found[1]), int(found[2])) < OLDEST:
+            raise ToolFailure(
+                f"iperf3 {number} is too old: before {'.'.join(map(str, OLDEST))} it does not tell "
+                "what the receiver got of UDP; install a later one"
+            )
+        names = {name for name, text in _OPTIONAL.items() if text in version.stdout}
+        known = {"bidirectional": "--bidir", "json-stream": "--json-stream"}
+        names |= {name for name, flag in known.items() if flag in options.stdout + options.stderr}
+        return Features(number, frozenset(names))
+
+    def check(self, options: Mapping[str, Any], features: Features) -> None:
+        """Raise InputError for options that contradict each other or that this build lacks."""
+        _affinity.check(self.name, options)
+        udp = options.get("protocol", "tcp") == "udp"
+        if udp and "rate" not in options:
+            raise _wrong("rate", "UDP needs one (iperf3's own is 1 Mbit/s); 0 is unlimited")
+        for option in _ONLY_TCP if udp else ("dont_fragment",):
+            if options.get(option):
+                raise _wrong(option, f"it is for {'TCP' if udp else 'UDP'} only; leave it out")
+        if udp and binary_bytes(options.get("send_size", 1)) > _LARGEST_DATAGRAM:
+            raise _wrong("send_size", f"a UDP datagram holds {_LARGEST_DATAGRAM} bytes at most")
+        if options.get("reverse") and options.get("bidirectional"):
+            raise _wrong("reverse", "bidirectional sends both ways already; leave one of them out")
+        for option, feature in _NEEDS.items():
+            if option in options and options[option] is not False and feature not in features.names:
+                raise _wrong(
+                    option,
+                    f"iperf3 {features.version} on this host was built without it ({feature}); "
+                    "leave it out or install a build that has it",
+                )
+
+    def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
+        """A server for one test, in the foreground, on the data address only."""
+        argv = (
+            *("iperf3", "-s", "-1", "-J", "-B", ends.address, "-p", str(ends.port)),
+            *("-i", f"{_server_interval(options):g}"),
+        )
+        return Command(_affinity.bound(argv, options.get("server_cpus")))
+
+    def client(
+        self, options: Mapping[str, Any], features: Features, ends: ServerAddress
+    ) -> Command:
+        """`iperf3 -c … -J`, with a deadline beyond its length."""
+        argv: tuple[str, ...] = (
+            *("iperf3", "-c", ends.address, "-p", str(ends.port), "-J"),
+            *("--connect-timeout", CONNECT_MS, "-t", str(options.get("seconds", 10))),
+            *("-i", f"{options.get('interim_seconds', 1):g}"),
+            *(("-u",) if options.get("protocol") == "udp" else ()),
+            *(
+                word
+                for o, flag in _FLAGS.items()
+                if o in options
+                for word in (flag, str(options[o]))
+            ),
+            *(flag for o, flag in _SWITCHES.items() if options.get(o)),
+            # only the server knows what arrived of interim results and omitted seconds, and when
+            # it sends the windows that tell its MSS
+            "--get-server-output",
+        )
+        argv = _affinity.bound(argv, options.get("cpus"))
+        deadline = self.seconds(options) + START_UP
+        return Command(stamped(argv) if "interim_seconds" in options else argv, deadline=deadline)
+
+    def seconds(self, options: Mapping[str, Any]) -> float:
+        """The length of a run and the seconds omitted before it."""
+        return float(options.get("seconds", 10)) + float(options.get("omit", 0))
+
+    def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
+        """The figures under their columns. Raises ToolFailure for a run that must not count."""
+        return measurement(completed, options, self.seconds(options))
+
+
+def _server_interval(options: Mapping[str, Any]) -> float:
+    """Seconds between the server's interim results, of what arrived there.
+
+    Of the omitted time one of them may be lost: that is a twentieth of it at most, where iperf3
+    can have so many.
+    """
+    interval = float(options.get("interim_seconds", 1))
+    omit = float(options.get("omit", 0))
+    return min(interval, max(0.1, omit / 20)) if omit else interval
+
+
+def _wrong(option: str, problem: str) -> InputError:
+    return InputError(f"measure.iperf3.{option}: {problem}")

@@ -1,0 +1,161 @@
+"""What may stand under `measure: netperf:`, and which of netperf's own options it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_SIZE: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "pattern": r"^[0-9]+[KMGkmg]?$",
+    "description": "Bytes; netperf's suffixes K M G are 1024^n, k m g 1000^n.",
+}
+_PAIR: Mapping[str, Any] = {
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "pattern": r"^[0-9]+[KMGkmg]?(,[0-9]+[KMGkmg]?)?$",
+    "description": "Bytes, one size or two with a comma between; K M G are 1024^n, k m g 1000^n.",
+}
+_TESTS = (
+    "omni",
+    "TCP_STREAM",
+    "TCP_MAERTS",
+    "TCP_RR",
+    "TCP_CRR",
+    "UDP_STREAM",
+    "UDP_RR",
+)
+
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "title": "netperf",
+    "description": "One test between the first role (netperf) and the last (netserver).",
+    "additionalProperties": False,
+    "properties": {
+        "test": {"enum": list(_TESTS), "default": "omni", "description": "netperf -t"},
+        "seconds": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 86400,
+            "default": 10,
+            "description": "Length of a run in whole seconds (netperf -l cuts fractions off, "
+            "and 0 means for ever).",
+        },
+        "protocol": {
+            "enum": ["tcp", "udp", "sctp", "dccp", "udplite"],
+            "default": "tcp",
+            "description": "Transport protocol (test-specific -T).",
+        },
+        "direction": {
+            "enum": ["send", "recv", "rr"],
+            "default": "send",
+            "description": "Which way data flows, seen from netperf (test-specific -d).",
+        },
+        "send_size": {**_PAIR, "title": "Bytes per send (-m)"},
+        "recv_size": {**_PAIR, "title": "Bytes per receive (-M)"},
+        "request_size": {**_SIZE, "title": "Bytes per request (-r)"},
+        "response_size": {**_SIZE, "title": "Bytes per response (-r)"},
+        "local_buffer": {**_PAIR, "title": "netperf's socket buffers (-s)"},
+        "remote_buffer": {**_PAIR, "title": "netserver's socket buffers (-S)"},
+        "mss": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 65535,
+            "description": "TCP maximum segment size to set (-G), timestamps included.",
+        },
+        "data_port": {
+            "type": "integer",
+            "minimum": 1024,
+            "maximum": 65535,
+            "description": "The server's port for data, for a firewall (test-specific -P); else "
+            "another one each run.",
+        },
+        "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
+        "route": {
+            "type": "boolean",
+            "default": True,
+            "description": "Let UDP leave the link it is on (-R 1).",
+        },
+        "congestion_control": {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
+            "description": "On both ends (-K); read back.",
+        },
+        "cpu_bind": {
+            "type": ["integer", "string"],
+            "minimum": 0,
+            "pattern": "^[0-9]*(,[0-9]*)?$",
+            "description": "CPUs for netperf and netserver, `0` or `0,1` (global -T).",
+        },
+        "burst": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Transactions in flight beyond the first (-b), if built in.",
+        },
+        "pacing": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 2147483647,
+            "description": "SO_MAX_PACING_RATE in bytes/s (-q); needs a build after 2.7.0.",
+        },
+        "result_brand": {
+            "type": "string",
+            "pattern": r"^[A-Za-z0-9_][A-Za-z0-9_.,:+-]{0,62}$(?!\n)",
+            "description": "A name of yours for the run, kept in the column result_brand (-B).",
+        },
+        "cpu": {
+            "type": "boolean",
+            "default": True,
+            "description": "Measure CPU and service demand on both ends (-c -C).",
+        },
+        "interim_seconds": {
+            "type": "number",
+            "not": {"const": 0},
+            "description": "Keep interim results at this interval (-D); negative: steadier, "
+            "at more CPU.",
+        },
+        "confidence": {
+            "type": "string",
+            "pattern": "^(95|99),[0-9]+(\\.[0-9]+)?$",
+            "description": "Level and width in percent, such as 99,5 (-I); "
+            "a run that misses it is invalid.",
+        },
+        "iterations": {
+            "type": "string",
+            "pattern": "^[0-9]{1,2},[0-9]{1,2}$",
+            "description": "Most and fewest iterations for `confidence` (-i), such as 10,3.",
+        },
+        "select": {
+            "type": "array",
+            "items": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"},
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "Output selectors, as `netperf -t omni -- -k '?'` lists them.",
+        },
+    },
+}
+
+EVERY_FEATURE = (
+    *("-b", "1", "-w", "1", "-D", "1", "-t", "omni"),
+    *("--", "-b", "1", "-q", "1", "-f"),
+)
+"""Options that a build without the feature complains about; no server is asked."""
+
+GLOBAL = {
+    "interim_seconds": "-D",
+    "cpu_bind": "-T",
+    "confidence": "-I",
+    "iterations": "-i",
+    "result_brand": "-B",
+}
+SPECIFIC = {
+    "send_size": "-m",
+    "recv_size": "-M",
+    "local_buffer": "-s",
+    "remote_buffer": "-S",
+    "mss": "-G",
+    "congestion_control": "-K",
+    "burst": "-b",
+    "pacing": "-q",
+}

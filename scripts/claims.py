@@ -1,0 +1,155 @@
+"""What the reports say that must come out in the lab too: each claim beside its interval there.
+
+`table` makes the rows of experiments/README.md from the campaigns that scripts/gallery.py keeps. A
+claim is a ratio that ought to lie above 1, so its interval decides: all of it above 1 is *shown*,
+all of it below is *otherwise*, anything else is *undecided*, which more runs would change; of fewer
+than six runs a side no interval decides. Where nothing is a ratio the figures stand alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import netlimits as nl
+from netlimits.analysis import aggregate, bursts, cost, packet_rate
+from netlimits.errors import DataError
+from netlimits.metrics import metric
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio that ought to lie above 1, where, and its 95 % interval."""
+
+    where: str
+    value: float
+    low: float
+    high: float
+    runs: int
+
+    @property
+    def verdict(self) -> str:
+        """What the interval says; of fewer than six runs a side it says nothing reliable."""
+        if self.runs < 12:
+            return "too few runs"
+        if self.low > 1:
+            return "shown"
+        return "otherwise" if self.high < 1 else "undecided"
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.value:.2f} [{self.low:.2f}, {self.high:.2f}] {self.verdict}"
+
+
+Found = Iterable[Ratio | str]
+
+
+def improvements(
+    of: Sequence[str], rows: str, columns: str | Sequence[str], improvement: str, where: str = ""
+) -> Callable[[nl.Campaign], Found]:
+    """A contrast of two values of a factor, better always above 1, as `nl.summary` makes it."""
+
+    def found(campaign: nl.Campaign) -> Found:
+        frame = campaign.frame()
+        frame = frame.query(where) if where else frame
+        across = [columns] if isinstance(columns, str) else list(columns)
+        table = nl.summary(frame, list(of), rows, across, improvement=improvement)
+        for row in table[table["statistic"] == "improvement"].to_dict("records"):
+            name = metric(str(row["metric"])).title.lower()
+            values = ", ".join(str(row[column]) for column in across)
+            place = f"{name} at {values}"
+            yield Ratio(place, row["value"], row["low"], row["high"], row["n"])
+
+    return found
+
+
+def udp_cost(campaign: nl.Campaign) -> Found:
+    """Each end's time for a packet and for a KiB."""
+    frame = campaign.frame().query("protocol == 'udp'")
+    for row in cost.cost(frame, of=["local_sd", "remote_sd"]).itertuples():
+        end = "sender" if row.of == "local_sd" else "receiver"
+        packet = f"{row.packet_ns:,.0f} [{row.packet_ns_low:,.0f}, {row.packet_ns_high:,.0f}]"
+        kib = f"{row.kib_ns:,.0f} [{row.kib_ns_low:,.0f}, {row.kib_ns_high:,.0f}]"
+        yield f"{end}: {packet} ns a packet, {kib} ns a KiB"
+
+
+def regimes(campaign: nl.Campaign) -> Found:
+    """Up to which size packets limit, and from which on bytes do."""
+    found = packet_rate.regimes(campaign.frame())
+    for words, size, (low, high) in (
+        ("packets up to", found.packets_until, found.packets_until_interval),
+        ("bytes from", found.bytes_from, found.bytes_from_interval),
+    ):
+        yield f"{words} {size:,.0f} [{low:,.0f}, {high:,.0f}] bytes"
+
+
+def first_bursts(campaign: nl.Campaign) -> Found:
+    """The first burst of a connection's first response and of its later ones."""
+    for (gro, quickack), packets in campaign.traces().groupby(["gro", "quickack"]):
+        table = bursts.over_transactions(packets)
+        first, last = table["median"].iloc[0], table["median"].tail(5).median()
+        word = "shown" if last > first else "otherwise"
+        yield f"GRO {gro}, quickack {quickack}: from {first:g} to {last:g} segments, {word}"
+
+
+def by_mtu(campaign: nl.Campaign) -> Found:
+    """How much more each machine sends at the larger MTU: only where the link binds."""
+    entry = next(e for e in campaign.experiment.report if e.get("chart") == "highest_average")
+    runs = aggregate.highest_averages(campaign.intervals(), entry["window_s"])
+    column = "highest_average_mbps"
+    for machine, part in runs.groupby("machine"):
+        means = part.groupby("mtu")[column].mean()
+        bound = (8896 - 52) / (8896 + 38) / ((1500 - 52) / (1500 + 38))
+        ratio = means[8896] / means[1500]
+        yield f"{machine}: {ratio:.3f} times as much (the link's bounds: {bound:.3f})"
+
+
+SD = ("throughput", "local_sd", "remote_sd")
+PAIRS = (
+    (
+        "TCP with offloads on against off: throughput up, both service demands down",
+        "stateless-offloads-gro-hw",
+        improvements(SD, "transport", "send_size", "TCP on over TCP off"),
+    ),
+    ("UDP: a cost for each packet, and one for each KiB", "stateless-offloads-gro-hw", udp_cost),
+    ("Small messages: packets per second are the limit", "packets-per-second", regimes),
+    (
+        "Service demand falls with segments per ACK",
+        "ack-overhead",
+        improvements(
+            ("local_sd",), "receiver", ("sending", "mss"), "GRO waits 500 µs over quickack"
+        ),
+    ),
+    ("The first burst of a response grows", "rr-bursts", first_bursts),
+    ("A link's bound moves with the MTU, an egress cap does not", "mtu-aggregate-capped", by_mtu),
+    (
+        "TSO's gain grows with the send",
+        "tso",
+        improvements(("throughput",), "tso", ("tool", "send_size"), "on over off"),
+    ),
+    (
+        "Jumbo frames' gain grows with the send",
+        "jumbo",
+        improvements(("throughput",), "mtu", ("tool", "send_size"), "9000 over 1500"),
+    ),
+    (
+        "Stress hurts small sends first (how many times as fast without it)",
+        "cpu-stress",
+        improvements(("throughput",), "workers_per_cpu", ("tool", "send_size"), "0 over 2"),
+    ),
+)
+"""Claim, experiment, what of its campaign bears on it."""
+
+
+def table(kept: Path) -> str:
+    """The claims as rows of Markdown, from the campaigns below `kept`."""
+    lines = ["| claim | in the lab |", "|---|---|"]
+    for claim, name, found in PAIRS:
+        if not (kept / name).is_dir():
+            continue
+        try:
+            said = "<br>".join(str(one) for one in found(nl.open(kept / name)))
+        except DataError as error:
+            said = f"not decided: {error}"
+        lines.append(f"| {claim} ({name}) | {said.replace('|', '')} |")
+    return "\n".join(lines)

@@ -1,0 +1,101 @@
+"""Two configurations compared: within blocks, without them, and where no ratio can be had."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.formula.api as smf
+from scipy import stats
+
+from netlimits.analysis import contrasts
+from netlimits.analysis.summary import summary
+
+
+def campaign(blocks: int, drift: bool = False, seed: int = 1) -> pd.DataFrame:
+    """Two sizes, each once a block; the second 4 times the first, CV 2 %."""
+    draw = np.random.default_rng(seed)
+    speed = np.where(np.arange(blocks) >= 0.75 * blocks, 1.5, 1.0) if drift else np.ones(blocks)
+    rows = [
+        {"block": block, "send_size": size, "throughput_mbps": rate * speed[block] * noise}
+        for block in range(blocks)
+        for size, rate, noise in zip(
+            (1, 8), (100.0, 400.0), np.exp(0.02 * draw.standard_normal(2)), strict=True
+        )
+    ]
+    return pd.DataFrame(rows)
+
+
+def improvement(frame: pd.DataFrame) -> pd.Series:
+    table = summary(frame, "throughput", "send_size", improvement="8 over 1")
+    return table[table["statistic"] == "improvement"].iloc[0]
+
+
+def test_fewer_than_six_blocks_are_the_two_way_model() -> None:
+    frame = campaign(4).assign(log=lambda f: np.log(f["throughput_mbps"]))
+    fitted = smf.ols("log ~ C(send_size) + C(block)", frame).fit()
+    name = "C(send_size)[T.8]"
+    row = improvement(frame)
+    assert np.log(row["value"]) == pytest.approx(fitted.params[name])
+    assert np.log([row["low"], row["high"]]) == pytest.approx(fitted.conf_int().loc[name].to_list())
+
+
+def test_a_drift_that_meets_both_alike_widens_nothing() -> None:
+    steady, drifting = improvement(campaign(20)), improvement(campaign(20, drift=True))
+    assert drifting["value"] == pytest.approx(steady["value"])
+    assert drifting["high"] - drifting["low"] == pytest.approx(steady["high"] - steady["low"])
+    loose = improvement(campaign(20, drift=True).drop(columns="block"))
+    assert loose["high"] - loose["low"] > 5 * (drifting["high"] - drifting["low"])
+
+
+def test_an_outlier_does_not_move_six_blocks() -> None:
+    frame = campaign(12)
+    frame.loc[3, "throughput_mbps"] /= 2
+    row = improvement(frame)
+    assert row["low"] < 4 < row["high"]
+    assert row["high"] / row["low"] < 1.06
+
+
+def test_runs_without_blocks_are_welch_s() -> None:
+    draw = np.random.default_rng(3)
+    top, bottom = draw.lognormal(0.4, 0.1, 8), draw.lognormal(0, 0.3, 14)
+    found = contrasts.ratio(top, bottom)
+    test = stats.ttest_ind(np.log(top), np.log(bottom), equal_var=False)
+    interval = test.confidence_interval()
+    assert found.method == contrasts.WELCH
+    assert (found.low, found.high) == pytest.approx((np.exp(interval.low), np.exp(interval.high)))
+    assert found.p == pytest.approx(test.pvalue)
+
+
+def test_coin_flips_shuffles_and_files_stand_in_no_blocks() -> None:
+    frame = campaign(6)
+    assert contrasts.blocks(frame) is not None
+    assert contrasts.blocks(frame.assign(block=1)) is None
+    assert contrasts.blocks(frame.drop(columns="block")) is None
+    two = pd.concat([frame.assign(campaign="a"), frame.assign(campaign="b")])
+    assert contrasts.blocks(two).nunique() == 12, "block 1 of two campaigns is two blocks"
+
+
+def test_a_block_that_lacks_one_side_is_left_out() -> None:
+    frame = campaign(8).drop(index=[0, 3])
+    row = improvement(frame)
+    whole = improvement(frame[~frame["block"].isin([0, 1])])
+    assert (row["value"], row["low"]) == (
+        pytest.approx(whole["value"]),
+        pytest.approx(whole["low"]),
+    )
+
+
+def test_figures_of_zero_have_a_ratio_and_no_interval() -> None:
+    frame = campaign(8)
+    frame.loc[0, "throughput_mbps"] = 0.0
+    row = improvement(frame)
+    assert row["value"] > 4
+    assert np.isnan(row["low"])
+
+
+def test_many_comparisons_say_how_many_are_more_than_chance() -> None:
+    parts = [campaign(8, seed=s).assign(tool=str(s)) for s in range(5)]
+    frame = pd.concat(parts)
+    same = frame[frame["send_size"] == 1].assign(send_size=8, tool="none")
+    frame = pd.concat([frame, same[same.index < 4], same.assign(send_size=1)[same.index < 4]])
+    table = summary(frame, "throughput", "send_size", "tool", "8 over 1")
+    assert any("5 of 6 improvements are more than chance" in n for n in table.attrs["notes"])

@@ -1,0 +1,239 @@
+"""A results folder of somebody else's: it logs in nowhere, and writes nothing that may not be set."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from recorded import META, begun, recorded
+from written_states import GOOD, IPV6, LOAD, MTU, QDISC
+
+from netlimits.archive import reader, registry
+from netlimits.cli import group
+from netlimits.errors import NetlimitsError
+from netlimits.restore import states
+from netlimits.settings import SETTINGS
+
+COMMANDS = (("status", "--guards"), ("restore",), ("restore", "--yes"), ("resume",))
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Path:
+    """What a ProxyCommand would make."""
+    return tmp_path / "trapped"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, trap: Path) -> Path:
+    """A campaign's folder with a configuration of ssh beside it that runs a command."""
+    out = tmp_path / "out"
+    config = out / "ssh_config"
+    machines = {role: {**m, "ssh_config": str(config)} for role, m in META["machines"].items()}
+    recorded(out, meta={**META, "machines": machines})
+    config.write_text(f"Host *\n  ProxyCommand sh -c 'touch {trap}; exit 1'\n  ConnectTimeout 1\n")
+    return out
+
+
+def call(command: tuple[str, ...], folder: Path, *more: object) -> Result:
+    done = CliRunner().invoke(group, [command[0], str(folder), *command[1:], *map(str, more)])
+    assert done.exception is None or isinstance(done.exception, SystemExit | NetlimitsError), done
+    return done
+
+
+def said(done: Result) -> str:
+    return f"{done.output}{done.exception}"
+
+
+def plant(folder: Path, **found: Any) -> None:
+    """A `found` event, as whoever can count and sum as netlimits does would add it."""
+    campaign = reader.open(folder)
+    campaign.archive.lock()
+    campaign.archive.append("found", **{"role": "source", "interface": "data0", **found})
+    campaign.archive.close()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_it_brings_no_configuration_of_logins(folder, trap, command):
+    done = call(command, folder)
+    assert "--hosts FILE" in said(done)
+    assert f"netlimits {command[0]} {folder}" in said(done)
+    assert not trap.exists()
+
+
+def test_ones_own_logs_in_as_it_did(folder, trap):
+    begun(folder)
+    done = call(("status", "--guards"), folder)
+    assert done.exit_code == 0
+    assert trap.exists(), "the user's own ProxyCommand"
+
+
+def test_ones_own_may_be_moved_and_copied(folder, trap, tmp_path):
+    begun(folder)
+    config = (folder / "ssh_config").read_text()
+    moved = folder.rename(tmp_path / "elsewhere")
+    assert "is gone" in said(call(("status", "--guards"), moved)), "with its ssh_config"
+    folder.mkdir()
+    (folder / "ssh_config").write_text(config)
+    assert call(("status", "--guards"), moved).exit_code == 0
+    shutil.copytree(moved, tmp_path / "copy")
+    assert call(("status", "--guards"), tmp_path / "copy").exit_code == 0
+    assert trap.exists()
+
+
+def edit_config(folder: Path) -> None:
+    with (folder / "ssh_config").open("a") as file:
+        file.write("# more\n")
+
+
+def copied_and_more(folder: Path) -> None:
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    shutil.rmtree(folder)
+    copy.rename(folder)
+    plant(folder, setting="mtu", state={})
+
+
+def edit_campaign(folder: Path) -> None:
+    path = folder / "campaign.json"
+    path.write_text(path.read_text().replace("192.0.2.1", "192.0.2.9"))
+
+
+def write_registry(folder: Path) -> None:
+    registry.place().chmod(0o777)
+
+
+@pytest.mark.parametrize("change", [edit_config, copied_and_more, edit_campaign, write_registry])
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_ones_own_that_was_changed_is_nobodys(folder, trap, command, change):
+    begun(folder)
+    try:
+        change(folder)
+        done = call(command, folder)
+    finally:
+        registry.place().chmod(0o700)
+    assert "--hosts FILE" in said(done) or "campaign.json: was changed" in said(done)
+    assert not trap.exists()
+
+
+def test_a_registry_is_its_users_alone(folder):
+    begun(folder)
+    assert registry.place().stat().st_mode & 0o777 == 0o700
+    (entry,) = [
+        p for p in registry.place().iterdir() if json.loads(p.read_text())["folder"] == str(folder)
+    ]
+    assert entry.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_lost_tail_of_a_campaign_of_ones_own_is_told(folder):
+    begun(folder)
+    path = folder / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    with path.open("r+b") as journal:
+        journal.truncate(len(b"".join(lines[:-2])))
+    for command in (("status",), ("table",), ("parse",)):
+        done = CliRunner().invoke(group, [command[0], str(folder)])
+        assert f"journal.jsonl:{len(lines) - 1}: is lost, and all after it" in str(done.exception)
+
+
+# -- what it would put back -----------------------------------------------------------------
+
+
+@pytest.fixture
+def hosts_file(tmp_path) -> Path:
+    path = tmp_path / "hosts.yaml"
+    machine = "{ssh: nobody.invalid, interface: data0}"
+    path.write_text(f"source: {machine}\nsinks-1: {machine}\nsinks-2: {machine}\n")
+    return path
+
+
+@pytest.mark.parametrize("command", ["restore", "resume"])
+def test_what_would_be_put_back_is_shown_first(folder, hosts_file, command):
+    plant(folder, setting="napi", state={"gro_flush_timeout": 7})
+    done = call((command,), folder, "--hosts", hosts_file)
+    line = "to put back: source: echo 7 | tee /sys/class/net/data0/gro_flush_timeout"
+    assert line in done.output
+    assert "say --yes" in said(done)
+    done = call((command, "--yes"), folder, "--hosts", hosts_file)
+    assert line in done.output
+    assert "nobody.invalid leads nowhere" in said(done)
+
+
+BAD: tuple[tuple[str, Any, str], ...] = (
+    ("sysctl", {"net.ipv4.ip_forward": "1"}, "net.ipv4.ip_forward changes more than itself"),
+    ("sysctl", {"net.ipv6.conf.all.disable_ipv6": "1"}, "changes more than itself"),
+    ("sysctl", {"kernel.core_pattern": "|x"}, "is no sysctl under net."),
+    ("sysctl", {"net.core.rmem_max": "-w kernel.x=1\n"}, "cannot be"),
+    ("sysctl", {"net.core.rmem_max": 1}, "is no state"),
+    ("channels", {"most": {}, "now": {"combined": "x"}}, "cannot be"),
+    ("ring", {"most": {}, "now": {"-x": 1}}, "cannot be"),
+    ("coalesce", {"adaptive-rx": "on; x"}, "cannot be"),
+    ("irq", {"../../x": "0"}, "cannot be on CPUs"),
+    ("irq", {"24": "0; x"}, "cannot be on CPUs"),
+    ("mtu", {**MTU, "mtu": "9000 up"}, "an MTU cannot be"),
+    ("mtu", {**MTU, "others": {"-x": 1500}}, "is no interface"),
+    ("mtu", {**MTU, "ipv6": {**IPV6, "routes": ["::/0 via fe80::1 dev mgmt0"]}}, "is no route"),
+    ("mtu", {**MTU, "ipv6": {**IPV6, "conf": {"conf/forwarding": "1"}}}, "more than itself"),
+    ("mtu", {**MTU, "ipv6": {**IPV6, "conf": {"conf/../x": "1"}}}, "is no sysctl"),
+    ("mtu", {**MTU, "ipv6": {**IPV6, "neighbours": ["fe80::1 dev lo"]}}, "is no neighbour"),
+    ("offload", {"features": {"-x": "on"}, "groups": {}}, "is no feature"),
+    ("offload", {"features": {"gro": "on x"}, "groups": {}}, "is no feature"),
+    ("napi", {"../carrier": 1}, "cannot be"),
+    ("napi", {"gro_flush_timeout": "1\n2"}, "cannot be"),
+    ("qdisc", {**QDISC, "kind": "ingress; x"}, "is no qdisc"),
+    ("qdisc", {**QDISC, "options": {"limit": "5 x"}}, "is no state"),
+    ("qdisc", {**QDISC, "kind": "cake"}, "could not be put back"),
+    ("qdisc", {**QDISC, "kind": "hfsc"}, "could not be put back"),
+    ("route", {"routes": {"default dev mgmt0": {}}}, "is no route"),
+    ("route", {"routes": {"192.0.2.0/24": {"via": "192.0.2.9"}}}, "is no metric"),
+    ("route", {"routes": {"192.0.2.0/24": {"mtu": "9 dev x"}}}, "is no metric"),
+    ("load", {**LOAD, "workers_per_cpu": 10**9}, "cannot be"),
+    ("load", {**LOAD, "method": "$(x)"}, "is no method"),
+    ("link", {**GOOD["link"], "advertised": ["1000baseT/Full; x"]}, "is no link mode"),
+    ("link", {**GOOD["link"], "speed": "-x"}, "cannot be"),
+    ("mtu", {}, "is no state"),
+    ("nosuch", {}, "is no state"),
+)  # fmt: skip
+
+
+def test_every_setting_s_states_are_held_to_its_rules():
+    names = {one.name for one in SETTINGS}
+    assert GOOD.keys() == names == {name for name, _, _ in BAD if name != "nosuch"}
+    assert {
+        name: states.fault(name, state, ours=False) for name, state in GOOD.items()
+    } == dict.fromkeys(GOOD, "")
+
+
+@pytest.mark.parametrize(("setting", "state", "why"), BAD)
+def test_what_may_not_be_set_is_not_put_back(folder, hosts_file, setting, state, why):
+    plant(folder, setting=setting, state=state)
+    done = call(("restore", "--yes"), folder, "--hosts", hosts_file)
+    assert why in said(done)
+    assert "nowhere" not in said(done), "no host was asked"
+
+
+def test_what_the_mtu_resets_is_put_back_for_oneself():
+    state = {**MTU, "ipv6": {**IPV6, "conf": {"conf/forwarding": "1"}}}
+    assert states.fault("mtu", state) == ""
+
+
+def test_nothing_is_put_back_on_another_interface(folder, hosts_file):
+    plant(folder, setting="napi", state={"gro_flush_timeout": 7}, interface="mgmt0")
+    assert "is no interface of this campaign" in said(
+        call(("restore", "--yes"), folder, "--hosts", hosts_file)
+    )
+
+
+def test_other_hosts_than_the_campaign_s_are_refused(folder, hosts_file):
+    hosts_file.write_text(hosts_file.read_text().replace("data0", "eth7"))
+    assert "these are not the campaign's hosts" in said(
+        call(("restore",), folder, "--hosts", hosts_file)
+    )
+
+
+def test_the_registry_s_place():
+    assert str(registry.place()).startswith(os.environ["XDG_STATE_HOME"])

@@ -1,0 +1,472 @@
+"""Campaigns on real hosts: real SSH, netperf, ethtool; put back after every way to end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from recorded import edited
+from waiting import LONG, wait
+
+import netlimits as nl
+from netlimits.lab import labs
+
+pytestmark = pytest.mark.lab
+ROOT = Path(__file__).parents[2]
+
+SMALL = """\
+experiment: small
+factors:
+  protocol: [tcp, udp]
+  offloads: [on, off]
+settings:
+  - roles: [sender, receiver]
+    offload: {tso: "${offloads}", gso: "${offloads}", gro: "${offloads}"}
+measure:
+  netperf: {seconds: 1, protocol: "${protocol}", send_size: 1024}
+repeat: {replicates: 2, order: blocked, seed: 3}
+"""
+
+
+class Lab:
+    """The lab, and netlimits run against it as a user would."""
+
+    def __init__(self, made: labs.Lab, folder: Path) -> None:
+        self.made, self.folder = made, folder
+
+    def argv(self, command: str, *argv: object) -> list[str]:
+        return [sys.executable, "-m", "netlimits", command, *map(str, argv)]
+
+    def __call__(self, command: str, *argv: object, status: int = 0) -> subprocess.CompletedProcess:
+        ran = subprocess.run(
+            self.argv(command, *argv),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=2 * LONG,
+        )
+        assert ran.returncode == status, ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+        return ran
+
+    def start(self, command: str, *argv: object) -> subprocess.Popen:
+        return subprocess.Popen(
+            self.argv(command, *argv), cwd=self.folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def experiment(self, text: str = SMALL) -> Path:
+        path = self.folder / "small.yaml"
+        path.write_text(text)
+        return path
+
+    def inside(self, host: str, *argv: str) -> str:
+        namespace = ("ip", "netns", "exec", self.made.namespace(host))
+        return subprocess.run(
+            [*namespace, *argv], capture_output=True, text=True, check=True
+        ).stdout
+
+    def features(self) -> dict[str, str]:
+        return {host: self.inside(host, "ethtool", "-k", "data0") for host in self.made.hosts}
+
+    def running(self, *names: str) -> list[str]:
+        """Command lines of our kinds of process inside the lab's hosts."""
+        found = []
+        for host in self.made.hosts:
+            pids = subprocess.run(
+                ["ip", "netns", "pids", self.made.namespace(host)], capture_output=True, text=True
+            ).stdout.split()
+            for pid in pids:
+                try:
+                    line = Path("/proc", pid, "cmdline").read_bytes().decode().split("\0")
+                except OSError:
+                    continue
+                if any(name in " ".join(line) for name in names):
+                    found.append(" ".join(line))
+        return found
+
+    def notes(self) -> list[str]:
+        """The notes on each host, seen over a login: a host's /run is its own."""
+        ssh = ["ssh", "-F", str(self.made.ssh_config)]
+        return [
+            subprocess.run(
+                [*ssh, self.made.login(host), "ls -A /run/netlimits 2>/dev/null || true"],
+                capture_output=True, text=True, check=True,
+            ).stdout
+            for host in self.made.hosts
+        ]  # fmt: skip
+
+
+@pytest.fixture
+def on(lab, tmp_path) -> Lab:
+    return Lab(lab, tmp_path)
+
+
+@pytest.fixture
+def hosts(lab) -> tuple[str, str]:
+    return ("--hosts", str(lab.hosts_file))
+
+
+def gone(on: Lab, *names: str) -> bool:
+    """Whether no such process is left in the lab, before long."""
+    return wait(lambda: not on.running(*names), f"{names} are gone")
+
+
+def test_the_reports_experiment_from_yaml_to_table_and_charts(on, hosts):
+    before = on.features()
+    on("run", ROOT / "experiments" / "stateless-offloads.yaml", *hosts,
+       "--set", "measure.netperf.seconds=1", "--set", "repeat.replicates=2", "--out", "out")  # fmt: skip
+    assert on.features() == before
+    assert gone(on, "netserver", "netperf")
+    assert not any(on.notes())
+
+    campaign = nl.open(on.folder / "out")
+    frame = campaign.frame()
+    assert len(frame) == 12
+    assert set(frame["status"]) == {"ok"}
+    assert frame["shared_kernel"].all()
+    assert (frame["throughput_mbps"] > 0).all()
+    assert (
+        frame["remote_recv_throughput_mbps"] <= frame["local_send_throughput_mbps"] + 0.01
+    ).all()
+    tcp = frame[frame["protocol"] == "tcp"]
+    assert (tcp["transport_mss_bytes"] == tcp["send_size"]).all()
+
+    table = on("table", "out").stdout
+    for words in ("Throughput (Mbit/s", "TCP off", "8192", "improvement", "Receive service demand"):
+        assert words in table
+    assert "one kernel" in table
+    written = on("figures", "out", "--format", "svg", "--format", "png").stdout.split()
+    assert len(written) == 6
+    assert all((on.folder / path).stat().st_size > 5000 for path in written)
+
+
+def test_our_cpu_and_service_demand_agree_with_netperfs(on, hosts):
+    # two seconds a run: the share of start-up in the window, and the 10 ms of a tick, weigh less
+    on("run", on.experiment(), *hosts, "--set", "measure.netperf.seconds=2", "--out", "out")
+    frame = nl.open(on.folder / "out").frame()
+    for end in ("local", "remote"):
+        ratio = frame[f"{end}_sd_us_per_kib"] / frame[f"netperf_{end}_sd_us_per_kib"]
+        assert ratio.median() == pytest.approx(1, abs=0.12), ratio.tolist()
+        gap = frame[f"{end}_cpu_pct"] - frame[f"netperf_{end}_cpu_pct"]
+        assert abs(gap.median()) < 8, gap.tolist()
+
+
+def at_work(on: Lab, out: Path, process: subprocess.Popen) -> None:
+    """Wait until a run of the campaign measures; the check before it tries netperf too."""
+    wait(
+        lambda: (
+            ((out / "campaign.json").exists() and on.running("netperf -P 0"))
+            or process.poll() is not None
+        ),
+        "a run measures",
+    )
+    assert process.poll() is None, process.communicate()
+
+
+def test_hosts_are_put_back_from_their_own_notes(on, hosts):
+    before = on.features()
+    process = on.start("run", on.experiment(), *hosts, "--out", "out")
+    wait(lambda: on.features() != before or process.poll() is not None, "something is changed")
+    process.kill()
+    process.communicate()
+    assert on.features() != before
+    assert any(on.notes())
+    said = on("restore", *hosts).stdout
+    assert "put back" in said
+    assert on.features() == before
+    assert not any(on.notes())
+    assert "nothing to put back" in on("restore", *hosts).stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_the_run_puts_back_and_says_how_to_resume(on, hosts, number):
+    before = on.features()
+    out = on.folder / "out"
+    process = on.start(
+        "run", on.experiment(), *hosts, "--set", "measure.netperf.seconds=20", "--out", out
+    )
+    at_work(on, out, process)
+    process.send_signal(number)
+    process.send_signal(number)  # an impatient user's second one does not stop the put-back
+    _, said = process.communicate(timeout=LONG)
+    assert process.returncode == 130
+    assert f"netlimits resume {out}" in said
+    assert "Traceback" not in said
+    assert on.features() == before
+    assert gone(on, "netserver", "netperf")
+    (record,) = nl.open(out).records()
+    assert record.status == "interrupted"
+
+
+def test_a_netserver_that_runs_already_is_used_and_left_alone(on, hosts):
+    address = on.made.data("receiver")
+    server = subprocess.Popen(
+        ["ip", "netns", "exec", on.made.namespace("receiver"), "netserver", "-D", "-L", f"{address},4"],
+        stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait(lambda: ":12865 " in on.inside("receiver", "ss", "-Hltn"), "it listens")
+        text = SMALL.replace("replicates: 2", "replicates: 1")
+        on("run", on.experiment(text), *hosts, "--out", "out")
+        assert server.poll() is None
+        assert len(on.running("netserver")) == 1
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def test_only_what_differs_is_written_and_every_write_is_read_back(on, hosts):
+    on("run", on.experiment(), *hosts, "--out", "out")
+    campaign = nl.open(on.folder / "out")
+    last = {}
+    for record in campaign.records():
+        entries = campaign.archive.read_raw(record.run.number, record.attempt)
+        for host in ("sender", "receiver"):
+            lines = [
+                " ".join(e["argv"])
+                for e in entries
+                if e["host"] == host and e["step"] == "settings"
+            ]
+            writes = [n for n, line in enumerate(lines) if " -K " in line]
+            if last.get(host) == record.run.values["offloads"]:
+                assert not writes
+            assert all(" -k " in lines[n + 1] for n in writes)
+            last[host] = record.run.values["offloads"]
+
+
+BAD = {
+    "an unknown selector": (
+        "seconds: 1,", "seconds: 1, select: [throughput, remote_rcv_throughput],", "did you mean remote_recv_throughput", 1),
+    "lro that cannot be switched": ("tso:", "lro:", "if_fixed: accept", 2),
+    "no such feature": ("tso:", "tsoo:", "did you mean tso", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_the_hosts_do_not_have_is_said_before_anything_is_touched(on, hosts, case):
+    old, new, hint, faults = BAD[case]
+    before = on.features()
+    ran = on("run", on.experiment(SMALL.replace(old, new)), *hosts, "--out", "out", status=2)
+    assert len(ran.stderr.splitlines()) == faults, "a line for each fault of each host"
+    assert all(hint in line for line in ran.stderr.splitlines())
+    assert not (on.folder / "out").exists()
+    assert on.features() == before
+
+
+def written_hosts(on: Lab, **changes: dict[str, str]) -> Path:
+    """A hosts file with some machines' entries changed."""
+    made = on.made
+    entries = {
+        host: {"ssh": made.login(host), "interface": "data0", "address": made.data(host)}
+        for host in ("sender", "receiver")
+    }
+    for host, change in changes.items():
+        entries[host] |= change
+    path = on.folder / "hosts.yaml"
+    path.write_text(json.dumps({"ssh_config": str(made.ssh_config), **entries}))
+    return path
+
+
+def refusal(on: Lab, path: Path, faults: int = 1) -> str:
+    ran = on("run", on.experiment(), "--hosts", path, "--out", "out", status=2)
+    assert len(ran.stderr.splitlines()) == faults, ran.stderr
+    assert not (on.folder / "out").exists()
+    return ran.stderr
+
+
+def test_no_such_interface(on):
+    said = refusal(on, written_hosts(on, sender={"interface": "eth7"}))
+    assert "eth7" in said
+    assert "data0" in said
+
+
+def test_no_sudo_there(on):
+    said = refusal(on, written_hosts(on, receiver={"ssh": on.made.login("receiver", "engineer")}))
+    assert "receiver" in said
+    assert "sudo" in said
+
+
+def test_a_login_that_may_run_ethtool_alone_is_enough(on):
+    """sudo is asked for exactly the commands that need root, one by one."""
+    rule = "engineer ALL=(root) NOPASSWD: /usr/sbin/ethtool, /sbin/ethtool\n"
+    files = [on.made.namespace_files(host) / "sudoers" for host in on.made.hosts]
+    found = [path.read_text() for path in files]
+    before = on.features()
+    for path, text in zip(files, found, strict=True):
+        path.write_text(text + rule)  # in place: the host's /etc/sudoers is this very file
+    try:
+        logins = {host: {"ssh": on.made.login(host, "engineer")} for host in on.made.hosts}
+        path = written_hosts(on, **logins)
+        on("run", on.experiment(), "--hosts", path, "--set", "repeat.replicates=1", "--out", "out")
+    finally:
+        for path, text in zip(files, found, strict=True):
+            path.write_text(text)
+    frame = nl.open(on.folder / "out").frame()
+    assert set(frame["status"]) == {"ok"}
+    entries = nl.open(on.folder / "out").archive.read_raw(1, 1)
+    assert [e["argv"][0] for e in entries if e["sudo"]] == ["ethtool"] * 2
+    assert on.features() == before
+
+
+def test_an_unknown_host_key(on):
+    path = written_hosts(on)
+    config = on.folder / "config"
+    text = on.made.ssh_config.read_text()
+    config.write_text(text.replace(str(on.made.folder / "known_hosts"), str(on.folder / "nobody")))
+    path.write_text(path.read_text().replace(str(on.made.ssh_config), str(config)))
+    said = refusal(on, path, 2)
+    assert "host key" in said
+    assert "ssh" in said
+
+
+def test_a_refused_key(on):
+    path = written_hosts(on)
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", on.folder / "other"], check=True
+    )
+    config = on.folder / "config"
+    text = on.made.ssh_config.read_text()
+    config.write_text(text.replace(str(on.made.key), str(on.folder / "other")))
+    path.write_text(path.read_text().replace(str(on.made.ssh_config), str(config)))
+    assert "key" in refusal(on, path, 2)
+
+
+def test_no_netperf_there(on):
+    # a host whose PATH ends before netperf: its own /usr/bin, for the time of one login
+    namespace = on.made.namespace("sender")
+    binary = Path("/usr/bin/netperf")
+    pids = on.running("sshd")
+    assert pids
+    sshd = next(
+        pid for pid in subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True).stdout.split()
+        if b"sshd" in Path("/proc", pid, "cmdline").read_bytes()
+    )  # fmt: skip
+    inside = ["nsenter", "-t", sshd, "-m", "-n"]
+    empty = on.folder / "empty"
+    empty.touch(mode=0o644)
+    subprocess.run([*inside, "mount", "--bind", str(empty), str(binary)], check=True)
+    try:
+        said = refusal(on, written_hosts(on))
+    finally:
+        subprocess.run([*inside, "umount", str(binary)], check=True)
+    assert "sender" in said
+    assert "netperf" in said
+    assert "non-free" in said
+
+
+def test_values_from_yaml_never_execute_anything(on, hosts):
+    marker = on.folder / "marker"
+    nasty = f"; touch {marker}"
+    hostile = [
+        SMALL.replace("send_size: 1024", f"send_size: {json.dumps(nasty)}"),
+        SMALL.replace("send_size: 1024", f"send_size: {json.dumps(f'$(touch {marker})')}"),
+        SMALL.replace("send_size: 1024", f"send_size: 1024, select: [{json.dumps(nasty)}]"),
+        SMALL.replace("tso:", f"{json.dumps(nasty)}:"),
+        SMALL.replace(
+            "send_size: 1024", f"send_size: 1024, congestion_control: {json.dumps(nasty)}"
+        ),
+    ]
+    for text in hostile:
+        on("run", on.experiment(text), *hosts, "--out", "out", status=2)
+    # a name that is allowed to be anything goes all the way, and still executes nothing
+    named = f"small\n$(touch {marker}) `touch {marker}` '; touch {marker} #\""
+    text = SMALL.replace("experiment: small", f"experiment: fine\nquestion: {json.dumps(named)}")
+    odd = on.folder / "out;touch marker $(touch marker)"
+    on("run", on.experiment(text), *hosts, "--set", "repeat.replicates=1", "--out", odd)
+    assert not list(on.folder.rglob("marker"))
+
+
+def test_results_that_may_not_be_written(on, hosts):
+    (on.folder / "file").touch()
+    before = on.features()
+    ran = on("run", on.experiment(), *hosts, "--out", "file/out", status=2)
+    assert [line for line in ran.stderr.splitlines() if not line.startswith("warning: ")] == [
+        "netlimits: file/out: Not a directory; choose a folder with --out"
+    ]
+    assert on.features() == before
+
+
+def test_interim_results_are_kept(on, hosts):
+    text = SMALL.replace("seconds: 1,", "seconds: 2, interim_seconds: 0.5,")
+    on("run", on.experiment(text), *hosts, "--set", "repeat.replicates=1", "--out", "out")
+    intervals = nl.open(on.folder / "out").intervals()
+    assert set(intervals["run"]) == {1, 2, 3, 4}
+    assert (intervals["throughput_mbps"] > 0).any()
+    assert (intervals["interval_s"] > 0).all()
+
+
+def test_resume_refuses_another_plan_and_another_host(on, hosts):
+    out = on.folder / "out"
+    process = on.start("run", on.experiment(), *hosts, "--out", out)
+    at_work(on, out, process)
+    process.kill()
+    process.communicate()
+    plan = out / "plan.csv"
+    kept = plan.read_text()
+    plan.write_text(kept.replace("tcp", "udp", 1))
+    assert "plan.csv: was changed since the campaign began" in on("resume", out, status=2).stderr
+    plan.write_text(kept)
+    # whoever makes the checksums right, too, has a folder that is no longer his own
+    edited(out, "plan.csv", kept.replace("tcp", "udp", 1))
+    assert "no longer makes plan.csv" in on("resume", out, status=2).stderr
+    edited(out, "plan.csv", kept)
+    said = json.loads((out / "hosts" / "sender.json").read_text())
+    said["kernel"]["value"] = "Linux 2.6.11-rc5"
+    edited(out, "hosts/sender.json", json.dumps(said))
+    assert "say which hosts count" in on("resume", out, status=2).stderr
+    own = (*hosts, "--yes")
+    assert "not the same hosts" in on("resume", out, *own, status=2).stderr
+    on("resume", out, *own, "--accept-changed-hosts")
+
+
+def test_two_processes_cannot_work_on_one_campaign(on, hosts):
+    out = on.folder / "out"
+    process = on.start("run", on.experiment(), *hosts, "--out", out)
+    try:
+        at_work(on, out, process)
+        process.send_signal(signal.SIGSTOP)  # so that it is at work still
+        assert "another netlimits" in on("resume", out, status=2).stderr
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LONG)
+    on("resume", out)
+
+
+LEVELS = """\
+experiment: levels
+factors:
+  level: [all, some, none, all-again]
+derive:
+  mtu: "1400 if level in ['all', 'all-again'] else null"
+  tso: "'off' if level in ['all', 'some', 'all-again'] else null"
+  gso: "'off' if level in ['all', 'all-again'] else null"
+settings:
+  - roles: [sender, receiver]
+    mtu: "${mtu}"
+    offload: {tso: "${tso}", gso: "${gso}"}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {order: listed}
+"""
+
+
+def test_a_setting_left_out_as_a_level_is_as_it_was_found(on, hosts):
+    before = on.features()
+    on("run", on.experiment(LEVELS), *hosts, "--out", "left-out")
+    campaign = nl.open(on.folder / "left-out")
+    frame = campaign.frame()
+    assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
+    first, some, none, last = frame["transport_mss_bytes"]
+    assert first == last < some == none
+    gso = []
+    for run in frame["run"]:
+        printed = "".join(e["stdout"] for e in campaign.archive.read_raw(run, 1))
+        gso.append(printed.rpartition("generic-segmentation-offload: ")[2].split()[0])
+    assert gso == ["off", "on", "on", "off"]
+    assert on.features() == before

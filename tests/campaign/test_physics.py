@@ -1,0 +1,196 @@
+"""What interfaces and links say of a run, on counters of the lab and on each fault's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from netlimits.campaign import physics, rates
+from netlimits.campaign.physics import Cap, Interface, Way
+from netlimits.errors import ToolFailure
+from netlimits.model import SettingUse
+
+MB = 1e6
+DATA = 100 * MB
+PACKETS = DATA / 1448
+
+
+def interface(role: str = "receiver", **changed: Any) -> Interface:
+    """The receiver of 100 MB over TCP, packet by packet, with 34,000 ACKs."""
+    counts = {
+        "rx_bytes": DATA + 66 * PACKETS,
+        "rx_packets": PACKETS,
+        "tx_bytes": 66 * PACKETS / 2,
+        "tx_packets": PACKETS / 2,
+        "tcp_retrans_segs": 0.0,
+    }
+    counts |= {name: value for name, value in changed.items() if name in counts}
+    into = changed.get("into", Way(DATA, DATA))
+    return Interface(role, "data0", counts, Way(), into, changed.get("ours", 0.0))
+
+
+def share(one: Interface, seconds: float = 10, transport: str = "tcp", mss: float = 1448) -> float:
+    return physics.disturbance([one], transport, mss, seconds, ipv6=False)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        interface(),
+        interface(rx_bytes=DATA + 66 * PACKETS / 40, rx_packets=PACKETS / 40),  # whole after GRO
+        interface(rx_bytes=DATA + 70 * PACKETS),  # a driver that counts the checksum
+        interface(tx_bytes=(66 + 36) * PACKETS / 2),  # every ACK with SACK blocks
+        interface(rx_bytes=DATA + 66 * PACKETS + 250e3),  # our own reading
+        interface(rx_bytes=1.1 * (DATA + 66 * PACKETS), tcp_retrans_segs=0.1 * PACKETS),
+        interface(rx_bytes=DATA + 66 * PACKETS + 5e6, ours=3e6),  # a trace over the same link
+    ],
+)
+def test_what_belongs_to_a_run_is_no_disturbance(one):
+    assert share(one) == 0
+
+
+def test_nothing_on_the_interface_is_another_way():
+    for zero in (interface(rx_bytes=0.0, rx_packets=0.0), interface(rx_bytes=6e4, rx_packets=900)):
+        with pytest.raises(ToolFailure, match="the data took another way") as error:
+            share(zero)
+        assert error.value.status == "invalid"
+        assert "receiver: data0 received" in str(error.value)
+
+
+def test_a_driver_that_counts_late_may_miss_a_second_and_it_is_told():
+    late = interface(rx_bytes=0.7 * DATA)
+    assert share(late, seconds=2) == pytest.approx(30)
+    with pytest.raises(ToolFailure, match="another way"):
+        share(late, seconds=10)
+    with pytest.raises(ToolFailure, match="another way"):
+        share(interface(rx_bytes=0.4 * DATA), seconds=1)
+
+
+def test_another_load_is_told_with_its_share_and_above_that_no_run():
+    """Twice the bytes of the measurement on the link used to be `ok`."""
+    beside = interface(rx_bytes=1.08 * (DATA + 66 * PACKETS), rx_packets=1.08 * PACKETS)
+    assert 3 < share(beside) < 10
+    twice = interface(rx_bytes=2 * (DATA + 66 * PACKETS), rx_packets=2 * PACKETS)
+    with pytest.raises(ToolFailure, match=r"received \d\d % more than the run's 1") as error:
+        share(twice)
+    assert error.value.status == "invalid"
+    back = interface(tx_bytes=0.5 * DATA, tx_packets=PACKETS)
+    with pytest.raises(ToolFailure, match=r"sent \d\d % more"):
+        share(back)
+
+
+def test_small_datagrams_have_their_headers_and_no_more():
+    count = 1e6
+    sent = Way(64 * count, 64 * count)
+    counts = {"rx_bytes": (64 + 42) * count, "rx_packets": count, "tx_bytes": 0.0}
+    one = Interface("receiver", "data0", {**counts, "tx_packets": 0.0}, Way(), sent)
+    assert physics.disturbance([one], "udp", 0, 10, ipv6=False) == 0
+    six = Interface(
+        "receiver",
+        "data0",
+        {**counts, "rx_bytes": (64 + 62) * count, "tx_packets": 0.0},
+        Way(),
+        sent,
+    )
+    assert physics.disturbance([six], "udp", 0, 10, ipv6=True) == 0
+    with pytest.raises(ToolFailure, match="something else used the link"):
+        physics.disturbance([six], "udp", 0, 10, ipv6=False)
+
+
+def test_transactions_need_a_packet_each_way():
+    way = Way(1e5, 1e5, 1e5)
+    counts = dict.fromkeys(("rx_bytes", "tx_bytes"), 6700000.0)
+    counts |= dict.fromkeys(("rx_packets", "tx_packets"), 100000.0)
+    assert physics.disturbance([Interface("a", "e", counts, way, way)], "tcp", 1448, 2, False) == 0
+    counts["tx_packets"] = 1e3
+    with pytest.raises(ToolFailure, match="sent 1000 packets"):
+        physics.disturbance([Interface("a", "e", counts, way, way)], "tcp", 1448, 2, False)
+
+
+def test_an_interface_without_counters_says_nothing():
+    assert share(Interface("a", "e", {"tx_bytes": 0.0}, Way(1e9, 1e9), Way())) == 0
+
+
+def test_no_rate_is_above_what_headers_leave_of_the_link():
+    gigabit = Cap("sender's link of 1000 Mbit/s", 1e9, physics.ON_A_LINK)
+    physics.hold(949.3, gigabit, 1460, "tcp", 10)
+    physics.hold(957, gigabit, 1472, "udp", 10)
+    with pytest.raises(ToolFailure, match=r"976 Mbit/s is more than the 949\.\d+ that sender's"):
+        physics.hold(976, gigabit, 1460, "tcp", 10)
+    slow = physics.shaper(TBF, "sender", waits=False)
+    assert slow
+    physics.hold(19.2, slow, 1448, "tcp", 10)
+    with pytest.raises(ToolFailure, match=r"23 Mbit/s .* sender's tbf of 20 Mbit/s"):
+        physics.hold(23, slow, 1448, "tcp", 10)
+    with pytest.raises(ToolFailure, match="8696 Mbit/s"):
+        physics.hold(8696, slow, 0, "tcp", 1)
+
+
+TBF = [
+    {"kind": "tbf", "root": True, "options": {"rate": 2_500_000, "burst": 16382, "lat": 116327}},
+    {"kind": "clsact", "options": {}},
+]
+
+
+def test_datagrams_in_a_shapers_queue_arrive_after_their_senders_time():
+    cap = physics.shaper(TBF, "sender", waits=True)
+    assert cap
+    physics.hold(20.0, cap, 1000, "udp", 3)
+    with pytest.raises(ToolFailure):
+        physics.hold(21.0, cap, 1000, "udp", 3)
+    for other in ([], [{"kind": "fq", "root": True}], [{**TBF[0], "root": False}]):
+        assert physics.shaper(other, "sender", waits=False) is None
+
+
+def test_an_htb_of_the_experiment_is_known_from_its_settings():
+    use = SettingUse("qdisc", ("sender",), {"kind": "htb", "rate": "100mbit", "burst": "64kb"}, 1)
+    other = SettingUse("mtu", ("sender",), 1500, 2)
+    found = physics.caps([use, other])
+    assert found["sender"].bps == 100e6
+    assert physics.caps([SettingUse("qdisc", ("sender",), {"kind": "htb"}, 1)]) == {}
+
+
+def facts(speed: str, driver: str, bus: str, flags: str = "fpu sse") -> Mapping[str, Any]:
+    return {
+        "link_settings": {"value": {"Speed": speed}},
+        "driver": {"value": {"driver": driver, "bus-info": bus}},
+        "cpu": {"value": {}, "printed": f"processor : 0\nflags\t\t: {flags}\n"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (facts("25000Mb/s", "mlx5_core", "0000:01:00.0"), 25e9),
+        (facts("10000Mb/s", "veth", ""), None),  # fiction
+        (facts("1000Mb/s", "e1000e", "0000:00:02.0", "fpu hypervisor sse"), None),  # a guest's
+        (facts("10000Mb/s", "ixgbevf", "0000:01:10.0"), None),
+        (facts("Unknown!", "e1000e", "0000:00:02.0"), None),
+        ({}, None),
+    ],
+)
+def test_a_speed_is_known_where_a_card_of_the_machines_own_says_it(of, expected):
+    assert physics.speed(of) == expected
+
+
+@pytest.mark.parametrize(("asked", "sent"), [(100, 586), (400, 721)])
+def test_a_tools_own_pacing_that_did_not_take_is_invalid(asked, sent):
+    options = {"pacing": asked * 125_000}
+    figures = {"local_send_throughput_mbps": float(sent), "elapsed_s": 2.0}
+    with pytest.raises(ToolFailure, match=rf"{asked} Mbit/s at most, and {sent} were") as error:
+        rates.kept("netperf", options, 1, figures)
+    assert error.value.status == "invalid"
+
+
+def test_what_is_at_or_below_its_own_rate_counts():
+    kept = {"local_send_throughput_mbps": 100.4, "elapsed_s": 2.0}
+    rates.kept("netperf", {"pacing": 12_500_000}, 1, kept)
+    rates.kept("netperf", {"pacing": 3_125_000}, 4, kept)
+    rates.kept("iperf3", {"rate": "1G"}, 1, kept)
+    rates.kept("iperf3", {"rate": "25M", "parallel": 4}, 1, kept)
+    rates.kept("iperf3", {"rate": 0}, 1, kept)
+    rates.kept("nuttcp", {}, 1, kept)
+    with pytest.raises(ToolFailure, match="iperf3's `rate`"):
+        rates.kept("iperf3", {"rate": "50M"}, 1, kept)

@@ -1,0 +1,284 @@
+"""Runs on real hosts that measured something else, each fault made for real; and figures that the
+path's shaper bounds.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import netlimits as nl
+from netlimits.analysis import aggregate
+from netlimits.archive.raw import completed
+from netlimits.campaign import interpret, specifications
+from netlimits.evidence.sample import snapshots
+
+pytestmark = pytest.mark.lab
+
+OF_PACKET = 1448 / 1514
+"""User data in a full frame as tbf counts it, with timestamps at an MTU of 1500."""
+
+BURST = 16 * 1024
+
+LIMIT = 206 * (1448 + 42) + 1400
+"""A shaper's queue in bytes that full frames never fill: what is left lets connections be made."""
+
+
+def netlimits(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (sys.executable, "-m", "netlimits", *map(str, words)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def run(folder: Path, text: str, hosts: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "e.yaml").write_text(f"experiment: physics\n{text}")
+    return netlimits("run", folder / "e.yaml", "--hosts", hosts, "--out", folder / "out")
+
+
+def frame(folder: Path) -> pd.DataFrame:
+    return nl.open(folder / "out").frame()
+
+
+def ip(*words: str) -> str:
+    done = subprocess.run(("ip", *words), check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@contextmanager
+def served(namespace: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program in a namespace, ended at the end."""
+    process = subprocess.Popen(
+        ("ip", "netns", "exec", namespace, *words),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def shaped(lab, rate: str) -> Iterator[None]:
+    """The switch lets no more than that through to the receiver."""
+    where = ("-n", f"{lab.switch}", "qdisc")
+    words = ("dev", "port2", "root", "tbf", "rate", rate, "burst", "16kb", "limit", str(LIMIT))
+    subprocess.run(("tc", *where, "add", *words), check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(("tc", *where, "del", "dev", "port2", "root"), check=True)
+
+
+PARALLEL = """
+streams: {streams}
+measure: {{{tool}}}
+repeat: {{replicates: 1, order: listed, seed: 1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "streams", "tool"),
+    [
+        (20, 4, "netperf: {test: TCP_STREAM, seconds: 3, interim_seconds: 0.5}"),
+        (200, 8, "netperf: {test: TCP_STREAM, seconds: 3, interim_seconds: 0.5}"),
+        (20, 4, "netperf: {test: UDP_STREAM, seconds: 4, interim_seconds: 0.5, send_size: 1448}"),
+        (20, 1, "iperf3: {seconds: 3, omit: 1, parallel: 4, interim_seconds: 0.5}"),
+        (200, 1, "iperf3: {seconds: 3, parallel: 8, interim_seconds: 0.5}"),
+    ],
+)
+def test_streams_have_no_more_than_their_path_can_carry(switched, tmp_path, rate, streams, tool):
+    """Senders' interim results summed gave 23 to 25 of the 19.1 Mbit/s that are possible."""
+    with shaped(switched, f"{rate}mbit"):
+        done = run(tmp_path, PARALLEL.format(streams=streams, tool=tool), switched.hosts_file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = frame(tmp_path).to_dict("records")
+    udp = "UDP" in tool
+    possible = rate * (1448 / (1448 + 42) if udp else OF_PACKET)
+    window = 1.5
+    most = possible + BURST * 8 / 1e6 / window
+    assert 0.7 * possible < row["throughput_mbps"] <= most
+    assert row["remote_recv_throughput_mbps"] <= most
+    intervals = nl.open(tmp_path / "out").intervals()
+    best = aggregate.highest_averages(intervals, window)
+    # a busy machine may wait between a look's clock and its counters
+    late = 2 * max(look.read - look.at for look in seen(tmp_path))
+    assert best["highest_average_mbps"].max() <= most * window / (window - late)
+
+
+def seen(folder: Path) -> list[snapshots.Look]:
+    """The receiver's looks with counters; one that takes no time where it has none."""
+    entries = nl.open(folder / "out").archive.read_raw(1, 1)
+    samples = [completed(e) for e in entries if e["step"] == "sample" and e["host"] == "receiver"]
+    found = [look for sample in samples for look in snapshots.looks(sample) if look.read]
+    return found or [snapshots.Look(0.0, (), 0.0)]
+
+
+def moved(folder: Path, number: int) -> tuple[float, float]:
+    """Bytes of user data of a run: by the tool, and by the receiver's interface over all its time.
+
+    The interface's count less 66 bytes of headers a packet.
+    """
+    campaign = nl.open(folder / "out")
+    machines = campaign.archive.machines
+    _, asked = specifications.specified(campaign.experiment, campaign.runs[number], machines)
+    measured = interpret.read(asked, campaign.archive.read_raw(number, 1))
+    figures = measured.figures
+    assert measured.work
+    counted = float(figures["remote_rx_bytes"]) - 66 * float(figures["remote_rx_packets"])
+    return measured.work.units * 1024, counted
+
+
+@pytest.mark.parametrize(
+    ("factor", "tool"),
+    [
+        ("omit: [0, 1, 2]", "iperf3: {seconds: 1, omit: '${omit}'}"),
+        (
+            "size: [8192, 16384]",
+            "netperf: {seconds: 1, confidence: '99,900', iterations: '5,3', send_size: '${size}'}",
+        ),
+    ],
+)
+def test_service_demand_divides_by_the_work_of_its_whole_window(lab, tmp_path, factor, tool):
+    """Three iterations of netperf, or two omitted seconds, took CPU and counted no bytes."""
+    text = f"factors: {{{factor}}}\nmeasure: {{{tool}}}\n"
+    text += "repeat: {replicates: 1, order: listed, seed: 1}\n"
+    done = run(tmp_path, text, lab.hosts_file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for number in frame(tmp_path)["run"]:
+        told, counted = moved(tmp_path, number)
+        assert told == pytest.approx(counted, rel=0.05)
+
+
+RUNS = """
+factors: {n: [1, 2, 3, 4]}
+derive: {size: 8000 + n}
+measure: {netperf: {test: TCP_STREAM, seconds: 1, send_size: "${size}"}}
+repeat: {replicates: 1, order: listed, seed: 1}
+"""
+
+
+def test_a_quiet_link_is_undisturbed(switched, tmp_path):
+    done = run(tmp_path, RUNS, switched.hosts_file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert frame(tmp_path)["disturbed_pct"].eq(0).all()
+
+
+def hosts(lab, folder: Path, receiver: str) -> Path:
+    """A hosts file of the lab whose receiver is another one."""
+    lines = lab.hosts_file.read_text().splitlines()
+    kept = [line for line in lines if not line.startswith("receiver:")]
+    (folder / "hosts.yaml").write_text("\n".join([*kept, f"receiver: {receiver}", ""]))
+    return folder / "hosts.yaml"
+
+
+def test_both_roles_on_one_machine_are_an_error_before_the_first_run(switched, tmp_path):
+    login, address = switched.login("sender"), switched.data("sender")
+    same = hosts(switched, tmp_path, f"{{ssh: {login}, interface: data0, address: {address}}}")
+    done = run(tmp_path, RUNS, same)
+    assert done.returncode == 2
+    assert f"{address} is this machine's own: no packet to it passes data0" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_address_of_another_interface_is_an_error_before_the_first_run(switched, tmp_path):
+    login, address = switched.login("receiver"), switched.management("receiver")
+    other = hosts(switched, tmp_path, f"{{ssh: {login}, interface: data0, address: {address}}}")
+    done = run(tmp_path, RUNS, other)
+    assert done.returncode == 2
+    assert f"{address} is on mgmt0, while data0 is set and counted" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@contextmanager
+def after_a_run(folder: Path, act: Callable[[], object]) -> Iterator[None]:
+    """`act` once the first run of a campaign is over."""
+    over = threading.Event()
+
+    def watch() -> None:
+        journal = folder / "out" / "journal.jsonl"
+        while not over.is_set():
+            if journal.exists() and '"end"' in journal.read_text():
+                act()
+                return
+            time.sleep(0.02)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def test_a_route_that_changes_in_mid_campaign_makes_the_runs_invalid(switched, tmp_path):
+    """Its runs were `ok`, with no packet at either end."""
+    sender, target = switched.namespace("sender"), switched.data("receiver")
+    way = (f"{target}/32", "via", switched.management("receiver"), "dev", "mgmt0")
+    try:
+        with after_a_run(tmp_path, lambda: ip("-n", sender, "route", "replace", *way)):
+            done = run(tmp_path, RUNS, switched.hosts_file)
+    finally:
+        ip("-n", sender, "route", "del", f"{target}/32")
+    assert done.returncode == 1
+    runs = frame(tmp_path)
+    assert runs["status"].iloc[0] == "ok"
+    assert runs["status"].iloc[2:].eq("invalid").all()
+    assert runs["reason"].iloc[-1].startswith("sender: data0 sent ")
+    assert "the data took another way" in runs["reason"].iloc[-1]
+
+
+def test_another_host_with_the_address_makes_the_runs_invalid(switched, tmp_path):
+    """46,879 packets were sent and none received: a bystander's CPU was measured."""
+    twin, sender = switched.namespace("host3"), switched.namespace("sender")
+    target = switched.data("receiver")
+    link = ip("-n", twin, "-br", "link", "show", "dev", "data0").split()[2]
+    ip("-n", twin, "address", "add", f"{target}/24", "dev", "data0")
+    neighbour = ("neigh", "replace", target, "lladdr", link, "dev", "data0", "nud", "permanent")
+    ip("-n", sender, *neighbour)
+    try:
+        with served(twin, "netserver", "-D", "-L", f"{target},4"):
+            done = run(tmp_path, RUNS, switched.hosts_file)
+    finally:
+        ip("-n", sender, "neigh", "del", target, "dev", "data0")
+        ip("-n", twin, "address", "del", f"{target}/24", "dev", "data0")
+    assert done.returncode == 1, done.stdout + done.stderr
+    runs = frame(tmp_path)
+    assert runs["status"].eq("invalid").all()
+    assert runs["reason"].str.startswith("receiver: data0 received ").all()
+
+
+def test_another_load_on_the_link_makes_the_runs_invalid(switched, tmp_path):
+    """Twice the bytes of the measurement were received, and the runs were `ok`."""
+    text = """
+measure: {iperf3: {protocol: udp, rate: 50M, send_size: 1400, seconds: 2}}
+repeat: {replicates: 2, order: listed, seed: 1}
+"""
+    receiver, other = switched.namespace("receiver"), switched.namespace("host3")
+    port, address = "5999", switched.data("receiver")
+    load = ("iperf3", "-c", address, "-p", port, "-u", "-b", "50M", "-l", "1400", "-t", "250")
+    with served(receiver, "iperf3", "-s", "-p", port):
+        listening = ("ip", "netns", "exec", receiver, "ss", "-Hltn", f"sport = :{port}")
+        while not subprocess.run(listening, capture_output=True, check=True).stdout:
+            time.sleep(0.02)
+        with served(other, *load) as loading:
+            done = run(tmp_path, text, switched.hosts_file)
+            assert loading.poll() is None, "the load lasted"
+    assert done.returncode == 1, done.stdout + done.stderr
+    runs = frame(tmp_path)
+    assert runs["status"].eq("invalid").all()
+    assert runs["reason"].str.startswith("receiver: data0 received ").all()
+    assert runs["reason"].str.contains("something else used the link").all()

@@ -1,0 +1,314 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simulated import Fails, SimulatedMachine
+
+from netlimits.archive.records import unfinished
+from netlimits.campaign import creation, runner
+from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.checks.survey import survey
+from netlimits.errors import (
+    ArchiveError,
+    CheckError,
+    ConnectError,
+    NetlimitsError,
+    RestoreError,
+)
+from netlimits.experiment import load, plan
+from netlimits.restore.put_back import restore, restore_from_notes
+
+TEXT = """\
+experiment: small
+factors: {offloads: [on, off]}
+settings:
+  - roles: [sender, receiver]
+    offload: {tso: "${offloads}", gro: "${offloads}"}
+measure:
+  netperf: {seconds: 1, send_size: 1024, mss: 1036}
+repeat: {replicates: 2, order: blocked, seed: 1}
+"""
+ONCE = TEXT.replace("replicates: 2", "replicates: 1")
+
+
+@pytest.fixture
+def two():
+    return {
+        "sender": SimulatedMachine("sender", "192.0.2.1"),
+        "receiver": SimulatedMachine("receiver", "192.0.2.2"),
+    }
+
+
+class Work:
+    """One campaign on simulated machines."""
+
+    def __init__(self, folder: Path, two, text: str = TEXT) -> None:
+        self.two = two
+        self.experiment = plan.seeded(load.parse(text, "small.yaml"))
+        self.machines = {role: m.machine() for role, m in two.items()}
+        self.found = survey(self.experiment, self.machines, self.hosts())
+        self.campaign = creation.create(self.experiment, self.found, folder)
+
+    def hosts(self):
+        return {role: m.host() for role, m in self.two.items()}
+
+    def run(self, hosts=None, on_progress=lambda _: None):
+        archive = self.campaign.archive
+        archive.lock()
+        try:
+            return runner.Runner(
+                archive, self.experiment, self.found, hosts or self.hosts(), Stop(),
+                lambda machine: self.two[machine.role].host(),
+            ).carry_out(on_progress)  # fmt: skip
+        finally:
+            archive.close()
+
+    def restore(self):
+        self.campaign.archive.lock()
+        try:
+            return restore(self.campaign.archive, self.hosts())
+        finally:
+            self.campaign.archive.close()
+
+    def as_found(self) -> bool:
+        return all(m.state["features"] == m.found for m in self.two.values())
+
+
+@pytest.fixture
+def work(tmp_path, two):
+    return Work(tmp_path / "results", two)
+
+
+def test_every_run_is_recorded_and_the_hosts_are_as_found(work):
+    seen = []
+    end = work.run(on_progress=seen.append)
+    records = work.campaign.records()
+    assert [r.status for r in records] == ["ok"] * 4
+    assert (end.done, end.failed, end.total) == (4, 0, 4)
+    assert [p.done for p in seen] == [0, 1, 2, 3, 4]
+    assert seen[-1].seconds_left == pytest.approx(0, abs=1e-6)
+    assert work.as_found()
+    assert not any(m.notes for m in work.two.values())
+    assert unfinished(work.campaign.archive) == ()
+    figures = records[0].figures
+    # 100 busy ticks between two readings of one CPU, 800 Mbit/s for one second
+    assert figures["local_cpu_pct"] == pytest.approx(50)
+    assert figures["local_sd_us_per_kib"] == pytest.approx(1e6 / (800e6 / 8 / 1024))
+
+
+def test_a_setting_is_written_only_where_it_differs(work):
+    hosts = work.hosts()
+    work.run(hosts)
+    writes = [line for line in hosts["sender"].lines if " -K " in line]
+    configurations = [r.run.values["offloads"] for r in work.campaign.records()]
+    changes = sum(a != b for a, b in zip(["on", *configurations], configurations, strict=False))
+    # veth's capture has gro off, so that one is switched for the first `on` too; one puts back
+    assert changes <= len(writes) <= changes + 2
+    assert all(i + 1 < len(hosts["sender"].lines) and " -k " in hosts["sender"].lines[i + 1]
+               for i, line in enumerate(hosts["sender"].lines) if " -K " in line)  # fmt: skip
+
+
+def test_what_was_found_is_in_the_journal_before_the_first_write(work):
+    machine = work.two["sender"]
+    order = []
+
+    class Watch:
+        def __init__(self, host):
+            self.name, self._host = host.name, host
+
+        def run(self, command):
+            if " -K " in " ".join(command.argv):
+                found = [e for e in work.campaign.archive.events() if e["event"] == "found"]
+                order.append((command.argv, len(found), dict(machine.notes)))
+            return self._host.run(command)
+
+        def __getattr__(self, name):
+            return getattr(self._host, name)
+
+    work.run({role: Watch(host) for role, host in work.hosts().items()})
+    assert order
+    assert order[0][1] == 1
+    assert all(count >= 1 for _, count, _ in order)
+
+
+def commands_of_a_campaign(tmp_path, two) -> int:
+    count = [0]
+    work = Work(tmp_path / "counted", two, ONCE)
+    work.run({r: Fails(h, count, -1, "") for r, h in work.hosts().items()})
+    return count[0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["lost before", "lost after", "refused"])
+def test_hosts_are_put_back_when_each_single_command_fails_in_turn(tmp_path, two, how):
+    total = commands_of_a_campaign(tmp_path, two)
+    assert total > 40
+    for which in range(1, total + 1):
+        machines = {role: SimulatedMachine(role, m.address) for role, m in two.items()}
+        work = Work(tmp_path / f"{which}", machines, ONCE)
+        count = [0]
+        try:
+            work.run({r: Fails(h, count, which, how) for r, h in work.hosts().items()})
+        except RestoreError as error:
+            assert unfinished(work.campaign.archive), error  # noqa: PT017 - or nothing is raised
+        except NetlimitsError as error:
+            pytest.fail(f"command {which}: {error!r}")
+        work.restore()
+        assert work.as_found(), f"command {which} of {total}"
+        assert unfinished(work.campaign.archive) == ()
+        records = work.campaign.records()
+        assert sorted({r.run.number for r in records}) == [1, 2]
+        assert sum(r.status != "ok" for r in records) <= 1
+        cut_off = [r.run.number for r in records if r.status == "interrupted"]
+        assert len(records) == 2 + len(cut_off), "a measurement that is cut off is made again"
+        assert how != "refused" or not cut_off
+
+
+def test_a_failed_run_says_why_and_does_not_stop_the_campaign(tmp_path, two):
+    work = Work(tmp_path / "results", two)
+    two["sender"].netperf = "THROUGHPUT=0.00\n"
+    end = work.run()
+    assert (end.done, end.failed) == (4, 4)
+    assert all(r.reason.startswith("netperf printed no") for r in work.campaign.records())
+    assert work.as_found()
+
+
+def test_a_readers_bug_costs_the_figures_of_one_run(work, monkeypatch):
+    def broken(asked, entries):
+        monkeypatch.undo()
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(runner.interpret, "read", broken)
+    work.run()
+    first, *others = work.campaign.records()
+    assert first.status == "failed"
+    assert "could not be read (IndexError" in first.reason
+    assert {record.status for record in others} == {"ok"}
+    assert work.as_found()
+    assert work.campaign.archive.read_raw(first.run.number, 1), "what was printed is kept"
+
+
+def test_an_interruption_ends_the_run_puts_back_and_resumes(work):
+    class Interrupts:
+        def __init__(self, host, at):
+            self.name, self._host, self._left = host.name, host, at
+
+        def run(self, command):
+            if command.argv[:2] == ("netperf", "-P"):
+                self._left -= 1
+                if self._left == 0:
+                    raise Interrupted("interrupted by SIGINT")
+            return self._host.run(command)
+
+        def __getattr__(self, name):
+            return getattr(self._host, name)
+
+    hosts = work.hosts()
+    with pytest.raises(Interrupted):
+        work.run({**hosts, "sender": Interrupts(hosts["sender"], 2)})
+    assert work.as_found()
+    assert [r.status for r in work.campaign.records()] == ["ok", "interrupted"]
+    work.run()
+    records = work.campaign.records()
+    assert [(r.run.number, r.attempt, r.status) for r in records] == [
+        (1, 1, "ok"), (2, 1, "interrupted"), (2, 2, "ok"), (3, 1, "ok"), (4, 1, "ok")]  # fmt: skip
+
+
+def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
+    class Killed(BaseException):
+        pass
+
+    class Dies:
+        def __init__(self, host):
+            self.name, self._host = host.name, host
+
+        def run(self, command):
+            if command.argv[:2] == ("netperf", "-P"):
+                raise Killed
+            return self._host.run(command)
+
+        def __getattr__(self, name):
+            return getattr(self._host, name)
+
+    archive = work.campaign.archive
+    archive.lock()
+    hosts = {role: Dies(host) for role, host in work.hosts().items()}
+    doomed = runner.Runner(
+        archive, work.experiment, work.found, hosts, Stop(), lambda m: work.two[m.role].host()
+    )
+    doomed._guards.claim()
+    with pytest.raises(Killed):
+        doomed._every_run(lambda _: None)
+    archive.close()
+    assert not work.as_found()
+    # as SimulatedMachine has no /sys, its notes carry the address that `cat` would print
+    for machine in work.two.values():
+        assert machine.notes
+        machine.held = False  # as the connection of a process that is gone holds no claim
+    hosts = {role: WithAddress(machine) for role, machine in work.two.items()}
+    done = restore_from_notes(hosts)
+    assert {found.role for found in done} == {"sender", "receiver"}
+    assert work.as_found()
+    assert not any(m.notes for m in work.two.values())
+
+
+class WithAddress:
+    def __init__(self, machine):
+        self.name, self._machine, self._host = machine.role, machine, machine.host()
+        self.patience = self._host.patience
+
+    def run(self, command):
+        if command.argv[0] == "cat" and command.argv[1].endswith("/address"):
+            from netlimits.hosts.scripted import answer
+
+            return answer(command, f"02:00:00:00:00:{len(self.name):02x}\n", host=self.name)
+        return self._host.run(command)
+
+    def serve(self, command):
+        return self._host.serve(command)
+
+
+def test_an_offload_that_cannot_be_switched_is_found_before_anything_runs(tmp_path, two):
+    text = TEXT.replace('tso: "${offloads}"', 'lro: "${offloads}"')
+    with pytest.raises(CheckError, match=r"small.yaml:5: lro is \[fixed\] off.*if_fixed: accept"):
+        Work(tmp_path / "results", two, text)
+    assert all(m.state["features"] == m.found for m in two.values())
+
+
+def test_a_full_disk_under_the_journal_still_puts_every_host_back(work):
+    archive = work.campaign.archive
+    append = archive.append
+
+    def full(event, **fields):
+        if event in ("end", "put_back"):
+            raise ArchiveError("journal.jsonl: No space left on device")
+        append(event, **fields)
+
+    archive.append = full
+    with pytest.raises(ArchiveError, match="No space left"):
+        work.run()
+    assert work.as_found()
+    archive.append = append
+    work.restore()
+    assert unfinished(archive) == ()
+
+
+def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):
+    hosts = work.hosts()
+    count = [0]
+
+    def gone(machine):
+        raise ConnectError("no route to host", host=machine.role)
+
+    failing = {r: Fails(h, count, 30, "lost before") for r, h in hosts.items()}
+    archive = work.campaign.archive
+    archive.lock()
+    with pytest.raises(NetlimitsError):
+        runner.Runner(archive, work.experiment, work.found, failing, Stop(), gone).carry_out(
+            lambda _: None
+        )
+    archive.close()
+    assert len(work.campaign.records()) < 4
+    work.restore()
+    assert work.as_found()

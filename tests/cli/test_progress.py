@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from netlimits.campaign.runner import Progress
+from netlimits.cli import progress
+from netlimits.cli.options import progress_options, verbosity
+from netlimits.model import Experiment, Record, Run
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+VALUES = {"protocol": "tcp", "send_size": 8192, "transport": "TCP with offloads on, at length"}
+
+
+def record(number: int, status: str = "ok") -> Record:
+    return Record(
+        run=Run(number, 1, "c", VALUES),
+        attempt=1,
+        status=status,  # type: ignore[arg-type]
+        reason="" if status == "ok" else "the data packets were dropped",
+        started=1e9,
+        duration_s=1.5,
+        figures={"throughput_mbps": 4321.0, "local_sd_us_per_kib": 1.23456789},
+    )
+
+
+def progresses() -> list[Progress]:
+    runs = [record(n, "failed" if n == 5 else "ok") for n in range(1, 9)]
+    return [Progress(0, 0, 8, 16.0, None)] + [
+        Progress(n, int(n > 4), 8, 16.0 - 2 * n, run, {"ok": n - (n > 4), "failed": int(n > 4)})
+        for n, run in enumerate(runs, 1)
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 132])
+@pytest.mark.parametrize("verbose", [False, True])
+def test_the_bar_is_one_line_of_any_terminal(width: int, verbose: bool) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=width, height=24, force_terminal=True, color_system=None)
+    with progress.live("an-experiment-of-a-very-long-name", console, verbose) as update:
+        for one in progresses():
+            update(one)
+            console.file.flush()
+    bars = [
+        line
+        for line in CONTROL.sub("", out.getvalue()).replace("\r", "\n").splitlines()
+        if " done: " in line
+    ]
+    assert any(
+        ("8/8 done: 7 ok, 1 failed, 0:00:00 left" if width >= 80 else "8/8 done") in b for b in bars
+    )
+    assert max(map(len, bars)) <= width
+    assert not re.search(r"\x1b\[[2-9]A", out.getvalue()), "a bar of several lines goes up several"
+    assert "run 5 failed" in CONTROL.sub("", out.getvalue()) or verbose
+
+
+def lines(how: str) -> list[str]:
+    @click.command()
+    @progress_options
+    def command() -> None:
+        click.echo(verbosity())
+        with progress.shown(Experiment("e", Path("e.yaml"), "")) as update:
+            for one in progresses():
+                update(one)
+
+    outcome = CliRunner().invoke(command, [how] if how else [])
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stderr.splitlines()
+
+
+def test_quiet_tells_of_failures_alone() -> None:
+    (line,) = lines("--quiet")
+    assert line.startswith("run 5 failed: the data packets were dropped (protocol=tcp")
+
+
+def test_piped_every_run_is_a_line() -> None:
+    told = lines("")
+    assert len(told) == 9
+    assert told[-1].startswith(
+        "8/8 done: 7 ok, 1 failed, 0:00:00 left, last: 4321 Mbit/s (protocol=tcp"
+    )
+
+
+def test_verbose_tells_every_figure() -> None:
+    told = lines("-v")
+    assert len(told) == 9
+    assert told[1].startswith("1/8, 0:00:14 left: run 1, attempt 1, 1.5 s: ok (protocol=tcp")
+    assert told[1].endswith("throughput_mbps=4321 local_sd_us_per_kib=1.23457")
+    assert "failed: the data packets were dropped" in told[5]
+
+
+def test_quiet_and_verbose_exclude_each_other() -> None:
+    from netlimits.cli.campaign import resume, run
+
+    for command, argument in ((run, "e.yaml"), (resume, "results")):
+        outcome = CliRunner().invoke(command, [argument, "--quiet", "--verbose"])
+        assert outcome.exit_code == 2
+        assert "say either --quiet or --verbose" in outcome.output

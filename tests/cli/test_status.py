@@ -1,0 +1,66 @@
+"""`status`, of a campaign that runs and of one that does not."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import time
+
+import pytest
+from recorded import recorded
+
+from netlimits.archive import reader
+from netlimits.archive.records import run_fields
+from netlimits.cli import main
+
+
+def told(capsys: pytest.CaptureFixture[str], folder: object) -> str:
+    with pytest.raises(SystemExit) as end:
+        main(["status", str(folder)])
+    assert end.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_a_campaign_that_runs_is_neither_dead_nor_to_be_restored(tmp_path, capsys):
+    folder = recorded(tmp_path / "out", failed=[2]).path
+    whole = folder / "journal.jsonl"
+    lines = whole.read_text().splitlines(keepends=True)
+    while '"run": 4' in lines[-1]:
+        lines.pop()
+    whole.write_text("".join(lines))
+    held = reader.open(folder)
+    held.archive.lock()
+    try:
+        held.archive.append("opened")
+        held.archive.append(
+            "found", role="sender", interface="data0", setting="mtu", state={"mtu": 1500}
+        )
+        run = held.runs[4]
+        held.archive.append("start", **run_fields(run), attempt=1, started=time.time())
+        said = told(capsys, folder)
+    finally:
+        held.archive.close()
+    assert "4 runs: 2 ok, 1 failed, 1 left\n" in said
+    assert f"running: process {os.getpid()} of {getpass.getuser()}, since 20" in said
+    assert ", at run 4\n" in said
+    assert "changed while it runs: sender: data0: mtu" in said
+    for wrong in ("interrupted", "the process ended", "restore", "resume", "not put back"):
+        assert wrong not in said
+    over = told(capsys, folder)
+    assert "running" not in over
+    assert "4 runs: 2 ok, 1 failed, 1 left (1 attempt interrupted)" in over
+    assert "1 × the process ended before the run did" in over
+    assert "not put back: sender: data0: mtu" in over
+    assert "netlimits resume" in over
+
+
+def test_between_two_runs_none_is_called_interrupted(tmp_path, capsys):
+    folder = recorded(tmp_path / "out").path
+    held = reader.open(folder)
+    held.archive.lock()
+    try:
+        said = told(capsys, folder)
+    finally:
+        held.archive.close()
+    assert ", between two runs\n" in said
+    assert "4 runs: 4 ok\n" in said

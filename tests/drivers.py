@@ -1,0 +1,158 @@
+"""Campaigns on the lab's machines: what of a machine they change, broken while a run stands still."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from guests import Guests
+from waiting import LONG, wait
+
+import netlimits as nl
+from netlimits.lab import labs
+
+_LEAVES = """
+for shown in -k -l -g -c; do ethtool $shown data0 2>&1 || true; done
+tc qdisc show dev data0
+ip -o link show dev data0
+ip route show dev data0
+device=$(readlink -f /sys/class/net/data0/device)
+sed -n "s/^ *\\([0-9]*\\):.* \\(${device##*/}-.*\\|data0.*\\)$/\\1 \\2/p" /proc/interrupts |
+while read -r number name; do
+    read -r cpus <"/proc/irq/$number/smp_affinity_list"
+    echo "$name on CPUs $cpus"
+done
+"""
+"""Interrupts by name: their numbers are another boot's own."""
+
+_OURS = r"""
+ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v -e ':$' -e '^$' || true
+pgrep -fa '^(netperf|netserver) |[.]guard' || true
+"""
+
+_HOLD = """
+peer=$1; shift
+while :; do
+    until pid=$(pgrep -f '^netperf -P 0'); do sleep 0.02; done
+    kill -STOP $pid
+    [ "$(ss -Htn state established dst "$peer" | wc -l)" -lt 2 ] || break
+    kill -CONT $pid
+done
+"$@"
+"""
+"""Stop netperf once its connections stand, for control and for data; then run a command."""
+
+_FIRE = """
+for file in /run/netlimits/*.deadline; do
+    echo 0 >"$file"
+    read -r guard <"${file%.deadline}.pid"
+    pkill -P "$guard" sleep || true
+    until [ "$(tail -n 1 "${file%.deadline}.log" 2>&1)" = done ]; do sleep 0.1; done
+done
+"""
+"""Its time is now, it looks at once, and it has put back twice when it says that it is done."""
+
+
+class Drivers:
+    """A lab's machines, netlimits run on them, and what was found there."""
+
+    def __init__(self, lab: labs.Lab, guests: Guests, folder: Path) -> None:
+        self.lab, self.guests, self.folder = lab, guests, folder
+        self.hosts = ("--hosts", str(lab.hosts_file))
+        self.out = folder / "out"
+        self.found = self.leaves()
+
+    def experiment(self, text: str) -> Path:
+        path = self.folder / "drivers.yaml"
+        path.write_text(text)
+        return path
+
+    def __call__(self, *argv: object, status: int = 0) -> str:
+        """What `netlimits ARGV` says, ended as it should."""
+        with self.begun(*argv) as process:
+            return self.ended(process, status)
+
+    @contextmanager
+    def begun(self, *argv: object) -> Iterator[subprocess.Popen]:
+        """`netlimits ARGV` on its way, and not beyond `with`."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "netlimits", *map(str, argv)],
+            cwd=self.folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def ended(self, process: subprocess.Popen, status: int) -> str:
+        """What it said, once it ended as it should."""
+        said, _ = process.communicate(timeout=4 * LONG)
+        assert process.returncode == status, said
+        assert "Traceback" not in said, said
+        return said
+
+    def held(self, process: subprocess.Popen, number: int, *argv: str) -> None:
+        """Have a run stand still while its netperf measures, and do something on the sender."""
+
+        def measures() -> bool:
+            return process.poll() is not None or self._under_way(number)
+
+        wait(measures, f"run {number} is under way", 2 * LONG)
+        assert process.poll() is None, process.communicate()
+        peer = self.lab.data("receiver")
+        self.guests.sh("sender", f"{_HOLD}", peer, *(argv or ("true",)))
+
+    def _under_way(self, number: int) -> bool:
+        journal = self.out / "journal.jsonl"
+        events = [
+            event
+            for line in (journal.read_bytes().split(b"\n")[:-1] if journal.exists() else ())
+            if (event := json.loads(line)).get("run") == number
+        ]
+        names = [event["event"] for event in events]
+        return names.count("start") > names.count("end") + names.count("interrupted")
+
+    def release(self) -> None:
+        """Have the run go on that stands still."""
+        self.guests.sh("sender", "pkill -CONT -f '^netperf -P 0' || true")
+
+    def fire(self, host: str) -> None:
+        """The time of the host's guard has come; wait until it has put back all that it shall."""
+        self.guests.sh(host, _FIRE)
+
+    def leaves(self) -> dict[str, list[str]]:
+        """All that a driver, a queue or an interrupt of the data link's can be set to."""
+        return {host: self.guests.sh(host, _LEAVES).splitlines() for host in self.lab.hosts}
+
+    def changed(self) -> dict[str, set[str]]:
+        """Of each host the lines that are not as they were found, and those that are gone."""
+        now = self.leaves()
+        return {
+            host: {
+                *(" ".join(line.split()) for line in now[host] if line not in found),
+                *(f"gone: {line}" for line in found if line not in now[host]),
+            }
+            for host, found in self.found.items()
+        }
+
+    def as_found(self) -> None:
+        """Every leaf as it was, and nothing of ours there."""
+        now = self.changed()
+        assert not any(now.values()), now
+        for host in self.lab.hosts:
+            wait(lambda host=host: not self.guests.sh(host, _OURS), f"nothing of ours is on {host}")
+
+    def statuses(self) -> list[tuple[int, int, str]]:
+        """(run, attempt, status) of each attempt, which nothing is left of to do or to put back."""
+        campaign = nl.open(self.out)
+        state = campaign.state()
+        assert (state["left"], state["not_put_back"]) == (0, [])
+        return [(r.run.number, r.attempt, r.status) for r in campaign.records()]

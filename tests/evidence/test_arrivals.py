@@ -1,0 +1,158 @@
+"""What arrived while all streams ran, from looks as a host's kernel would show them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.evidence.sample import arrivals
+from netlimits.evidence.sample.snapshots import Connection, Look
+
+START = 1795300000.0
+HEADER = arrivals.HEADERS["tcp"]
+
+
+def look(at: float, *received: float | None, rx: float | None = None) -> Look:
+    """A look at streams that have received so many bytes; `rx` bytes of data in 1,000-byte packets.
+
+    None is a stream that is not there.
+    """
+    connections = tuple(
+        Connection(f"192.0.2.2:{n}", f"192.0.2.1:{n}", {"bytes_received": float(count)})
+        for n, count in enumerate(received, 1)
+        if count is not None
+    )
+    counters = {}
+    if rx is not None:
+        packets = int(rx // 1000)
+        counters = {"rx_bytes": int(rx) + HEADER * packets, "rx_packets": packets}
+    return Look(START + at, connections, START + at, counters)
+
+
+def mbit(data: float) -> float:
+    return data * 8 / 1e6
+
+
+def test_only_the_time_in_which_every_stream_receives_counts():
+    seen = [
+        look(0),
+        look(1, 1e6),
+        look(2, 3e6, 1e6),  # the second has begun
+        look(3, 4e6, 2e6),
+        look(4, 5e6, 3e6),
+        look(5, 5e6, 5e6),  # the first has ended
+    ]
+    found = arrivals.tcp(seen, 2)
+    assert found
+    assert found.seconds == pytest.approx(2)
+    assert found.rate_mbps == pytest.approx(mbit(2e6)), "and not the 3 MB/s of one by itself"
+    assert [row["stream"] for row in found.rows] == [1, 2, 1, 2]
+    assert {row["interval_s"] for row in found.rows} == {1.0}
+
+
+def test_what_a_filled_hole_hands_over_is_held_to_what_the_link_carried():
+    """20 packets' data in order in one interval, of which the interface received only half then."""
+    seen = [
+        look(0, 1000, rx=0),
+        look(1, 1001, rx=1e6),
+        look(2, 2.0e6 + 1000, rx=2e6),
+    ]
+    found = arrivals.tcp(seen, 1)
+    assert found
+    assert [row["throughput_mbps"] for row in found.rows] == pytest.approx([mbit(1e6)] * 2)
+    ahead = arrivals.tcp([look(0, 1, rx=0), look(1, 2e6, rx=1e6), look(2, 3e6, rx=2e6)], 1)
+    assert ahead
+    assert ahead.rate_mbps == pytest.approx(mbit(1e6)), "what arrived before the window"
+
+
+def test_no_rate_is_above_what_the_interface_carried_nor_above_what_arrived_in_order():
+    @given(
+        st.lists(st.tuples(st.integers(1, 10**7), st.integers(1, 10**7)), min_size=2, max_size=8),
+        st.floats(0.2, 2),
+    )
+    def holds(steps: list[tuple[int, int]], every: float) -> None:
+        order, carried, seen = 1.0, 0.0, []
+        for at, (more, rx) in enumerate(steps):
+            order, carried = order + more, carried + 1000 * (rx // 1000)
+            seen.append(look(at * every, order, rx=carried))
+        found = arrivals.tcp(seen, 1)
+        if found is None:
+            return
+        whole = (len(seen) - 1) * every
+        deliveries = sum(more for more, _ in steps[1:])
+        link = sum(1000 * (rx // 1000) for _, rx in steps[1:])
+        most = mbit(min(deliveries, link)) / whole
+        assert found.rate_mbps <= most * (1 + 1e-6)
+        for row, (_, rx) in zip(found.rows, steps[1:], strict=True):
+            assert row["throughput_mbps"] <= mbit(1000 * (rx // 1000)) / every * (1 + 1e-6)
+
+    holds()
+
+
+def test_seconds_may_be_left_out():
+    seen = [look(at, 1000 + (at > 3) * 1e6 * (at - 3)) for at in range(8)]
+    growing = [look(at, 1e6 * (at + 1) if at < 4 else 4e6 + 2e6 * (at - 3)) for at in range(8)]
+    assert arrivals.tcp(seen, 1)
+    late = arrivals.tcp(growing, 1, skip=4)
+    assert late
+    assert late.rate_mbps == pytest.approx(mbit(2e6))
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [],
+        [look(0, 1e6, 1e6)],
+        [look(0, 1e6), look(1, 2e6)],  # one of two streams
+        [look(0, 1e6, None), look(1, 2e6, None), look(2, None, 1e6), look(3, None, 2e6)],
+        [Look(None, look(0, 1e6, 1e6).connections), Look(None, look(1, 2e6, 2e6).connections)],
+        [look(1, 1e6, 1e6), look(0, 2e6, 2e6)],  # the clock was set back
+    ],
+)
+def test_where_the_looks_do_not_show_it_there_is_no_figure(seen):
+    assert arrivals.tcp(seen, 2) is None
+
+
+def taken(at: float, datagrams: int) -> Look:
+    return Look(START + at, (), START + at, {"udp_in": datagrams})
+
+
+def test_datagrams_that_programs_took_count_but_for_the_first_and_the_last_interval():
+    seen = [taken(at, n) for at, n in enumerate((5, 5, 400, 1400, 2400, 2600, 2600))]
+    found = arrivals.udp(seen, 1000)
+    assert found
+    assert (found.seconds, found.rate_mbps) == (2.0, pytest.approx(8.0))
+    assert arrivals.udp(seen[:4], 1000) is None
+    assert arrivals.udp([look(0), look(1)], 1000) is None
+
+
+def test_several_hosts_are_added_up_whatever_their_clocks():
+    one = arrivals.tcp([look(at, 1e6 * (at + 1)) for at in range(4)], 1)
+    two = arrivals.tcp([look(at + 3600, 2e6 * (at + 1)) for at in range(4)], 1)
+    both = arrivals.together([one, two])
+    assert both
+    assert both.rate_mbps == pytest.approx(mbit(3e6))
+    assert {row["stream"] for row in both.rows} == {1.0, 2.0}
+    ends = [[r["ending_s"] for r in both.rows if r["stream"] == n] for n in (1.0, 2.0)]
+    assert ends[0] == pytest.approx(ends[1])
+    assert arrivals.together([one, None]) is None
+    short = arrivals.tcp([look(at, 1e6 * (at + 1)) for at in range(2)], 1)
+    assert arrivals.together([one, short]) is None
+
+
+def test_hosts_whose_windows_differ_are_added_up_over_what_they_share():
+    """One link of 100 Mbit/s: the first host has all of it until the second one's stream begins,
+    and that one all of it when the first has ended."""
+    link, half = 100e6 / 8, 50e6 / 8
+    first = [0, link, link + half, link + 2 * half, link + 3 * half]
+    second = [0, half, 2 * half, 3 * half, 3 * half + link]
+    one = arrivals.tcp([look(at, 1 + got) for at, got in enumerate(first)], 1)
+    two = arrivals.tcp([look(at + 1, 1 + got) for at, got in enumerate(second)], 1)
+    assert one
+    assert two
+    assert one.rate_mbps + two.rate_mbps > 120
+    both = arrivals.together([one, two])
+    assert both
+    assert both.rate_mbps == pytest.approx(100)
+    assert both.seconds == 3

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.evidence import clocks
+from netlimits.hosts.scripted import ScriptedHost, answer
+
+SECONDS = st.floats(0, 1, allow_nan=False)
+
+
+@given(
+    ahead=st.floats(-3600, 3600),
+    ways=st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=10),
+)
+def test_the_true_offset_lies_within_the_bound_whatever_the_network_does(ahead, ways):
+    """Each round trip: so long on the way there, so long on the way back."""
+    trips, now = [], 1e9
+    for there, back in ways:
+        trips.append(clocks.RoundTrip(now, now + there + ahead, now + there + back))
+        now += 10
+    found = clocks.offset(trips)
+    assert abs(found.offset_s - ahead) <= found.bound_s + 1e-6
+    assert found.bound_s == pytest.approx(min(a + b for a, b in ways) / 2, abs=1e-6)
+
+
+def test_the_bounds_of_two_hosts_add_up():
+    ahead = clocks.Offset(0.5, 0.01).ahead_of(clocks.Offset(-0.25, 0.02))
+    assert (ahead.offset_s, ahead.bound_s) == (0.75, pytest.approx(0.03))
+
+
+def test_a_host_is_asked_several_times():
+    now = iter([100.0, 100.2, 101.0, 101.02, *(200.0 + n for n in range(2 * clocks.SAMPLES))])
+    said = iter(["105.100000000", "106.010000000"])
+    host = ScriptedHost(lambda c: next(said, "300.500000000") + "\n")
+    found = clocks.measured(host.run, lambda: next(now))
+    assert found.offset_s == pytest.approx(5)
+    assert found.bound_s == pytest.approx(0.01)
+    assert len(host.ran) == clocks.SAMPLES
+
+
+@pytest.mark.parametrize("said", ["1700000000.%N", "1700000000", "", "1e9.000000000", "nan"])
+def test_a_date_without_fractions_tells_nothing(said):
+    """busybox knows no %N."""
+    assert clocks.measured(ScriptedHost(lambda c: said).run) is None
+
+
+def test_a_date_that_fails_tells_nothing():
+    host = ScriptedHost(lambda c: answer(c, "1700000000.123456789\n", status=1))
+    assert clocks.measured(host.run) is None

@@ -1,0 +1,109 @@
+"""A sample of every family of attacks; thousands with `benchmarks/attacks.py`."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faults import attacks
+from faults.attacks.base import Family, Held, Needs
+
+pytestmark = pytest.mark.long
+
+SAMPLE = 240
+"""How many the run of the tests makes, shared out among the families."""
+
+ALONE = [family for family in attacks.FAMILIES if family.needs is Needs.NOTHING]
+"""Those that need no hosts; test_attacks_on_hosts.py has the others."""
+
+
+@pytest.mark.parametrize("family", ALONE, ids=lambda f: f.name)
+def test_none_of_a_sample_passes(family: Family):
+    (count,) = [count for each, count in attacks.shares(SAMPLE, ALONE) if each is family]
+    outcomes = [attacks.made(family, number) for number in range(count)]
+    assert all(one.what for one in outcomes), "each says what it does"
+    assert not any(one.through for one in outcomes), attacks.table(outcomes)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "seed"),
+    [("figures", 257, 0), ("figures", 22, 3), ("figures", 594, 77), ("archives", 1886, 77)],
+)
+def test_what_once_got_through_is_held(name: str, number: int, seed: int):
+    (family,) = [each for each in attacks.FAMILIES if each.name == name]
+    assert not attacks.made(family, number, seed).through
+
+
+def test_an_attack_that_passes_is_found_and_can_be_made_again():
+    def passes(held: Held) -> str:
+        held.says(held.chance.random())
+        return "it got through"
+
+    def breaks(held: Held) -> None:
+        held.says("x")
+        raise KeyError("x")
+
+    family = Family("open door", passes)
+    one, again = attacks.made(family, 7), attacks.made(family, 7)
+    assert one == again
+    assert one.through == "it got through"
+    assert one != attacks.made(family, 7, seed=1)
+    assert "KeyError" in attacks.made(Family("broken", breaks), 1).through
+    table = attacks.table([one])
+    assert table.splitlines()[1].split() == ["open", "door", "1", "1"]
+    assert "open door 7: " in table
+
+
+def test_attacks_leave_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    attacks.base.whole()
+    for family in ALONE:
+        attacks.made(family, 1)
+    assert not list(tmp_path.glob("attack-*"))
+    shutil.rmtree(tmp_path)
+
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "attacks.py"
+
+
+def test_the_benchmark_makes_those_asked_for_and_prints_the_table():
+    def ran(*argv: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, BENCHMARK, *argv], capture_output=True, text=True, check=False
+        )
+
+    one = ran("--family", "hosts files", "--family", "planted", "--count", "6", "--seed", "4")
+    assert one.returncode == 0, one.stdout + one.stderr
+    rows = [line.split() for line in one.stdout.splitlines()]
+    assert rows[:4] == [
+        ["family", "made", "passed"],
+        ["planted", "4", "0"],
+        ["hosts", "files", "2", "0"],
+        ["all", "6", "0"],
+    ]
+    none = ran("--family", "planted", "--minutes", "0")
+    assert none.returncode == 0
+    assert none.stdout.splitlines()[1].split() == ["all", "0", "0"]
+    strange = ran("--family", "nosuch")
+    assert strange.returncode == 1
+    assert "no family nosuch; there are archives, " in strange.stderr
+
+
+def test_the_benchmark_shares_its_time_and_turns():
+    spec = importlib.util.spec_from_file_location("benchmark_of_attacks", BENCHMARK)
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    some = [f for f in attacks.FAMILIES if f.name in ("kills", "races", "machines")]
+    given = type("Given", (), {"count": 34, "number": None})
+    jobs = [*benchmark._jobs(some, Needs.NAMESPACES, given, float("inf"))]
+    assert {(f.name, n) for f, n in jobs} == {
+        *(("kills", n) for n in range(20)), *(("races", n) for n in range(10)),
+    }  # fmt: skip
+    assert {f.name for f, _ in jobs[:3]} == {"kills", "races"}, "by turns"
+    assert [n for f, n in jobs if f.name == "kills"] == [*range(20)]
+    assert not [*benchmark._jobs(some, Needs.NAMESPACES, given, 0.0)]

@@ -1,0 +1,36 @@
+"""A sample of the attacks that need hosts: kills, races, and faults of machines."""
+
+from __future__ import annotations
+
+import pytest
+from faults import attacks
+from faults.attacks import KILLS, MACHINES, RACES, kills
+from faults.attacks.machines import HARMS
+from faults.ground import Ground
+from faults.guest_ground import GuestGround
+
+pytestmark = pytest.mark.lab
+
+CAMPAIGNS = 2
+"""Each is killed two to four times; fifty and more with `benchmarks/attacks.py --family kills`."""
+
+
+def test_no_kill_leaves_what_a_put_back_does_not_mend(ground: Ground):
+    """The controller is killed some times, in whatever it was at."""
+    outcomes = [attacks.made(KILLS, number, hosts=ground) for number in range(CAMPAIGNS)]
+    assert not any(one.through for one in outcomes), attacks.table(outcomes)
+    told = "; ".join(one.what for one in outcomes)
+    assert told.count("killed") >= 2 * CAMPAIGNS, told
+    assert told.count(kills.CHANGED) >= CAMPAIGNS, "many of the kills found hosts changed"
+
+
+@pytest.mark.parametrize("number", [0, 6])
+def test_a_race_is_lost_by_nobodys_host(ground: Ground, number: int):
+    outcome = attacks.made(RACES, number, hosts=ground)
+    assert not outcome.through, attacks.table([outcome])
+
+
+@pytest.mark.parametrize("number", [2], ids=lambda n: HARMS[n].__name__)
+def test_no_fault_of_a_machine_leaves_it_changed_unsaid(machine_ground: GuestGround, number: int):
+    outcome = attacks.made(MACHINES, number, hosts=machine_ground)
+    assert not outcome.through, attacks.table([outcome])

@@ -1,0 +1,47 @@
+"""A default qdisc takes its parameters from the MTU that it is made under: as found all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults.ground import wait
+from faults.guest_ground import GuestGround
+
+pytestmark = pytest.mark.lab
+
+SMALL = """\
+experiment: small
+settings:
+  - roles: [sender]
+    mtu: 1400
+    qdisc: {kind: pfifo, limit: 100}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 1}
+"""
+
+
+def qdiscs(ground: GuestGround) -> list[str]:
+    """Those of the sender's data interface: kind, parent and parameters."""
+    shown = ground.on("sender", "tc", "-d", "qdisc", "show", "dev", "data0")
+    return sorted(shown.splitlines())
+
+
+@pytest.mark.parametrize("by", ["the campaign", "its guard"])
+def test_an_mtu_and_a_qdisc_are_both_as_found(machine_ground: GuestGround, by: str):
+    """Each queue has an fq_codel, whose quantum is the MTU and a header."""
+    ground = machine_ground
+    before = qdiscs(ground)
+    assert f"quantum {ground.made.mtu + 14}" in " ".join(before)
+    out: Path = ground.folder / "out"
+    process = ground.campaign(SMALL, out, "--guard", "5s")
+    if by == "the campaign":
+        ground.ended(process)
+    else:
+        wait(lambda: process.poll() is not None or "pfifo" in str(qdiscs(ground)), "it is changed")
+        process.kill()
+        process.communicate()
+        wait(lambda: qdiscs(ground) == before, lambda: f"{qdiscs(ground)}, not {before}")
+        ground("restore", *ground.hosts)
+    ground.hosts_are_as_found()

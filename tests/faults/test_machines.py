@@ -1,0 +1,65 @@
+"""Machines whose clocks are really set, and that really reboot, while a campaign runs on them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from drivers import Drivers
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+
+TEXT = """\
+experiment: faults
+settings:
+  - roles: [sender, receiver]
+    channels: {combined: 1}
+    ring: {rx: 256}
+  - roles: [sender]
+    qdisc: {kind: fq, maxrate: 1gbit}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 3, order: listed}
+"""
+HOUR = 3600
+
+
+def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp_path):
+    """Under run 1 the sender's clock goes forward, under run 2 back; under 3 the receiver reboots."""
+    on = Drivers(machines, guests, tmp_path)
+
+    def set_clock(to: float) -> list[str]:
+        return ["date", "-s", f"@{time.time() + to:.0f}"]
+
+    try:
+        with on.begun("run", on.experiment(TEXT), *on.hosts, "--out", on.out) as process:
+            for number, to in ((1, HOUR), (2, -HOUR)):
+                on.held(process, number, *set_clock(to))
+                on.release()
+            on.held(process, 3)
+            changed = on.changed()
+            before = guests.boot_id("receiver")
+            guests.reboot("receiver")
+            after = guests.boot_id("receiver")
+            said = on.ended(process, 1)
+        assert f"receiver: it was booted in mid-campaign (boot {before} is now {after})" in said
+        assert "netlimits resume --accept-changed-hosts" in said
+        on.as_found()
+
+        on("resume", on.out, "--accept-changed-hosts", status=1)
+        on.as_found()
+    finally:
+        guests("sender", *set_clock(0))
+
+    attempts = [(1, 1, "invalid"), (2, 1, "invalid"), (3, 1, "interrupted"), (3, 2, "ok")]
+    assert on.statuses() == attempts
+    records = nl.open(on.out).records()
+    assert all("clock" in record.reason for record in records[:2])
+    assert all(1 <= record.duration_s < HOUR / 2 for record in (*records[:2], records[-1]))
+    again = nl.open(on.out).archive.read_raw(3, 2)
+    written = {" ".join(entry["argv"][-5:]) for entry in again if entry["host"] == "receiver"}
+    for words in ("ethtool -L data0 combined 1", "ethtool -G data0 rx 256"):
+        assert any(words in line for line in written), written
+    assert any("qdisc fq " in line for line in changed["sender"])

@@ -1,0 +1,110 @@
+"""What notes on a host would have put back: no more than settings of ours could have taken away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults.ground import Ground, wait
+from written_states import IPV6, MTU
+
+import netlimits as nl
+from netlimits.restore import notes
+from netlimits.restore.undo_log import Original
+
+pytestmark = pytest.mark.lab
+
+LOST = """\
+experiment: lost
+factors: {mtu: [1400, 1000]}
+settings:
+  - roles: [sender, receiver]
+    mtu: "${mtu}"
+    route: {quickack: 1}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 1, order: listed}
+"""
+ROUTED = (
+    ("ip", "-6", "addr", "add", "2001:db8:1::1/64", "dev", "data0", "nodad"),
+    ("ip", "-6", "route", "add", "2001:db8:9::/64", "via", "2001:db8:1::9", "dev", "data0"),
+)
+
+
+@pytest.fixture
+def routed(ground: Ground):
+    """The sender with an IPv6 route over a gateway, which goes when its MTU is below 1280."""
+    for argv in ROUTED:
+        ground.on("sender", *argv)
+    before, ground.found = ground.found, ground.leaves()
+    yield ground
+    ground.end()
+    ground.on("sender", "ip", "-6", "addr", "del", "2001:db8:1::1/64", "dev", "data0")
+    ground.on("sender", "ip", "-6", "route", "flush", "2001:db8:9::/64")
+    wait(lambda: ground.leaves() == before)
+
+
+def planted(ground: Ground, found: Original) -> None:
+    """A note on a host, as one of our campaigns would have left it."""
+    mac = ground.on(found.role, "cat", "/sys/class/net/data0/address").strip()
+    note = notes.write(found, mac, "planted", "0" * 16, 0.0, 1)
+    path = ground.folder / "note"
+    path.write_text(note.stdin)
+    ground.on(found.role, "mkdir", "-p", "/run/netlimits")
+    ground.on(found.role, "cp", str(path), f"/run/netlimits/{note.argv[-1]}")
+
+
+PLANTED = (
+    (
+        "route",
+        {"routes": {"default via 198.19.255.254": {}}},
+        "the route default via 198.19.255.254 is not there, and settings make none",
+    ),
+    (
+        "sysctl",
+        {"net.ipv4.ip_forward": "1"},
+        "what is written down may not be set: net.ipv4.ip_forward changes more than itself",
+    ),
+    (
+        "mtu",
+        {**MTU, "mtu": 8896, "ipv6": {**IPV6, "conf": {"conf/forwarding": "1"}}},
+        "net/ipv6/conf/forwarding is 0, not 1, and settings change it not",
+    ),
+    (
+        "mtu",
+        {**MTU, "mtu": 8896, "ipv6": {**IPV6, "conf": {"../../ipv4/ip_forward": "1"}}},
+        "'../../ipv4/ip_forward' is no sysctl of an interface",
+    ),
+)
+
+
+@pytest.mark.parametrize(("setting", "state", "why"), PLANTED)
+def test_a_planted_note_is_shown_and_stays(ground: Ground, setting: str, state, why: str):
+    planted(ground, Original("receiver", "data0", setting, state))
+    try:
+        said = ground("restore", *ground.hosts, status=3).stderr
+        assert why in said
+        assert ground.leaves() == ground.found
+        assert ground.on("receiver", "ls", "/run/netlimits").split(), "it is still there to be seen"
+    finally:
+        ground.on("receiver", "rm", "-rf", "/run/netlimits")
+
+
+def test_routes_that_an_mtu_took_away_are_put_back_after_it(routed: Ground):
+    """Killed below 1280, where IPv6 and its routes are gone: the MTU comes first, whatever was last."""
+    out: Path = routed.folder / "out"
+    process = routed.campaign(LOST, out)
+    wait(
+        lambda: (
+            process.poll() is not None or "mtu 1000" in routed.on("sender", "ip", "link", "show")
+        ),
+        "the MTU is below 1280",
+    )
+    routed.at_work(process, out)
+    process.kill()
+    process.communicate()
+    assert "2001:db8:9::" not in routed.on("sender", "ip", "-6", "route")
+    routed("restore", *routed.hosts)
+    routed.hosts_are_as_found()
+    assert {status for _, _, status, _ in routed.settled(out)} <= {"ok", "interrupted"}
+    assert nl.open(out).state()["not_put_back"] == []

@@ -1,0 +1,182 @@
+"""Campaigns' folders without a network: whole ones of any experiment, and one that is hostile."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import partial
+from pathlib import Path
+
+from recorded import CREATED, TRACES, interim
+
+from netlimits.archive import reader
+from netlimits.archive.journal import Head
+from netlimits.archive.raw import raw_entry
+from netlimits.archive.reader import Campaign
+from netlimits.archive.records import end_fields, run_fields
+from netlimits.archive.store import Archive
+from netlimits.experiment import load, plan
+from netlimits.metrics import METRICS
+from netlimits.model import Command, Completed, Record, Run
+
+EXAMPLE = Path(__file__).parents[1] / "notebooks" / "example-campaign"
+FACTS = json.loads((EXAMPLE / "hosts" / "sender.json").read_text())
+EVENTS = [json.loads(line) for line in (EXAMPLE / "journal.jsonl").read_text().splitlines()]
+RAW = [json.loads(line) for line in (EXAMPLE / "raw" / "000001-1.jsonl").read_text().splitlines()]
+STREAMS = 4
+
+
+def complete(path: Path, file: Path, replicates: int | None = None) -> Campaign:
+    """A finished campaign of an experiment: figures made up, facts and raw output of a lab's.
+
+    `replicates` are in place of the file's own.
+    """
+    overrides = [("repeat.replicates", str(replicates))] if replicates else []
+    made = plan.seeded(load.load(file, overrides))
+    machines = {
+        role: {"ssh": role, "interface": "data0", "address": "198.18.9.1", "ssh_config": None}
+        for role in made.roles
+    }
+    meta = {
+        "created": CREATED, "overrides": overrides, "seed": made.repeat.seed, "shared_kernel": False,
+        "machines": machines,
+    }  # fmt: skip
+    facts = dict.fromkeys(made.roles, FACTS)
+    archive = Archive.create(path, meta, made.text, facts, partial(plan.write_csv, made))
+    opened = reader.open(path)
+    chance = random.Random(1)
+    window = any("window_s" in entry for entry in made.report)
+    events = []
+    for run in opened.runs.values():
+        rows = interim(STREAMS, [500.0 + chance.random() for _ in range(125)]) if window else []
+        if run.number == 1 or "trace" in made.around:
+            archive.write_raw(run.number, 1, _raw(made.roles))
+        record = Record(run, 1, "ok", "", 1e9, 10, _figures(run, chance), tuple(rows))
+        events.append({"event": "end", "at": 1e9, **end_fields(record)})
+    for event in EVENTS:
+        if event["event"] in ("found", "put_back"):
+            role = made.roles[0 if event["role"] == "sender" else -1]
+            fields = {k: v for k, v in event.items() if k not in ("n", "crc")}
+            events.append({**fields, "role": role})
+    _write(path / "journal.jsonl", events)
+    opened.write_results()
+    return opened
+
+
+def _write(journal: Path, events: list[dict[str, object]]) -> None:
+    """Append events at once: an fsync for each takes seconds."""
+    head = Head()
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for line in lines:
+        head.add(line)
+    for event in events:
+        lines.append(head.sealed(json.dumps(event).encode()))
+        head.add(lines[-1])
+    journal.write_bytes(b"".join(lines))
+
+
+def _raw(roles: tuple[str, ...]) -> list[dict[str, object]]:
+    trace = Completed(roles[-1], Command(("tcpdump",)), 0, TRACES["sinks-1"], "", 1.0)
+    return [*RAW, raw_entry(trace, "trace")]
+
+
+def _figures(run: Run, chance: random.Random) -> dict[str, float]:
+    """Every metric, as if a packet cost 2 µs and a KiB of it 0.3."""
+    size = float(run.values.get("send_size") or 1448)
+    noise = 1 + chance.gauss(0, 0.01)
+    us = (2 + 0.3 * size / 1024) * noise
+    figures = {m.column: 10 * noise for m in METRICS if m.name != "highest_average"}
+    rate = float(run.values.get("rate") or 1e9) / 1e6
+    return figures | {
+        "throughput_mbps": 8 * size / us,
+        "local_send_throughput_mbps": rate if run.values.get("rate") else 8 * size / us,
+        "local_sd_us_per_kib": us * 1024 / size,
+        "remote_sd_us_per_kib": 1.1 * us * 1024 / size,
+        "pace_mbps": rate,
+        "segments_per_ack": 2.0 ** (run.number % 5) * noise,
+        "transport_mss_bytes": 1448,
+        "start_skew_s": 0.01,
+    }
+
+
+MARK = '"><img src=x onerror="window.intruder=1"><script>window.intruder=1</script>'
+ENTITY = "&lt;script&gt;window.intruder=1&lt;/script&gt;"
+CODES = "\x1b[31m\u202egnp.exe\u0000\x07 ]]> --> </style></svg></pre></title> {{7*7}} ${x} $\\frac$"
+HOSTILE = MARK + ENTITY + CODES
+WRITTEN = HOSTILE.replace("\0", "")
+"""What a YAML file may hold."""
+
+
+def hostile(path: Path) -> Campaign:
+    """A folder in which whatever may be a text is one that would run a script in a careless page."""
+    factor, role = "evil", "sender"
+    text = json.dumps(
+        {
+            "experiment": "hostile",
+            "question": WRITTEN,
+            "source": "javascript:alert(1) " + WRITTEN,
+            "factors": {factor: [WRITTEN, "plain"], "send_size": [1024, 8192]},
+            "settings": [{"roles": [role], "sysctl": {"net.core.rmem_max": 212992}}],
+            "measure": {"netperf": {"test": "TCP_STREAM", "seconds": 1}},
+            "repeat": {"replicates": 3, "order": "listed"},
+            "report": [
+                {"table": "summary", "of": "throughput", "rows": "send_size",
+                 "columns": [factor], "title": WRITTEN},
+                {"chart": "percentiles", "of": "throughput", "series": [factor], "title": WRITTEN},
+                {"chart": "percentiles", "of": "throughput", "series": [factor, "send_size"]},
+                {"chart": "percentiles", "of": "latency_p99", "title": WRITTEN},
+                {"table": "summary", "of": "throughput", "rows": "evil", "improvement": f"{WRITTEN} over plain"},
+            ],
+        }
+    )  # fmt: skip
+    machine = {
+        "ssh": "".join(MARK.split()),
+        "interface": "data0",
+        "address": "198.18.9.1",
+        "ssh_config": WRITTEN,
+    }
+    meta = {
+        "created": CREATED,
+        "overrides": [["experiment", "hostile"], ["question", json.dumps(WRITTEN)]],
+        "seed": 1,
+        "shared_kernel": True,
+        "machines": {role: machine, "receiver": machine},
+        "features": {HOSTILE: {"version": HOSTILE, "features": []}, "odd": HOSTILE},
+        "netlimits": HOSTILE,
+        "skipped": {},
+    }
+    facts = {
+        role: {
+            **FACTS,
+            HOSTILE: {"value": HOSTILE, "command": HOSTILE, "printed": HOSTILE},
+            "kernel": {"value": HOSTILE, "command": HOSTILE, "printed": HOSTILE},
+            "cpu": {"value": [HOSTILE, {HOSTILE: HOSTILE}], "absent": HOSTILE},
+            "link": HOSTILE,
+            "driver": {"value": {"driver": {HOSTILE: HOSTILE}}},
+        },
+        "receiver": {"kernel": {"value": None}, "distribution": {"value": 7}},
+    }
+    overrides = [("experiment", "hostile"), ("question", json.dumps(WRITTEN))]
+    parsed = load.parse(text, "hostile.yaml", [*overrides, ("repeat.seed", "1")])
+    archive = Archive.create(path, meta, text, facts, partial(plan.write_csv, parsed))
+    archive.lock()
+    opened = reader.open(path)
+    state = {HOSTILE: HOSTILE, "features": {HOSTILE: [HOSTILE]}}
+    for event in ("found", "put_back", "found"):
+        for interface, setting in (("data0", HOSTILE), ('"><b>', "sysctl")):
+            fields = {"state": state} if event == "found" else {}
+            archive.append(event, role=role, interface=interface, setting=setting, **fields)
+    archive.append("put_back", role=role, interface="data0", setting=HOSTILE)
+    for number, run in opened.runs.items():
+        ok = number % 6 != 0
+        figures = {"throughput_mbps": 100.0 * number} if ok else {}
+        reason = "" if ok else f"{number} {HOSTILE}"
+        archive.append("start", **run_fields(run), attempt=1, started=1e9)
+        done = Completed(
+            HOSTILE, Command((HOSTILE, "--x", HOSTILE), True), 0, HOSTILE, HOSTILE, 1.0
+        )
+        archive.write_raw(number, 1, [raw_entry(done, HOSTILE)])
+        record = Record(run, 1, "ok" if ok else "failed", reason, 1e9, 4, figures)
+        archive.append("end", **end_fields(record))
+    archive.close()
+    return opened

@@ -1,0 +1,63 @@
+"""Which server serves a run, and on which port, where one lasts for the campaign."""
+
+from __future__ import annotations
+
+import pytest
+
+from netlimits.errors import HostError
+from netlimits.hosts.scripted import ScriptedHost
+from netlimits.hosts.servers import Servers
+from netlimits.model import ServerAddress
+from netlimits.tools import tool
+
+ENDS = ServerAddress("192.0.2.2", 5037)
+NEAR, FIXED = (f"ss -Htan '( sport >= :{first} and sport <= :5037 )'" for first in (5008, 5037))
+WAITS = "TIME-WAIT 0 0 192.0.2.2:5037 192.0.2.1:40000\n"
+
+
+def listens(port: int) -> str:
+    return f"LISTEN 0 5 *:{port} *:*\n"
+
+
+def test_other_options_make_another_server_on_a_port_of_its_own():
+    script = {
+        NEAR: ["", WAITS],
+        "ss -Hltn": [listens(5037), listens(5036)],
+        "nttcp -i -p 5037": "",
+        "taskset -c 1 nttcp -i -p 5036": "",
+    }
+    host, servers = ScriptedHost(script, "receiver"), Servers()
+    assert servers.serve(tool("nttcp"), {}, host, ENDS) == ENDS
+    assert servers.serve(tool("nttcp"), {"cpus": 0}, host, ENDS) == ENDS, "the client's alone"
+    assert servers.serve(tool("nttcp"), {"server_cpus": 1}, host, ENDS).port == 5036
+    assert [server.stopped for server in host.servers] == [True, False]
+
+
+def test_a_port_that_was_asked_for_is_waited_for(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    script = {
+        FIXED: [WAITS, WAITS, ""],
+        "ss -Hltn": [listens(5037)],
+        "nttcp -i -p 5037": "",
+    }
+    host, looked = ScriptedHost(script, "receiver"), []
+    ends = Servers(lambda: looked.append(1)).serve(tool("nttcp"), {"port": 5037}, host, ENDS)
+    assert ends.port == 5037
+    assert len(looked) == 2, "whoever interrupts is heard while it waits"
+
+
+def test_a_port_that_stays_taken_is_an_error(monkeypatch):
+    monkeypatch.setattr("netlimits.hosts.servers.TIME_WAIT", -100.0)
+    host = ScriptedHost({FIXED: [listens(5037)]}, "receiver")
+    with pytest.raises(HostError, match="port 5037 is taken, and stays so"):
+        Servers().serve(tool("nttcp"), {"port": 5037}, host, ENDS)
+    assert host.served == []
+
+
+def test_anothers_server_is_used_where_it_is_the_same_and_takes_its_port_otherwise():
+    ends = ServerAddress("192.0.2.2", 12865)
+    host = ScriptedHost({"ss -Hltn": [listens(12865), listens(5201)]}, "receiver")
+    assert Servers().serve(tool("netperf"), {}, host, ends) == ends
+    with pytest.raises(HostError, match=r"port 5201 of .* is taken by another server"):
+        Servers().serve(tool("iperf3"), {}, host, ServerAddress("192.0.2.2", 5201))
+    assert host.served == []

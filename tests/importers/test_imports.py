@@ -1,0 +1,639 @@
+"""Every format that people have, on real output: each value under its name, or none at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from netlimits.errors import DataError
+from netlimits.importers import base, read
+from netlimits.importers.base import Given, Imported
+from netlimits.importers.netperf_columns import (
+    Unfit,
+    column_header,
+    csv_header,
+    csv_row,
+    spaced_row,
+)
+from netlimits.importers.netperf_headers import CSV_NAMES, HEADERS
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "imports"
+NETPERF = Path(__file__).parents[1] / "captures" / "netperf"
+REPORT = (
+    "local_send_size,local_send_throughput,remote_recv_throughput,local_send_calls,"
+    "remote_recv_calls,local_cpu_util,local_cpu_peak_util,local_sd,remote_cpu_util,"
+    "remote_cpu_peak_util,remote_sd,sd_units"
+)
+
+
+def runs(name: str, given: Given | None = None) -> list[Imported]:
+    path = CAPTURES / name
+    return read(name, path.read_bytes(), given)[1]
+
+
+def text_runs(text: str, given: Given | None = None) -> list[Imported]:
+    return read("x.txt", text.encode(), given)[1]
+
+
+def lines(name: str) -> list[str]:
+    return (CAPTURES / name).read_text().splitlines()
+
+
+# -- the published percentile script --------------------------------------------------------
+
+
+def test_the_published_scripts_file_comes_in_with_each_value_under_its_name():
+    rows = [line for line in lines("percentile-script.csv") if line.startswith(("UDP", "TCP"))]
+    found = runs("percentile-script.csv")
+    assert len(found) == len(rows) == 13
+    for run, row in zip(found, rows, strict=True):
+        fields = [field.strip() for field in row.split(",")]
+        # the script's OUTPUT: the fields 5 and 7 are the selectors that netperf does not know
+        assert run.status == "ok"
+        assert run.repaired
+        assert run.values["protocol"] == fields[0].lower()
+        assert run.values["brand"] == fields[1].strip('"')
+        assert run.values["send_size"] == int(fields[2])
+        assert run.values.get("mss", -1) == int(fields[3])
+        assert run.figures["local_send_throughput_mbps"] == float(fields[4])
+        assert fields[5] == fields[7] == ""
+        assert run.figures["local_send_calls"] == int(fields[6])
+        assert run.figures["netperf_local_cpu_pct"] == float(fields[8])
+        assert run.figures["netperf_local_cpu_peak_pct"] == float(fields[9])
+        assert run.figures["netperf_local_sd_us_per_kib"] == float(fields[10])
+        assert run.figures["netperf_remote_cpu_pct"] == float(fields[11])
+        assert run.figures["netperf_remote_cpu_peak_pct"] == float(fields[12])
+        assert run.figures["netperf_remote_sd_us_per_kib"] == float(fields[13])
+        # what arrived was not measured, and what was sent is not called throughput
+        assert "throughput_mbps" not in run.figures
+
+
+def test_the_scripts_own_list_reads_its_rows_without_a_header():
+    whole = runs("percentile-script.csv")
+    output = (
+        "protocol,result_brand,local_send_size,transport_mss,local_send_throughput,"
+        "remote_rcv_throughput,local_send_calls,remote_rcv_calls,local_cpu_util,"
+        "local_cpu_peak_util,local_sd,remote_cpu_util,remote_cpu_peak_util,remote_sd,sd_units"
+    )
+    rows = "\n".join(lines("percentile-script.csv")[2:]) + "\n"
+    found = text_runs(rows, Given(tuple(output.upper().split(","))))
+    assert [run.figures for run in found] == [run.figures for run in whole]
+    assert not any(run.repaired for run in found)
+
+
+# -- -o -------------------------------------------------------------------------------------
+
+
+def test_every_selectors_header_is_read_back():
+    assert len(HEADERS) == 173
+    header, row = lines("all.csv")[1:]
+    names = csv_header(header)
+    assert names is not None
+    assert [n for n in names if n] == [
+        n for n in HEADERS if "REMOTE_SECURITY" not in n or n.endswith("SPECIFIC")
+    ]
+    assert [name for name, of in CSV_NAMES.items() if len(of) > 1] == [
+        "Remote OS Security Type",
+        "Remote OS Security Enabled",
+    ]
+    assert csv_row(names, row)[0]["THROUGHPUT"] == row.split(",")[4]
+
+
+def test_repeated_headers_and_rows_alone_say_the_same():
+    repeated = runs("repeated-headers.csv")
+    assert [run.values["send_size"] for run in repeated] == [1024, 8192]
+    assert {run.values["test"] for run in repeated} == {"UDP_STREAM"}
+    alone = runs("no-header.csv", Given(tuple(REPORT.upper().split(","))))
+    assert [run.values["send_size"] for run in alone] == [1024, 8192]
+    fields = lines("no-header.csv")[0].split(",")
+    assert alone[0].figures["remote_recv_throughput_mbps"] == float(fields[2])
+
+
+def test_what_arrived_is_the_throughput_where_netperf_was_not_asked_for_it():
+    for run in runs("repeated-headers.csv"):
+        assert run.figures["throughput_mbps"] == run.figures["remote_recv_throughput_mbps"]
+
+
+def test_rows_without_a_header_are_refused_with_what_to_do():
+    with pytest.raises(DataError, match=r"^no-header.csv:1: a row without its header .*--columns"):
+        runs("no-header.csv")
+
+
+def test_unknown_selectors_leave_empty_fields_that_are_left_out():
+    own, middle, end, script, empties = runs("shifted.csv")
+    assert not own.repaired
+    for run in (middle, end, script, empties):
+        assert run.repaired
+        assert run.status == "ok"
+    assert 0.9 < middle.figures["elapsed_s"] < 1.2
+    assert 0.9 < end.figures["elapsed_s"] < 1.2
+    assert "brand" not in script.values  # an empty tag is no unknown selector
+    assert script.values["send_size"] == 1024
+    assert script.figures["netperf_local_cpu_pct"] == 100
+    assert empties.values["protocol"] == "udp"
+    assert empties.figures["command_line"].startswith("netperf -H")
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "why"),
+    [
+        ("Throughput,Elapsed Time (sec)", "8627.61", "1 fields under a header of 2"),
+        ("Throughput,Elapsed Time (sec)", "8627.61,1.00,3", "of which 0 empty"),
+        ("Throughput,Elapsed Time (sec)", ",8627.61", "does not fit its header"),
+        ("Throughput,Throughput Units", "8627.61,1.00", "THROUGHPUT_UNITS would be '1.00'"),
+        ("Throughput,Protocol", "TCP,8627.61", "THROUGHPUT would be 'TCP'"),
+        ("Result Tag,Throughput", "on,8627.61", "RESULT_BRAND would be 'on'"),
+        ("Result Tag,Throughput", '"a"b",8627.61', "a quote in the middle of a field"),
+        # the file's name may be any text, so nothing says which of the two was unknown
+        ("Local Fill File,Remote Fill File", ",x,", "more than one way"),
+        ("Throughput,Throughput", "1.00,2.00", "twice, with two values"),
+    ],
+)
+def test_a_row_that_does_not_surely_fit_is_refused(header: str, row: str, why: str):
+    names = csv_header(header)
+    assert names is not None
+    with pytest.raises(Unfit, match=why):
+        csv_row(names, row)
+
+
+def test_two_headers_without_a_banner_between_are_refused():
+    banner = "OMNI Send TEST from a to b\n"
+    text = "Throughput\n1.00\nElapsed Time (sec)\n2.00\n"
+    with pytest.raises(DataError, match=r":4: a second header without a banner"):
+        text_runs(banner + text)
+    with pytest.raises(DataError, match=r":3: a second header without a banner"):
+        text_runs(text)
+
+
+# -- -O -------------------------------------------------------------------------------------
+
+
+def test_the_reports_columns_are_read_row_by_row():
+    found = runs("report-columns.txt")
+    rows = [line.split() for line in lines("report-columns.txt")[5:]]
+    assert [run.values["send_size"] for run in found] == [1024, 8192, 1024]
+    for run, row in zip(found, rows, strict=True):
+        assert run.figures["throughput_mbps"] == float(row[2])
+        assert run.figures["netperf_remote_sd_us_per_kib"] == float(row[10])
+
+
+def test_omnis_own_columns_and_unknown_selectors():
+    send, rr, recv, script, bogus, units_first = runs("omni-columns.txt")
+    assert send.values["send_size"] == 16384
+    assert rr.figures["transaction_rate_tps"] > 0
+    assert recv.values["direction"] == "recv"
+    assert recv.values["send_size"] == 16384
+    assert script.values["brand"] == "on"
+    assert set(bogus.figures) == {"throughput_mbps", "elapsed_s"}
+    assert units_first.figures["local_cork"] == 0
+
+
+def test_several_tables_of_one_run_are_one_run():
+    (run,) = runs("all-columns.txt")
+    assert len(run.figures) > 90
+    assert run.values["send_size"] == 16384
+    assert run.figures["netperf_local_sd_us_per_kib"] > 0
+    (two,) = runs("blocks-columns.txt")
+    assert set(two.figures) == {"throughput_mbps", "elapsed_s"}
+
+
+def test_rows_after_a_run_of_several_tables_are_refused():
+    text = (CAPTURES / "blocks-columns.txt").read_text()
+    with pytest.raises(DataError, match=r":13: a row without its header"):
+        text_runs(text + "1.01    2086.35\n")  # the first table's or the second's?
+
+
+def test_the_tables_of_one_run_must_not_contradict_each_other():
+    text = (CAPTURES / "blocks-columns.txt").read_text()
+    rate = lines("blocks-columns.txt")[5].strip()
+    changed = text.replace(f"{rate}    \n\n", "1.00    \n\n")
+    assert changed != text
+    with pytest.raises(DataError, match=r":12: THROUGHPUT was '1.00' just before"):
+        text_runs(changed)
+
+
+def test_a_value_that_is_missing_in_columns_is_found_by_its_place_or_refused():
+    header = ("Result Throughput", "Tag              ", "", "")
+    found = column_header(header)
+    assert found == (("RESULT_BRAND", "THROUGHPUT"), (0, 7))
+    names, starts = found
+    assert spaced_row(names, "       98.5", starts)["THROUGHPUT"] == "98.5"
+    assert spaced_row(names, "98.5") == {"RESULT_BRAND": "", "THROUGHPUT": "98.5"}
+    with pytest.raises(Unfit, match="values under a header"):
+        spaced_row(("THROUGHPUT", "ELAPSED_TIME"), "98.5")
+
+
+# -- -k -------------------------------------------------------------------------------------
+
+
+def test_pairs_of_several_runs_are_told_apart():
+    tcp, udp, rr, interim = runs("several-k.txt")
+    assert (tcp.values["protocol"], udp.values["protocol"]) == ("tcp", "udp")
+    assert udp.values["brand"] == "tso off, gro on"
+    assert udp.values["send_size"] == 65507
+    assert rr.values["test"] == "TCP_RR"
+    assert rr.figures["latency_mean_us"] > 0
+    assert interim.figures["transaction_rate_tps"] > 0  # the banner of the run before holds
+    assert all(
+        set(row) == {"ending_s", "interval_s", "transaction_rate_tps"} for row in interim.interim
+    )
+    assert interim.started == pytest.approx(
+        interim.interim[0]["ending_s"] - interim.interim[0]["interval_s"]
+    )
+
+
+def test_a_selector_asked_for_twice_makes_no_second_run():
+    found = runs("twice-k.txt")
+    assert len(found) == 3
+    assert all(set(run.figures) >= {"throughput_mbps", "elapsed_s"} for run in found)
+
+
+def test_runs_that_measured_the_same_nothing_stay_two():
+    text = (NETPERF / "netperf270-blackholed-rc0.txt").read_text()
+    found = text_runs(text + text)
+    assert [run.status for run in found] == ["failed", "failed"]
+    assert "is the data path open" in found[0].reason
+
+
+def test_every_unit_becomes_mbit_per_second():
+    found = runs("units-k.txt")
+    pairs = dict.fromkeys(range(6))
+    printed = [
+        line.split("=")[1] for line in lines("units-k.txt") if line.startswith("THROUGHPUT=")
+    ]
+    factors = [1e3, 1e-3, 8 * 2**30 / 1e6, 8 * 2**20 / 1e6, 8 * 2**10 / 1e6, 1]
+    for number, run in zip(pairs, found, strict=True):
+        assert run.figures["throughput_mbps"] == pytest.approx(
+            float(printed[number]) * factors[number]
+        )
+        assert run.figures["local_send_throughput_mbps"] == pytest.approx(
+            run.figures["throughput_mbps"], rel=0.01
+        )
+
+
+def test_every_selector_of_k_comes_in():
+    for name in ("netperf270-k-all-send.txt", "netperf270-k-all-rr.txt"):
+        (run,) = read(name, (NETPERF / name).read_bytes())[1]
+        assert run.status == "ok"
+        assert len(run.figures) > 100
+
+
+def test_an_unknown_unit_is_asked_for():
+    with pytest.raises(DataError, match="--given THROUGHPUT_UNITS"):
+        text_runs("THROUGHPUT=9.5\n")
+    given = Given(selectors={"THROUGHPUT_UNITS": "10^9bits/s"})
+    (run,) = text_runs("THROUGHPUT=9.5\n", given)
+    assert run.figures["throughput_mbps"] == 9500
+
+
+def test_cpu_that_was_not_asked_for_is_missing_and_no_failure():
+    (run,) = text_runs(
+        "THROUGHPUT=9.5\nTHROUGHPUT_UNITS=10^6bits/s\nLOCAL_SD=-1.000\nREMOTE_CPU_UTIL=-1.00\n"
+    )
+    assert run.status == "ok"
+    assert set(run.figures) == {"throughput_mbps"}
+
+
+@pytest.mark.parametrize("figure", ["9" * 400, "9" * 30, "1e308", "nan", "-inf"])
+def test_a_figure_that_cannot_be_fails_its_run(figure: str):
+    (run,) = text_runs(f"ELAPSED_TIME=1.00\nTHROUGHPUT={figure}\nTHROUGHPUT_UNITS=10^9bits/s\n")
+    assert run.status == "failed"
+    assert run.reason.startswith("THROUGHPUT is")
+
+
+def test_a_shell_variable_is_no_selector():
+    with pytest.raises(DataError, match=r":2: HOSTNAME is no output selector"):
+        text_runs("THROUGHPUT=9.5\nHOSTNAME=x\n")
+
+
+# -- classic tables -------------------------------------------------------------------------
+
+
+def test_classic_tcp_stream():
+    plain, both, one, giga = runs("classic-tcp-stream.txt")
+    printed = lines("classic-tcp-stream.txt")
+    assert plain.figures["throughput_mbps"] == float(printed[6].split()[4])
+    assert plain.values == {
+        "tool": "netperf",
+        "test": "TCP_STREAM",
+        "protocol": "tcp",
+        "direction": "send",
+        "send_size": 16384,
+    }
+    assert both.figures["netperf_remote_sd_us_per_kib"] == float(printed[13].split()[8])
+    assert "netperf_local_sd_us_per_kib" in one.figures
+    assert "netperf_remote_sd_us_per_kib" not in one.figures
+    assert giga.figures["throughput_mbps"] == pytest.approx(1000 * float(printed[27].split()[4]))
+
+
+def test_classic_udp_stream_has_what_was_sent_and_what_arrived():
+    first, again, cpu, large = runs("classic-udp-stream.txt")
+    printed = lines("classic-udp-stream.txt")
+    assert first.figures["local_send_throughput_mbps"] == float(printed[5].split()[5])
+    assert first.figures["throughput_mbps"] == float(printed[6].split()[3])
+    assert first.figures["remote_recv_calls"] == int(printed[6].split()[2])
+    assert again.values == first.values  # printed with -P 0
+    assert cpu.figures["netperf_remote_sd_us_per_kib"] > 0
+    assert large.figures["throughput_mbps"] > 10  # GBytes/s
+
+
+def test_classic_request_response():
+    plain, cpu, udp, connect, bits, bits_cpu = runs("classic-rr.txt")
+    assert plain.figures["transaction_rate_tps"] > 1000
+    assert (plain.values["request_size"], plain.values["response_size"]) == (1, 1)
+    assert cpu.figures["netperf_local_sd_us_per_tran"] > 0
+    assert udp.values["protocol"] == "udp"
+    assert connect.status == "invalid"  # netperf 2.7.0 says that the server was 500 % busy
+    assert "of a machine that has 100" in connect.reason
+    assert bits.figures["throughput_mbps"] < 10
+    assert bits_cpu.figures["netperf_local_sd_us_per_kib"] > 0
+
+
+def test_classic_maerts_sizes_belong_to_the_other_end():
+    for run in runs("classic-tcp-maerts.txt"):
+        assert run.values["direction"] == "recv"
+        assert run.figures["rss_size_bytes"] == 16384
+        assert run.figures["lsr_size_bytes"] == 131072
+
+
+def test_what_verbosity_and_demo_mode_add():
+    assert [run.status for run in runs("classic-verbose.txt")] == ["ok", "ok"]
+    first, second = runs("classic-interim.txt")
+    assert first.interim
+    assert second.interim
+    assert set(first.interim[0]) == {"ending_s", "interval_s", "throughput_mbps"}
+
+
+@pytest.mark.parametrize("name", ["classic-confidence.txt", "confidence-k.txt"])
+def test_a_confidence_that_was_not_reached_is_invalid(name: str):
+    (run,) = runs(name)
+    assert run.status == "invalid"
+    assert "confidence" in run.reason
+
+
+def test_runs_that_failed_in_between_say_what_netperf_said():
+    found = runs("failures.txt")
+    assert [run.status for run in found] == ["ok", "failed", "failed", "failed", "ok"]
+    assert "are you sure there is a netserver" in found[1].reason
+    assert "Message too long" in found[2].reason
+    assert found[2].values["test"] == "UDP_STREAM"
+    assert "NOSUCH" in found[3].reason
+
+
+def test_a_run_without_figures_is_a_failed_one():
+    banner = lines("classic-tcp-stream.txt")[0]
+    found = text_runs(f"{banner}\n{banner}\n")
+    assert [run.status for run in found] == ["failed", "failed"]
+    udp = "\n".join(lines("classic-udp-stream.txt")[:6]) + "\n"
+    (half,) = text_runs(udp)
+    assert half.status == "failed"
+
+
+def test_a_last_line_without_its_end_may_be_cut_off():
+    whole = (CAPTURES / "percentile-script.csv").read_bytes()
+    found = read("x", whole[:-1])[1]
+    assert [run.status for run in found[:-1]] == ["ok"] * 12
+    assert found[-1].status == "invalid"
+    assert "may be cut off" in found[-1].reason
+
+
+# -- iperf3 ---------------------------------------------------------------------------------
+
+
+def test_a_client_says_what_arrived_and_its_process_cpu():
+    document = json.loads((CAPTURES / "iperf3-udpP2.json").read_text())
+    (run,) = runs("iperf3-udpP2.json")
+    received = document["end"]["sum_received"]
+    assert run.figures["throughput_mbps"] == pytest.approx(received["bits_per_second"] / 1e6)
+    assert run.figures["loss_pct"] == pytest.approx(received["lost_percent"])
+    cpu = document["end"]["cpu_utilization_percent"]
+    assert run.figures["iperf3_local_process_cpu_pct"] == cpu["host_total"]
+    assert not any(name in run.figures for name in ("local_cpu_pct", "iperf3_local_cpu_pct"))
+    assert run.values["streams"] == 2
+    assert run.values["send_size"] == 1200
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [("tcp", "send"), ("rev", "recv"), ("udp", "send"), ("udp-rev", "recv"), ("bidirP2", "bidir")],
+)
+def test_clients_in_every_direction(name: str, direction: str):
+    (run,) = runs(f"iperf3-{name}.json")
+    assert run.status == "ok"
+    assert run.values["direction"] == direction
+    assert run.interim
+    assert run.started is not None
+
+
+def test_omitted_seconds_and_the_mss_in_use():
+    (run,) = runs("iperf3-omit.json")
+    assert run.values["mss"] == 900  # asked for
+    assert run.figures["transport_mss_bytes"] == 888  # timestamps take 12
+    assert run.values["congestion_control"] == "cubic"
+    document = json.loads((CAPTURES / "iperf3-omit.json").read_text())
+    kept = [one for one in document["intervals"] if not one["sum"]["omitted"]]
+    assert len(run.interim) == len(kept) < len(document["intervals"])
+
+
+def test_a_server_knows_its_own_side_only():
+    found = runs("iperf3-server.json")
+    assert len(found) == 8  # the last document says that the server was stopped
+    text, at, documents = (CAPTURES / "iperf3-server.json").read_text(), 0, []
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        document, at = json.JSONDecoder().raw_decode(text, at)
+        documents.append(document)
+    clients = [documents[n]["end"]["cpu_utilization_percent"] for n in (0, 1)]
+    tcp = json.loads((CAPTURES / "iperf3-tcp.json").read_text())
+    # what the second document calls its client's CPU is that of the client before
+    assert clients[1]["remote_total"] == tcp["end"]["cpu_utilization_percent"]["host_total"]
+    for run, document in zip(found, documents, strict=False):
+        assert run.values["reported_by"] == "server"
+        assert "iperf3_local_process_cpu_pct" not in run.figures
+        assert (
+            run.figures["iperf3_remote_process_cpu_pct"]
+            == (document["end"]["cpu_utilization_percent"]["host_total"])
+        )
+        sent_only = run.values["direction"] != "send"
+        assert ("throughput_mbps" in run.figures) != sent_only
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("error-*.json")), ids=lambda p: p.name)
+def test_an_error_is_a_failed_run_with_its_reason(path: Path):
+    (run,) = read(path.name, path.read_bytes())[1]
+    assert run.status == "failed"
+    assert run.reason == json.loads(path.read_text())["error"]
+
+
+def test_documents_one_after_another_count_their_lines():
+    text = (CAPTURES / "iperf3-tcp.json").read_text()
+    found = text_runs(text + text)
+    assert [run.line for run in found] == [1, text.count("\n") + 1]
+    with pytest.raises(DataError, match=rf"^x.txt:{2 * text.count(chr(10)) - 1}: is no whole JSON"):
+        text_runs(text + text[:-3])
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", '{"a": 1}', "[1]", "{" * 5000, '{"start": NaN}', '{"a": ' + "9" * 6000 + "}"]
+)
+def test_other_json_is_refused(text: str):
+    with pytest.raises(DataError):
+        text_runs(text)
+
+
+# -- the Turin scripts ----------------------------------------------------------------------
+
+IPERF3_TXT = "1 0.0061 0.0065 0.0071 98 98.7 99\n3 0.0201 0.0212 0.022 97 98 99\n"
+NTTCP_TXT = (
+    "1 14000000 10.5 11.25 12.0 99.0 99.0 99.0\n100000 30000 2340.1 2351.2 2353.0 8.0 9.5 11.0\n"
+)
+
+
+def test_turins_rows_are_aggregates_and_say_so():
+    first, second = text_runs(IPERF3_TXT)
+    assert first.values == {"tool": "iperf3", "protocol": "tcp", "send_size": 1}
+    assert first.figures["throughput_mbps"] == pytest.approx(6.5)
+    assert first.figures["throughput_min_mbps"] == pytest.approx(6.1)
+    assert first.figures["throughput_max_mbps"] == pytest.approx(7.1)
+    assert first.figures["aggregated_runs"] == 10
+    assert first.figures["local_process_cpu_max_pct"] == 99
+    assert second.values["send_size"] == 3
+    _, last = text_runs(NTTCP_TXT)
+    assert last.values["count"] == 30000
+    assert last.figures["throughput_mbps"] == 2351.2
+    assert last.figures["aggregated_runs"] == 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        IPERF3_TXT.replace("0.0065", "0.0165"),  # a mean above the greatest
+        IPERF3_TXT.replace("\n3 ", "\n1 "),  # a length again
+        IPERF3_TXT.splitlines()[0] + "\n",  # one line alone may be any table's row
+        IPERF3_TXT + "5 1 2 3\n",
+        "\n".join(lines("classic-udp-stream.txt")[16:17] * 2) + "\n",
+    ],
+)
+def test_numbers_that_are_no_turin_file_are_not_taken_for_one(text: str):
+    with pytest.raises(DataError, match="without its header"):
+        text_runs(text)
+
+
+def test_a_failed_run_within_an_aggregate_fails_it():
+    first, _ = text_runs(IPERF3_TXT.replace("0.0061", "0.0"))
+    assert first.status == "failed"
+
+
+# -- what is no text ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"THROUGHPUT=1\nab\x00c\n", r":2: holds a control code \(0x00\)"),
+        (b"\x1b[31mTHROUGHPUT=1\n", r":1: holds a control code \(0x1b\)"),
+        (b"a\n\xff\xfe\n", r":2: is no text"),
+        (b"hello\n", r":1: is no output of netperf"),
+        (b"1," * 40000 + b"\n", "is longer than"),
+    ],
+)
+def test_other_bytes_are_refused_by_line(data: bytes, why: str):
+    with pytest.raises(DataError, match=why):
+        read("x", data)
+
+
+def test_a_file_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(base, "FILE_LIMIT", 10)
+    with pytest.raises(DataError, match="is larger than"):
+        read("x", b"THROUGHPUT=1.00\n")
+
+
+def test_windows_text_is_text():
+    text = (CAPTURES / "percentile-script.csv").read_text().replace("\n", "\r\n")
+    found = runs("percentile-script.csv")
+    for encoding in ("utf-8-sig", "utf-16"):
+        assert [r.figures for r in read("x", text.encode(encoding))[1]] == [
+            r.figures for r in found
+        ]
+
+
+# -- netperf before 2.5, iperf3 from 3.17 ---------------------------------------------------
+
+
+def test_udp_unidirectional_send_is_a_udp_stream():
+    arrived, lost, broken, bare = runs("classic-udp-unidirectional.txt")
+    known = {"tool": "netperf", "test": "UDP_STREAM", "protocol": "udp", "direction": "send"}
+    for run in (arrived, lost, broken, bare):
+        assert run.values.items() >= known.items()
+    assert arrived.figures["throughput_mbps"] == 858.99
+    assert broken.figures["throughput_mbps"] == 6298.72, "what was received"
+    assert broken.figures["local_send_throughput_mbps"] == 6829.98
+    assert bare.status == "ok"
+    assert lost.status == "failed"
+    assert "nothing of 858.99 Mbit/s sent arrived" in lost.reason
+    assert not lost.figures
+
+
+def test_a_table_of_udp_is_one_whatever_its_banner_says():
+    text = "\n".join(lines("classic-udp-unidirectional.txt")[:14]) + "\n"
+    run, lost = text_runs(text.replace("UDP UNIDIRECTIONAL SEND", "SOME OTHER"))
+    assert run.values["protocol"] == "udp"
+    assert run.values["direction"] == "send"
+    assert run.figures["throughput_mbps"] == 858.99
+    assert lost.status == "failed"
+
+
+def test_iperf3_s_stream_is_read_as_its_document_is():
+    (run,) = runs("iperf3-stream-full.json")
+    text = (CAPTURES / "iperf3-stream-full.json").read_text()
+    events = "".join(line for line in text.splitlines(keepends=True) if line.startswith('{"event"'))
+    assert text_runs(events)[0].figures == run.figures
+    assert text_runs(text.removeprefix(events))[0].figures == run.figures
+    assert run.figures["throughput_mbps"] == pytest.approx(15114.286581)
+    assert len(run.interim) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "throughput"),
+    [
+        ("tcp", {"protocol": "tcp", "direction": "send", "reported_by": "client"}, 14818.438882),
+        ("udp", {"protocol": "udp", "direction": "send", "target_mbps": 20.0}, 20.033742),
+        ("rev", {"protocol": "tcp", "direction": "recv", "streams": 2}, 26414.668382),
+    ],
+)
+def test_iperf3_s_streams_of_clients(name, values, throughput):
+    (run,) = runs(f"iperf3-stream-{name}.json")
+    assert run.status == "ok"
+    assert run.values.items() >= values.items()
+    assert run.figures["throughput_mbps"] == pytest.approx(throughput)
+
+
+def test_iperf3_s_streams_that_failed_or_broke_off():
+    (refused,) = runs("iperf3-stream-refused.json")
+    assert refused.status == "failed"
+    assert "Connection refused" in refused.reason
+    first = lines("iperf3-stream-tcp.json")[:2]
+    broken, whole = text_runs("\n".join([*first, *lines("iperf3-stream-udp.json")]) + "\n")
+    assert "the run did not come to its end" in broken.reason
+    assert (broken.status, whole.status) == ("failed", "ok")
+    served = runs("iperf3-stream-server.json")
+    assert [run.status for run in served] == ["ok"] * 5 + ["failed"], "one whose client gave up"
+    assert {run.values["reported_by"] for run in served} == {"server"}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"event": "start", "data": 1}', "has no data of the event start"),
+        ('{"event": "other", "data": {}}', "no event of iperf3"),
+        ('{"event": ["start"], "data": {}}', "no event of iperf3"),
+        ('{"event": "error", "data": {}}', "has no data of the event error"),
+    ],
+)
+def test_what_is_no_stream_of_iperf3_s_is_refused_with_its_line(line, why):
+    with pytest.raises(DataError, match=rf"x\.txt:2: .*{why}"):
+        text_runs("\n" + line + "\n")

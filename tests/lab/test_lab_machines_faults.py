@@ -1,0 +1,244 @@
+"""Machines that cannot be had, or whose `lab up` ends early: one line, and nothing stays."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lab.test_lab import traces
+
+from netlimits.errors import InputError, LabError
+from netlimits.lab import labs, layout, programs
+from netlimits.lab.guests import acceleration, network, qemu
+from netlimits.lab.guests.images import BOOTED
+
+PATIENCE = 600.0
+UP = [sys.executable, "-m", "netlimits", "lab", "up", "--machines"]
+HOSTS = ("sender", "receiver")
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    """A lab's name of our own; whatever a test leaves of it is removed."""
+    if os.geteuid() != 0:
+        pytest.skip("the lab needs root")
+    chosen = f"v{os.getpid()}"
+    yield chosen
+    labs.down(chosen)
+
+
+def ended(*argv: object) -> tuple[int, str]:
+    """The exit status of a command, and the line that it said."""
+    ran = subprocess.run(
+        [str(word) for word in argv], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert ran.stdout == ""
+    assert len(ran.stderr.splitlines()) == 1, ran.stderr
+    return ran.returncode, ran.stderr
+
+
+def wait(reached: Callable[[], bool], process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert process.poll() is None, "it ended too early"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def moments(name: str) -> dict[str, Callable[[], bool]]:
+    """What shows how far an `up` has come."""
+    folder = layout.LABS / name
+    return {
+        "its folder": folder.exists,
+        "its record": (folder / "lab.json").exists,
+        "a key": (folder / "sender/host_key").exists,
+        "the switch": (layout.NAMESPACES / f"nl-{name}-switch").exists,
+        "the bridge": Path("/sys/class/net", f"nl-{name}").exists,
+        "an initial file system": (folder / "sender/initrd").exists,
+        "one machine": (folder / "sender/qemu.pid").exists,
+        "both machines": (folder / "receiver/qemu.pid").exists,
+    }
+
+
+@pytest.mark.lab
+def test_an_up_killed_at_any_moment_leaves_nothing_once_taken_down(name):
+    seed = random.Random(20211009)
+    for moment in moments(name):
+        with subprocess.Popen([*UP, "--name", name], stdout=subprocess.DEVNULL) as up:
+            wait(moments(name)[moment], up)
+            time.sleep(seed.random() / 10)
+            up.kill()
+        labs.down(name)
+        assert traces(name) == [], moment
+
+
+@pytest.mark.lab
+def test_a_second_up_waits_for_the_first_and_replaces_its_ruins(name):
+    first = subprocess.Popen([*UP, "--name", name], stdout=subprocess.DEVNULL)
+    wait(moments(name)["one machine"], first)
+    second = subprocess.Popen(
+        [*UP, "--name", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    first.kill()
+    first.wait()
+    lab = labs.find(name)
+    said = second.communicate(timeout=PATIENCE)
+    assert (second.returncode, said) == (0, (f"{lab.hosts_file}\n", ""))
+    assert [state.sshd for state in labs.status(name)] == [True, True]
+    status, line = ended(*UP, "--name", name)
+    assert status == 1
+    assert f"lab {name} is already up: {lab.hosts_file}" in line
+    # A machine that is lost is told, and does not hinder the removal.
+    os.kill(int((lab.host_folder("receiver") / "qemu.pid").read_text()), signal.SIGKILL)
+    while [state.sshd for state in labs.status(name)] != [True, False]:
+        time.sleep(0.05)
+    assert labs.down(name)
+    assert traces(name) == []
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_up_clears_up_behind_itself(name, number):
+    with subprocess.Popen(
+        [*UP, "--name", name], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as up:
+        wait(moments(name)["both machines"], up)
+        up.send_signal(number)
+        said = up.communicate(timeout=PATIENCE)
+    assert up.returncode == 130
+    assert said[0] == ""
+    assert "taken down again" in said[1]
+    assert len(said[1].splitlines()) == 1
+    assert traces(name) == []
+
+
+@pytest.mark.lab
+def test_a_machine_that_ends_while_it_boots_is_told(name):
+    with subprocess.Popen([*UP, "--name", name], stderr=subprocess.PIPE, text=True) as up:
+        wait(moments(name)["both machines"], up)
+        os.kill(int((layout.LABS / name / "sender/qemu.pid").read_text()), signal.SIGKILL)
+        _, said = up.communicate(timeout=PATIENCE)
+    assert up.returncode == 1
+    assert said == "netlimits: sender: its QEMU ended while it booted\n"
+    assert traces(name) == []
+
+
+@pytest.mark.lab
+def test_a_machine_that_does_not_start_is_told_in_its_own_words(name, monkeypatch):
+    monkeypatch.setattr(qemu, "bare", lambda guest: (qemu.QEMU, "-nosuch"))
+    with pytest.raises(LabError, match=r"^sender: QEMU exited 1: .*-nosuch: invalid option"):
+        labs.up(name, guest=labs.Guest(accelerator="tcg"))
+    assert traces(name) == []
+
+
+@pytest.mark.lab
+def test_too_little_memory_is_one_line(name):
+    status, line = ended(*UP, "--name", name, "--hosts", "16", "--memory", "65536")
+    assert status == 1
+    assert "16 machines of 65536 MiB take" in line
+    assert "fewer --hosts, or less --memory" in line
+    assert traces(name) == []
+
+
+@pytest.mark.lab
+def test_without_taps_it_is_one_line(name):
+    hidden = 'mount -t tmpfs none /dev/net && exec "$@"'
+    status, line = ended("unshare", "-m", "sh", "-c", hidden, "sh", *UP, "--name", name)
+    assert status == 1
+    assert "machines need /dev/net/tun, and it cannot be opened (No such file" in line
+    assert traces(name) == []
+
+
+@pytest.mark.lab
+def test_without_qemu_it_is_one_line_with_the_packages(name, tmp_path, monkeypatch):
+    for folder in programs.PATH.split(":"):
+        for program in Path(folder).glob("*"):
+            if program.name not in ("qemu-system-x86_64", "mksquashfs"):
+                (tmp_path / program.name).unlink(missing_ok=True)
+                (tmp_path / program.name).symlink_to(program)
+    monkeypatch.setattr(programs, "PATH", str(tmp_path))
+    with pytest.raises(LabError, match=r"apt install qemu-system-x86 squashfs-tools$"):
+        labs.up(name, guest=labs.Guest())
+    assert traces(name) == []
+
+
+@pytest.mark.lab
+def test_what_only_machines_have_wants_machines(name):
+    up = [word for word in UP if word != "--machines"]
+    status, line = ended(*up, "--name", name, "--cpus", "2", "--nic", "e1000e")
+    assert status == 2
+    assert "--cpus --nic: only machines have that; say --machines as well" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "guest", "said"),
+    [
+        ({}, {"cpus": 0}, "1 to 16"),
+        ({}, {"memory": 64}, "128 to 65536"),
+        ({}, {"nic": "rtl8139"}, "virtio, e1000e"),
+        ({"mtu": 9001}, {}, "576 to 9000"),
+        ({"hosts": 1}, {}, "2 to 16"),
+    ],
+)
+def test_machines_that_cannot_be_are_refused(options, guest, said):
+    with pytest.raises(InputError, match=said):
+        labs.up("x", guest=labs.Guest(**guest), **options)
+
+
+def test_a_tun_device_that_opens_is_no_finding(tmp_path, monkeypatch):
+    monkeypatch.setattr(network, "_TUN", tmp_path / "tun")
+    with pytest.raises(LabError, match="cannot be opened"):
+        network.check()
+    (tmp_path / "tun").touch()
+    network.check()
+
+
+@pytest.mark.parametrize(
+    ("kvm", "tcg", "chosen"),
+    [
+        ("exec sleep 60", f"echo {BOOTED}", "tcg"),
+        ("exit 1", f"sleep 0.3; echo {BOOTED}", "tcg"),
+        (f"echo {BOOTED}", "exec sleep 60", "kvm"),
+        (f"echo {BOOTED}", "exit 1", "kvm"),
+    ],
+)
+def test_kvm_is_taken_where_it_boots_first(tmp_path, monkeypatch, kvm, tcg, chosen):
+    race = raced(tmp_path, monkeypatch, kvm, tcg)
+    assert race("auto", None) == chosen
+    again = raced(tmp_path, monkeypatch, "exit 1", "exit 1")
+    assert again("auto", None) == chosen, "the verdict is kept"
+    assert again("kvm", None) == "kvm", "who chooses is asked nothing"
+    (tmp_path / "boot").write_text("another\n")
+    with pytest.raises(LabError, match="no machine boots here: QEMU says nothing"):
+        again("auto", None)
+
+
+def test_without_kvm_nothing_is_tried(tmp_path, monkeypatch):
+    race = raced(tmp_path, monkeypatch, "exit 1", "exit 1")
+    (tmp_path / "kvm").unlink()
+    assert race("auto", None) == "tcg"
+
+
+def raced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kvm: str, tcg: str) -> Callable:
+    """`acceleration.accelerator` where the two probes are these scripts."""
+    scripts = {"kvm": kvm, "tcg": tcg}
+    (tmp_path / "kvm").touch()
+    (tmp_path / "boot").write_text("this\n")
+    monkeypatch.setattr(acceleration, "_KVM", tmp_path / "kvm")
+    monkeypatch.setattr(acceleration, "_BOOT", tmp_path / "boot")
+    monkeypatch.setattr(acceleration, "IMAGES", tmp_path)
+    monkeypatch.setattr(
+        acceleration,
+        "_probe",
+        lambda name, image: subprocess.Popen(
+            ["sh", "-c", f"exec 2>&1; {scripts[name]}"], stdout=subprocess.PIPE, text=True
+        ),
+    )
+    return acceleration.accelerator

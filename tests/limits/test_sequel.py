@@ -1,0 +1,185 @@
+"""The experiment that would prove verdicts, and what its results are read to say."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from limits.test_verdicts import CAPPED, MADE, TCP
+
+import netlimits as nl
+from netlimits.cli import main
+from netlimits.experiment import load, plan, resolution
+from netlimits.limits import CLASSES, explain
+from netlimits.limits.base import Intervention
+from netlimits.limits.changes import CHANGES, Configured
+from netlimits.limits.sequel import sequel
+from netlimits.model import Around, Pace, SettingUse
+
+GALLERY = sorted((Path(__file__).parents[2] / "experiments" / "gallery").iterdir())
+EVERY = tuple(each.name for each in CLASSES)
+
+
+@pytest.mark.parametrize("folder", GALLERY, ids=lambda path: path.name)
+def test_every_intervention_of_a_real_campaign_can_be_planned(folder, tmp_path):
+    path = tmp_path / "next.yaml"
+    campaign = nl.open(folder)
+    path.write_text(sequel(campaign, EVERY), encoding="utf-8")
+    experiment = load.load(path)
+    planned = plan.Plan(plan.seeded(experiment))
+    assert planned.seconds() > 0
+    assert planned.replicates == (max(6, campaign.experiment.repeat.replicates),) * 2
+    assert experiment.repeat.order == "blocked"
+    before = {configuration.config: configuration.values for configuration in
+              plan.configurations(campaign.experiment)}  # fmt: skip
+    ran = {campaign.runs[run].config for run in campaign.ok_runs()}
+    bare = [c.values for c in planned.configurations if c.values["intervention"] == "none"]
+    assert len(bare) == len(ran)
+    assert len(planned.configurations) > len(bare)
+    for values in bare:  # what was measured is what is measured again
+        (same,) = [before[config] for config in ran
+                   if all(before[config].get(k, v) == v for k, v in values.items())]  # fmt: skip
+        old, new = (
+            resolution.resolved(of, by) for of, by in
+            ((campaign.experiment, same), (experiment, values))
+        )  # fmt: skip
+        assert new[1][1] | {"interim_seconds": 0} == old[1][1] | {"interim_seconds": 0}
+        assert [use.options for use in new[0]] == [use.options for use in old[0]]
+        assert resolution.around(experiment, values) == resolution.around(campaign.experiment, same)
+
+
+EXPERIMENT = load.parse("experiment: a\nmeasure: {netperf: {}}\n", "a.yaml")
+SHAPED = SettingUse("qdisc", ("sender",), {"kind": "tbf", "rate": "100mbit", "burst": "64kb"}, 1)
+
+
+def configured(settings=(), around=None, **options) -> Configured:
+    of = {"sysctls": {"remote": {"net.ipv4.tcp_rmem": "4096 131072 6291456"}}, "mtu": 1500}
+    around = around or Around()
+    return Configured(EXPERIMENT, settings, "netperf", options, around, 1e8, **of)
+
+
+@pytest.mark.parametrize(
+    ("what", "times", "of", "levels"),
+    [
+        ("streams", 2, configured(), {("streams",): 2}),
+        ("send_size", 4, configured(send_size="1K"), {("measure", "netperf", "send_size"): 4096}),
+        ("datagram", 1, configured(), {("measure", "netperf", "send_size"): 1472}),
+        ("shaper", 1.2, configured((SHAPED,)), {("settings", 0, "qdisc", "rate"): 120_000_000}),
+        ("pace", 1.1, configured((), Around(pace=Pace(1e6, 2e6))),
+         {("pace", "rate"): pytest.approx(1.1e6), ("pace", "frame_rate"): pytest.approx(2.2e6)}),
+        ("receive_buffer", 2, configured(remote_buffer="8K"),
+         {("measure", "netperf", "remote_buffer"): 16384}),
+        ("receive_buffer", 2, configured(),
+         {("settings", "receiver", "sysctl", "net.ipv4.tcp_rmem"): "4096 262144 12582912"}),
+        ("load", 1, configured(), {("settings", "receiver", "load", "workers_per_cpu"): 1}),
+    ],
+)  # fmt: skip
+def test_what_an_intervention_changes(what, times, of, levels):
+    assert CHANGES[what](of, times) == levels
+
+
+@pytest.mark.parametrize(
+    ("what", "of", "why"),
+    [
+        ("rate", configured(), "asked for no rate"),
+        ("shaper", configured(), "not in the experiment"),
+        ("pace", configured((SHAPED,)), "beside the qdisc"),
+        ("send_size", configured(), "not in the experiment"),
+        ("send_buffer", configured(), "net.ipv4.tcp_wmem of the sender is not known"),
+        ("receive_buffer", configured(remote_buffer="1,2"), "not one size"),
+    ],
+)
+def test_what_no_setting_can_change_is_by_hand(what, of, why):
+    assert why in CHANGES[what](of, 2)
+
+
+def test_every_class_says_what_changes_and_what_follows():
+    for each in CLASSES:
+        of = each.intervention
+        assert of.what in CHANGES or each.name == "softirq-core"
+        assert of.expectation
+        assert not of.least <= 1 <= of.most or each.name in (
+            "link",
+            "path-cap",
+        )  # else nothing would prove it
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "state"),
+    [(0.98, 1.01, "proven"), (1.1, 1.3, "refuted"), (0.9, 1.0, "open"), (math.nan, 1, "open")],
+)
+def test_the_whole_interval_must_be_as_expected(low, high, state):
+    assert Intervention("", least=0.97, most=1.03).state(low, high) == state
+
+
+def campaign(figures, **others) -> pd.DataFrame:
+    """Six blocks without an intervention, and with each of `others`: class -> figures then."""
+    rows = []
+    for block in range(1, 7):
+        for level, changed in {"none": {}, **others}.items():
+            drift = 1 + block / 100
+            now = {**figures, **changed}
+            now["throughput_mbps"] *= drift
+            rows.append(
+                {"run": len(rows) + 1, "block": block, "status": "ok", "attempt": 1,
+                 "config": level, "size": 64, "intervention": level.replace("_", "-"),
+                 "next_rate": None if level == "none" else 1,
+                 "paced_by": None if level == "none" else "tbf", **now}
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+FULL = TCP | CAPPED
+
+
+@pytest.mark.parametrize(
+    ("others", "limit", "state"),
+    [
+        ({"path_cap": {}}, "path-cap", "proven"),
+        ({"path_cap": {"throughput_mbps": 1500.0}}, "path-cap", "refuted"),
+        ({"path_cap": {}, "link": {}}, "path-cap", "proven"),
+        ({"path_cap": {"throughput_mbps": 1500.0}, "sender_cpu": {"throughput_mbps": 1500.0}},
+         "sender-cpu", "proven"),
+        ({"sender_cpu": {}}, "path-cap", "open"),
+        ({"path_cap": {"throughput_mbps": math.nan}}, "path-cap", "open"),
+    ],
+)  # fmt: skip
+def test_interventions_prove_or_refute(others, limit, state):
+    (verdict,) = explain(campaign(FULL, **others)).to_dict("records")
+    assert (verdict["size"], verdict["class"], verdict["state"]) == (64, limit, state)
+    assert verdict["runs"] == 6
+    assert "next_rate" not in verdict
+    assert "intervention" not in verdict
+
+
+def test_the_ratio_within_blocks_is_told(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    campaign(FULL, path_cap={"throughput_mbps": 909.0}).to_csv(path, index=False)
+    with pytest.raises(SystemExit):
+        main(["explain", str(path)])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "size 64: path-cap (proven, 100 % of 6 runs)" in out
+    assert "throughput was 1.01 times as much (95 % interval 1.01 to 1.01, 6 blocks)" in out
+    (row,) = explain(pd.read_csv(path)).to_dict("records")
+    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx([1.01] * 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--suspect", "path-cap"), "it is for --next FILE"),
+        (("--next", "x.yaml", "--suspect", "path"), "no class is called so"),
+        (("--next", "x.yaml"), "needs a campaign's folder"),
+    ],
+)
+def test_a_wrong_wish_is_one_line(words, why, tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    pd.DataFrame([{"run": 1, "size": 1, **MADE["send-buffer"][0]}]).to_csv(path, index=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", str(path), *words])
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert why in err
+    assert err.count("\n") == 1

@@ -1,0 +1,239 @@
+"""The classes of limits on figures that are known, and what becomes of their signs."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.cli import main
+from netlimits.limits import explain, runs
+from netlimits.limits.classes import CLASSES
+from netlimits.limits.figures import RunFigures
+from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
+
+IDLE = {"local_cpu_peak_pct": 40.0, "remote_cpu_peak_pct": 30.0}
+TCP = {
+    "throughput_mbps": 900.0,
+    "elapsed_s": 10.0,
+    "local_tx_bytes": 1.2e9,
+    "remote_tx_bytes": 1e6,
+    "local_tx_packets": 8e5,
+    "local_tcp_out_segs": 8e5,
+    "local_tcp_retrans_segs": 0,
+    "local_udp_out_datagrams": 0,
+    "local_qdisc_overlimits": 0,
+    "local_rtt_us": 210.0,
+    "local_min_rtt_us": 200.0,
+    "local_rwnd_limited_pct": 0.0,
+    "local_sndbuf_limited_pct": 0.0,
+    "local_app_limited_pct": 0.0,
+    "local_busy_pct": 99.0,
+    "local_cwnd_segs": 40.0,
+    "local_mss_bytes": 1448.0,
+    **IDLE,
+}
+UDP = {
+    "throughput_mbps": 500.0,
+    "elapsed_s": 10.0,
+    "local_tx_bytes": 1e9,
+    "remote_tx_bytes": 1e3,
+    "local_udp_out_datagrams": 1e6,
+    "remote_udp_in_datagrams": 1e6,
+    "remote_udp_rcvbuf_errors": 0,
+    "local_tcp_out_segs": 40,
+    "local_ip_frag_creates": 0,
+    **IDLE,
+}
+CAPPED = {"local_rtt_us": 4000.0}
+
+MADE = {
+    "pacing": (UDP | {"pace_mbps": 500.0, "pace_off_pct": 0.4}, None),
+    "local-shaper": (TCP | {"local_qdisc_overlimits": 6e5}, None),
+    "udp-receive-buffer": (
+        UDP | {"remote_udp_in_datagrams": 7e5, "remote_udp_rcvbuf_errors": 2.9e5},
+        None,
+    ),
+    "softirq-core": (
+        TCP | {"remote_cpu_peak_softirq_pct": 97.0, "remote_softnet_dropped": 124},
+        None,
+    ),
+    "fragmentation": (UDP | {"local_ip_frag_creates": 6e6}, None),
+    "small-sends": (
+        TCP
+        | {
+            "throughput_mbps": 100.0,
+            "local_send_calls": 2e6,
+            "local_process_cpu_pct": 99.0,
+            "transport_mss_bytes": 1448,
+        },
+        None,
+    ),
+    "sender-cpu": (TCP | {"local_cpu_peak_pct": 99.0}, None),
+    "receiver-cpu": (TCP | {"remote_cpu_peak_pct": 98.0}, None),
+    "receive-window": (TCP | {"local_rwnd_limited_pct": 80.0}, None),
+    "send-buffer": (TCP | {"local_sndbuf_limited_pct": 35.0}, None),
+    "link": (TCP | {"throughput_mbps": 940.0}, 941.5),
+    "packet-rate": (UDP, None),
+    "path-cap": (TCP | CAPPED, None),
+    "loss": (TCP | {"local_tcp_retrans_segs": 8e3, "throughput_mbps": 1500.0}, None),
+    "application": (TCP | {"local_app_limited_pct": 100.0, "local_busy_pct": 12.0}, None),
+}
+"""A run of each class, and the goodput bound of its link where one is known."""
+
+BY_SIZE = {"packet-rate": {625.0: 1e5, 312.5: 1.02e5, 1250.0: 0.6e5}}
+"""Packets/s by bytes a packet of other configurations, where a class is judged by them."""
+
+
+def test_every_class_has_a_run_here():
+    assert set(MADE) == {each.name for each in CLASSES}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_run_made_so_has_this_verdict(name):
+    figures, bound = MADE[name]
+    verdict = of_run(RunFigures(figures, bound, rates_by_size=BY_SIZE.get(name, {})))
+    assert verdict.limit == name
+    assert verdict.figures
+    assert verdict.decide
+
+
+@pytest.mark.parametrize("figures", [TCP, UDP], ids=["tcp", "udp"])
+def test_a_run_without_evidence_is_undetermined_and_says_what_came_nearest(figures):
+    verdict = of_run(RunFigures(figures))
+    assert verdict.limit == UNDETERMINED
+    assert verdict.sentence.startswith("No class of limits has enough evidence; not measured: what")
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_the_client_received_is_read_from_the_other_end(name):
+    figures, bound = MADE[name]
+    other = {"local": "remote", "remote": "local"}
+    swapped = {
+        "_".join([other.get(end, end), rest]): value
+        for column, value in figures.items()
+        for end, _, rest in [column.partition("_")]
+    }
+    run = RunFigures(swapped, bound, rates_by_size=BY_SIZE.get(name, {}))
+    assert of_run(run).limit == name
+
+
+def test_both_ends_out_of_cpu_is_no_verdict():
+    verdict = of_run(RunFigures(TCP | {"local_cpu_peak_pct": 100.0, "remote_cpu_peak_pct": 100.0}))
+    assert verdict.limit == UNDETERMINED
+    assert "both ends have a CPU that is fully busy" in verdict.sentence
+
+
+def test_a_small_window_in_front_of_a_full_queue_is_not_the_window():
+    verdict = of_run(RunFigures(TCP | CAPPED | {"local_rwnd_limited_pct": 58.0}))
+    assert verdict.limit == "path-cap"
+
+
+def test_a_full_receiver_that_drops_is_not_its_buffer():
+    figures = MADE["udp-receive-buffer"][0] | {"remote_cpu_peak_pct": 100.0}
+    assert of_run(RunFigures(figures)).limit == "receiver-cpu"
+
+
+@given(st.dictionaries(st.sampled_from(sorted({*TCP, *UDP})), st.none() | st.floats(0, 1e9)))
+def test_any_figures_give_one_verdict_and_a_missing_one_never_counts_as_zero(figures):
+    verdict = of_run(RunFigures(figures))
+    assert verdict.sentence
+    for each in CLASSES:
+        if all(figures.get(f"local_{n}") is figures.get(f"remote_{n}") is None for n in each.needs):
+            assert verdict.limit != each.name or each.name in ("pacing", "link")
+
+
+def test_runs_that_disagree_are_undetermined():
+    both = [Verdict("link", "a", {}), Verdict("loss", "b", {}), Verdict("link", "a", {})]
+    assert of_configuration(both).limit == "link"
+    assert of_configuration(both).share == pytest.approx(2 / 3)
+    assert of_configuration([*both, Verdict("loss", "b", {})]).limit == UNDETERMINED
+
+
+def test_a_frame_is_explained_by_configuration_and_by_run():
+    rows = [
+        {"run": n, "size": size, "status": "ok", "attempt": 1, "config": str(size), **figures}
+        for n, (size, figures) in enumerate(
+            [(1, MADE["local-shaper"][0]), (1, MADE["local-shaper"][0]), (2, TCP | CAPPED)], 1
+        )
+    ]
+    frame = pd.DataFrame(rows)
+    verdicts = explain(frame)
+    assert list(verdicts["class"]) == ["local-shaper", "path-cap"]
+    assert list(verdicts["runs"]) == [2, 1]
+    assert list(verdicts["state"]) == ["suggested", "suggested"]
+    assert list(runs(frame)["run"]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("half", "verdict"), [(0.51, "packet-rate"), (0.6, UNDETERMINED)], ids=["flat", "not-flat"]
+)
+def test_packets_per_second_show_only_over_the_sizes_of_a_campaign(half, verdict):
+    rows = [
+        {
+            "run": n,
+            "block": n,
+            "config": str(size),
+            "status": "ok",
+            "attempt": 1,
+            **UDP,
+            "send_size": size,
+            "throughput_mbps": 500 * share,
+            "remote_udp_in_datagrams": 1e6 * share * 625 / size,
+            "local_udp_out_datagrams": 1e6 * share * 625 / size,
+        }
+        for n, (size, share) in enumerate([(625, 1.0), (312, half)], 1)
+    ]
+    verdicts = explain(pd.DataFrame(rows))
+    assert list(verdicts["class"]) == [verdict] * 2
+    assert explain(pd.DataFrame(rows[:1]))["class"].item() == UNDETERMINED
+
+
+def _said(capsys, *words):
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", *map(str, words)])
+    said = capsys.readouterr()
+    return ended.value.code, said.out, said.err
+
+
+@pytest.fixture
+def csv(tmp_path):
+    path = tmp_path / "runs.csv"
+    rows = [{"run": 1, "size": 1, **TCP, **CAPPED}, {"run": 2, "size": 2, **MADE["send-buffer"][0]}]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+def test_the_command_prints_a_verdict_a_configuration(csv, capsys):
+    status, out, _ = _said(capsys, csv)
+    assert status == 0
+    assert "size 1: path-cap (1 run)" in out
+    assert "size 2: send-buffer (1 run)" in out
+    assert "To decide: twice the send buffer (wmem)" in out
+
+
+def test_json_has_the_same_and_can_be_narrowed(csv, capsys):
+    _, out, _ = _said(capsys, csv, "--json", "--config", "size=2")
+    (row,) = json.loads(out)
+    assert (row["class"], row["size"]) == ("send-buffer", 2)
+    _, out, _ = _said(capsys, csv, "--json", "--run", "1")
+    assert [row["class"] for row in json.loads(out)] == ["path-cap"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--config", "size"), "write FACTOR=VALUE"),
+        (("--config", "sise=1"), "write FACTOR=VALUE with one of size"),
+        (("--config", "size=3"), "size is never 3; it is 1, 2"),
+        (("--run", "9"), "run 9 is not there"),
+    ],
+)
+def test_a_wrong_choice_is_one_line(csv, capsys, words, why):
+    status, _, err = _said(capsys, csv, *words)
+    assert status == 2
+    assert why in err
+    assert err.count("\n") == 1

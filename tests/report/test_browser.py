@@ -1,0 +1,136 @@
+"""The report in a real browser: nothing overflows, runs, is fetched, or leads nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from folders import EXAMPLE, HOSTILE, MARK, complete, hostile
+from playwright.sync_api import Browser, Page
+
+from netlimits.cli.report import report
+
+pytestmark = pytest.mark.long
+
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+LONG = dict.fromkeys(
+    ("cpu-stress", "jumbo", "rr-bursts", "stateless-offloads", "stateless-offloads-gro-hw",
+     "tool-comparison", "tso"),
+    3,
+)  # fmt: skip
+"""Replicates in place of up to a hundred: as many points, rows and words, of fewer runs."""
+A4 = 718
+"""Pixels across a sheet within margins of a centimetre."""
+
+OUTSIDE = """scrolled => [...document.body.querySelectorAll('*')].filter(e =>
+    !e.closest('svg svg, svg *') && !(scrolled && e.closest('.scroll') && !e.matches('.scroll'))
+    && e.getBoundingClientRect().width > 0
+    && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    .map(e => e.outerHTML.slice(0, 120))"""
+DEAD = """() => [...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href'))
+    .filter(href => !href.startsWith('#') || !document.getElementById(href.slice(1)))"""
+TWICE = """() => { const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+    return ids.filter((id, at) => ids.indexOf(id) !== at) }"""
+LOST = """() => [...document.querySelectorAll('svg use, svg [clip-path]')]
+    .map(e => (e.getAttribute('href') || e.getAttribute('clip-path')).replace(/^(url\\()?#|\\)$/g, ''))
+    .filter(id => !document.getElementById(id))"""
+BARE = """() => [...document.querySelectorAll('figure')].filter(f => !f.querySelector('table')
+    || !f.querySelector('svg[role=img] > title').textContent).length"""
+
+
+def page_of(folder: Path, out: Path) -> Path:
+    outcome = CliRunner().invoke(report, [str(folder), "--out", str(out)])
+    if outcome.exception:
+        raise outcome.exception
+    assert outcome.output == f"{out}\n"
+    return out
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, width: int = 1400, **how: str) -> Iterator[Page]:
+    """The file in a tab, which must fetch nothing else, and log and raise nothing."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, **how)  # type: ignore[arg-type]
+    fetched: list[str] = []
+    wrong: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url))
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append(dialog.message))
+    page.goto(file.as_uri())
+    yield page
+    assert fetched == [file.as_uri()]
+    assert not wrong
+    page.close()
+
+
+def looked_at(browser: Browser, file: Path) -> None:
+    """Narrow, wide and on paper, as it opens and with all details open."""
+    with opened(browser, file) as page:
+        for _ in range(2):
+            for width, media in ((400, "screen"), (1400, "screen"), (A4, "print")):
+                page.set_viewport_size({"width": width, "height": 900})
+                page.emulate_media(media=media)  # type: ignore[arg-type]
+                sizes = page.evaluate(
+                    "[document.scrollingElement.scrollWidth, document.scrollingElement.clientWidth]"
+                )
+                assert sizes == [width, width], (file.name, width, media)
+                assert page.evaluate(OUTSIDE, media == "screen") == []
+            page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert page.evaluate(DEAD) == []
+        assert page.evaluate(TWICE) == []
+        assert page.evaluate(LOST) == []
+        assert page.evaluate(BARE) == 0
+        assert page.locator("script, link, img, iframe, object, embed, form").count() == 0
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda path: path.stem)
+def test_a_campaign_of_each_shipped_experiment_is_a_page_that_reads_well(
+    experiment: Path, tmp_path: Path, browser: Browser
+) -> None:
+    made = complete(tmp_path / "results", experiment, LONG.get(experiment.stem))
+    file = page_of(made.path, tmp_path / "report.html")
+    assert file.stat().st_size < 2_000_000
+    text = file.read_text()
+    assert 'class="warning"' not in text, "every table and chart is there"
+    assert text.count("<figure>") >= sum("chart" in entry for entry in made.experiment.report)
+    looked_at(browser, file)
+
+
+def test_nothing_that_a_hostile_folder_holds_runs_or_hides(
+    tmp_path: Path, browser: Browser
+) -> None:
+    file = page_of(hostile(tmp_path / "results").path, tmp_path / "report.html")
+    assert MARK not in file.read_text()
+    looked_at(browser, file)
+    with opened(browser, file) as page:
+        assert page.evaluate("window.intruder") is None
+        assert page.locator("h1").inner_text() == "hostile"
+        shown = page.locator(".question").inner_text()
+        assert shown == HOSTILE.replace("\0", "").replace("\x1b", "\\u001b").replace(
+            "\u202e", "\\u202e"
+        ).replace("\x07", "\\u0007")
+        assert page.locator("main > section").count() == 8, "no text closed an element"
+
+
+def test_dark_and_light_differ_and_paper_is_white(tmp_path: Path, browser: Browser) -> None:
+    file = page_of(EXAMPLE, tmp_path / "report.html")
+    colours = {}
+    for scheme in ("light", "dark"):
+        with opened(browser, file, color_scheme=scheme) as page:
+            for media in ("screen", "print"):
+                page.emulate_media(media=media)  # type: ignore[arg-type]
+                colours[scheme, media] = page.evaluate(
+                    "(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"
+                )
+    assert colours["light", "screen"] != colours["dark", "screen"]
+    assert (
+        colours["dark", "print"]
+        == colours["light", "print"]
+        == [
+            "rgb(255, 255, 255)",
+            "rgb(0, 0, 0)",
+        ]
+    )

@@ -1,0 +1,163 @@
+"""What the report tells of campaigns of every kind, without a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from folders import CODES, EXAMPLE
+from recorded import recorded
+
+import netlimits as nl
+from netlimits import charts
+from netlimits.cli.imports import import_
+from netlimits.cli.report import report
+from netlimits.errors import InputError
+from netlimits.experiment import load, report_schema
+from netlimits.report.alternatives import ALTERNATIVES
+from netlimits.report.answers import verdicts
+from netlimits.report.page import Answer, Page, render
+
+IMPORTS = Path(__file__).parents[1] / "captures" / "imports"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+def page(folder: Path, *words: object) -> str:
+    outcome = CliRunner().invoke(report, [str(folder), *map(str, words)])
+    if outcome.exception:
+        raise outcome.exception
+    file = Path(words[-1]) if words else folder / "report.html"
+    assert outcome.output == f"{file}\n"
+    return file.read_text()
+
+
+def text_of(html: str) -> str:
+    """What a reader reads."""
+    body = re.sub(r"<(style|svg|nav).*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", body).split())
+
+
+def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
+    told = text_of(page(EXAMPLE, "--out", tmp_path / "r.html"))
+    order = [
+        "What do stateless offloads save, against UDP at the same bytes per packet?",
+        "Of 6 configurations what limited 6 is undetermined.",
+        "Throughput: from 175 Mbit/s [165, 185] (1024 bytes, UDP) to 4,837 Mbit/s",
+        "Throughput, 8192 over 1024: ×5.47 [4.71, 6.36] (UDP)",
+        "Runs 18: 18 ok",
+        "two roles were one machine",
+        "Tables",
+        "95 % confidence intervals",
+        "Charts",
+        "The same as a table",
+        "What failed, and why No run failed.",
+        "Hosts",
+        "Linux 6.18",
+        "What was changed, and put back",
+        "yes, 2026-11-21",
+        "The exact commands of one run",
+        "sudo ethtool -K data0 tso off gso off",
+        "netperf -P 0 -H 198.19.0.2,4",
+        "How to repeat it",
+        "netlimits run stateless-offloads.yaml --hosts hosts.yaml",
+        "--set measure.netperf.seconds=1",
+        "--set repeat.seed=2021",
+        "receiver: {ssh: nl-example-receiver, interface: data0, address: 198.19.0.2}",
+        "After: A Brief Look at Network Performance Limiters.",
+    ]
+    places = [told.find(words) for words in order]
+    assert -1 not in places, order[places.index(-1)]
+    assert places == sorted(places)
+
+
+def test_verdicts_have_their_place_first() -> None:
+    verdict = Answer("The sender's CPU 0 limited it.", "99 % busy")
+    html = render(Page("t", "q", "", (), verdicts=[verdict], answers=[Answer("Throughput: 1.")]))
+    assert html.index("The sender&#39;s CPU 0") < html.index("Throughput: 1.")
+
+
+def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(EXAMPLE, folder)
+    page(folder)
+    assert (folder / "report.html").stat().st_mode & 0o077 == 0
+    with pytest.raises(InputError, match="a report is made of a campaign's folder"):
+        page(folder / "results.csv")
+    with pytest.raises(InputError, match=r"cannot be written: No such file"):
+        page(folder, "--out", tmp_path / "nowhere" / "r.html")
+
+
+def test_a_campaign_of_which_nothing_is_ok_says_what_failed(tmp_path: Path) -> None:
+    told = text_of(page(recorded(tmp_path / "results", failed=[1, 2, 3, 4]).path))
+    assert "No figure answers it: see what failed." in told
+    assert "failed 4 it failed 1, 2, 3, 4" in told
+
+
+def test_an_experiment_without_a_report_is_summarized_by_its_factors(tmp_path: Path) -> None:
+    told = text_of(page(recorded(tmp_path / "results", failed=[2]).path))
+    assert "Throughput (Mbit/s - Higher is Better) MTU (bytes)" in told
+    assert "failed 1 it failed 2" in told
+    assert "4 runs: 3 ok, 1 failed; figures are of those that are ok" in told
+    assert "Chart percentiles" not in told
+
+
+def test_what_is_not_put_back_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(EXAMPLE, folder)
+    lines = (folder / "journal.jsonl").read_text().splitlines(keepends=True)
+    kept = [ln for ln in lines if json.loads(ln).get("role") != "sender" or "put_back" not in ln]
+    (folder / "journal.jsonl").write_text("".join(kept))
+    html = page(folder)
+    changes = text_of(html[html.index('id="changes"') : html.index('id="commands"')])
+    assert re.search(r"sender data0 offload .* NO receiver data0 offload .* yes, 2026", changes)
+
+
+def test_imported_files_are_a_page_too(tmp_path: Path) -> None:
+    file = next(IMPORTS.rglob("*.json"))
+    folder = tmp_path / "results"
+    outcome = CliRunner().invoke(import_, [str(file), "--out", str(folder)])
+    assert outcome.exit_code == 0, outcome.output
+    told = text_of(page(folder))
+    assert f"netlimits import {file.name}" in told or file.name in told
+
+
+def test_every_kind_of_chart_has_a_table_beside_it() -> None:
+    """That they are in their pages is seen in the browser, of each shipped experiment."""
+    shipped = [load.load(file).report for file in EXPERIMENTS.glob("*.yaml")]
+    drawn = {entry["chart"] for report in shipped for entry in report if "chart" in entry}
+    assert set(ALTERNATIVES) == set(report_schema.CHARTS) == drawn
+
+
+def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
+    frame = pd.DataFrame(
+        {
+            "config": [*"aabb"], "send_size": [64, 64, 8192, 8192], "status": "ok", "run": range(4),
+            "throughput_mbps": [100.0, 101, 900, 901], "local_cpu_peak_pct": [100.0, 100, 40, 40],
+        }
+    )  # fmt: skip
+    explained = nl.explain(frame)
+    told = list(verdicts(explained, "results/x"))
+    known = explained[explained["state"] != "undetermined"]
+    assert len(known) == 1
+    assert told[0].text == f"What limited 64 bytes: {known.iloc[0]['class']}."
+    assert told[0].evidence == f"{known.iloc[0]['evidence']} (suggested by 100 % of 2 runs)"
+    assert told[1].text == "Of 2 configurations what limited 1 is undetermined."
+    assert len(told) == 2
+    many = list(verdicts(pd.concat([known] * 10), "results/x"))
+    assert len(many) == 9
+    assert many[-1].text == "Of 10 configurations 2 more have a verdict."
+
+
+def test_a_text_that_xml_or_mathematics_would_not_take_is_drawn(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"who": [CODES, "$\\frac$"] * 3, "throughput_mbps": range(6)})
+    figure = nl.charts.percentiles(frame, of="throughput", series="who", title=f"{CODES} $x")
+    file = tmp_path / "chart.svg"
+    with pytest.warns(UserWarning, match="Glyph|constrained_layout"):
+        charts.save(figure, file)
+    assert ET.parse(file).getroot().tag.endswith("svg")

@@ -1,0 +1,596 @@
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from waiting import LONG, wait
+
+from netlimits.errors import HostError, InputError
+from netlimits.hosts.base import Server
+from netlimits.hosts.local import local_host
+from netlimits.hosts.scripted import answer
+from netlimits.model import Command, Completed
+from netlimits.restore.guard import commands, script, scripts
+from netlimits.restore.guard.claim import PLACES, Holder, parse
+from netlimits.restore.guard.guards import Guards, look_at, patience
+from netlimits.restore.guard.report import lines, report
+from netlimits.restore.guard.terms import FROM_NOTES, forced
+from netlimits.restore.undo_log import Original
+from netlimits.settings import SETTINGS
+from netlimits.settings.offload import Offload
+from netlimits.settings.sysctl import Sysctl
+
+HOLDER = Holder("small", "0123", "desk", "ada", 7, 1.8e9)
+CAPTURES = Path(__file__).parents[1] / "captures"
+SCRIPTS = {
+    name: text for name, text in vars(scripts).items() if name.isupper() and str(text) == text
+}
+"""Every script that is sent to a host, by name."""
+
+
+def sysctl(role: str = "a", **values: str) -> Original:
+    return Original(role, "lo", "sysctl", {f"net.test.{n}": v for n, v in values.items()})
+
+
+def uptime() -> int:
+    return int(float(Path("/proc/uptime").read_text().split()[0]))
+
+
+class Folder:
+    """A guard's files in a folder of its own, with a `sysctl` that only writes down its words."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.file = path, path / "key.guard"
+        self.asked = path / "asked"
+        self.environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
+        fake = path / "sysctl"
+        fake.write_text(
+            f'#!/bin/sh\nfor w; do printf "%s\\0" "$w"; done >>{shlex.quote(str(self.asked))}\n'
+        )
+        fake.chmod(0o755)
+
+    def write(self, *found: Original, patience: int = 60, second_pass: bool = True) -> None:
+        text = script.render(HOLDER, found, patience)
+        if not second_pass:
+            text = text.replace(f"        sleep {script.SECOND_PASS}\n        put_back\n", "")
+        self.file.write_text(text)
+
+    def deadline(self, seconds: int) -> None:
+        (self.path / "key.deadline").write_text(f"{uptime() + seconds}\n")
+
+    def start(self, shell: str = "sh", word: str = "watch") -> subprocess.Popen:
+        return subprocess.Popen(
+            [shell, self.file, word], env=self.environment, start_new_session=True
+        )
+
+    def begun(self, shell: str = "sh") -> subprocess.Popen:
+        """The guard, waiting."""
+        process = self.start(shell)
+        wait(lambda: (self.path / "key.pid").exists() and (self.path / "key.pid").read_text())
+        return process
+
+    def words(self) -> list[str]:
+        return self.asked.read_text().split("\0")[:-1] if self.asked.exists() else []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def ended(process: subprocess.Popen, seconds: float = LONG) -> int:
+    try:
+        return process.wait(seconds)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def test_a_person_can_read_who_since_when_and_what():
+    text = script.render(HOLDER, [sysctl(first="1"), sysctl(second="2")], 300)
+    for words in ("small", "ada at desk, process 7", "2027-01-15 08:00:00 UTC", "sh FILE now"):
+        assert words in text.split("LC_ALL")[0]
+    undo = [line.strip() for line in text.splitlines() if line.startswith("    act ")]
+    assert undo == [
+        "act 30 $root sysctl -w net.test.second=2",
+        "act 30 $root sysctl -w net.test.first=1",
+    ], "the last change is undone first"
+
+
+def test_channels_and_mtu_go_back_before_what_hangs_on_them():
+    names = ("mtu", "channels", "ring", "irq", "offload", "qdisc", "route")
+    changes = [Original(role, "data0", name, {}) for role in ("sender", "sinks") for name in names]
+    back = [(one.role, one.setting) for one in script.way_back(changes)]
+    each = ("route", "offload", "channels", "irq", "ring", "mtu", "qdisc")
+    assert back == [(role, name) for role in ("sinks", "sender") for name in each]
+    without = [one for one in changes if one.setting not in ("channels", "mtu")]
+    assert script.way_back(without) == tuple(reversed(without))
+    later = [Original("sender", "data0", name, {}) for name in ("qdisc", "channels", "mtu")]
+    assert [one.setting for one in script.way_back(later)] == ["mtu", "channels", "qdisc"]
+
+
+@pytest.mark.parametrize("text", ["x\n# y", "a\rb", "\x1b[31m", "a\u2028b"])
+def test_no_name_breaks_out_of_a_comment(text):
+    evil = Holder(text, "1", text, text, 1, 0)
+    made = script.render(evil, [Original(text, "lo", "sysctl", {"net.a": "1"})], 5)
+    head = made[: made.index("LC_ALL")]
+    assert all(line.startswith("#") or not line for line in head.splitlines())
+    assert text not in made.replace("\n#   run by", "")
+
+
+@given(st.dictionaries(
+    st.from_regex(r"net\.[a-z]{1,8}", fullmatch=True),
+    st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=20),
+    min_size=1, max_size=3,
+))  # fmt: skip
+def test_whatever_was_found_reaches_its_command_to_the_letter(values):
+    found = Original("sender", "lo", "sysctl", values)
+    (command,) = script.commands(found)
+    text = script.render(HOLDER, [found], 5)
+    body = text[text.index("put_back() {") : text.index("case $1")]
+    shown = subprocess.run(
+        ["dash", "-c", "act() { shift; printf '%s\\0' \"$@\"; }\nroot=sudo\n" + body + "put_back"],
+        capture_output=True, check=True,
+    ).stdout.decode()  # fmt: skip
+    assert shown.split("\0")[:-1] == ["sudo", *command.argv]
+
+
+@given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1))
+def test_what_a_command_reads_is_fed_to_it(text):
+    found = Original("sender", "data0", "napi", {"gro_flush_timeout": text})
+    made = script.render(HOLDER, [found], 5)
+    body = made[made.index("act() {") : made.index("case $1")]
+    shown = subprocess.run(
+        ["dash", "-c", "timeout() { cat >&2; }\n" + body + "put_back >/dev/null"],
+        capture_output=True, check=True,
+    ).stderr.decode()  # fmt: skip
+    assert shown == text.rstrip() + "\n"
+
+
+def test_what_a_command_is_fed_reaches_it_as_root_and_without_root(folder):
+    for program in ("tee", "sudo"):
+        fake = folder.path / program
+        fake.write_text(f'#!/bin/sh\necho "{program} $* < $(cat)" >>{folder.asked}\n')
+        fake.chmod(0o755)
+    state = {"gro_flush_timeout": 2000, "defer_hard_irqs": 2}
+    folder.write(Original("a", "eth0", "napi", state), second_pass=False)
+    assert ended(folder.start("dash", "now")) == 0
+    root = "" if os.geteuid() == 0 else "sudo -n -- "
+    assert folder.asked.read_text().splitlines() == [
+        f"{root}tee /sys/class/net/eth0/gro_flush_timeout < 2000",
+        f"{root}tee /sys/class/net/eth0/napi_defer_hard_irqs < 2",
+    ]
+
+
+def test_it_waits_and_puts_back_at_its_time(folder):
+    folder.write(sysctl(first="1"), patience=2)
+    folder.deadline(1000)
+    process = folder.begun("dash")
+    time.sleep(3)  # longer than it sleeps at once
+    assert folder.words() == []
+    assert (folder.path / "key.pid").read_text().strip() == str(process.pid)
+    folder.deadline(0)
+    assert ended(process) == 0
+    assert folder.words() == ["-w", "net.test.first=1"] * 2, "twice: what blocked may have gone"
+    log = (folder.path / "key.log").read_text()
+    assert "exit status 0" in log
+    assert log.endswith("done\n")
+
+
+def test_it_waits_on_when_the_deadline_is_moved_on(folder):
+    folder.write(sysctl(first="1"), patience=1, second_pass=False)
+    folder.deadline(10)
+    first = uptime() + 10
+    process = folder.begun()
+    folder.deadline(1000)
+    assert uptime() < first - 1, "the test came too late to move it"
+    wait(lambda: uptime() > first + 1)
+    assert folder.words() == []
+    assert process.poll() is None
+    folder.deadline(0)
+    assert ended(process) == 0
+    assert folder.words()
+
+
+def test_it_puts_back_what_was_changed_since_it_began(folder):
+    folder.write(sysctl(first="1"), patience=1)
+    folder.deadline(1000)
+    process = folder.begun()
+    other = folder.path / "new"
+    other.write_text(script.render(HOLDER, [sysctl(first="1"), sysctl(second="2")], 60))
+    other.replace(folder.file)
+    folder.deadline(0)
+    assert ended(process) == 0
+    assert folder.words()[:4] == ["-w", "net.test.second=2", "-w", "net.test.first=1"]
+
+
+@pytest.mark.parametrize("damage", ["", "soon\n", "12x\n", None])
+def test_a_damaged_deadline_is_one_that_is_over(folder, damage):
+    folder.write(sysctl(first="1"), second_pass=False)
+    if damage is not None:
+        (folder.path / "key.deadline").write_text(damage)
+    assert ended(folder.start()) == 0
+    assert folder.words() == ["-w", "net.test.first=1"]
+
+
+def test_it_ends_in_silence_when_it_was_taken_away(folder):
+    folder.write(sysctl(first="1"), patience=1)
+    folder.deadline(1000)
+    process = folder.begun()
+    folder.file.unlink()
+    assert ended(process) == 0
+    assert folder.words() == []
+
+
+def test_no_log_can_be_written_and_it_puts_back_all_the_same(folder):
+    folder.write(sysctl(first="1"), second_pass=False)
+    (folder.path / "key.log").mkdir()
+    assert ended(folder.start("dash", "now")) == 0
+    assert folder.words() == ["-w", "net.test.first=1"]
+
+
+def test_a_command_that_hangs_does_not_keep_the_others_from_it(folder):
+    (folder.path / "sysctl").write_text(
+        f'#!/bin/sh\necho "$2" >>{folder.asked}\ncase $2 in *second*) sleep 99;; esac\n'
+    )
+    folder.write(sysctl(first="1"), sysctl(second="2"), second_pass=False)
+    folder.file.write_text(folder.file.read_text().replace("act 30", "act 0.3"))
+    assert ended(folder.start("sh", "now")) == 0
+    assert folder.asked.read_text().split() == ["net.test.second=2", "net.test.first=1"]
+
+
+def test_it_knows_no_clock_but_the_machines_uptime():
+    """A clock step can do nothing to what never reads a clock: `date` only dates the log."""
+    text = script.render(HOLDER, [sysctl(first="1")], 60)
+    assert text.count("date") == 1
+    assert not any("date" in one.replace("uptime", "") for one in SCRIPTS.values())
+
+
+def test_an_offload_is_put_back_from_any_state():
+    text = (CAPTURES / "ethtool" / "veth-k.txt").read_text()
+    state = Offload().state(Completed("x", Command(("ethtool",)), 0, text, "", 0))
+    (command,) = Offload().undo("data0", state, {})
+    pairs = dict(zip(command.argv[3::2], command.argv[4::2], strict=True))
+    changeable = {n for n, v in state["features"].items() if "[fixed]" not in v}
+    assert set(pairs) == changeable - set(state["groups"])
+    assert all(state["features"][n].startswith(v) for n, v in pairs.items())
+
+
+def test_the_commands_of_every_setting_parse(tmp_path):
+    """Each setting that a guard may carry, as an experiment's settings name them."""
+    made = script.render(HOLDER, [sysctl(first="1")], 9)
+    assert {s.name for s in SETTINGS} >= {"offload", "mtu", "qdisc", "route", "sysctl"}
+    for one in ("watch", "now"):
+        assert f"\n{one})\n" in made
+    for text in (made, *SCRIPTS.values()):
+        for shell in ("dash", "bash"):
+            subprocess.run([shell, "-n"], input=text, text=True, check=True)
+
+
+class Place:
+    """This machine as a host, with folders of its own: two such hosts share nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = "here"
+        self.folder, self.lock = path / "run", path / "lock"
+        if not self.lock.exists():
+            self.lock.mkdir()
+        self._host = local_host("here")
+
+    def __call__(self) -> Place:
+        """Another connection to the same host."""
+        return Place(self.folder.parent)
+
+    def run(self, command: Command) -> Completed:
+        return replace(self._host.run(self._here(command)), command=command)
+
+    def serve(self, command: Command) -> Server:
+        return self._host.serve(self._here(command))
+
+    def background(self, command: Command) -> Server:
+        return self._host.background(self._here(command))
+
+    def close(self) -> None:
+        self._host.close()
+
+    def _here(self, command: Command) -> Command:
+        def here(text: str) -> str:
+            return text.replace("/run/netlimits", str(self.folder)).replace(PLACES, str(self.lock))
+
+        words = [tuple(map(here, each)) for each in (command.argv, command.within)]
+        return replace(command, argv=words[0], within=words[1], stdin=here(command.stdin))
+
+    def guards(
+        self, identity="0123", patience: float | None = 60.0, controller="desk", roles=("a",)
+    ):
+        holder = Holder("small", identity, controller, "ada", os.getpid(), 1.8e9)
+        return Guards(lambda _: self, roles, holder, patience)
+
+    def look(self) -> commands.Seen:
+        return look_at(lambda _: self, "a")
+
+    def files(self) -> list[str]:
+        return sorted(p.name for d in (self.folder, self.lock) if d.exists() for p in d.iterdir())
+
+
+@pytest.fixture
+def place(tmp_path):
+    made = Place(tmp_path)
+    yield made
+    taken = made.guards("cleared", patience=None)
+    taken.claim(forced(FROM_NOTES, force=True))
+    taken.release()
+    made.close()
+    assert made.files() == []
+
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="a guard's folder is root's /run here")
+
+
+def alive(pid: int | None) -> bool:
+    """Whether it runs; one that ended and was not waited for yet has no command line."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+@root
+def test_a_claim_holds_and_its_second_hears_who_is_there_since_when(place):
+    first = place.guards()
+    first.claim()
+    with pytest.raises(HostError, match=r"campaign small of ada at desk .* since 2027-01-15 08:00"):
+        place.guards("other").claim()
+    first.release()
+    assert place.files() == []
+    place.guards("other").claim()
+
+
+@root
+def test_a_claim_is_taken_over_by_its_own_campaign_and_from_another_machine_only_when_over(place):
+    place.guards(patience=60).claim()
+    again = place.guards(patience=1)
+    again.claim()  # takes over, and its time is shorter
+    again.renew(60)
+    with pytest.raises(HostError, match="at work there"):
+        place.guards(controller="another").claim()
+    again.renew(1)
+    wait(lambda: all(one.stale for _, _, one in place.look().claimed()))
+    place.guards("other", patience=1).claim()
+    with pytest.raises(HostError, match="no longer claimed by this campaign: campaign small"):
+        again.renew(1)
+
+
+@root
+def test_what_somebody_else_planted_is_no_claim(place):
+    key = place.look().key
+    (place.lock / f"netlimits-{key}.claim").symlink_to("\x1b[31m nobody")
+    with pytest.raises(HostError, match="is no claim of netlimits; remove it"):
+        place.guards().claim()
+
+
+@root
+def test_one_guard_for_all_roles_of_a_host_with_every_change_in_it(place):
+    guards = place.guards(roles=("a", "b"))
+    guards.claim()
+    guards.renew(1)
+    assert place.look().pid is None, "nothing was changed, nothing is to be put back"
+    guards.arm(sysctl(first="1"))
+    pid = place.look().pid
+    assert alive(pid)
+    guards.arm(Original("b", "lo", "sysctl", {"net.test.second": "2"}))
+    guards.arm(Original("b", "eth7", "napi", {"gro_flush_timeout": 5}))
+    seen = place.look()
+    assert seen.pid == pid
+    assert seen.would == [
+        "write 5 tee /sys/class/net/eth7/gro_flush_timeout",
+        "sysctl -w net.test.second=2",
+        "sysctl -w net.test.first=1",
+    ]
+    assert os.getsid(pid) == pid, "no session of ours to die with"
+    assert {oct(p.stat().st_mode & 0o777) for p in place.folder.iterdir()} == {"0o600"}
+    guards.release(left=("b",))
+    assert alive(pid), "kept for what is left"
+    guards.release()
+    assert not alive(pid)
+    assert place.files() == []
+    assert not place.folder.exists()
+
+
+@root
+def test_another_campaigns_notes_keep_a_new_one_away(place):
+    guards = place.guards()
+    place.folder.mkdir()
+    note = {"campaign": "old\x1b", "id": "9", "link_address": place.look().links[0]}
+    (place.folder / "x.json").write_text(json.dumps(note) + "\n")
+    with pytest.raises(HostError, match=r"campaign old\? changed it .* restore --hosts FILE"):
+        guards.claim()
+    (place.folder / "x.json").write_text(
+        json.dumps({**note, "link_address": "another host"}) + "\n"
+    )
+    guards.claim()
+    guards.release()
+    (place.folder / "x.json").unlink()
+
+
+@root
+def test_a_pid_that_is_another_process_by_now_is_left_alone(place):
+    guards = place.guards()
+    guards.claim()
+    guards.arm(sysctl(first="1"))
+    seen = place.look()
+    os.killpg(seen.pid, signal.SIGKILL)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        (place.folder / f"{seen.key}.pid").write_text(f"{other.pid}\n")
+        assert place.look().doing == "dead"
+        guards.release()
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+@root
+def test_a_guard_that_fired_is_told_once_and_started_again(place):
+    guards = place.guards(patience=1)
+    guards.claim()
+    guards.arm(Original("a", "lo", "sysctl", {"net.ipv4.no_such_thing_at_all": "1"}))
+    wait(lambda: place.look().doing == "dead")
+    assert guards.fired() == ("a",)
+    assert guards.renew(30) == ("a",)
+    assert guards.fired() == ()
+    assert guards.renew(30) == ()
+    assert place.look().doing == "watch"
+    guards.release()
+
+
+def test_a_host_that_says_something_else_is_an_error():
+    with pytest.raises(HostError, match="does not say who is at work there: sh: not found"):
+        commands.seen(answer(commands.look(), stderr="sh: not found", status=127))
+
+
+@given(st.text(max_size=200), st.integers(0, 2**40))
+def test_a_claim_of_any_text_is_one_or_none(text, now):
+    found = parse(text, now)
+    assert found is None or found.left < 1e300
+
+
+@given(st.dictionaries(
+    st.sampled_from(["campaign", "id", "controller", "user", "pid", "since", "until"]),
+    st.one_of(st.text(), st.integers(), st.floats(), st.none(), st.lists(st.none())), min_size=7,
+))  # fmt: skip
+def test_a_claim_of_any_values_can_be_printed(values):
+    found = parse(json.dumps(values), 5)
+    assert found is None or str(found).isprintable()
+
+
+def test_what_is_shown_to_people():
+    seen = commands.Seen(
+        key="1-2", uptime=100, held=["/x"], claims=[("/x", HOLDER.text[:-1] + ', "until": 160}')], pid=9,
+        doing="watch", deadline=150, would=["ip link set dev data0 mtu 1500"], links=["02:00"],
+        notes=[json.dumps({"role": "a", "interface": "data0", "setting": "mtu",
+                           "campaign": "small", "link_address": "02:00"})],
+    )  # fmt: skip
+    assert lines("a", report(seen)) == [
+        "a: claimed by campaign small of ada at desk (process 7) since 2027-01-15 08:00 UTC, "
+        "its connection stands, 60 s left",
+        "a: guard waits (process 9), 50 s left",
+        "a: changed: a: data0: mtu, by small",
+        "a: would run: ip link set dev data0 mtu 1500",
+    ]
+
+
+def test_of_a_log_people_see_what_failed_and_no_line_of_thousands():
+    log = ["put back at noon", "sysctl -w " + "a=1 " * 999, "a = 1", "  exit status 0",
+           "ethtool -K x tso on", "no such device", "  exit status 1", "done"]  # fmt: skip
+    shown = lines("a", {**report(commands.Seen(key="1-2")), "log": log})
+    assert shown[0] == "a: claimed by nobody"
+    assert shown[1] == "a: log: put back at noon"
+    assert shown[2].startswith("a: log: sysctl -w a=1 a=1")
+    assert shown[2].endswith(" … (whole with --json)")
+    assert len(shown[2]) < 200
+    assert shown[3:] == [f"a: log: {line}" for line in log[4:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("5m", 300), ("90s", 90), ("1h", 3600), ("2", 120), ("off", None)]
+)
+def test_patience(text, seconds):
+    assert patience(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1m", "soon", "nan", "inf", "1d", "0.5s"])
+def test_no_patience(text):
+    with pytest.raises(InputError, match="from 1s to 168h"):
+        patience(text)
+
+
+def test_a_sysctl_is_put_back_from_any_state():
+    assert [c.argv for c in Sysctl().undo("lo", {"net.a": "1", "net.b": "2"}, {})] == [
+        ("sysctl", "-w", "net.b=2", "net.a=1")
+    ]
+
+
+# -- who may change a host, and when a guard waits --------------------------------------------
+
+
+@root
+def test_a_change_is_made_while_the_claim_is_ours_and_not_once_it_was_taken(place, tmp_path):
+    campaign = place.guards()
+    campaign.claim()
+    assert campaign.run("a", Command(("echo", "one"))).stdout == "one\n"
+    assert campaign.run("a", Command(("sh", "-c", "cat; exit 7"), stdin="two")).stdout == "two"
+    other = place()
+    taker = other.guards("other", patience=None)
+    with pytest.raises(HostError, match="its connection stands; end it first"):
+        taker.claim(FROM_NOTES)
+    taker.claim(forced(FROM_NOTES, force=True))
+    with pytest.raises(HostError, match="no longer claimed by this campaign: campaign small"):
+        campaign.run("a", Command(("touch", str(tmp_path / "written"))))
+    assert not (tmp_path / "written").exists()
+    with pytest.raises(HostError, match="no longer claimed"):
+        campaign.fired()
+    taker.release()
+    other.close()
+
+
+@root
+def test_who_takes_a_host_waits_for_the_change_that_is_being_made(place, tmp_path):
+    campaign, other = place.guards(), place()
+    campaign.claim()
+    begun, done = tmp_path / "begun", tmp_path / "done"
+    slow = Command(("sh", "-c", f"touch {begun}; sleep 2; touch {done}"))
+    change = place.background(commands.within(campaign._holder, campaign._of["a"].claim, slow))
+    while not begun.exists():
+        time.sleep(0.01)
+    taker = other.guards("other", patience=None)
+    taker.claim(forced(FROM_NOTES, force=True))
+    assert done.exists()
+    change.stop()
+    taker.release()
+    other.close()
+
+
+@root
+def test_a_claim_is_dead_as_soon_as_its_connection_is(place):
+    other = place()
+    other.guards("other").claim()
+    (claimed,) = [claim for *_, claim in place.look().claimed()]
+    assert claimed.alive
+    other.close()
+    place.guards("mine", patience=None).claim(FROM_NOTES)
+
+
+@root
+def test_no_guard_fires_under_a_put_back_and_its_time_is_its_own_when_that_is_killed(place):
+    """As a campaign that was lost, and a `restore` that was killed: its guard is not put off."""
+    lost, putting = place(), place()
+    campaign = lost.guards("lost", patience=10)
+    campaign.claim()
+    campaign.arm(Original("a", "lo", "sysctl", {"net.ipv4.no_such_thing_at_all": "1"}))
+    before = place.look()
+    lost.close()
+    taker = putting.guards("putting", patience=None)
+    taker.claim(FROM_NOTES)
+    taker.putting_back(sysctl())
+    assert place.look().deadline == before.deadline, "the guard's time is left alone"
+    assert before.deadline
+    while (now := place.look()).uptime < before.deadline + 3:
+        assert not now.fired
+        time.sleep(0.2)
+    putting.close()
+    until = time.monotonic() + 60
+    while not place.look().fired:
+        assert time.monotonic() < until
+        time.sleep(0.1)

@@ -1,0 +1,370 @@
+"""Guards and claims on real hosts: whoever is lost, the hosts are as they were found, leaf by leaf."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from campaign.test_campaign_lab import Lab, gone
+from waiting import LONG, wait
+
+import netlimits as nl
+from netlimits.lab import labs
+
+pytestmark = pytest.mark.lab
+
+EVERYTHING = """\
+experiment: everything
+factors: {offloads: [off]}
+settings:
+  - roles: [sender, receiver]
+    sysctl: {net.ipv4.tcp_slow_start_after_idle: 0}
+    mtu: 1400
+    offload: {tso: "${offloads}", gso: "${offloads}", gro: "${offloads}"}
+    qdisc: {kind: tbf, rate: 1gbit, burst: 256kb, latency: 50ms}
+    napi: {gro_flush_timeout: 20000}
+    route: {quickack: 1, initcwnd: 20}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 2, order: blocked, seed: 3}
+"""
+NOTHING = """\
+experiment: nothing
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+repeat: {replicates: 40, order: blocked, seed: 3}
+"""
+LEAVES = (
+    ("grep", "", "/sys/class/net/data0/gro_flush_timeout"),
+    ("ethtool", "-k", "data0"),
+    ("ethtool", "-k", "mgmt0"),
+    ("ip", "-d", "link", "show"),
+    ("ip", "addr", "show"),
+    ("ip", "route", "show", "table", "all"),
+    ("ip", "-6", "route", "show", "table", "all"),
+    ("tc", "-r", "-d", "qdisc", "show"),
+    ("sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\."),
+)
+
+
+class Hosts(Lab):
+    """The lab, its hosts' leaves, and what of ours is on them."""
+
+    def __init__(self, made: labs.Lab, folder: Path) -> None:
+        super().__init__(made, folder)
+        self.begun: list[subprocess.Popen] = []
+
+    def start(self, command: str, *argv: object) -> subprocess.Popen:
+        self.begun.append(super().start(command, *argv))
+        return self.begun[-1]
+
+    def leaves(self) -> set[str]:
+        return {
+            f"{host}: {' '.join(argv[:4])}: {line}"
+            for host in self.made.hosts
+            for argv in LEAVES
+            for line in self.inside(host, *argv).splitlines()
+        }
+
+    def over_ssh(self, host: str, command: str, user: str = "root") -> str:
+        ssh = ["ssh", "-F", str(self.made.ssh_config), self.made.login(host, user), command]
+        return subprocess.run(ssh, capture_output=True, text=True, check=True).stdout
+
+    def ours(self) -> list[str]:
+        """Files and processes of guards, notes and claims on every host."""
+        look = (
+            "ls -A /run/netlimits ~/.local/state/netlimits 2>/dev/null | "
+            "grep -v -e ':$' -e '^$' -e '^campaigns$'; ls /run/lock; "  # campaigns: a controller's
+            r"ls /tmp | grep '^netlimits-.*\.\(claim\|alive\)$' || true"
+        )
+        files = [line for h in self.made.hosts for line in self.over_ssh(h, look).splitlines()]
+        return files + self.running(".guard watch", ".guard now")
+
+    def status(self, *argv: object) -> dict[str, dict]:
+        return json.loads(self("status", *argv, "--json").stdout)["hosts"]
+
+    def started(self, out: Path, *argv: object, until: str = "netperf -P 0") -> subprocess.Popen:
+        """`netlimits run` once such a process is on a host."""
+        process = self.start("run", *argv, "--out", out)
+        made = self.folder / out / "campaign.json"  # before that the check tries the tools
+        wait(lambda: (made.exists() and self.running(until)) or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        return process
+
+
+def killed(process: subprocess.Popen) -> None:
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def on(lab: labs.Lab, tmp_path: Path) -> Iterator[Hosts]:
+    hosts = Hosts(lab, tmp_path)
+    wait(lambda: "state DOWN" not in "".join(hosts.leaves()))  # links of a lab just made
+    yield hosts
+    left = [process for process in hosts.begun if process.poll() is None]
+    for process in left:  # only after a failure: nothing may reach the next test
+        killed(process)
+    if left or hosts.ours():
+        hosts("restore", "--hosts", lab.hosts_file)
+
+
+@pytest.fixture
+def hosts(lab: labs.Lab) -> tuple[str, str]:
+    return ("--hosts", str(lab.hosts_file))
+
+
+def test_a_lost_controllers_hosts_put_themselves_back_and_are_cleared_from_anywhere(on, hosts):
+    before = on.leaves()
+    out = on.folder / "out"
+    process = on.started(out, on.experiment(EVERYTHING), *hosts, "--guard", "4s")
+    process.send_signal(signal.SIGSTOP)  # looking takes time, in which it would come to its end
+    assert on.leaves() != before
+    running = on.status(*hosts)
+    assert {one["guard"] for one in running.values()} == {"waiting"}
+    assert all(f"mtu {on.made.mtu}" in " ".join(o["puts_back"]) for o in running.values())
+    assert all(one["claims"][0]["campaign"] == "out" for one in running.values())
+    killed(process)
+    assert gone(on, "netserver", "netperf")
+    wait(lambda: not on.running(".guard"), "the guards are done")
+    assert on.leaves() == before
+    said = on.status(out, "--guards")
+    assert {one["guard"] for one in said.values()} == {"fired"}
+    assert all(one["log"][-1] == "done" for one in said.values())
+    assert [len(one["changed"]) for one in said.values()] == [6, 6], said
+    assert "put back" in on("restore", *hosts).stdout
+    assert on.ours() == []
+    assert on.leaves() == before
+    on("resume", out)
+    assert set(nl.open(out).frame().query("status == 'ok'")["run"]) == {1, 2}
+    assert on.ours() == []
+    assert on.leaves() == before
+
+
+def test_a_campaign_that_comes_to_its_end_leaves_nothing_on_its_hosts(on, hosts):
+    before = on.leaves()
+    on("run", on.experiment(EVERYTHING), *hosts, "--out", "out")
+    assert on.ours() == []
+    assert on.leaves() == before
+    said = on.status(*hosts)
+    assert all(one["guard"] == "none" and not one["claims"] for one in said.values())
+
+
+def test_a_stopped_controller_that_goes_on_sets_again_what_its_guards_put_back(on, hosts):
+    before = on.leaves()
+    out = on.folder / "out"
+    text = EVERYTHING.replace("replicates: 2", "replicates: 3")
+    process = on.started(out, on.experiment(text), *hosts, "--guard", "2s")
+    process.send_signal(signal.SIGSTOP)
+    try:
+        wait(lambda: on.running(".guard now"))
+        wait(lambda: not on.running(".guard"))
+        assert on.leaves() == before
+    finally:
+        process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=2 * LONG)
+    records = nl.open(out).records()
+    assert [r.status for r in records] == ["invalid", "ok", "ok"]
+    assert "put settings back in mid-run" in records[0].reason
+    assert on.ours() == []
+    assert on.leaves() == before
+
+
+CUTS = {
+    "an MTU that no answer fits into": "mtu: 68",
+    "a queue that lets nothing out": "qdisc: {kind: tbf, rate: 8bit, burst: 1b, limit: 1b}",
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_change_that_cuts_off_our_own_ssh_heals_by_itself(on, cut):
+    before = on.leaves()
+    made = on.made
+    entries = {
+        host: {"ssh": made.login(host), "interface": "mgmt0", "address": made.management(host)}
+        for host in ("sender", "receiver")
+    }
+    path = on.folder / "hosts.yaml"
+    path.write_text(json.dumps({"ssh_config": str(made.ssh_config), **entries}))
+    text = NOTHING.replace("replicates: 40", "replicates: 1").replace(
+        "measure:", f"settings: [{{roles: [receiver], {CUTS[cut]}}}]\nmeasure:"
+    )
+    out = on.folder / "out"
+    process = on.start("run", on.experiment(text), "--hosts", path, "--guard", "2s", "--out", out)
+    wait(lambda: on.running(".guard watch"))
+    wait(lambda: on.running(".guard now"))
+    _, said = process.communicate(timeout=2 * LONG)
+    assert "Traceback" not in said
+    (record,) = nl.open(out).records()
+    assert record.status == "failed", record
+    assert process.returncode == 1, said
+    assert on.leaves() == before
+    assert on.ours() == []
+
+
+def test_a_second_campaign_on_a_host_hears_who_is_there(on, hosts):
+    process = on.started(on.folder / "first", on.experiment(NOTHING), *hosts, "--guard", "10s")
+    try:
+        ran = on("run", on.experiment(NOTHING), *hosts, "--out", "second", status=2)
+        assert not (on.folder / "second").exists()
+        for words in ("campaign first", f"process {process.pid}", "since 20", "netlimits restore"):
+            assert words in ran.stderr
+        assert len(ran.stderr.splitlines()) == 1
+    finally:
+        killed(process)
+    said = on("run", on.experiment(NOTHING), *hosts, "--out", "second", status=2).stderr
+    assert "campaign first" in said, "a claim outlives its process"
+    wait(lambda: all(o["claims"][0]["seconds_left"] < 0 for o in on.status(*hosts).values()))
+    text = NOTHING.replace("replicates: 40", "replicates: 1")
+    on("run", on.experiment(text), *hosts, "--out", "third")
+    assert on.ours() == []
+
+
+def test_two_campaigns_at_the_same_moment_one_is_refused(on, hosts):
+    text = NOTHING.replace("replicates: 40", "replicates: 2")
+    both = [on.start("run", on.experiment(text), *hosts, "--out", name) for name in ("a", "b")]
+    said = [process.communicate(timeout=2 * LONG) for process in both]
+    done, other = sorted(process.returncode for process in both)
+    # refused by the check before (2), or, with a folder of its own already, by the claim (1)
+    assert done == 0, said
+    assert other in (1, 2), said
+    (refused,) = (err for process, (_, err) in zip(both, said, strict=True) if process.returncode)
+    assert "is at work there" in refused
+    assert on.ours() == []
+
+
+def test_a_living_campaigns_hosts_are_put_back_only_by_force_and_it_stops(on, hosts):
+    before = on.leaves()
+    text = EVERYTHING.replace("replicates: 2", "replicates: 60")
+    process = on.started(on.folder / "out", on.experiment(text), *hosts)
+    changed = on.leaves()
+    refused = on("restore", *hosts, status=2).stderr
+    assert "sender: campaign out of" in refused
+    assert "its connection stands; end it first" in refused
+    assert len(refused.splitlines()) == 1
+    assert on.leaves() == changed, "nothing is touched"
+    assert all(one["claims"][0]["held"] for one in on.status(*hosts).values())
+    assert "put back: sender: data0: mtu" in on("restore", *hosts, "--force").stdout
+    taken = time.time()
+    assert on.leaves() == before
+    _, said = process.communicate(timeout=2 * LONG)
+    assert process.returncode in (1, 3), said
+    assert "no longer claimed by this campaign" in said
+    assert on.leaves() == before, "it could write nothing any more"
+    good = [r for r in nl.open(on.folder / "out").records() if r.status == "ok"]
+    assert all(r.started + r.duration_s < taken for r in good), "none was measured as found"
+    on("restore", "out")
+    assert on.leaves() == before
+    assert on.ours() == []
+
+
+def test_a_guard_that_was_killed_is_started_again(on, hosts):
+    text = EVERYTHING.replace("replicates: 2", "replicates: 4")
+    out = on.folder / "out"
+    process = on.started(out, on.experiment(text), *hosts)
+    process.send_signal(signal.SIGSTOP)  # so that it is at work still
+    try:
+        pids = {role: one["pid"] for role, one in on.status(*hosts).items()}
+        for pid in pids.values():
+            os.kill(pid, signal.SIGKILL)
+    finally:
+        process.send_signal(signal.SIGCONT)
+    wait(lambda: on.running(".guard watch"))
+    assert pids != {role: one["pid"] for role, one in on.status(*hosts).items()}
+    assert process.communicate(timeout=2 * LONG)
+    assert process.returncode == 0
+    assert on.ours() == []
+
+
+def test_a_put_back_that_fails_keeps_its_guard(on, hosts):
+    """The MTU cannot come back while the host's `ip` does nothing; its guard tries on."""
+    before = on.leaves()
+    text = EVERYTHING.replace("replicates: 2", "replicates: 1")
+    out = on.folder / "out"
+    sshd = (on.made.host_folder("receiver") / "sshd.pid").read_text().strip()
+    inside = ["nsenter", "-t", sshd, "-m"]
+    lame = on.folder / "lame"
+    lame.write_text('#!/bin/sh\ncase "$*" in *"set dev"*) exit 1;; esac\nexec /sbin/ip.real "$@"\n')
+    lame.chmod(0o755)
+    ip = os.path.realpath("/sbin/ip")
+    lame.write_text(lame.read_text().replace("/sbin/ip.real", str(on.folder / "ip")))
+    (on.folder / "ip").write_bytes(Path(ip).read_bytes())
+    (on.folder / "ip").chmod(0o755)
+    process = on.started(out, on.experiment(text), *hosts, "--guard", "5s")
+    process.send_signal(signal.SIGSTOP)  # before the put-back
+    subprocess.run([*inside, "mount", "--bind", str(lame), ip], check=True)
+    process.send_signal(signal.SIGCONT)
+    try:
+        _, said = process.communicate(timeout=2 * LONG)
+        assert process.returncode == 3, said
+        assert "receiver: data0: mtu" in said
+        state = on.status(*hosts)
+        assert state["sender"]["guard"] == "none"
+        assert not state["sender"]["claims"]
+        # on a busy machine its time is over before we look: it has tried then, and tries on
+        assert state["receiver"]["guard"] in ("waiting", "fired")
+        assert on.leaves() != before
+    finally:
+        subprocess.run([*inside, "umount", ip], check=True)
+    # its time comes at once, instead of within a minute
+    on.over_ssh("receiver", "for f in /run/netlimits/*.deadline; do echo 0 >$f; done")
+    wait(lambda: on.status(*hosts)["receiver"]["guard"] == "fired")
+    assert on.leaves() == before
+    on("restore", out)
+    assert on.leaves() == before
+    assert on.ours() == []
+
+
+def test_a_login_without_root_has_a_guard_that_asks_sudo(on):
+    rule = "engineer ALL=(root) NOPASSWD: ALL\n"
+    files = [on.made.namespace_files(host) / "sudoers" for host in on.made.hosts]
+    found = [path.read_text() for path in files]
+    before = on.leaves()
+    made = on.made
+    entries = {
+        host: {
+            "ssh": made.login(host, "engineer"),
+            "interface": "data0",
+            "address": made.data(host),
+        }
+        for host in ("sender", "receiver")
+    }
+    path = on.folder / "hosts.yaml"
+    path.write_text(json.dumps({"ssh_config": str(made.ssh_config), **entries}))
+    for file, text in zip(files, found, strict=True):
+        file.write_text(text + rule)  # in place: the host's /etc/sudoers is this very file
+    try:
+        argv = (on.experiment(EVERYTHING), "--hosts", path, "--guard", "2s")
+        killed(on.started(on.folder / "out", *argv))
+        look = "ls ~/.local/state/netlimits | grep -c guard"
+        assert on.over_ssh("sender", look, "engineer").strip() == "1"
+        wait(lambda: not on.running(".guard"))
+        assert on.leaves() == before
+        said = on.status("--hosts", path)
+        assert all(one["log"][-1] == "done" for one in said.values())
+        assert any("sudo -n -- ip link" in line for line in said["sender"]["log"])
+        on("restore", "--hosts", path)
+        left = on.over_ssh("sender", "ls -A ~/.local/state/netlimits 2>&1 || true", "engineer")
+        assert "No such file" in left
+    finally:
+        for file, text in zip(files, found, strict=True):
+            file.write_text(text)
+    assert on.ours() == []
+
+
+def test_no_guard_where_it_is_turned_off(on, hosts):
+    process = on.started(on.folder / "out", on.experiment(EVERYTHING), *hosts, "--guard", "off")
+    process.send_signal(signal.SIGSTOP)  # so that it is at work still
+    try:
+        assert not on.running(".guard")
+        assert all(one["claims"] for one in on.status(*hosts).values())
+    finally:
+        killed(process)
+    on("restore", *hosts)
+    assert on.ours() == []

@@ -1,0 +1,171 @@
+"""Speed, duplex and autonegotiation, on what `ethtool` 6.1 shows.
+
+captures/ethtool/veth-link and virtio-link were made on a veth and a virtio NIC. The r8169 ones are a
+Realtek 2.5 Gbit/s NIC's, put together after outputs in the drivers' bug reports: all modes advertised,
+one alone, and no carrier.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.errors import SettingError
+from netlimits.model import Completed
+from netlimits.settings import setting
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "ethtool"
+LINK = setting("link")
+TURIN = {"speed": 2500, "duplex": "full", "autoneg": "on"}
+MODES = [
+    "10baseT/Half", "10baseT/Full", "100baseT/Half", "100baseT/Full", "1000baseT/Full",
+    "2500baseT/Full",
+]  # fmt: skip
+
+
+def captured(name: str):
+    text = (CAPTURES / f"{name}.txt").read_text()
+    return LINK.state(Completed("sender", LINK.read("data0", {}), 0, text, "", 0.0))
+
+
+def words(modes: list[str]) -> list[str]:
+    return [word for mode in MODES for word in (mode, "on" if mode in modes else "off")]
+
+
+def simulated(state, commands):
+    """A NIC whose partner has every mode, and which negotiates the fastest that it advertises."""
+    state = json.loads(json.dumps(state))
+    for command in commands:
+        if command.argv[0] == "sh":  # the wait for the carrier
+            assert not command.sudo
+            continue
+        assert command.sudo
+        argv = list(command.argv[3:])
+        if argv[:3] == ["autoneg", "on", "advertise"]:
+            on = [mode for mode, word in zip(argv[3::2], argv[4::2], strict=True) if word == "on"]
+            speed, duplex = on[-1].split("base")[0], on[-1].split("/")[1].lower()
+            state |= {"autoneg": "on", "advertised": on}
+        else:
+            said = dict(zip(argv[::2], argv[1::2], strict=True))
+            assert said["autoneg"] == "off"
+            speed, duplex = said.get("speed", state["speed"]), said.get("duplex", state["duplex"])
+            state |= {"autoneg": "off", "advertised": []}
+        state |= {"speed": int(speed), "duplex": duplex}
+    return state
+
+
+def test_what_a_nic_negotiated():
+    assert captured("r8169-link") == {
+        "speed": 2500, "duplex": "full", "autoneg": "on", "supported": MODES, "advertised": MODES,
+    }  # fmt: skip
+    assert captured("r8169-link-1000")["advertised"] == ["1000baseT/Full"]
+
+
+def test_no_carrier_is_an_unknown_speed():
+    state = captured("r8169-link-down")
+    assert (state["speed"], state["duplex"]) == (None, "")
+    assert LINK.unmet(state, TURIN) == (
+        "speed is unknown, not 2500",
+        "duplex is unknown, not full",
+    )
+
+
+def test_a_speed_is_negotiated_by_advertising_nothing_else():
+    set_, wait = LINK.change("data0", captured("r8169-link"), {**TURIN, "speed": 1000})
+    assert set_.argv == (
+        "ethtool", "-s", "data0", "autoneg", "on", "advertise", *words(["1000baseT/Full"]),
+    )  # fmt: skip
+    assert wait.argv[:2] == ("sh", "-c")
+    assert wait.argv[3:] == ("sh", "data0")
+
+
+def test_the_right_speed_by_chance_is_not_enough():
+    found = captured("r8169-link")
+    assert LINK.unmet(found, TURIN) == (
+        "10baseT/Half 10baseT/Full 100baseT/Half 100baseT/Full 1000baseT/Full could be negotiated "
+        "too",
+    )
+    assert LINK.unmet(simulated(found, LINK.change("data0", found, TURIN)), TURIN) == ()
+
+
+def test_forced():
+    set_, _ = LINK.change("data0", captured("r8169-link"), {"speed": 100, "autoneg": "off"})
+    assert set_.argv[3:] == ("speed", "100", "duplex", "full", "autoneg", "off")
+
+
+def test_a_speed_that_the_nic_has_not():
+    with pytest.raises(SettingError, match=r"2500baseT/Full, and none is 10000 Mbit/s full duplex"):
+        LINK.change("data0", captured("r8169-link"), {"speed": 10000, "duplex": "full"})
+    with pytest.raises(SettingError, match="none is 1000 Mbit/s half duplex"):
+        LINK.change("data0", captured("r8169-link"), {"speed": 1000, "duplex": "half"})
+
+
+@pytest.mark.parametrize(
+    ("name", "shows"), [("veth-link", "10000 Mbit/s"), ("virtio-link", "no speed")]
+)
+def test_a_virtual_nic_refuses_and_says_what_to_write(name, shows):
+    state = captured(name)
+    with pytest.raises(SettingError, match=f"virtual interface: it shows {shows} and has no link"):
+        LINK.change("data0", state, TURIN)
+    accepted = {**TURIN, "if_fixed": "accept"}
+    assert LINK.change("data0", state, accepted) == ()
+    assert LINK.unmet(state, accepted) == ()
+    assert LINK.undo("data0", state, state) == ()
+
+
+def test_what_a_veth_says_it_is_it_may_be_asked_for():
+    assert LINK.change("data0", captured("veth-link"), {"speed": 10000, "duplex": "full"}) == ()
+
+
+def test_an_interface_nobody_looked_at():
+    set_, _ = LINK.change("data0", {}, TURIN)
+    assert set_.argv[3:] == ("speed", "2500", "duplex", "full", "autoneg", "on")
+    set_, _ = LINK.undo("data0", captured("r8169-link"), {})
+    assert set_.argv[3:] == ("autoneg", "on", "advertise", *words(MODES))
+
+
+def test_no_such_interface_is_said():
+    said = Completed(
+        "sender", LINK.read("data0", {}), 75, "No data available\n",
+        "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n", 0.0,
+    )  # fmt: skip
+    with pytest.raises(SettingError, match="No such device; leave `link` out"):
+        LINK.state(said)
+
+
+def test_what_a_damaged_journal_holds_becomes_no_option():
+    found = {**captured("r8169-link"), "supported": ["--flash"], "advertised": ["--flash"]}
+    with pytest.raises(SettingError, match="'--flash' is no speed"):
+        LINK.undo("data0", found, {})
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{}, {"speed": "2500"}, {"speed": 0}, {"duplex": "Full"}, {"autoneg": True}, {"mdi": 1}],
+)
+def test_the_schema_lets_nothing_else_through(wanted):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wanted, LINK.schema)
+
+
+WISHES = st.fixed_dictionaries(
+    {"speed": st.sampled_from([10, 100, 1000, 2500])},
+    optional={"duplex": st.just("full"), "autoneg": st.sampled_from(["on", "off"])},
+)
+
+
+@given(st.sampled_from(["r8169-link", "r8169-link-1000"]), st.lists(WISHES, max_size=4))
+def test_undo_leads_back_from_wherever_changes_led(name, wishes):
+    found = state = captured(name)
+    for wanted in wishes:
+        state = simulated(state, LINK.change("data0", state, wanted))
+        assert LINK.unmet(state, wanted) == ()
+        assert LINK.change("data0", state, wanted) == ()
+    undone = simulated(state, LINK.undo("data0", found, state))
+    assert LINK.differences(found, undone) == ()
+    assert LINK.undo("data0", found, undone) == ()

@@ -1,0 +1,108 @@
+"""Settings of real drivers, queues and interrupts, and qdiscs that a namespace may lack, on machines.
+
+One campaign for each kind of NIC. Its controller is killed in mid-run; one host's guard puts back what
+was changed there, `netlimits restore` the other's; then the campaign comes to its end.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from drivers import Drivers
+from guests import Guests
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+
+VIRTIO = """\
+experiment: virtio
+settings:
+  - roles: [sender, receiver]
+    channels: {combined: 1}
+    ring: {rx: 256}
+    irq: {cpus: "1"}
+    offload: {rx-gro-hw: off}
+    qdisc: {kind: netem, delay: 50ms, loss: 10}
+measure:
+  netperf: {seconds: 2, send_size: 1024, mss: 1024}
+repeat: {replicates: 1, order: listed}
+"""
+
+E1000E = """\
+experiment: e1000e
+settings:
+  - roles: [sender, receiver]
+    ring: {rx: 512, tx: 1024}
+    coalesce: {rx-usecs: 50}
+pace: {rate: 4e6, frame_rate: 4.05e6, tolerance_pct: 15}
+measure:
+  netperf: {seconds: 2, send_size: 16384}
+repeat: {replicates: 1, order: listed}
+"""
+
+
+def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(machines, guests, tmp_path):
+    on = Drivers(machines, guests, tmp_path)
+    with on.begun("run", on.experiment(VIRTIO), *on.hosts, "--out", on.out) as process:
+        on.held(process, 1)
+        now = on.changed()
+        shown = guests("sender", "ss", "-Htin", "dst", machines.data("receiver"))
+    trips = [float(trip) for trip in re.findall(r"minrtt:([0-9.]+)", shown)]
+    assert min(trips) >= 100, "each end holds its packets for 50 ms"
+    for lines in now.values():
+        assert lines >= {"Combined: 1", "RX: 256", "rx-gro-hw: off"}
+        assert {line for line in lines if line.startswith("virtio")} == {
+            f"virtio2-{name} on CPUs 1" for name in ("config", "input.0", "output.0")
+        }
+        assert any("qdisc netem" in line and "delay 50ms loss 10%" in line for line in lines)
+    on.fire("receiver")
+    left = on.changed()
+    assert not left["receiver"]
+    assert left["sender"] == now["sender"]
+    said = on("restore", on.out)
+    for name in ("channels", "ring", "irq", "offload", "qdisc"):
+        assert f"put back: sender: data0: {name}" in said
+    on.as_found()
+
+    on("resume", on.out)
+    on.as_found()
+    assert on.statuses() == [(1, 1, "interrupted"), (1, 2, "ok")]
+    run = nl.open(on.out).frame().iloc[-1]
+    assert run["local_qdisc_drops"] > 0
+    assert run["local_tcp_retrans_segs"] > 0
+
+
+def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
+    guests = Guests(intel)
+    try:
+        on = Drivers(intel, guests, tmp_path)
+        text = on.experiment(E1000E)
+        asked = ("--set", "settings.0.channels.combined=1", "--set", "settings.0.roles=[sender]")
+        refused = on("run", text, *on.hosts, "--out", on.out, *asked, status=2)
+        assert len(refused.splitlines()) == 1
+        for words in ("sender: channels: ", "not supported", "leave `channels` out for this host"):
+            assert words in refused
+
+        with on.begun("run", text, *on.hosts, "--out", on.out) as process:
+            on.held(process, 1)
+            now = on.changed()
+        for lines in now.values():
+            assert lines >= {"RX: 512", "TX: 1024", "rx-usecs: 50"}
+        assert any("qdisc fq " in ln and "maxrate 4050Kbit" in ln for ln in now["sender"])
+        on.fire("sender")
+        left = on.changed()
+        assert not left["sender"]
+        assert left["receiver"] == now["receiver"]
+        assert "put back: receiver: data0: coalesce" in on("restore", on.out)
+        on.as_found()
+
+        on("resume", on.out)
+        on.as_found()
+        assert on.statuses() == [(1, 1, "interrupted"), (1, 2, "ok")]
+        run = nl.open(on.out).frame().iloc[-1]
+        assert run["paced_by"] == "fq maxrate"
+        assert run["remote_recv_throughput_mbps"] == pytest.approx(4, rel=0.15)
+    finally:
+        guests.close()

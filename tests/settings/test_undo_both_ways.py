@@ -1,0 +1,161 @@
+"""What a guard puts back is what `restore` puts back: every setting, alone and together.
+
+Each case is applied twice on a real kernel and undone twice: by the guard's own script, then by
+`Applied`. Everything that can be seen of the stack has to be as before, both times.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from settings.conftest import FAR, NEAR, Bench, sh
+
+from netlimits.errors import SettingError
+from netlimits.restore.guard import script
+from netlimits.restore.guard.claim import Holder
+from netlimits.settings import SETTINGS
+
+pytestmark = pytest.mark.lab
+
+HOLDER = Holder("both", "0", "desk", "ada", 7, 1.8e9)
+LINK_LOCAL = "fe80::1234:5678:9abc:def0/64"
+
+WISHES: dict[str, list[object]] = {
+    "sysctl": [{"net.ipv4.tcp_sack": 0, "net.ipv4.tcp_rmem": "4096 131072 6291456"}],
+    "channels": [{"tx": 2}, {"rx": 3, "tx": 1}],
+    "mtu": [68, 576, 1279, 1280, 1400],
+    "offload": [{"tso": "off", "gro": "on"}, {"sg": "off"}, {"tx": "off", "rx": "off"}],
+    "napi": [{"gro_flush_timeout": 20000, "defer_hard_irqs": 2}],
+    "qdisc": [
+        {"kind": "tbf", "rate": "1gbit", "burst": "64kb", "latency": "10ms"},
+        {"kind": "pfifo", "limit": 10},
+        {"kind": "htb", "rate": "1gbit", "burst": "100kb"},
+    ],
+    "route": [{"quickack": 1, "initcwnd": 20}, {"mtu": 600, "rto_min": "5ms"}],
+    "load": [{"workers_per_cpu": 1, "cpu_load": 1, "hours": 0.02}],
+}
+"""What may be asked of a veth: it has no rings, no coalescing and no interrupts of its own."""
+
+GROUNDS = {
+    "plain": (),
+    "NetworkManager's": (
+        "sysctl -qw net.ipv6.conf.data0.addr_gen_mode=1",
+        "ip -6 addr flush dev data0 scope link",
+        f"ip -6 addr add {LINK_LOCAL} dev data0 nodad noprefixroute",
+        "ip -6 route add fe80::/64 dev data0 proto kernel metric 1024",
+    ),
+    "stable": (
+        "sysctl -qw net.ipv6.conf.data0.addr_gen_mode=3",
+        "sysctl -qw net.ipv6.conf.data0.hop_limit=99",
+        "ip -6 route add 2001:db8:1::/64 via 2001:db8::2 mtu 8000",
+        "ip neigh add 2001:db8::7 lladdr 02:00:00:00:00:01 dev data0 nud permanent",
+    ),
+    "configured": (
+        "tc qdisc add dev data0 root handle 8: pfifo limit 9",
+        "ip route add 203.0.113.0/24 via 198.51.100.2 initcwnd 3",
+        "ethtool -K data0 gro on",
+        "ip link add above link data0 type macvlan",
+    ),
+}
+"""What was set on the interface before, as somebody may have it."""
+
+
+def by_guard(bench: Bench, folder: Path) -> None:
+    """What a guard does when its time has come."""
+    file = folder / "key.guard"
+    text = script.render(HOLDER, bench.applied.changed, 60)
+    file.write_text(text.replace(f"sleep {script.SECOND_PASS}\n", "sleep 0.2\n"))
+    bench.sh("sh", str(file), "now")
+
+
+LISTENS = """
+import socket, sys
+with socket.create_server(("198.51.100.2", 5299)) as server:
+    print("ready", flush=True)
+    server.accept()[0].recv(1)
+"""
+SENDS = """
+import socket
+with socket.create_connection(("198.51.100.2", 5299), timeout=10) as near:
+    near.sendall(bytes(4096))
+"""
+
+
+def traffic() -> None:
+    """What makes the kernel learn of a path that takes no full packet."""
+    far = ["ip", "netns", "exec", FAR, sys.executable, "-c", LISTENS]
+    with subprocess.Popen(far, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout
+            assert server.stdout.readline() == b"ready\n"
+            sh("ip", "netns", "exec", NEAR, sys.executable, "-c", SENDS)
+        finally:
+            server.kill()
+
+
+def seen(bench: Bench) -> dict[str, list[str]]:
+    """The leaves, and what the kernel remembers of paths."""
+    return {**bench.leaves(), "path": bench.sh("ip", "-4", "route", "show", "cache").splitlines()}
+
+
+def undone_both_ways(bench: Bench, wishes: list[tuple[str, object]], folder: Path) -> None:
+    before = seen(bench)
+    for way in ("guard", "restore"):
+        bench.found.clear()
+        bench.applied = bench.apply_to()
+        for name, wanted in wishes:
+            try:
+                bench.reach(name, wanted)
+            except SettingError as error:
+                if "could not be put back" not in str(error):
+                    raise
+        if present_mtu(bench) == 68:
+            traffic()
+            assert len(wishes) > 1 or "mtu lock 68" in "".join(seen(bench)["path"])
+        if way == "guard":
+            by_guard(bench, folder)
+        else:
+            bench.applied.put_back()
+        for name, lines in seen(bench).items():
+            gone, new = set(before[name]) - set(lines), set(lines) - set(before[name])
+            assert lines == before[name], (way, wishes, name, {"gone": gone, "new": new})
+
+
+def present_mtu(bench: Bench) -> int:
+    return int(bench.sh("cat", "/sys/class/net/data0/mtu"))
+
+
+def prepare(bench: Bench, ground: str) -> None:
+    for line in ("ip link set lo up", *GROUNDS[ground]):  # the kernel tells itself over lo
+        bench.sh(*line.split())
+
+
+def test_a_route_of_ipv6_with_metrics_that_is_lost_with_the_mtu(bench, tmp_path):
+    prepare(bench, "plain")
+    wishes = [("route", {"mtu": 600, "rto_min": "5ms"}), ("mtu", 1000)]
+    undone_both_ways(bench, wishes, tmp_path)
+
+
+def test_every_setting_that_a_veth_has_is_here():
+    assert set(WISHES) == {s.name for s in SETTINGS} - {"ring", "coalesce", "irq", "link"}
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_each_setting_alone(bench, tmp_path, ground):
+    prepare(bench, ground)
+    for name in WISHES if ground == "plain" else ("mtu", "qdisc", "route"):
+        for wanted in WISHES[name]:
+            undone_both_ways(bench, [(name, wanted)], tmp_path)
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_settings_together(bench, tmp_path, ground):
+    dice = random.Random(ground)
+    prepare(bench, ground)
+    for _ in range(2):
+        names = dice.sample([*WISHES], dice.randint(2, len(WISHES)))
+        undone_both_ways(bench, [(n, dice.choice(WISHES[n])) for n in names], tmp_path)

@@ -1,0 +1,104 @@
+"""scripts/gallery.py: what it keeps of a campaign is small and opens; each figure is drawn and told."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+import netlimits as nl
+from netlimits.experiment import load
+from netlimits.reproduce import marks
+
+TOP = Path(__file__).parents[1]
+KEPT = TOP / "experiments" / "gallery"
+ARCHIVES = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
+TEXT = (TOP / "experiments" / "README.md").read_text()
+OF_A_MACHINE = re.compile(r"(?<![\w.])/(?:tmp|root|home|work|opt|mnt|srv|Users)/|\b[A-Z]:\\")
+KIB = 1024
+
+
+@pytest.fixture(scope="module")
+def gallery() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gallery", TOP / "scripts" / "gallery.py")
+    assert spec
+    assert spec.loader
+    made = importlib.util.module_from_spec(spec)
+    sys.modules["gallery"] = made  # dataclasses look their module up
+    sys.path.insert(0, str(TOP / "scripts"))  # as for a script that is run
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_what_is_kept_says_all_that_the_campaign_said(gallery: ModuleType, tmp_path: Path):
+    whole = TOP / "notebooks" / "example-campaign"
+    gallery.keep(whole, tmp_path / "kept")
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert kept == {"campaign.json", "experiment.yaml", "plan.csv", "hosts", "journal.jsonl"}
+    before, after = (nl.open(path).frame() for path in (whole, tmp_path / "kept"))
+    pd.testing.assert_frame_equal(before, after)
+    (tmp_path / "kept" / "old").touch()
+    gallery.keep(whole, tmp_path / "kept", traces=True)
+    assert (tmp_path / "kept" / "raw").is_dir()
+    assert not (tmp_path / "kept" / "old").exists()
+
+
+def test_every_figure_without_data_has_its_own(gallery: ModuleType):
+    wanted = {f"turin-{number}" for number in (*marks.FIGURES, "3")} | {"headers-aggregate"}
+    assert set(gallery.FIGURES) == wanted
+    assert {figure.experiment for figure in gallery.FIGURES.values()} <= set(gallery.FORMS)
+    assert set(gallery.FORMS) == {p.stem for p in (TOP / "experiments").glob("*.yaml")}
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_every_form_is_an_experiment_that_can_be_planned(gallery: ModuleType, short: bool):
+    for name, form in gallery.FORMS.items():
+        words = form.words(short=short)
+        assert words[::2] == ["--set"] * (len(words) // 2)
+        pairs = [tuple(word.split("=", 1)) for word in words[1::2]]
+        load.load(TOP / "experiments" / f"{name}.yaml", pairs)
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_an_archive_is_small_and_of_nobodys_machine(name: str):
+    files = [path for path in (KEPT / name).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 1024 * KIB
+    for path in files:
+        assert not OF_A_MACHINE.search(path.read_text("utf-8")), path
+    state = nl.open(KEPT / name).state()
+    assert (state["left"], state["not_put_back"]) == (0, [])
+
+
+def test_readme_tells_where_it_was_measured_and_what_came_out(gallery: ModuleType):
+    assert gallery.told(TEXT) == TEXT, "scripts/gallery.py --draw writes it"
+    assert gallery.provenance() in TEXT
+    for claim, name, _ in gallery.claims.PAIRS:
+        assert f"| {claim} ({name}) |" in TEXT
+    example = nl.open(TOP / "notebooks" / "example-campaign")
+    assert gallery._place(example) == "the lab's namespaces, one kernel"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(1.1, 1.3, "shown"), (0.9, 1.3, "undecided"), (0.7, 0.9, "otherwise")],
+)
+def test_an_interval_decides(gallery: ModuleType, low: float, high: float, verdict: str):
+    assert gallery.claims.Ratio("here", (low + high) / 2, low, high, 12).verdict == verdict
+    assert gallery.claims.Ratio("here", (low + high) / 2, low, high, 10).verdict == "too few runs"
+
+
+def test_every_figure_is_drawn_from_what_is_kept_and_told(gallery: ModuleType):
+    for name, figure in gallery.FIGURES.items():
+        assert figure.experiment in ARCHIVES
+        chart = gallery.drawn(figure)
+        assert chart.axes[0].get_title(loc="left").startswith(figure.title.split(",")[0])
+        assert (TOP / "experiments" / "figures" / f"{name}.png").stat().st_size > 1000
+        (told,) = re.findall(
+            rf"^\| !\[[^\]]+\]\(figures/{name}\.png\) \| (.+) \|$", TEXT, re.MULTILINE
+        )
+        assert re.search(r"Same: .+\. Not the same: .+\.", told), name

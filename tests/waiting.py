@@ -1,0 +1,24 @@
+"""Waiting in tests: for a condition, never for a time; and never a judgement of how fast it came."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+LONG = 300.0
+"""Seconds after which what is waited for never comes. Mostly it takes a blink; a machine that is
+busy with other things may take a hundred times as long."""
+
+
+def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: float = LONG) -> T:
+    """What `until` returns, once that is true; fails after `seconds`, naming what was awaited."""
+    limit = time.monotonic() + seconds
+    while not (found := until()):
+        assert time.monotonic() < limit, (
+            f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
+        )
+        time.sleep(0.02)
+    return found

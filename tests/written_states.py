@@ -1,0 +1,36 @@
+"""A state of every setting as a journal or a note holds it, for tests of what may be put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+IPV6 = {"addresses": [], "routes": [], "neighbours": [], "conf": {}, "fading": []}
+MTU = {"mtu": 1500, "least": 68, "most": 9000, "others": {}, "ipv6": IPV6}
+QDISC = {"kind": "pfifo", "handle": "8001:", "options": {"limit": 5}, "inner": [], "default": "",
+         "classes": [], "filters": []}  # fmt: skip
+LOAD = {"cpus": 2, "missing": [], "workers_per_cpu": 1, "cpu_load": 50, "method": "all",
+        "seconds_left": 60, "running": 2}  # fmt: skip
+NUMBERS = {"most": {"rx": 10}, "now": {"rx": 5}}
+GOOD: Mapping[str, Any] = {
+    "sysctl": {"net.ipv4.tcp_rmem": "4096\t131072\t6291456", "net.core.rmem_max": "212992"},
+    "channels": {"most": {"combined": 4}, "now": {"combined": 2}},
+    "ring": NUMBERS,
+    "coalesce": {"adaptive-rx": "off", "rx-usecs": 3},
+    "irq": {"online": "0-3", "24": "0,2"},
+    "mtu": {**MTU, "ipv6": {**IPV6, "routes": ["fe80::/64 proto kernel metric 256 pref medium"],
+            "addresses": [{"local": "fe80::1", "prefixlen": 64, "scope": "link"}],
+            "neighbours": ["fe80::2 lladdr 02:00:00:00:00:02"], "conf": {"conf/mtu": "1500"}}},
+    "offload": {"features": {"tx-udp-segmentation": "off [requested on]"}, "groups": {}},
+    "napi": {"gro_flush_timeout": 0},
+    "qdisc": QDISC,
+    "route": {"routes": {"192.0.2.0/24 proto kernel scope link src 192.0.2.1": {"quickack": "1"}}},
+    "load": LOAD,
+    "link": {
+        "speed": 1000,
+        "duplex": "full",
+        "autoneg": "on",
+        "supported": ["100baseT/Full", "1000baseT/Full"],
+        "advertised": ["1000baseT/Full"],
+    },
+}  # fmt: skip
