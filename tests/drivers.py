@@ -143,10 +143,20 @@ class Drivers:
             for host, found in self.found.items()
         }
 
+    def put_back(self, *hosts: str) -> dict[str, set[str]]:
+        """`changed`, once nothing is on these hosts: a driver may take its link down for a while."""
+        now: dict[str, set[str]] = {}
+
+        def unchanged() -> bool:
+            now.update(self.changed())
+            return not any(now[host] for host in hosts)
+
+        wait(unchanged, lambda: f"not as found: {now}")
+        return now
+
     def as_found(self) -> None:
         """Every leaf as it was, and nothing of ours there."""
-        now = self.changed()
-        assert not any(now.values()), now
+        self.put_back(*self.lab.hosts)
         for host in self.lab.hosts:
             wait(lambda host=host: not self.guests.sh(host, _OURS), f"nothing of ours is on {host}")
 

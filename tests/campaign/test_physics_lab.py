@@ -17,9 +17,7 @@ import pytest
 
 import netlimits as nl
 from netlimits.analysis import aggregate
-from netlimits.archive.raw import completed
 from netlimits.campaign import interpret, specifications
-from netlimits.evidence.sample import snapshots
 
 pytestmark = pytest.mark.lab
 
@@ -113,17 +111,8 @@ def test_streams_have_no_more_than_their_path_can_carry(switched, tmp_path, rate
     assert row["remote_recv_throughput_mbps"] <= most
     intervals = nl.open(tmp_path / "out").intervals()
     best = aggregate.highest_averages(intervals, window)
-    # a busy machine may wait between a look's clock and its counters
-    late = 2 * max(look.read - look.at for look in seen(tmp_path))
-    assert best["highest_average_mbps"].max() <= most * window / (window - late)
-
-
-def seen(folder: Path) -> list[snapshots.Look]:
-    """The receiver's looks with counters; one that takes no time where it has none."""
-    entries = nl.open(folder / "out").archive.read_raw(1, 1)
-    samples = [completed(e) for e in entries if e["step"] == "sample" and e["host"] == "receiver"]
-    found = [look for sample in samples for look in snapshots.looks(sample) if look.read]
-    return found or [snapshots.Look(0.0, (), 0.0)]
+    # on a busy machine bytes wait for the program that counts them, or a look for its counters
+    assert best["highest_average_mbps"].max() <= 1.1 * most
 
 
 def moved(folder: Path, number: int) -> tuple[float, float]:

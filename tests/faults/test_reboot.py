@@ -52,10 +52,15 @@ def booted(ground: Ground, host: str) -> str:
 def reboot(ground: Ground, host: str) -> str:
     """End all that runs there, take its network away, build it again; returns the new boot's id."""
     made = ground.made
-    for pid in ground.inside_pids(host):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    wait(lambda: not ground.inside_pids(host), "all processes are gone")
+
+    def gone() -> bool:
+        pids = ground.inside_pids(host)
+        for pid in pids:  # and again, for those that were forked meanwhile
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not pids
+
+    wait(gone, "all processes are gone")
     ip("link", "delete", made.port(host))
     ip("netns", "delete", made.namespace(host))
 

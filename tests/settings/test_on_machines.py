@@ -58,8 +58,7 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(machines, gues
         }
         assert any("qdisc netem" in line and "delay 50ms loss 10%" in line for line in lines)
     on.fire("receiver")
-    left = on.changed()
-    assert not left["receiver"]
+    left = on.put_back("receiver")
     assert left["sender"] == now["sender"]
     said = on("restore", on.out)
     for name in ("channels", "ring", "irq", "offload", "qdisc"):
@@ -92,8 +91,7 @@ def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
             assert lines >= {"RX: 512", "TX: 1024", "rx-usecs: 50"}
         assert any("qdisc fq " in ln and "maxrate 4050Kbit" in ln for ln in now["sender"])
         on.fire("sender")
-        left = on.changed()
-        assert not left["sender"]
+        left = on.put_back("sender")
         assert left["receiver"] == now["receiver"]
         assert "put back: receiver: data0: coalesce" in on("restore", on.out)
         on.as_found()
