@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import LONG
 
 NETLIMITS = Path(sys.executable).parent / "netlimits"
 
@@ -20,7 +21,7 @@ def completed(words: str) -> list[str]:
         "COMP_CWORD": str(len(words.split(" "))),
     }
     ran = subprocess.run(
-        [NETLIMITS], env=environment, capture_output=True, text=True, check=True, timeout=60
+        [NETLIMITS], env=environment, capture_output=True, text=True, check=True, timeout=LONG
     )
     return [line.removeprefix("plain,") for line in ran.stdout.splitlines()]
 
@@ -45,7 +46,7 @@ def test_the_readmes_line_makes_bash_complete() -> None:
     )
     environment = {**os.environ, "PATH": f"{NETLIMITS.parent}:{os.environ['PATH']}"}
     ran = subprocess.run(
-        ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=60
+        ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=LONG
     )
     assert ran.stderr == ""
     assert ran.stdout.splitlines()[-1] == "describe"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import LONG
 
 from netlimits.evidence import sample
 from netlimits.evidence.sample import snapshots
@@ -197,7 +198,7 @@ def test_peers_become_arguments_of_ss_never_of_the_script():
         first=2.5,
         every=0.01,
         interface="eth0",
-        deadline=20,
+        deadline=LONG,
     )
     assert command.argv[:2] == ("sh", "-c")
     assert command.argv[3:] == (
@@ -210,7 +211,7 @@ def test_peers_become_arguments_of_ss_never_of_the_script():
 
 @pytest.mark.skipif(not (shutil.which("ss") and shutil.which("ps")), reason="needs ss and ps")
 def test_the_command_finds_a_process_of_this_machine_and_no_connection():
-    sleeper = subprocess.Popen(("sleep", "60"))
+    sleeper = subprocess.Popen(("sleep", "600"))
     try:
         command = snapshots.command(
             "sleep",
@@ -220,9 +221,11 @@ def test_the_command_finds_a_process_of_this_machine_and_no_connection():
             every=0.2,
             count=2,
             interface="lo",
-            deadline=20,
+            deadline=LONG,
         )
-        ended = subprocess.run(command.argv, capture_output=True, text=True, check=True, timeout=60)
+        ended = subprocess.run(
+            command.argv, capture_output=True, text=True, check=True, timeout=LONG
+        )
     finally:
         sleeper.kill()
         sleeper.wait()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import pytest
@@ -133,10 +132,8 @@ def test_what_is_not_allowed_is_named(text: str, says: str):
 )
 def test_what_cannot_be_computed_names_expression_and_values(text: str, says: str):
     expression = expressions.compile(text)
-    begin = time.perf_counter()
     with pytest.raises(InputError) as caught:
         expression.value(VALUES)
-    assert time.perf_counter() - begin < 60  # it were for ever
     assert says in str(caught.value)
     assert text in str(caught.value)
 

@@ -356,7 +356,7 @@ def arrived(lab: labs.Lab, host: str, other: str, size: int) -> int:
     code = "import socket; socket.socket(type=2).sendto(bytes({}), ({!r}, 9))"
     before = int(within(lab, other, *counter))
     within(lab, host, sys.executable, "-c", code.format(size, lab.data(other)))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LONG
     while (counted := int(within(lab, other, *counter)) - before) < size:
         if time.monotonic() > deadline:
             break

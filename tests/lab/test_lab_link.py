@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import LONG, wait
 
 from netlimits.errors import InputError, LabError
 from netlimits.lab import labs, link
@@ -24,7 +25,7 @@ FRAME = bytes(1514)
 def netlimits(*argv: object, status: int = 0) -> str:
     ran = subprocess.run(
         [sys.executable, "-m", "netlimits", *map(str, argv)],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=LONG, check=False,
     )  # fmt: skip
     assert ran.returncode == status, ran.stdout + ran.stderr
     assert len(ran.stderr.splitlines()) == (1 if status else 0), ran.stderr
@@ -230,10 +231,7 @@ def test_a_link_whose_process_is_gone_is_told_and_mended(shaped, guests):
     labs.shape_link(shaped.name, "", labs.Shape(delay=0.01))
     pid = int((shaped.host_folder("sender") / "link.pid").read_text())
     subprocess.run(["kill", "-KILL", str(pid)], check=True)
-    deadline = time.monotonic() + 60
-    while labs.links(shaped.name)[0].works:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait(lambda: not labs.links(shaped.name)[0].works, "the link is seen to be gone")
     assert "its process is gone" in netlimits("lab", "link", shaped.name)
     labs.shape_link(shaped.name, "", labs.Shape(delay=0.01))
     assert milliseconds(guests)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from waiting import LONG
 
 from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
@@ -17,7 +18,7 @@ NEAR, FAR = f"nls{os.getpid()}a", f"nls{os.getpid()}b"
 
 
 def sh(*argv: str, check: bool = True) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=LONG)
     if check and done.returncode:
         raise AssertionError(f"{argv}: {done.stderr}")
     return done.stdout

@@ -80,7 +80,7 @@ with socket.create_server(("198.51.100.2", 5299)) as server:
 """
 SENDS = """
 import socket
-with socket.create_connection(("198.51.100.2", 5299), timeout=10) as near:
+with socket.create_connection(("198.51.100.2", 5299), timeout=300) as near:
     near.sendall(bytes(4096))
 """
 

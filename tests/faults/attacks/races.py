@@ -12,6 +12,7 @@ from pathlib import Path
 
 from faults.attacks.base import Family, Held, Needs
 from faults.ground import Ground, wait
+from waiting import LONG
 
 TOGGLING = """\
 experiment: toggling
@@ -118,7 +119,7 @@ def _ended(process: subprocess.Popen, kill: bool = False) -> str:
         process.kill()
     if process.stdout is None or process.stdout.closed:
         return ""
-    _, said = process.communicate(timeout=180)
+    _, said = process.communicate(timeout=LONG)
     assert "Traceback" not in said, said
     return str(said)
 
