@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 import netlimits as nl
-from netlimits.cli.campaign import parse
+from netlimits.cli.parse import parse
 from netlimits.reproduce import published
 
 pytestmark = pytest.mark.long

@@ -1,19 +1,19 @@
-"""`netlimits run | resume | status | restore | parse`: campaigns, from first run to last."""
+"""`netlimits run | resume`: campaigns, from first run to last."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from netlimits.cli import echo, logins, quoted
+from netlimits.cli.hosts import all_logged_in, machines_of
+from netlimits.cli.lines import counts, say_put_back, say_warnings, skipped_lines
 from netlimits.cli.options import (
     COUNTS,
     GUARD,
@@ -26,19 +26,11 @@ from netlimits.cli.options import (
     pairs,
     progress_options,
 )
-from netlimits.errors import (
-    ArchiveError,
-    ArchiveUnwritable,
-    InputError,
-    NetlimitsError,
-    RestoreError,
-)
-from netlimits.model import of_all
+from netlimits.errors import ArchiveError, ArchiveUnwritable, NetlimitsError, RestoreError
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
     from netlimits.campaign.interrupt import Stop
-    from netlimits.checks import Finding
     from netlimits.checks.survey import Survey
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
@@ -95,7 +87,7 @@ def run(
     folder = out or creation.default_path(experiment)
     _refuse_used(folder)
     guarding = _guard_seconds(guard)
-    with Stop() as stop, stop.interruptible(), every_one(bound, patience) as hosts:
+    with Stop() as stop, stop.interruptible(), all_logged_in(bound, patience) as hosts:
         refuse_claimed(hosts)
         found = survey(experiment, bound, hosts)
         made = plan.Plan(experiment, found.skipped)
@@ -159,10 +151,10 @@ def resume(
         Stop() as stop,
         logins.locked(campaign),
         stop.interruptible(),
-        every_one(bound, patience) as hosts,
+        all_logged_in(bound, patience) as hosts,
     ):
         stop.defer()
-        _say_put_back(put_back(campaign.archive, hosts))
+        say_put_back(put_back(campaign.archive, hosts))
         with stop.interruptible():
             found = survey(campaign.experiment, bound, hosts, campaign.skipped)
         say_warnings(found.findings)
@@ -173,235 +165,6 @@ def resume(
                 "--accept-changed-hosts goes on all the same"
             )
         _carry_out(campaign, found, hosts, stop, guarding, patience, as_json)
-
-
-@click.command()
-@click.argument("results", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Ask the hosts of this file who is at work on them, and for their guards.",
-)
-@click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
-@PATIENCE
-@JSON
-def status(
-    results: Path | None,
-    hosts_file: Path | None,
-    guards: bool,
-    patience: Patience,
-    as_json: bool,
-) -> None:
-    """Say how far a campaign is, why runs failed, and what it changed and did not put back.
-
-    With --guards or --hosts also what hosts say: which campaign claims them since when, whether
-    a guard waits there, when it would put them back, and by which commands.
-
-    \b
-    Examples:
-      netlimits status results/stateless-offloads-20260101-120000
-      netlimits status results/stateless-offloads-20260101-120000 --guards
-      netlimits status --hosts hosts.yaml
-    """
-    from netlimits.archive import reader
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.cli.guards import lines, reports
-    from netlimits.experiment.hosts_file import machines
-
-    if results is None and (hosts_file is None or guards):
-        raise InputError("name a results folder, or --hosts FILE")
-    campaign = reader.open(results) if results is not None else None
-    state = campaign.state() if campaign else {}
-    asked: dict[str, Machine] = {}
-    if campaign and guards:
-        asked |= logins.machines_of(campaign, hosts_file, "status")[0]
-    if hosts_file is not None:
-        asked |= machines(hosts_file)
-    said: dict[str, dict[str, Any]] = {}
-    if asked:
-        with interruptible():
-            said = reports(asked, patience)
-    if as_json:
-        echo(json.dumps({**state, **({"hosts": said} if asked else {})}, indent=2))
-        return
-    for line in [*(_progress(state) if campaign else ()), *lines(said)]:
-        echo(line)
-
-
-def _progress(state: Mapping[str, Any]) -> Iterator[str]:
-    """A campaign's state for people."""
-    files = state["imported"]
-    origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
-    yield f"{state['experiment']} ({origin}) in {state['path']}"
-    yield _counts(state)
-    if state["running"]:
-        yield _running(state["running"])
-    yield from skipped_lines(state)
-    for reason, count in state["reasons"].items():
-        yield f"  {count} × {' '.join(reason.split())}"
-    for role, count in state["reconnected"].items():
-        yield f"{role}: its connection was lost and made again {count} ×"
-    if state["running"]:
-        for place in state["not_put_back"]:
-            yield "changed while it runs: {role}: {interface}: {setting}".format(**place)
-        return
-    for place in state["not_put_back"]:
-        yield "not put back: {role}: {interface}: {setting}".format(**place)
-    if state["not_put_back"]:
-        yield (
-            f"put back with: netlimits restore {quoted(state['path'])} (which also finds out what "
-            "`restore --hosts` did already)"
-        )
-    if state["left"]:
-        yield f"go on with: netlimits resume {quoted(state['path'])}"
-
-
-@click.command()
-@click.argument("results", required=False, type=click.Path(path_type=Path))
-@COUNTS
-@click.option(
-    "--force",
-    is_flag=True,
-    help="Take the hosts from a campaign that is at work there now, which then stops.",
-)
-@YES
-@PATIENCE
-def restore(
-    results: Path | None, hosts_file: Path | None, force: bool, yes: bool, patience: Patience
-) -> None:
-    """Put hosts back as they were found, from a campaign's journal or from notes on the hosts.
-
-    Guards and claims that a lost campaign left are removed too. A host on which a campaign is at
-    work now, since its connection stands, is refused; with --force that campaign can change
-    nothing there any more. A campaign that you did not begin on this machine logs in nowhere by
-    itself: --hosts beside it says which hosts count, and what would be put back there is shown
-    first. Harmless when there is nothing to put back. Exit status 3 when something could not be.
-
-    \b
-    Examples:
-      netlimits restore results/stateless-offloads-20260101-120000
-      netlimits restore results/from-elsewhere --hosts hosts.yaml
-      netlimits restore --hosts hosts.yaml      (the controller's files are lost)
-      netlimits restore --hosts hosts.yaml --force      (its campaign is to end)
-    """
-    from netlimits.archive import reader
-    from netlimits.campaign.interrupt import interruptible
-    from netlimits.experiment.hosts_file import machines
-    from netlimits.restore.put_back import restore as from_journal
-    from netlimits.restore.put_back import restore_from_notes
-
-    if results is None and hosts_file is None:
-        raise InputError("name a results folder, or --hosts FILE, or both")
-    if results is not None:
-        campaign = reader.open(results)
-        bound, own = logins.machines_of(campaign, hosts_file, "restore")
-        if not own:
-            logins.show(campaign, bound, yes)
-        with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
-            done = from_journal(campaign.archive, hosts, force)
-    elif hosts_file is not None:
-        with interruptible(), connected(machines(hosts_file), patience) as hosts:
-            done = restore_from_notes(hosts, force)
-    _say_put_back(done)
-    if not done:
-        echo("nothing to put back")
-
-
-@click.command()
-@RESULTS
-def parse(results: Path) -> None:
-    """Read the raw output of every run again, and make results.csv and results.parquet anew.
-
-    What the parser says now is added to the journal; what it said before stays there.
-
-    \b
-    Example:
-      netlimits parse results/stateless-offloads-20260101-120000
-    """
-    from netlimits.archive import reader
-    from netlimits.campaign.reparse import reparse
-    from netlimits.importers import folder
-
-    campaign = reader.open(results)
-    with logins.locked(campaign):
-        if campaign.imported:
-            read, changed = folder.reparse(campaign)
-        else:
-            read, changed = reparse(campaign)
-    echo(f"{read} attempts read again, {changed} changed")
-    for path in campaign.write_results():
-        echo(str(path))
-
-
-def machines_of(
-    roles: Sequence[str], hosts_file: Path | None, local: bool
-) -> Mapping[str, Machine]:
-    """The machine of each role: of a hosts file, this machine's loopback, or the lab."""
-    from netlimits.experiment.hosts_file import machines
-    from netlimits.model import Machine
-
-    if local and hosts_file:
-        raise InputError("say either --hosts FILE or --local")
-    if hosts_file:
-        return machines(hosts_file, roles)
-    if not local:
-        return _in_lab(roles)
-    return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
-
-
-def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
-    """The lab's hosts in their order, in the experiment's roles. Raises InputError if too few."""
-    from netlimits.experiment.hosts_file import machines
-
-    there = list(machines(lab_hosts_file()).values())
-    if len(there) < len(roles):
-        raise InputError(
-            f"the experiment needs {len(roles)} hosts ({', '.join(roles)}) and the lab has "
-            f"{len(there)}: `netlimits lab down` and `netlimits lab up --hosts {len(roles)}`"
-        )
-    return {role: replace(machine, role=role) for role, machine in zip(roles, there, strict=False)}
-
-
-def lab_hosts_file() -> Path:
-    """The lab's hosts file. Raises InputError when no lab is up."""
-    from netlimits.lab import labs
-
-    found: Path | None = labs.hosts_file()
-    if found is None:
-        raise InputError(
-            "no hosts: name a hosts file with --hosts FILE, or build the lab with "
-            "`netlimits lab up`"
-        )
-    return found
-
-
-@contextmanager
-def every_one(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
-    """Every machine, connected, until the end of `with`; CheckError names all that are not."""
-    from netlimits.checks.survey import refuse
-    from netlimits.checks.survey.login import logged_in
-
-    with logged_in(machines, patience) as (hosts, findings):
-        refuse(findings)
-        yield hosts
-
-
-def say_warnings(findings: Sequence[Finding]) -> None:
-    """What the check before a campaign warns of, a line each."""
-    for one in findings:
-        if one.severity == "warning":
-            echo(f"warning: {' '.join(str(one).split())}", err=True)
-
-
-@contextmanager
-def connected(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
-    """Every machine, connected, until the end of `with`."""
-    from netlimits.hosts.connect import connect_all
-
-    with connect_all(machines, patience) as hosts:
-        yield hosts
 
 
 def _carry_out(
@@ -432,7 +195,7 @@ def _carry_out(
             _write_frames(campaign)
         if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
             with suppress(ArchiveError):  # its folder may be gone altogether
-                echo(_counts(campaign.state()), err=True)
+                echo(counts(campaign.state()), err=True)
         if error.exit_status == 2:  # which says that nothing was touched
             error.exit_status = 1
         done = "" if isinstance(error, RestoreError) else "; hosts are put back"
@@ -449,7 +212,7 @@ def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
         files = [str(path) for path in written]
         echo(json.dumps({**state, "files": files}, indent=2))
     else:
-        echo(_counts(state))
+        echo(counts(state))
         for reason, count in list(state["reasons"].items())[:5]:
             echo(f"  {count} × {' '.join(reason.split())}")
         for path in written:
@@ -480,39 +243,6 @@ def _write_frames(campaign: Campaign) -> None:
         campaign.write_results()
     except ArchiveError as error:
         echo(f"netlimits: {error}", err=True)
-
-
-def _counts(state: Mapping[str, Any]) -> str:
-    """ "18 runs: 17 ok, 1 failed"."""
-    cut_off = state["interrupted"]
-    plural = "" if cut_off == 1 else "s"
-    again = f" ({cut_off} attempt{plural} interrupted)" if cut_off else ""
-    return f"{of_all(state, state['left'])}{again}"
-
-
-def _running(at_work: Mapping[str, Any]) -> str:
-    """ "running: process 812 of rick, since 2026-01-01 12:00:00 UTC, at run 7"."""
-    since = at_work["since"]
-    clock = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(since)) if since else ""
-    again = at_work["attempt"] or 1
-    run = f"at run {at_work['run']}" if at_work["run"] else "between two runs"
-    parts = [
-        f"running: {at_work['by']}",
-        f"since {clock}" if clock else "",
-        run + (f", attempt {again}" if again > 1 else ""),
-    ]
-    return ", ".join(part for part in parts if part)
-
-
-def skipped_lines(state: Mapping[str, Any]) -> Iterator[str]:
-    """How many runs are left out, and why."""
-    for one in state["skipped"]:
-        yield f"  {one['runs']} more are skipped, {one['tool']}: {' '.join(one['reason'].split())}"
-
-
-def _say_put_back(found: Sequence[Any]) -> None:
-    for one in found:
-        echo(f"put back: {one.role}: {one.interface}: {one.setting}")
 
 
 def _refuse_used(folder: Path) -> None:

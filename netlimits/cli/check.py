@@ -53,7 +53,7 @@ def check(
       netlimits check experiments/tool-comparison.yaml --hosts hosts.yaml --json
     """
     from netlimits.campaign.interrupt import interruptible
-    from netlimits.cli.campaign import machines_of
+    from netlimits.cli.hosts import machines_of
     from netlimits.experiment import load, plan
 
     experiment = plan.seeded(load.load(experiment_file, pairs(overrides)))

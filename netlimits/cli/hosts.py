@@ -1,0 +1,80 @@
+"""The hosts of a command: which machine plays which role, and connections to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netlimits.errors import InputError
+
+if TYPE_CHECKING:
+    from netlimits.hosts.base import Host
+    from netlimits.hosts.patience import Patience
+    from netlimits.model import Machine
+
+
+def machines_of(
+    roles: Sequence[str], hosts_file: Path | None, local: bool
+) -> Mapping[str, Machine]:
+    """The machine of each role: of a hosts file, this machine's loopback, or the lab."""
+    from netlimits.experiment.hosts_file import machines
+    from netlimits.model import Machine
+
+    if local and hosts_file:
+        raise InputError("say either --hosts FILE or --local")
+    if hosts_file:
+        return machines(hosts_file, roles)
+    if not local:
+        return _in_lab(roles)
+    return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
+
+
+def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
+    """The lab's hosts in their order, in the experiment's roles. Raises InputError if too few."""
+    from netlimits.experiment.hosts_file import machines
+
+    hosts = list(machines(lab_hosts_file()).values())
+    if len(hosts) < len(roles):
+        raise InputError(
+            f"the experiment needs {len(roles)} hosts ({', '.join(roles)}) and the lab has "
+            f"{len(hosts)}: `netlimits lab down` and `netlimits lab up --hosts {len(roles)}`"
+        )
+    return {role: replace(machine, role=role) for role, machine in zip(roles, hosts, strict=False)}
+
+
+def lab_hosts_file() -> Path:
+    """The lab's hosts file. Raises InputError when no lab is up."""
+    from netlimits.lab import labs
+
+    path: Path | None = labs.hosts_file()
+    if path is None:
+        raise InputError(
+            "no hosts: name a hosts file with --hosts FILE, or build the lab with "
+            "`netlimits lab up`"
+        )
+    return path
+
+
+@contextmanager
+def all_logged_in(
+    machines: Mapping[str, Machine], patience: Patience
+) -> Iterator[Mapping[str, Host]]:
+    """Every machine, connected, until the end of `with`; CheckError names all that are not."""
+    from netlimits.checks.survey import refuse
+    from netlimits.checks.survey.login import logged_in
+
+    with logged_in(machines, patience) as (hosts, findings):
+        refuse(findings)
+        yield hosts
+
+
+@contextmanager
+def connected(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
+    """Every machine, connected, until the end of `with`."""
+    from netlimits.hosts.connect import connect_all
+
+    with connect_all(machines, patience) as hosts:
+        yield hosts

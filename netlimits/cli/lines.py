@@ -1,0 +1,40 @@
+"""Lines that several commands print of a campaign: counts, what is skipped, what is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from netlimits.cli import echo
+from netlimits.model import of_all
+
+if TYPE_CHECKING:
+    from netlimits.checks import Finding
+
+
+def counts(state: Mapping[str, Any]) -> str:
+    """ "18 runs: 17 ok, 1 failed"."""
+    cut_off = state["interrupted"]
+    plural = "" if cut_off == 1 else "s"
+    again = f" ({cut_off} attempt{plural} interrupted)" if cut_off else ""
+    return f"{of_all(state, state['left'])}{again}"
+
+
+def skipped_lines(state: Mapping[str, Any]) -> Iterator[str]:
+    """How many runs are left out, and why."""
+    for part in state["skipped"]:
+        reason = " ".join(part["reason"].split())
+        yield f"  {part['runs']} more are skipped, {part['tool']}: {reason}"
+
+
+def say_warnings(findings: Sequence[Finding]) -> None:
+    """What the check before a campaign warns of, a line each."""
+    for finding in findings:
+        if finding.severity == "warning":
+            echo(f"warning: {' '.join(str(finding).split())}", err=True)
+
+
+def say_put_back(changes: Sequence[Any]) -> None:
+    """The settings that were put back, a line each."""
+    for change in changes:
+        echo(f"put back: {change.role}: {change.interface}: {change.setting}")

@@ -1,0 +1,36 @@
+"""`netlimits parse`: results made anew from raw output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from netlimits.cli import echo, logins
+from netlimits.cli.options import RESULTS
+
+
+@click.command()
+@RESULTS
+def parse(results: Path) -> None:
+    """Read the raw output of every run again, and make results.csv and results.parquet anew.
+
+    What the parser says now is added to the journal; what it said before stays there.
+
+    \b
+    Example:
+      netlimits parse results/stateless-offloads-20260101-120000
+    """
+    from netlimits.archive import reader
+    from netlimits.campaign.reparse import reparse
+    from netlimits.importers import folder
+
+    campaign = reader.open(results)
+    with logins.locked(campaign):
+        if campaign.imported:
+            read, changed = folder.reparse(campaign)
+        else:
+            read, changed = reparse(campaign)
+    echo(f"{read} attempts read again, {changed} changed")
+    for path in campaign.write_results():
+        echo(str(path))

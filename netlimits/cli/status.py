@@ -1,0 +1,117 @@
+"""`netlimits status`: how far a campaign is, and what its hosts say."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.cli import echo, logins, quoted
+from netlimits.cli.lines import counts, skipped_lines
+from netlimits.cli.options import JSON, PATIENCE
+from netlimits.errors import InputError
+
+if TYPE_CHECKING:
+    from netlimits.hosts.patience import Patience
+    from netlimits.model import Machine
+
+
+@click.command()
+@click.argument("results", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--hosts",
+    "hosts_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Ask the hosts of this file who is at work on them, and for their guards.",
+)
+@click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
+@PATIENCE
+@JSON
+def status(
+    results: Path | None,
+    hosts_file: Path | None,
+    guards: bool,
+    patience: Patience,
+    as_json: bool,
+) -> None:
+    """Say how far a campaign is, why runs failed, and what it changed and did not put back.
+
+    With --guards or --hosts also what hosts say: which campaign claims them since when, whether
+    a guard waits there, when it would put them back, and by which commands.
+
+    \b
+    Examples:
+      netlimits status results/stateless-offloads-20260101-120000
+      netlimits status results/stateless-offloads-20260101-120000 --guards
+      netlimits status --hosts hosts.yaml
+    """
+    from netlimits.archive import reader
+    from netlimits.campaign.interrupt import interruptible
+    from netlimits.cli.guards import lines, reports
+    from netlimits.experiment.hosts_file import machines
+
+    if results is None and (hosts_file is None or guards):
+        raise InputError("name a results folder, or --hosts FILE")
+    campaign = reader.open(results) if results is not None else None
+    state = campaign.state() if campaign else {}
+    asked: dict[str, Machine] = {}
+    if campaign and guards:
+        asked |= logins.machines_of(campaign, hosts_file, "status")[0]
+    if hosts_file is not None:
+        asked |= machines(hosts_file)
+    said: dict[str, dict[str, Any]] = {}
+    if asked:
+        with interruptible():
+            said = reports(asked, patience)
+    if as_json:
+        echo(json.dumps({**state, **({"hosts": said} if asked else {})}, indent=2))
+        return
+    for line in [*(_progress(state) if campaign else ()), *lines(said)]:
+        echo(line)
+
+
+def _progress(state: Mapping[str, Any]) -> Iterator[str]:
+    """A campaign's state for people."""
+    files = state["imported"]
+    origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
+    yield f"{state['experiment']} ({origin}) in {state['path']}"
+    yield counts(state)
+    if state["running"]:
+        yield _running(state["running"])
+    yield from skipped_lines(state)
+    for reason, count in state["reasons"].items():
+        yield f"  {count} × {' '.join(reason.split())}"
+    for role, count in state["reconnected"].items():
+        yield f"{role}: its connection was lost and made again {count} ×"
+    if state["running"]:
+        for place in state["not_put_back"]:
+            yield "changed while it runs: {role}: {interface}: {setting}".format(**place)
+        return
+    for place in state["not_put_back"]:
+        yield "not put back: {role}: {interface}: {setting}".format(**place)
+    if state["not_put_back"]:
+        yield (
+            f"put back with: netlimits restore {quoted(state['path'])} (which also finds out what "
+            "`restore --hosts` did already)"
+        )
+    if state["left"]:
+        yield f"go on with: netlimits resume {quoted(state['path'])}"
+
+
+def _running(at_work: Mapping[str, Any]) -> str:
+    """ "running: process 812 of rick, since 2026-01-01 12:00:00 UTC, at run 7"."""
+    since = at_work["since"]
+    clock = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(since)) if since else ""
+    again = at_work["attempt"] or 1
+    run = f"at run {at_work['run']}" if at_work["run"] else "between two runs"
+    parts = [
+        f"running: {at_work['by']}",
+        f"since {clock}" if clock else "",
+        run + (f", attempt {again}" if again > 1 else ""),
+    ]
+    return ", ".join(part for part in parts if part)
