@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def create(
     experiment: Experiment,
-    found: Survey,
+    survey: Survey,
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
 ) -> Campaign:
@@ -42,26 +42,26 @@ def create(
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "machines": {
             role: {**asdict(machine), "ssh_config": _text(machine.ssh_config)}
-            for role, machine in found.machines.items()
+            for role, machine in survey.machines.items()
         },
         "features": {
             name: {"version": f.version, "features": sorted(f.names)}
-            for name, f in found.features.items()
+            for name, f in survey.features.items()
         },
-        "shared_kernel": found.shared_kernel,
-        "skipped": dict(found.skipped),
-        "clocks": {role: asdict(one) for role, one in found.clocks.items()},
-        "findings": [asdict(one) for one in found.findings],
+        "shared_kernel": survey.shared_kernel,
+        "skipped": dict(survey.skipped),
+        "clocks": {role: asdict(offset) for role, offset in survey.clocks.items()},
+        "findings": [asdict(finding) for finding in survey.findings],
     }
-    made = Archive.create(
+    archive = Archive.create(
         path,
         meta,
         experiment.text,
-        found.facts,
-        lambda file: plan.write_csv(experiment, file, found.skipped),
+        survey.facts,
+        lambda file: plan.write_csv(experiment, file, survey.skipped),
         register,
     )
-    return Campaign(made)
+    return Campaign(archive)
 
 
 def default_path(experiment: Experiment) -> Path:
@@ -73,12 +73,12 @@ def default_path(experiment: Experiment) -> Path:
     return path
 
 
-def changed_hosts(campaign: Campaign, found: Survey) -> tuple[str, ...]:
+def changed_hosts(campaign: Campaign, survey: Survey) -> tuple[str, ...]:
     """By what the hosts are no longer those that the campaign began on, in words."""
     return tuple(
         f"{role}: {mismatch}"
         for role in campaign.archive.machines
-        for mismatch in facts.mismatches(campaign.archive.facts(role), found.facts[role])
+        for mismatch in facts.mismatches(campaign.archive.facts(role), survey.facts[role])
     )
 
 

@@ -33,7 +33,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     Raises ToolFailure for an attempt that must not count.
     """
     _refuse_fired(entries)
-    client = _one(entries, CLIENT, specification.ends["local"][0])
+    client = _output(entries, CLIENT, specification.ends["local"][0])
     streams = list(_streams(specification, client))
     measured = parallel.merged(streams)
     figures: dict[str, Scalar] = dict(measured.figures)
@@ -45,7 +45,9 @@ def read(specification: Specification, entries: Entries) -> Measurement:
             names = ("throughput_mbps", f"{specification.receiver}_recv_throughput_mbps")
             figures |= dict.fromkeys(names, arrived.rate_mbps)
     for end, roles in specification.ends.items():
-        uses = [cpu.use(*(cpu.times(_one(entries, s, r)) for s in (BEFORE, AFTER))) for r in roles]
+        uses = [
+            cpu.use(*(cpu.times(_output(entries, s, r)) for s in (BEFORE, AFTER))) for r in roles
+        ]
         figures |= cpu.figures(end, cpu.pooled(uses), measured.work)
     counts = {role: _counted(entries, role) for _, role in specification.roles()}
     for end, roles in specification.ends.items():
@@ -121,24 +123,24 @@ def _counted(entries: Entries, role: str) -> dict[str, float]:
     for evidence in EVIDENCE:
         if not {f"{BEFORE} {evidence.name}", f"{AFTER} {evidence.name}"} & read:
             continue
-        both = (_one(entries, f"{step} {evidence.name}", role) for step in (BEFORE, AFTER))
+        both = (_output(entries, f"{step} {evidence.name}", role) for step in (BEFORE, AFTER))
         counts |= {name: float(value or 0) for name, value in evidence.figures(*both).items()}
     return counts
 
 
 def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Several hosts' counts added up."""
-    names = dict.fromkeys(name for one in counts for name in one)
-    return {name: sum(one.get(name, 0.0) for one in counts) for name in names}
+    names = dict.fromkeys(name for host_counts in counts for name in host_counts)
+    return {name: sum(host_counts.get(name, 0.0) for host_counts in counts) for name in names}
 
 
 def _sampled(
     entries: Entries, end: str, roles: Sequence[str], figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
     """What the looks in mid-run say of an end; a tool's own figure of the same name stays."""
-    found = [e for e in entries if e["step"] == SAMPLE and e["host"] in roles]
-    said = sample.figures([completed(entry) for entry in found])
-    named = {f"{end}_{name}": value for name, value in said.items()}
+    samples = [e for e in entries if e["step"] == SAMPLE and e["host"] in roles]
+    values = sample.figures([completed(entry) for entry in samples])
+    named = {f"{end}_{name}": value for name, value in values.items()}
     return {name: value for name, value in named.items() if name not in figures}
 
 
@@ -154,10 +156,10 @@ def _obeyed(
     interfaces = list(_interfaces(specification, entries, streams, counts))
     transport = flows.transport(specification.options)
     mss = float(figures.get("transport_mss_bytes") or 0) if transport == "tcp" else 0.0
-    found: dict[str, Scalar] = {}
+    disturbance: dict[str, Scalar] = {}
     if interfaces:
         share = physics.disturbance(interfaces, transport, mss, seconds, specification.ipv6)
-        found["disturbed_pct"] = share
+        disturbance["disturbed_pct"] = share
     packet = (
         mss if transport == "tcp" else flows.datagram(specification.tool, specification.options)
     )
@@ -165,7 +167,7 @@ def _obeyed(
     for sender, rate in _rates(streams, figures):
         for cap in _caps(specification, entries, sender, waits=transport == "udp"):
             physics.hold(rate, cap, packet, transport, elapsed)
-    return found
+    return disturbance
 
 
 def _interfaces(
@@ -189,8 +191,10 @@ def _interfaces(
 
 
 def _way(work: Work, end: str, *, mine: bool) -> physics.Way:
-    found = [flow for flow in work.flows if (flow.sender == end) is mine]
-    return physics.Way(*(sum(getattr(f, n) for f in found) for n in ("arrived", "sent", "packets")))
+    selected = [flow for flow in work.flows if (flow.sender == end) is mine]
+    return physics.Way(
+        *(sum(getattr(f, n) for f in selected) for n in ("arrived", "sent", "packets"))
+    )
 
 
 def _rates(
@@ -229,7 +233,7 @@ def _caps(
                 yield cap
 
 
-def _one(entries: Entries, step: str, role: str) -> Completed:
+def _output(entries: Entries, step: str, role: str) -> Completed:
     for entry in entries:
         if entry["step"] == step and entry["host"] == role:
             return completed(entry)

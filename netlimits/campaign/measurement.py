@@ -46,9 +46,9 @@ class Testbed:
         ends = {}
         for host in servers:
             host.step = "server"
-            there = address(self.machines, specification, host.name)
+            server_address = address(self.machines, specification, host.name)
             ends[host.name] = self.servers.serve(
-                tool(specification.tool), specification.options, host, there
+                tool(specification.tool), specification.options, host, server_address
             )
         try:
             self._read_evidence(raw.BEFORE, (client, *servers))
@@ -65,8 +65,8 @@ class Testbed:
             self._read_evidence(raw.AFTER, (client, *servers))
         finally:
             for host in servers:
-                if said := self.servers.run_is_over(tool(specification.tool), host):
-                    host.keep(said, "server")
+                if completed := self.servers.run_is_over(tool(specification.tool), host):
+                    host.keep(completed, "server")
 
     def _ends(self, specification: Specification) -> tuple[Recorder, tuple[Recorder, ...]]:
         """The client's host and the servers'."""
@@ -111,13 +111,15 @@ class Testbed:
         seconds = tool(specification.tool).seconds(specification.options) + TRACE_MARGIN
         control = port(specification) if specification.tool == "netperf" else None
         host.step = raw.TRACE
-        there = trace.sockets(host.run(trace.PACKET_SOCKETS))
+        sockets_before = trace.sockets(host.run(trace.PACKET_SOCKETS))
         server = host.serve(trace.command(interface, specification.around.trace, seconds, control))
         deadline = time.monotonic() + host.patience.seconds
-        while trace.sockets(host.run(trace.PACKET_SOCKETS)) <= there:
+        while trace.sockets(host.run(trace.PACKET_SOCKETS)) <= sockets_before:
             if not server.alive() or time.monotonic() > deadline:
-                said = " ".join(server.stop().stderr.split())[:200]
-                raise HostError(f"tcpdump does not listen: {said or 'no reason'}", host=host.name)
+                printed = " ".join(server.stop().stderr.split())[:200]
+                raise HostError(
+                    f"tcpdump does not listen: {printed or 'no reason'}", host=host.name
+                )
             time.sleep(0.02)
         try:
             yield
@@ -179,12 +181,14 @@ def client_command(
 
     `ends` is where the servers listen, as far as they do.
     """
-    there = {role: address(machines, specification, role) for role in specification.ends["remote"]}
-    there |= ends or {}
+    addresses = {
+        role: address(machines, specification, role) for role in specification.ends["remote"]
+    }
+    addresses |= ends or {}
     servers = [
         role for role in specification.ends["remote"] for _ in range(specification.around.streams)
     ]
     make = tool(specification.tool).client
     return parallel.together(
-        [make(specification.options, features, there[role]) for role in servers]
+        [make(specification.options, features, addresses[role]) for role in servers]
     )

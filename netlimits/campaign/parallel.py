@@ -85,8 +85,10 @@ def split(completed: Completed, count: int) -> tuple[Completed, ...]:
     pieces = _HEAD.split(completed.stdout)[1:]
     heads = list(zip(*(iter(pieces),) * 4, strict=True))
     if completed.timed_out or completed.truncated or len(heads) != 2 * count:
-        said = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
-        why = "were killed at their deadline" if completed.timed_out else f"were cut short: {said}"
+        printed = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+        why = (
+            "were killed at their deadline" if completed.timed_out else f"were cut short: {printed}"
+        )
         raise ToolFailure(
             f"{count} parallel streams {why}", status="timeout" if completed.timed_out else "failed"
         )
@@ -147,24 +149,24 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     ]
     span = max(over) - min(starts)
     if all(rate in m.interim[0] for m in measurements):
-        found: dict[str, Scalar] = {
+        combined: dict[str, Scalar] = {
             rate: sum(c.at(end) - c.at(begin) for c in curves) / (end - begin)
         }
     else:
-        found = {rate: _volume(figures, rate) / span}
+        combined = {rate: _volume(figures, rate) / span}
     for name in TOTALS:
         if all(name in f for f in figures):
-            found[name] = _volume(figures, name) / span
+            combined[name] = _volume(figures, name) / span
     if all("loss_pct" in f for f in figures):
-        found["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
+        combined["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):
         for name in names:
             if all(name in f for f in figures):
-                found[name] = add([_number(f, name) for f in figures])
+                combined[name] = add([_number(f, name) for f in figures])
     for name in SAME:
         if len({f.get(name) for f in figures}) == 1 and name in figures[0]:
-            found[name] = figures[0][name]
-    found |= {
+            combined[name] = figures[0][name]
+    combined |= {
         "elapsed_s": span,
         "streams": len(curves),
         "start_skew_s": begin - min(starts),
@@ -173,7 +175,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     interim = tuple(
         {"stream": n, **row} for n, m in enumerate(measurements, 1) for row in m.interim
     )
-    return Measurement(found, interim, together_done([m.work for m in measurements]))
+    return Measurement(combined, interim, together_done([m.work for m in measurements]))
 
 
 def together_done(works: Sequence[Work | None]) -> Work | None:

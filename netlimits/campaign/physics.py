@@ -107,28 +107,29 @@ def disturbance(
     Raises ToolFailure (`invalid`) where an interface did not carry the run, or much else.
     """
     worst, interfaces = 0.0, list(interfaces)
-    again = sum(one.counts.get("tcp_retrans_segs", 0.0) for one in interfaces) * (mss or 1500)
-    for one in interfaces:
-        if {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"} <= one.counts.keys():
-            worst = max(worst, _short(one, seconds))
-            worst = max(worst, _beside(one, transport, mss, seconds, ipv6, again))
+    resent = sum(interface.counts.get("tcp_retrans_segs", 0.0) for interface in interfaces)
+    again = resent * (mss or 1500)
+    for interface in interfaces:
+        if {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"} <= interface.counts.keys():
+            worst = max(worst, _short(interface, seconds))
+            worst = max(worst, _beside(interface, transport, mss, seconds, ipv6, again))
     return 100 * worst if worst > DISTURBED else 0.0
 
 
-def _short(one: Interface, seconds: float) -> float:
+def _short(interface: Interface, seconds: float) -> float:
     """The share of the data that an interface did not carry."""
     allowed = max(SHORT, min(0.5, LAG / max(seconds, 1e-3)))
     worst = 0.0
-    for way, end, verb in ((one.out, "tx", "sent"), (one.into, "rx", "received")):
-        counted, packets = one.counts[f"{end}_bytes"], one.counts[f"{end}_packets"]
+    for way, end, verb in ((interface.out, "tx", "sent"), (interface.into, "rx", "received")):
+        counted, packets = interface.counts[f"{end}_bytes"], interface.counts[f"{end}_packets"]
         missing = 1 - counted / way.arrived if way.arrived > 0 else 0.0
         if way.packets > 0:
             missing = max(missing, 1 - packets / way.packets)
         if missing > allowed:
             raise ToolFailure(
-                f"{one.role}: {one.name} {verb} {packets:.0f} packets with {counted:.0f} bytes, "
-                f"and the tool tells of {way.arrived:.0f}: the data took another way, or another "
-                "host has the address (`ip route get`, `arping -D`)",
+                f"{interface.role}: {interface.name} {verb} {packets:.0f} packets with "
+                f"{counted:.0f} bytes, and the tool tells of {way.arrived:.0f}: the data took "
+                "another way, or another host has the address (`ip route get`, `arping -D`)",
                 status="invalid",
             )
         worst = max(worst, missing if missing > SHORT else 0.0)
@@ -136,28 +137,28 @@ def _short(one: Interface, seconds: float) -> float:
 
 
 def _beside(
-    one: Interface, transport: str, mss: float, seconds: float, ipv6: bool, again: float
+    interface: Interface, transport: str, mss: float, seconds: float, ipv6: bool, again: float
 ) -> float:
     """The share of what an interface carried beside the run in the run's data.
 
     `again` is how many bytes of it were sent again at most.
     """
     more = IPV6 if ipv6 else 0
-    own = max(one.out.sent, one.into.sent)
+    own = max(interface.out.sent, interface.into.sent)
     worst, which = 0.0, ""
-    for way, end, verb in ((one.out, "tx", "sent"), (one.into, "rx", "received")):
-        packets = one.counts[f"{end}_packets"]
+    for way, end, verb in ((interface.out, "tx", "sent"), (interface.into, "rx", "received")):
+        packets = interface.counts[f"{end}_packets"]
         header = (HEADERS[transport] if way.sent > 0 else ACK) + more
         if mss:
             packets = max(packets, way.sent / mss)  # a packet of the kernel's may be many
-        ours = CONTROL + CONTROL_RATE * seconds + 2 * one.ours
+        ours = CONTROL + CONTROL_RATE * seconds + 2 * interface.ours
         known = way.sent + header * packets + again + ours
-        beside = max(0.0, one.counts[f"{end}_bytes"] - known) / max(own, CONTROL)
+        beside = max(0.0, interface.counts[f"{end}_bytes"] - known) / max(own, CONTROL)
         if beside > worst:
             worst, which = beside, verb
     if worst > SPOILED:
         raise ToolFailure(
-            f"{one.role}: {one.name} {which} {100 * worst:.0f} % more than the run's "
+            f"{interface.role}: {interface.name} {which} {100 * worst:.0f} % more than the run's "
             f"{own:.0f} bytes of data and their headers: something else used the link; let it "
             "rest, or measure over one that nothing else uses",
             status="invalid",
@@ -189,17 +190,17 @@ def speed(of: Mapping[str, Any]) -> float | None:
     """
     driver = facts.value(of, "driver") or {}
     cpu = str(of.get("cpu", {}).get("printed", ""))
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"([0-9]{1,7})Mb/s", (facts.value(of, "link_settings") or {}).get("Speed", "")
     )
-    if not found or not driver.get("bus-info") or re.search(r"^flags.*\bhypervisor\b", cpu, re.M):
+    if not match or not driver.get("bus-info") or re.search(r"^flags.*\bhypervisor\b", cpu, re.M):
         return None
-    return None if driver.get("driver", "").endswith("vf") else float(found[1]) * 1e6
+    return None if driver.get("driver", "").endswith("vf") else float(match[1]) * 1e6
 
 
 def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
     """The rate that an experiment's own htb gives each role, which `tc qdisc` does not show."""
-    found: dict[str, Cap] = {}
+    by_role: dict[str, Cap] = {}
     for use in settings:
         options = use.options if use.name == "qdisc" else {}
         if isinstance(options, Mapping) and options.get("kind") == "htb":
@@ -210,8 +211,8 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
                 continue
             what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
             cap = Cap(what, wish["ceil"], ON_A_QDISC, float(wish["cburst"]))
-            found |= dict.fromkeys(use.roles, cap)
-    return found
+            by_role |= dict.fromkeys(use.roles, cap)
+    return by_role
 
 
 def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str, *, waits: bool) -> Cap | None:

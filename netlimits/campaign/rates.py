@@ -44,22 +44,22 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
     which a qdisc dropped more than the tolerance.
     """
     sent = float(figures.get("local_send_throughput_mbps") or figures.get("throughput_mbps") or 0)
-    asked = pace.rate / 1e6
-    off = 100 * (sent / asked - 1)
+    target = pace.rate / 1e6
+    off = 100 * (sent / target - 1)
     if abs(off) > pace.tolerance_pct:
         raise ToolFailure(
-            f"paced by {way} to {asked:g} Mbit/s, {sent:.6g} Mbit/s were sent, {off:+.2f} % off "
-            f"where {pace.tolerance_pct:g} % are allowed: {_why(off, sent - asked, figures)}",
+            f"paced by {way} to {target:g} Mbit/s, {sent:.6g} Mbit/s were sent, {off:+.2f} % off "
+            f"where {pace.tolerance_pct:g} % are allowed: {_why(off, sent - target, figures)}",
             status="invalid",
         )
     dropped, packets = _count(figures, "local_qdisc_drops"), _count(figures, "local_tx_packets")
     if 100 * dropped > pace.tolerance_pct * (packets + dropped):
         raise ToolFailure(
-            f"paced by {way} to {asked:g} Mbit/s, the sender's qdisc dropped {dropped:g} packets "
+            f"paced by {way} to {target:g} Mbit/s, the sender's qdisc dropped {dropped:g} packets "
             f"and {packets:g} left: less was sent than the sender counts",
             status="invalid",
         )
-    yield from (("paced_by", way), ("pace_mbps", asked), ("pace_off_pct", off))
+    yield from (("paced_by", way), ("pace_mbps", target), ("pace_off_pct", off))
 
 
 def kept(

@@ -27,7 +27,8 @@ from netlimits.campaign.specifications import Specification
 from netlimits.checks.survey import Survey
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError, SettingError, ToolFailure
 from netlimits.evidence import facts
-from netlimits.experiment import pacing, plan
+from netlimits.experiment import pacing
+from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
@@ -66,7 +67,7 @@ class Runner:
         self,
         archive: Archive,
         experiment: Experiment,
-        found: Survey,
+        survey: Survey,
         hosts: Mapping[str, Host],
         stop: Stop,
         connect: Callable[[Machine], Host],
@@ -78,7 +79,7 @@ class Runner:
         """
         self.archive = archive
         self.experiment = experiment
-        self.found = found
+        self.survey = survey
         self.stop = stop
         self._entries: list[dict[str, Any]] = []
         self._connect = connect
@@ -86,11 +87,11 @@ class Runner:
         self._hosts = {role: Recorder(host, self._entries) for role, host in hosts.items()}
         self._configurations: dict[str, Resolved] = {}
         self._servers = Servers(stop.check)
-        self._measuring = Testbed(self._host, found.machines, self._servers, stop)
+        self._measuring = Testbed(self._host, survey.machines, self._servers, stop)
         self._way = ""
         self._set: dict[tuple[str, str], frozenset[str]] = {}  # options by role and setting
         self._guards = guards(archive, self._host, guard)
-        self._applied = applied(archive, self._host, found.facts, self._guards)
+        self._applied = applied(archive, self._host, survey.facts, self._guards)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
         """Every run of the plan that has no outcome yet; then put the hosts back.
@@ -122,20 +123,20 @@ class Runner:
         host, began = self._hosts[role], time.monotonic()
         try:
             with waiting:
-                machine = self.found.machines[role]
-                made, tries = within_budget(lambda: self._connect(machine), self._budget[role])
+                machine = self.survey.machines[role]
+                new_host, tries = within_budget(lambda: self._connect(machine), self._budget[role])
         except HostError as error:
             self._budget[role] = 0
             raise ConnectionLost(f"the connection does not come back: {error}") from None
         why = host.lost
-        host.replace(made)
+        host.replace(new_host)
         seconds = round(time.monotonic() - began, 3)
         self.archive.append("reconnected", role=role, reason=why, tries=tries, seconds=seconds)
         self._refuse_another_boot(role)
 
     def _refuse_another_boot(self, role: str) -> None:
-        said = self._hosts[role].run(facts.BOOT_ID.command(""))
-        before, now = facts.value(self.found.facts[role], "boot_id"), said.stdout.strip()
+        answer = self._hosts[role].run(facts.BOOT_ID.command(""))
+        before, now = facts.value(self.survey.facts[role], "boot_id"), answer.stdout.strip()
         if before and now and now != before:
             self._guards.forget(role)
             raise HostError(
@@ -146,8 +147,8 @@ class Runner:
             )
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        made = plan.Plan(self.experiment, self.found.skipped)
-        runs = [run for run in made.runs() if not made.skip(run.values)]
+        plan = Plan(self.experiment, self.survey.skipped)
+        runs = [run for run in plan.runs() if not plan.skip(run.values)]
         by_number = {run.number: run for run in runs}
         before = records(self.archive, by_number)
         outcomes = {r.run.number: r for r in before if r.status != "interrupted"}
@@ -251,7 +252,7 @@ class Runner:
             if name == "qdisc" and role in paced:  # which makes its own anew
                 continue
             self.stop.check()
-            interface = self.found.machines[role].interface or ""
+            interface = self.survey.machines[role].interface or ""
             self._applied.as_found((role, interface, name))
             del self._set[role, name]
 
@@ -259,7 +260,9 @@ class Runner:
         self._step("settings")
         for place, options in specifications.options_set(settings).items():
             self._set[place] = self._set.get(place, frozenset()) | options
-        interface = {role: found.interface or "" for role, found in self.found.machines.items()}
+        interface = {
+            role: machine.interface or "" for role, machine in self.survey.machines.items()
+        }
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
         for use in settings:
             for role in queues & {*use.roles} if use.name in OF_QUEUES else ():
@@ -291,15 +294,15 @@ class Runner:
         raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
 
     def _features(self, specification: Specification) -> Features:
-        return self.found.features[specification.tool]
+        return self.survey.features[specification.tool]
 
     def _resolved(self, run: Run) -> Resolved:
         """The settings and the measurement of a run, looked up once a configuration."""
         if run.config not in self._configurations:
-            found = specifications.specified(
-                self.experiment, run, self.found.machines, self.found.facts
+            resolved = specifications.specified(
+                self.experiment, run, self.survey.machines, self.survey.facts
             )
-            self._configurations[run.config] = found
+            self._configurations[run.config] = resolved
         return self._configurations[run.config]
 
     def _seconds(self, run: Run) -> float:
@@ -309,7 +312,7 @@ class Runner:
     def _longest(self, run: Run) -> float:
         """Seconds until the deadline of the run's tool, whatever happens, on the slowest host."""
         _, specification = self._resolved(run)
-        command = client_command(specification, self._features(specification), self.found.machines)
+        command = client_command(specification, self._features(specification), self.survey.machines)
         return max(host.patience.allow(command).deadline for host in self._hosts.values())
 
     def _step(self, step: str) -> None:
@@ -333,5 +336,5 @@ class TimeLeft:
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """Seconds until the last run is over."""
         return self._planned * (self._took / self._meant if self._meant else 1.0)

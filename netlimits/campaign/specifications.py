@@ -93,12 +93,12 @@ def specified(
 
 def options_set(settings: Iterable[SettingUse]) -> dict[tuple[str, str], frozenset[str]]:
     """(Role, setting) -> the options that a configuration gives it, those within others dotted."""
-    found: dict[tuple[str, str], frozenset[str]] = {}
+    options: dict[tuple[str, str], frozenset[str]] = {}
     for use in settings:
         for role in use.roles:
             place = (role, use.name)
-            found[place] = found.get(place, frozenset()) | frozenset(_named(use.options))
-    return found
+            options[place] = options.get(place, frozenset()) | frozenset(_named(use.options))
+    return options
 
 
 def _named(options: Any, before: str = "") -> Iterator[str]:

@@ -34,13 +34,13 @@ class Finding:
     advice: str = ""
 
     def __str__(self) -> str:
-        said = "; ".join(" ".join(part.split()) for part in (self.problem, self.advice) if part)
-        return ": ".join(part for part in (self.host, self.check, said) if part)
+        message = "; ".join(" ".join(part.split()) for part in (self.problem, self.advice) if part)
+        return ": ".join(part for part in (self.host, self.check, message) if part)
 
 
-def error(host: str, check: str, said: str) -> Finding:
-    """What an error of ours says: `problem; what to do`, as everywhere here."""
-    problem, _, advice = said.removeprefix(f"{host}: ").partition("; ")
+def error(host: str, check: str, message: str) -> Finding:
+    """A Finding of an error message, which reads `problem; what to do`."""
+    problem, _, advice = message.removeprefix(f"{host}: ").partition("; ")
     return Finding(host, check, "error", problem, advice)
 
 
@@ -65,7 +65,7 @@ class Site:
     machines: Mapping[str, Machine]
     facts: Mapping[str, Mapping[str, Any]]
     features: Mapping[str, Features]
-    asked: tuple[Requirement, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     states: Mapping[tuple[str, Command], State] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     clocks: Mapping[str, Offset] = field(default_factory=dict)
@@ -86,8 +86,8 @@ class Site:
     def uses(self, role: str) -> Iterator[SettingUse]:
         """Every setting that the plan makes on a role, once for each different options."""
         seen = set()
-        for asked in self.asked:
-            for use in asked.settings:
+        for requirement in self.requirements:
+            for use in requirement.settings:
                 key = (use.name, repr(use.options))
                 if role in use.roles and key not in seen:
                     seen.add(key)

@@ -12,12 +12,12 @@ TOLERABLE = 0.1
 
 
 class Clock:
-    """The offsets were measured before (`Site.clocks`)."""
+    """Compares the clocks by the offsets that were measured before (`Site.clocks`)."""
 
     name = "clock"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """None."""
+        """No commands."""
         return ()
 
     def findings(
@@ -30,27 +30,32 @@ class Clock:
             return
         if role == first:
             return
-        found = site.clocks[role].ahead_of(site.clocks[first])
-        said = f"{found.offset_s:+.4f} s against {first}'s, give or take {found.bound_s:.4f} s"
-        if abs(found.offset_s) - found.bound_s <= TOLERABLE:
-            yield Finding(role, self.name, "note", said)
+        offset = site.clocks[role].ahead_of(site.clocks[first])
+        comparison = (
+            f"{offset.offset_s:+.4f} s against {first}'s, give or take {offset.bound_s:.4f} s"
+        )
+        if abs(offset.offset_s) - offset.bound_s <= TOLERABLE:
+            yield Finding(role, self.name, "note", comparison)
         elif aligned(site):
             yield Finding(
                 role,
                 self.name,
                 "warning",
-                f"{said}: what several hosts timed is laid side by side",
+                f"{comparison}: what several hosts timed is laid side by side",
                 "set both clocks by NTP or PTP (chronyc, timedatectl)",
             )
         else:
             yield Finding(
-                role, self.name, "note", f"{said}; this plan lays no hosts' times together"
+                role, self.name, "note", f"{comparison}; this plan lays no hosts' times together"
             )
 
 
 def aligned(site: Site) -> bool:
     """Whether times of several hosts are laid side by side: several senders, or several traces."""
     traced = {
-        role for asked in site.asked if asked.around.trace for role in asked.around.trace.roles
+        role
+        for requirement in site.requirements
+        if requirement.around.trace
+        for role in requirement.around.trace.roles
     }
     return len(site.experiment.ends["local"]) > 1 or len(traced) > 1

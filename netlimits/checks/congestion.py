@@ -79,18 +79,18 @@ class Congestion:
 
 def wants(site: Site, role: str) -> list[tuple[str, str]]:
     """(name, by which way) of each congestion control that the plan names for a role."""
-    found: dict[tuple[str, str], None] = {}
+    controls: dict[tuple[str, str], None] = {}
     for use in site.uses(role):
         if use.name == "sysctl" and DEFAULT in use.options:
-            found[str(use.options[DEFAULT]), SYSCTL] = None
+            controls[str(use.options[DEFAULT]), SYSCTL] = None
         if use.name == "route" and "congctl" in use.options:
-            found[str(use.options["congctl"]), ROUTE] = None
+            controls[str(use.options["congctl"]), ROUTE] = None
     ends = [r for roles in site.experiment.ends.values() for r in roles]
-    for asked in site.asked:
-        if role in ends and "congestion_control" in asked.options:
-            for name in str(asked.options["congestion_control"]).split(","):
-                found[name.strip(), OPTION] = None
-    return [pair for pair in found if pair[0]]
+    for requirement in site.requirements:
+        if role in ends and "congestion_control" in requirement.options:
+            for name in str(requirement.options["congestion_control"]).split(","):
+                controls[name.strip(), OPTION] = None
+    return [pair for pair in controls if pair[0]]
 
 
 def _names(site: Site, role: str) -> list[str]:

@@ -24,7 +24,7 @@ _SAMPLE = (
 
 
 class Cpus:
-    """/proc/stat twice, half a second apart; the load average; every CPU's governor."""
+    """Reads /proc/stat twice, half a second apart; the load average; every CPU's governor."""
 
     name = "cpu"
 

@@ -23,7 +23,7 @@ _DF = FOLDER + 'while [ ! -d "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" "${
 
 
 class Disk:
-    """`df` of the folder of notes and of that for temporary files."""
+    """Runs `df` on the folder of notes and on that for temporary files."""
 
     name = "disk"
 
@@ -35,8 +35,8 @@ class Disk:
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
         """An error where no note can be written, a warning where there is little room."""
-        found = list(free(completed[0].stdout))
-        for where, kib in found:
+        folders = list(free(completed[0].stdout))
+        for where, kib in folders:
             if kib < SOME_KIB:
                 yield Finding(
                     role,
@@ -45,10 +45,10 @@ class Disk:
                     f"{kib} KiB are free on {where}",
                     "make room: what was found is written there before it is changed",
                 )
-        if not found:
+        if not folders:
             yield Finding(role, self.name, "warning", "`df` does not tell how much is free")
-        elif all(kib >= SOME_KIB for _, kib in found):
-            least = min(found, key=lambda one: one[1])
+        elif all(kib >= SOME_KIB for _, kib in folders):
+            least = min(folders, key=lambda folder: folder[1])
             yield Finding(role, self.name, "note", f"{least[1] >> 10} MiB are free on {least[0]}")
 
 
@@ -63,23 +63,23 @@ def free(stdout: str) -> Iterator[tuple[str, int]]:
 
 def here(folder: Path, runs: int) -> Finding:
     """Whether the results of so many runs fit into the folder that they will go to."""
-    there = folder.absolute()
-    while not there.is_dir() and there != there.parent:
-        there = there.parent
+    place = folder.absolute()
+    while not place.is_dir() and place != place.parent:
+        place = place.parent
     try:
-        left = shutil.disk_usage(there).free
+        left = shutil.disk_usage(place).free
     except OSError as error:
-        return Finding("", "results", "error", f"{there}: {error.strerror}", "choose another --out")
-    if not os.access(there, os.W_OK | os.X_OK):
+        return Finding("", "results", "error", f"{place}: {error.strerror}", "choose another --out")
+    if not os.access(place, os.W_OK | os.X_OK):
         advice = "go to a folder of yours, or name one with `run --out`"
-        return Finding("", "results", "error", f"{there} cannot be written to", advice)
+        return Finding("", "results", "error", f"{place} cannot be written to", advice)
     needed = runs * RUN_BYTES
     if left < needed:
         return Finding(
             "",
             "results",
             "warning",
-            f"{left >> 20} MiB are free in {there}, and {runs} runs may take {needed >> 20} MiB",
+            f"{left >> 20} MiB are free in {place}, and {runs} runs may take {needed >> 20} MiB",
             "make room, or name a folder elsewhere with `run --out`",
         )
-    return Finding("", "results", "note", f"{left >> 20} MiB are free in {there}")
+    return Finding("", "results", "note", f"{left >> 20} MiB are free in {place}")

@@ -9,12 +9,12 @@ from netlimits.model import Command, Completed
 
 
 class Families:
-    """From plan and addresses alone."""
+    """Judges from plan and addresses alone."""
 
     name = "family"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """None."""
+        """No commands."""
         return ()
 
     def findings(
@@ -22,7 +22,7 @@ class Families:
     ) -> Iterator[Finding]:
         """An error for each version that a host has no address of."""
         machine = site.machines[role]
-        families = dict.fromkeys(a.around.family for a in site.asked if a.around.family)
+        families = dict.fromkeys(a.around.family for a in site.requirements if a.around.family)
         for family in families:
             if machine.over(family).address is None:
                 yield Finding(
@@ -32,6 +32,6 @@ class Families:
                     f"{machine.interface} has no address of {family}",
                     f"give it one, or take {family} out of the experiment's `family`",
                 )
-        there = ", ".join(str(machine.over(family).address) for family in families)
-        if families and "None" not in there:
-            yield Finding(role, self.name, "note", f"data goes to {there}")
+        addresses = ", ".join(str(machine.over(family).address) for family in families)
+        if families and "None" not in addresses:
+            yield Finding(role, self.name, "note", f"data goes to {addresses}")

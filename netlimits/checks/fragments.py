@@ -20,12 +20,12 @@ TCP_HEADERS = {4: 40, 6: 60}
 
 
 class Fragments:
-    """From plan and facts alone, at the host that the clients run on."""
+    """Judges from plan and facts alone, at the host that the clients run on."""
 
     name = "packet size"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """None."""
+        """No commands."""
         return ()
 
     def findings(
@@ -40,10 +40,10 @@ class Fragments:
 
     def _paced(self, site: Site, role: str) -> Iterator[Finding]:
         """A frame rate that counts headers of the other version of IP."""
-        for asked in site.asked:
-            pace, size = asked.around.pace, datagram(asked.options)
-            if pace and size and is_udp(asked):
-                ip = version(site, asked.around.family, role)
+        for requirement in site.requirements:
+            pace, size = requirement.around.pace, datagram(requirement.options)
+            if pace and size and is_udp(requirement):
+                ip = version(site, requirement.around.family, role)
                 headers, other = (ETHERNET + UDP_HEADERS[v] for v in (ip, 10 - ip))
                 counted = size * (pace.frame_rate / pace.rate - 1)
                 if abs(counted - other) < 1:
@@ -60,10 +60,10 @@ class Fragments:
     def _datagrams(self, site: Site, role: str) -> Iterator[Finding]:
         large = [
             (size, mtu, headers)
-            for asked in site.asked
-            if is_udp(asked) and (size := datagram(asked.options))
-            for headers in [UDP_HEADERS[version(site, asked.around.family, role)]]
-            if 0 < (mtu := wanted_mtu(site, asked, role)) < size + headers
+            for requirement in site.requirements
+            if is_udp(requirement) and (size := datagram(requirement.options))
+            for headers in [UDP_HEADERS[version(site, requirement.around.family, role)]]
+            if 0 < (mtu := wanted_mtu(site, requirement, role)) < size + headers
         ]
         if large:
             size, mtu, headers = max(large)
@@ -78,11 +78,13 @@ class Fragments:
 
     def _segments(self, site: Site, role: str) -> Iterator[Finding]:
         large = [
-            (int(asked.options["mss"]), mtu, headers)
-            for asked in site.asked
-            if not is_udp(asked) and "mss" in asked.options
-            for headers in [TCP_HEADERS[version(site, asked.around.family, role)]]
-            if 0 < (mtu := wanted_mtu(site, asked, role)) < int(asked.options["mss"]) + headers
+            (int(requirement.options["mss"]), mtu, headers)
+            for requirement in site.requirements
+            if not is_udp(requirement) and "mss" in requirement.options
+            for headers in [TCP_HEADERS[version(site, requirement.around.family, role)]]
+            if 0
+            < (mtu := wanted_mtu(site, requirement, role))
+            < int(requirement.options["mss"]) + headers
         ]
         if large:
             mss, mtu, headers = max(large)
@@ -97,23 +99,24 @@ class Fragments:
     def _unlike(self, site: Site, role: str) -> Iterator[Finding]:
         """Where the plan gives the other end a larger MTU than this one will have."""
         ends = [r for roles in site.experiment.ends.values() for r in roles if r in site.machines]
-        for asked in site.asked:
-            mine = wanted_mtu(site, asked, role)
-            more = [r for r in ends if wanted_mtu(site, asked, r) > mine > 0]
-            if role in ends and more and any(use.name == "mtu" for use in asked.settings):
+        for requirement in site.requirements:
+            mine = wanted_mtu(site, requirement, role)
+            more = [r for r in ends if wanted_mtu(site, requirement, r) > mine > 0]
+            if role in ends and more and any(use.name == "mtu" for use in requirement.settings):
                 yield Finding(
                     role,
                     self.name,
                     "warning",
-                    f"has an MTU of {mine} where {more[0]} has {wanted_mtu(site, asked, more[0])}",
+                    f"has an MTU of {mine} where {more[0]} has "
+                    f"{wanted_mtu(site, requirement, more[0])}",
                     f"name {role} among the `roles` of `mtu` too",
                 )
                 return
 
 
-def is_udp(asked: Requirement) -> bool:
+def is_udp(requirement: Requirement) -> bool:
     """Whether a configuration sends datagrams."""
-    options = asked.options
+    options = requirement.options
     return options.get("protocol") == "udp" or str(options.get("test", "")).startswith("UDP")
 
 
@@ -123,9 +126,9 @@ def datagram(options: Any) -> int:
     return max((size for size in sizes if type(size) is int), default=0)
 
 
-def wanted_mtu(site: Site, asked: Requirement, role: str) -> int:
+def wanted_mtu(site: Site, requirement: Requirement, role: str) -> int:
     """The MTU that a role has during a configuration: asked for, or as it is now."""
-    uses = [use.options for use in asked.settings if use.name == "mtu" and role in use.roles]
+    uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 
 

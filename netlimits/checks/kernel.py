@@ -9,12 +9,12 @@ from netlimits.model import Command, Completed
 
 
 class Kernels:
-    """From the facts alone."""
+    """Judges from the facts alone."""
 
     name = "kernel"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """None."""
+        """No commands."""
         return ()
 
     def findings(

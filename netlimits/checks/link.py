@@ -15,7 +15,7 @@ _LINKS = [
 
 
 class Links:
-    """`ip addr show`, and what ethtool said of the link among the facts."""
+    """Reads `ip addr show`, and what ethtool said of the link among the facts."""
 
     name = "link"
 

@@ -23,7 +23,7 @@ _ROUTE = [{"dev": decoding.TEXT, "metrics?": [{"mtu?": decoding.WHOLE}]}]
 
 
 class PathMtu:
-    """`ip route get` towards each data address of the other end."""
+    """Runs `ip route get` towards each data address of the other end."""
 
     name = "path"
 
@@ -39,18 +39,18 @@ class PathMtu:
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
         """Errors for no route and one past the data interface, warnings for a smaller MTU."""
-        for address, said in zip(_others(site, role), completed, strict=True):
-            yield from self._route(site, role, address, said)
+        for address, answer in zip(_others(site, role), completed, strict=True):
+            yield from self._route(site, role, address, answer)
 
-    def _route(self, site: Site, role: str, address: str, said: Completed) -> Iterator[Finding]:
+    def _route(self, site: Site, role: str, address: str, answer: Completed) -> Iterator[Finding]:
         try:
-            routes = json.loads(said.stdout)
+            routes = json.loads(answer.stdout)
         except (ValueError, RecursionError):
             routes = None
         if not decoding.has(routes, _ROUTE) or not routes:
-            why = " ".join(said.stderr.split())[:120] or "`ip route get` shows none"
+            why = " ".join(answer.stderr.split())[:120] or "`ip route get` shows none"
             advice = f"bring {site.interface(role)} up with an address of the same network"
-            refused = said.status == KERNEL_REFUSED
+            refused = answer.status == KERNEL_REFUSED
             severity: Severity = "error" if refused else "warning"
             yield Finding(role, self.name, severity, f"no route to {address}: {why}", advice)
             return
@@ -78,18 +78,18 @@ class PathMtu:
             )
         known = [m["mtu"] for m in routes[0].get("metrics", ()) if "mtu" in m]
         now = site.mtu(role)
-        asked = max((wanted_mtu(site, a, role) for a in site.asked), default=now)
-        if known and known[0] < max(now, asked):
+        wanted = max((wanted_mtu(site, a, role) for a in site.requirements), default=now)
+        if known and known[0] < max(now, wanted):
             yield Finding(
                 role,
                 self.name,
                 "warning",
                 f"the path to {address} takes packets of {known[0]} bytes, {interface} has an MTU "
-                f"of {max(now, asked)}",
+                f"of {max(now, wanted)}",
                 "raise the MTU of what lies between, or ask for packets that fit",
             )
         elif now:
-            more = f"; whether {asked} do is not known before it is set" if asked > now else ""
+            more = f"; whether {wanted} do is not known before it is set" if wanted > now else ""
             yield Finding(role, self.name, "note", f"{now} bytes go to {address} in a packet{more}")
 
 

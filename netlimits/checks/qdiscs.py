@@ -24,7 +24,7 @@ UNTRIED = 125
 
 
 class Qdiscs:
-    """`unshare -n tc qdisc add dev lo root …`."""
+    """Tries each with `unshare -n tc qdisc add dev lo root …`."""
 
     name = "qdisc"
 
@@ -40,41 +40,41 @@ class Qdiscs:
         """An error for each that the kernel has not, a warning where it could not be tried."""
         wishes = list(wanted(site, role))
         tried = zip(EXAMPLES, completed[len(wishes) :], strict=False)
-        there = [options["kind"] for options, said in tried if said.status == 0]
+        kernel_kinds = [options["kind"] for options, answer in tried if answer.status == 0]
         answers = list(zip(wishes, completed, strict=False))
-        if any(said.status == UNTRIED for said in completed):
+        if any(answer.status == UNTRIED for answer in completed):
             kinds = ", ".join(sorted({o["kind"] for o, _ in answers})) or "what paces"
             advice = "try it as root: `unshare -n tc qdisc add dev lo root KIND`"
             problem = f"whether this kernel has {kinds} cannot be tried by this login"
             yield Finding(role, self.name, "warning", problem, advice)
             return
-        for options, said in answers:
-            if said.status != 0:
-                yield from self._refused(role, options, said, there)
-        yield from self._pacing(site, role, there)
-        if answers and all(said.status == 0 for _, said in answers):
+        for options, answer in answers:
+            if answer.status != 0:
+                yield from self._refused(role, options, answer, kernel_kinds)
+        yield from self._pacing(site, role, kernel_kinds)
+        if answers and all(answer.status == 0 for _, answer in answers):
             kinds = ", ".join(sorted({options["kind"] for options, _ in answers}))
             yield Finding(role, self.name, "note", f"the kernel has {kinds}")
 
     def _refused(
-        self, role: str, options: dict[str, Any], said: Completed, there: list[str]
+        self, role: str, options: dict[str, Any], answer: Completed, kernel_kinds: list[str]
     ) -> Iterator[Finding]:
-        why = " ".join(said.stderr.split())[:160] or f"tc exited {said.status}"
+        why = " ".join(answer.stderr.split())[:160] or f"tc exited {answer.status}"
         unknown = "kind is unknown" in why
         advice = (
-            f"ask for one that it has ({', '.join(there) or 'none of ours'}), or load the module: "
-            f"`modprobe sch_{options['kind']}`"
+            f"ask for one that it has ({', '.join(kernel_kinds) or 'none of ours'}), or load the "
+            f"module: `modprobe sch_{options['kind']}`"
             if unknown
             else "correct the parameters of `qdisc` in the experiment"
         )
         problem = f"the kernel refuses {options['kind']}: {why}"
         yield Finding(role, self.name, "error", problem, advice)
 
-    def _pacing(self, site: Site, role: str, there: list[str]) -> Iterator[Finding]:
+    def _pacing(self, site: Site, role: str, kernel_kinds: list[str]) -> Iterator[Finding]:
         """`pace` needs fq or tbf on the sender."""
         if not _paced(site, role):
             return
-        if not {"fq", "tbf"} & set(there):
+        if not {"fq", "tbf"} & set(kernel_kinds):
             yield Finding(
                 role,
                 self.name,
@@ -83,7 +83,7 @@ class Qdiscs:
                 "load one: `modprobe sch_fq`",
             )
             return
-        by = "fq" if "fq" in there else "tbf, which shapes the whole interface"
+        by = "fq" if "fq" in kernel_kinds else "tbf, which shapes the whole interface"
         yield Finding(role, self.name, "note", f"the pace is kept by {by}")
 
 
@@ -95,7 +95,7 @@ def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
 
 
 def _paced(site: Site, role: str) -> bool:
-    return role in site.experiment.ends["local"] and any(a.around.pace for a in site.asked)
+    return role in site.experiment.ends["local"] and any(a.around.pace for a in site.requirements)
 
 
 def trial(options: dict[str, Any]) -> Command:

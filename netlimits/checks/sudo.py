@@ -25,7 +25,7 @@ WIDTH = 160
 
 
 class Sudo:
-    """`sudo -n -l -- COMMAND` of each."""
+    """Runs `sudo -n -l -- COMMAND` for each of them."""
 
     name = "sudo"
 
@@ -43,9 +43,9 @@ class Sudo:
     ) -> Iterator[Finding]:
         """An error for each program that may not be run as the plan needs it."""
         refused: dict[str, list[Completed]] = {}
-        for said in completed:
-            if said.status != 0:
-                refused.setdefault(said.command.argv[4], []).append(said)
+        for answer in completed:
+            if answer.status != 0:
+                refused.setdefault(answer.command.argv[4], []).append(answer)
         for program, answers in refused.items():
             first = answers[0]
             why = " ".join((first.stderr or first.stdout).split())[:200] or "refused"
@@ -61,8 +61,10 @@ class Sudo:
             )
         if not refused:
             root = site.fact(role, "uid") == "0"
-            said_ = "the login is root" if root else f"all {len(completed)} commands are allowed"
-            yield Finding(role, self.name, "note", said_)
+            permission = (
+                "the login is root" if root else f"all {len(completed)} commands are allowed"
+            )
+            yield Finding(role, self.name, "note", permission)
 
 
 def _cut(argv: tuple[str, ...]) -> str:
@@ -76,11 +78,11 @@ def as_root(site: Site, role: str) -> Iterator[tuple[str, ...]]:
     interface = site.interface(role)
     for use in site.uses(role):
         yield from _of_setting(site, role, use)
-    for asked in site.asked:
-        for use in _pacing(asked, site, role):
+    for requirement in site.requirements:
+        for use in _pacing(requirement, site, role):
             yield from _of_setting(site, role, use)
-        if asked.around.trace and role in asked.around.trace.roles:
-            yield trace.command(interface, asked.around.trace, 10, None).argv
+        if requirement.around.trace and role in requirement.around.trace.roles:
+            yield trace.command(interface, requirement.around.trace, 10, None).argv
 
 
 def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, ...]]:
@@ -96,11 +98,15 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
     yield from _rooted(kind.undo(interface, state, {}))
 
 
-def _pacing(asked: Requirement, site: Site, role: str) -> Iterator[SettingUse]:
+def _pacing(requirement: Requirement, site: Site, role: str) -> Iterator[SettingUse]:
     """The qdiscs by which a configuration may be paced on a role."""
-    if asked.around.pace and role in site.experiment.ends["local"] and asked.tool in site.features:
-        for way in pacing.ways(asked.tool, site.features[asked.tool]):
-            yield pacing.paced(way, asked.around.pace, (role,), asked.options)[0]
+    if (
+        requirement.around.pace
+        and role in site.experiment.ends["local"]
+        and requirement.tool in site.features
+    ):
+        for way in pacing.ways(requirement.tool, site.features[requirement.tool]):
+            yield pacing.paced(way, requirement.around.pace, (role,), requirement.options)[0]
 
 
 def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:

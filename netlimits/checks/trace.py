@@ -7,24 +7,24 @@ from collections.abc import Iterator
 from netlimits.checks._base import Finding, Site
 from netlimits.model import Around, Command, Completed
 
-_THERE = Command(("sh", "-c", "command -v tcpdump"), deadline=10)
+_LOOKUP = Command(("sh", "-c", "command -v tcpdump"), deadline=10)
 
 
 class Traces:
-    """On the PATH that commands of root are looked for on; `sudo` says whether it may be run."""
+    """Looks for tcpdump on root's PATH; the check `sudo` says whether it may be run."""
 
     name = "trace"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
         """Where tcpdump is, on a host that a trace is taken on."""
-        return (_THERE,) if any(role in _traced(asked.around) for asked in site.asked) else ()
+        return (_LOOKUP,) if any(role in _traced(r.around) for r in site.requirements) else ()
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
     ) -> Iterator[Finding]:
         """An error where it is missing: each run would fail."""
-        for said in completed:
-            if said.status != 0:
+        for answer in completed:
+            if answer.status != 0:
                 advice = f"install tcpdump there, or leave {role} out of `trace`"
                 yield Finding(role, self.name, "error", "there is no tcpdump", advice)
 

@@ -125,8 +125,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         echo(error.format_message(), err=True)
         sys.exit(error.exit_code)
     except click.UsageError as error:
-        asked = error.ctx.command_path if error.ctx else "netlimits"
-        _end(f"{' '.join(error.format_message().split())} (see {asked} --help)", error.exit_code)
+        command = error.ctx.command_path if error.ctx else "netlimits"
+        _end(f"{' '.join(error.format_message().split())} (see {command} --help)", error.exit_code)
     except click.ClickException as error:
         _end(" ".join(error.format_message().split()), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
@@ -153,8 +153,8 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _end(said: str, status: int) -> NoReturn:
-    echo(f"netlimits: {said}", err=True)
+def _end(message: str, status: int) -> NoReturn:
+    echo(f"netlimits: {message}", err=True)
     sys.exit(status)
 
 

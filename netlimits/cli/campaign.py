@@ -79,27 +79,30 @@ def run(
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks import disk
     from netlimits.checks.survey import survey
-    from netlimits.experiment import load, plan
+    from netlimits.experiment.load import load
+    from netlimits.experiment.plan import Plan, seeded
     from netlimits.restore.guard.guards import refuse_claimed
 
-    experiment = plan.seeded(load.load(experiment_file, pairs(overrides)))
+    experiment = seeded(load(experiment_file, pairs(overrides)))
     bound = machines_of(experiment.roles, hosts_file, local)
     folder = out or creation.default_path(experiment)
     _refuse_used(folder)
     guarding = _guard_seconds(guard)
     with Stop() as stop, stop.interruptible(), all_logged_in(bound, patience) as hosts:
         refuse_claimed(hosts)
-        found = survey(experiment, bound, hosts)
-        made = plan.Plan(experiment, found.skipped)
-        room = disk.here(folder, len(made) - made.left_out().total())
-        say_warnings([*found.findings, room])
+        host_survey = survey(experiment, bound, hosts)
+        plan = Plan(experiment, host_survey.skipped)
+        room = disk.here(folder, len(plan) - plan.left_out().total())
+        say_warnings([*host_survey.findings, room])
         stop.defer()
-        campaign = creation.create(experiment, found, folder, logins.registrar(found.machines))
+        campaign = creation.create(
+            experiment, host_survey, folder, logins.registrar(host_survey.machines)
+        )
         echo(f"results: {campaign.path}", err=as_json)
         for line in skipped_lines(campaign.state()):
             echo(line, err=as_json)
         with logins.locked(campaign):
-            _carry_out(campaign, found, hosts, stop, guarding, patience, as_json)
+            _carry_out(campaign, host_survey, hosts, stop, guarding, patience, as_json)
 
 
 @click.command()
@@ -156,20 +159,20 @@ def resume(
         stop.defer()
         say_put_back(put_back(campaign.archive, hosts))
         with stop.interruptible():
-            found = survey(campaign.experiment, bound, hosts, campaign.skipped)
-        say_warnings(found.findings)
-        changed = creation.changed_hosts(campaign, found)
+            host_survey = survey(campaign.experiment, bound, hosts, campaign.skipped)
+        say_warnings(host_survey.findings)
+        changed = creation.changed_hosts(campaign, host_survey)
         if changed and not accept_changed_hosts:
             raise ArchiveError(
                 f"{results}: not the same hosts: {'; '.join(changed)}; "
                 "--accept-changed-hosts goes on all the same"
             )
-        _carry_out(campaign, found, hosts, stop, guarding, patience, as_json)
+        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, as_json)
 
 
 def _carry_out(
     campaign: Campaign,
-    found: Survey,
+    survey: Survey,
     hosts: Mapping[str, Host],
     stop: Stop,
     guard: float | None,
@@ -185,7 +188,7 @@ def _carry_out(
     def again(machine: Machine) -> Host:
         return connect(machine, patience)
 
-    work = runner.Runner(campaign.archive, campaign.experiment, found, hosts, stop, again, guard)
+    work = runner.Runner(campaign.archive, campaign.experiment, survey, hosts, stop, again, guard)
     campaign.archive.append("opened")
     try:
         with shown(campaign.experiment) as on_progress:

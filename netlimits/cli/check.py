@@ -54,25 +54,26 @@ def check(
     """
     from netlimits.campaign.interrupt import interruptible
     from netlimits.cli.hosts import machines_of
-    from netlimits.experiment import load, plan
+    from netlimits.experiment.load import load
+    from netlimits.experiment.plan import seeded
 
-    experiment = plan.seeded(load.load(experiment_file, pairs(overrides)))
+    experiment = seeded(load(experiment_file, pairs(overrides)))
     machines = machines_of(experiment.roles, hosts_file, local)
     started = time.monotonic()
     with interruptible():
         findings, skipped = _findings(experiment, machines, patience)
-    findings.sort(key=lambda one: ORDER.index(one.severity))
-    counts = {s: sum(one.severity == s for one in findings) for s in ORDER}
+    findings.sort(key=lambda finding: ORDER.index(finding.severity))
+    counts = {s: sum(finding.severity == s for finding in findings) for s in ORDER}
     seconds = round(time.monotonic() - started, 2)
     if as_json:
-        said = {
+        document = {
             "experiment": experiment.name,
-            "findings": [asdict(one) for one in findings],
+            "findings": [asdict(finding) for finding in findings],
             "skipped": dict(skipped),
             **{f"{severity}s": count for severity, count in counts.items()},
             "seconds": seconds,
         }
-        echo(json.dumps(said, indent=2, ensure_ascii=False))
+        echo(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         _print(findings)
         words = ", ".join(f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items())
@@ -87,15 +88,15 @@ def _findings(
     from netlimits.checks.disk import here
     from netlimits.checks.survey import look
     from netlimits.checks.survey.login import logged_in
-    from netlimits.experiment import plan
+    from netlimits.experiment.plan import Plan
 
     with logged_in(machines, patience) as (hosts, findings):
         findings += (claims := list(_claims(hosts)))
-        found = look(experiment, machines, hosts, try_tools=not claims)
-        findings += found.findings
-        made = plan.Plan(experiment, found.skipped)
-        runs = len(made) - made.left_out().total()
-    return [*findings, here(Path("results"), runs)], found.skipped
+        survey = look(experiment, machines, hosts, try_tools=not claims)
+        findings += survey.findings
+        plan = Plan(experiment, survey.skipped)
+        runs = len(plan) - plan.left_out().total()
+    return [*findings, here(Path("results"), runs)], survey.skipped
 
 
 def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
@@ -114,9 +115,10 @@ def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
 def _print(findings: Sequence[Finding]) -> None:
     """The findings as a table: by rich on a terminal, in plain lines elsewhere."""
     if not sys.stdout.isatty():
-        for one in findings:
-            rest = "; ".join(" ".join(part.split()) for part in (one.problem, one.advice) if part)
-            echo(f"{one.severity:7}  {one.host or 'here':10}  {one.check:11}  {rest}")
+        for finding in findings:
+            parts = (finding.problem, finding.advice)
+            rest = "; ".join(" ".join(part.split()) for part in parts if part)
+            echo(f"{finding.severity:7}  {finding.host or 'here':10}  {finding.check:11}  {rest}")
         return
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -127,7 +129,13 @@ def _print(findings: Sequence[Finding]) -> None:
     for title in ("", "host", "what", "finding", "what to do"):
         table.add_column(title, overflow="fold")
     styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
-    for one in findings:
-        cells = (one.severity, one.host or "here", one.check, one.problem, one.advice)
-        table.add_row(*(Text(printable(cell)) for cell in cells), style=styles[one.severity])
+    for finding in findings:
+        cells = (
+            finding.severity,
+            finding.host or "here",
+            finding.check,
+            finding.problem,
+            finding.advice,
+        )
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=styles[finding.severity])
     Console(highlight=False).print(table)

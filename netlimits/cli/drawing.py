@@ -41,7 +41,7 @@ class Results:
         return self.campaign.experiment.report if self.campaign else ()
 
     @property
-    def there(self) -> str:
+    def contents(self) -> str:
         """The metrics and factors, in words."""
         from netlimits.analysis import frames
 
@@ -96,8 +96,8 @@ def opened(path: Path, *others: Path) -> Results:
     if path.is_dir():
         from netlimits.archive import reader
 
-        found = reader.open(path)
-        return Results(path, found.frame(), found)
+        campaign = reader.open(path)
+        return Results(path, campaign.frame(), campaign)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
     from netlimits.analysis import frames
@@ -109,12 +109,12 @@ def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) 
     """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
     import pandas as pd
 
-    made, before = [], 0
+    labelled_frames, before = [], 0
     for (name, part), frame in zip(parts, each, strict=True):
         limits = {f"campaign_{key}": value for key, value in _limits(part).items()}
-        made.append(frame.assign(campaign=name, run=frame["run"] + before, **limits))
+        labelled_frames.append(frame.assign(campaign=name, run=frame["run"] + before, **limits))
         before += int(part.frame["run"].max())
-    return pd.concat(made, ignore_index=True)
+    return pd.concat(labelled_frames, ignore_index=True)
 
 
 def _limits(part: Results) -> Mapping[str, Any]:
@@ -127,15 +127,15 @@ def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
     """The first campaign's charts, a series for each campaign, each with its own limits."""
     from netlimits.experiment import report_schema
 
-    made = []
+    chart_entries = []
     for entry in parts[0][1].report:
         if "chart" not in entry or "series" not in report_schema.CHARTS[entry["chart"]]:
             continue
         series = entry.get("series", [])
         own = {key: f"campaign_{key}" for key in ("link", "cap") if _differs(parts, key)}
         whole = ["campaign", *([series] if isinstance(series, str) else series)]
-        made.append({**entry, **own, "series": whole})
-    return made
+        chart_entries.append({**entry, **own, "series": whole})
+    return chart_entries
 
 
 def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
@@ -258,12 +258,12 @@ def _split(
         keys = [options.get(name, takes[name].default) for name in ALONG[kind]]
     else:
         return options
-    found, said = entries.split(options, "series", keys, results.frame)
-    if said:
-        say(f"{kind}: {said}")
-    if "series" not in takes and found.get("series"):
-        found["apart"] = found.pop("series")
-    return found
+    split_options, note = entries.split(options, "series", keys, results.frame)
+    if note:
+        say(f"{kind}: {note}")
+    if "series" not in takes and split_options.get("series"):
+        split_options["apart"] = split_options.pop("series")
+    return split_options
 
 
 def _taken(
@@ -274,7 +274,7 @@ def _taken(
         if name not in takes:
             raise DataError(f"takes no {name!r}; it takes {', '.join(list(takes)[1:])}")
     if "of" not in given and "of" in takes and takes["of"].default is inspect.Parameter.empty:
-        raise DataError(f"{results.path}: say --of METRIC; {results.there}")
+        raise DataError(f"{results.path}: say --of METRIC; {results.contents}")
     return given
 
 
@@ -314,13 +314,13 @@ def _data(
     run = options.pop("run", None)
     chosen = _first_of_each(results.campaign) if run is None else {run: ""}
     for number, suffix in chosen.items():
-        one = (
+        frame = (
             results.campaign.traces([number], role)
             if whole is None
             else frames.one_run(whole, number).copy()
         )
-        one.attrs["run"] = _about(results.campaign, number)
-        yield suffix, one
+        frame.attrs["run"] = _about(results.campaign, number)
+        yield suffix, frame
 
 
 def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
@@ -350,10 +350,10 @@ def _about(campaign: Campaign, run: int) -> str:
     """A run in words: "run 3, MTU 1500 bytes, GRO on"."""
     from netlimits.analysis import frames
 
-    said = [f"run {run}"]
+    words = [f"run {run}"]
     for name in _factors(campaign):
         value = campaign.runs[run].values[name]
         if value is not None:
             unit = frames.FACTOR_UNITS.get(name, "")
-            said.append(f"{frames.name(name)} {frames.text(value)} {unit}".strip())
-    return ", ".join(said)
+            words.append(f"{frames.name(name)} {frames.text(value)} {unit}".strip())
+    return ", ".join(words)

@@ -67,17 +67,17 @@ _NEED_A_METRIC = ("percentiles",)
 
 def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
     """A table's entry with options over it: a factor is a row or a column, not both."""
-    found = dict(entry)
+    base = dict(entry)
     if "of" in laid:
-        found.pop("title", None)
-    rows, columns = laid.get("rows", found.get("rows")), listed(laid.get("columns"))
+        base.pop("title", None)
+    rows, columns = laid.get("rows", base.get("rows")), listed(laid.get("columns"))
     if "columns" not in laid:
-        columns = [name for name in listed(found.get("columns")) if name != rows]
+        columns = [name for name in listed(base.get("columns")) if name != rows]
     elif rows in columns and "rows" not in laid:
-        rows = next((n for n in listed(found.get("columns")) if n not in columns), None)
-    if rows != found.get("rows"):
-        found.pop("improvement", None)
-    return _without_pooled({**found, **laid, "rows": rows, "columns": columns})
+        rows = next((n for n in listed(base.get("columns")) if n not in columns), None)
+    if rows != base.get("rows"):
+        base.pop("improvement", None)
+    return _without_pooled({**base, **laid, "rows": rows, "columns": columns})
 
 
 def _without_pooled(entry: Entry) -> Entry:
@@ -85,30 +85,30 @@ def _without_pooled(entry: Entry) -> Entry:
     pool = listed(entry.get("pool"))
     if not pool:
         return entry
-    found = dict(entry)
+    unpooled = dict(entry)
     for part in ("columns", "series"):
-        if part in found:
-            found[part] = [name for name in listed(found[part]) if name not in pool]
-    if found.get("rows") in pool:
-        found.pop("improvement", None)
-        found["rows"], *found["columns"] = found.get("columns") or [None]
-    return found
+        if part in unpooled:
+            unpooled[part] = [name for name in listed(unpooled[part]) if name not in pool]
+    if unpooled.get("rows") in pool:
+        unpooled.pop("improvement", None)
+        unpooled["rows"], *unpooled["columns"] = unpooled.get("columns") or [None]
+    return unpooled
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
     """The entries with these options at the charts that take them; one of them has to."""
-    found = [dict(entry) for entry in entries]
+    copies = [dict(entry) for entry in entries]
     for name, value in options.items():
-        taking = [entry for entry in found if name in report_schema.CHARTS.get(entry["chart"], ())]
+        taking = [entry for entry in copies if name in report_schema.CHARTS.get(entry["chart"], ())]
         if value is not None and not taking:
-            drawn = ", ".join(dict.fromkeys(entry["chart"] for entry in found))
+            drawn = ", ".join(dict.fromkeys(entry["chart"] for entry in copies))
             takes = [kind for kind, named in report_schema.CHARTS.items() if name in named]
             raise DataError(
                 f"--{name.removesuffix('_s')}: {drawn}: only {', '.join(takes)} take it"
             )
         for entry in taking:
             entry |= {} if value is None else {name: value}
-    return found
+    return copies
 
 
 def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
@@ -122,11 +122,11 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
     left = pooling.left_out(runs, [*shown, *pool])
     if not left:
         return entry, ""
-    said = (
+    note = (
         f"split by {pooling.said(left)}, which would be pooled else; --pool {next(iter(left))} "
         "says that it is meant"
     )
-    return {**entry, part: [*listed(entry.get(part)), *left]}, said
+    return {**entry, part: [*listed(entry.get(part)), *left]}, note
 
 
 def listed(names: Any) -> list[str]:

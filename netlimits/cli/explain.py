@@ -134,8 +134,8 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
             )
         texts = verdicts[factor].map(frames.text)
         if value not in set(texts):
-            there = ", ".join(dict.fromkeys(texts))
-            raise DataError(f"{results}: {factor} is never {value}; it is {there}")
+            values = ", ".join(dict.fromkeys(texts))
+            raise DataError(f"{results}: {factor} is never {value}; it is {values}")
         verdicts = verdicts[texts == value]
     if verdicts.empty:
         raise DataError(f"{results}: no configuration has {' and '.join(chosen)}")

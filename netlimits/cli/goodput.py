@@ -103,19 +103,19 @@ def _mtus(mtu: int) -> list[int]:
     return sorted(steps | {1500, 9000, mtu})
 
 
-def _text(found: Bound, limit: Limit | None) -> str:
+def _text(capacity: Bound, limit: Limit | None) -> str:
     """The headers, and the sum in words."""
     from netlimits import tables
 
-    lines = [tables.render(found.frame()).rstrip(), ""]
-    if found.inner_mtu != found.mtu:
-        lines.append(f"MTU inside the tunnels   {found.inner_mtu} bytes")
+    lines = [tables.render(capacity.frame()).rstrip(), ""]
+    if capacity.inner_mtu != capacity.mtu:
+        lines.append(f"MTU inside the tunnels   {capacity.inner_mtu} bytes")
     lines += [
-        f"Data per packet          {found.data_bytes} bytes",
-        f"Headers per packet       {found.header_bytes} bytes",
-        f"Data/(Data+Headers)      {100 * found.ratio:.2f} %",
-        f"Goodput at most          {_rate(found.goodput_bps)}",
-        f"Packets at most          {found.packets_per_s:,.0f} a second",
+        f"Data per packet          {capacity.data_bytes} bytes",
+        f"Headers per packet       {capacity.header_bytes} bytes",
+        f"Data/(Data+Headers)      {100 * capacity.ratio:.2f} %",
+        f"Goodput at most          {_rate(capacity.goodput_bps)}",
+        f"Packets at most          {capacity.packets_per_s:,.0f} a second",
     ]
     if limit:
         lines.append(f"Egress cap               {_rate(limit.cap_bps)}")
@@ -128,19 +128,19 @@ def _rate(bps: float) -> str:
     return f"{bps / unit:.4g} {name}"
 
 
-def _json(found: Bound, limit: Limit | None, stack: list[str]) -> dict[str, object]:
+def _json(capacity: Bound, limit: Limit | None, stack: list[str]) -> dict[str, object]:
     return {
-        "link_bps": found.link_bps,
-        "mtu": found.mtu,
-        "inner_mtu": found.inner_mtu,
+        "link_bps": capacity.link_bps,
+        "mtu": capacity.mtu,
+        "inner_mtu": capacity.inner_mtu,
         "stack": stack,
-        "data_bytes": found.data_bytes,
-        "header_bytes": found.header_bytes,
-        "ratio": found.ratio,
-        "goodput_bps": found.goodput_bps,
-        "packets_per_s": found.packets_per_s,
+        "data_bytes": capacity.data_bytes,
+        "header_bytes": capacity.header_bytes,
+        "ratio": capacity.ratio,
+        "goodput_bps": capacity.goodput_bps,
+        "packets_per_s": capacity.packets_per_s,
         "headers": [
-            {"name": h.name, "bytes": h.bytes, "inside_mtu": h.inside_mtu} for h in found.headers
+            {"name": h.name, "bytes": h.bytes, "inside_mtu": h.inside_mtu} for h in capacity.headers
         ],
         **(
             {"egress_cap_bps": limit.cap_bps, "binds": limit.binds, "rate_bps": limit.rate_bps}

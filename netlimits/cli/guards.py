@@ -18,19 +18,22 @@ def reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, di
     from netlimits.hosts.threads import at_once
 
     with logged_in(machines, patience) as outcomes:
-        said = at_once(lambda role: _report(role, outcomes[role]), outcomes)
-        return dict(zip(outcomes, said, strict=True))
+        answers = at_once(lambda role: _report(role, outcomes[role]), outcomes)
+        return dict(zip(outcomes, answers, strict=True))
 
 
-def lines(said: Mapping[str, dict[str, Any]]) -> list[str]:
+def lines(answers: Mapping[str, dict[str, Any]]) -> list[str]:
     """The same for people, and what to do."""
     from netlimits.restore.guard import report
 
     shown = []
-    for role, one in said.items():
-        reached = "unreachable" not in one
-        shown += report.lines(role, one) if reached else [f"{role}: {one['unreachable']}"]
-    if any(one.get("guard") in ("fired", "dead") or one.get("changed") for one in said.values()):
+    for role, answer in answers.items():
+        reached = "unreachable" not in answer
+        shown += report.lines(role, answer) if reached else [f"{role}: {answer['unreachable']}"]
+    if any(
+        answer.get("guard") in ("fired", "dead") or answer.get("changed")
+        for answer in answers.values()
+    ):
         shown.append("if no campaign is at work: netlimits restore --hosts FILE")
     return shown
 

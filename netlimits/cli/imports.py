@@ -95,11 +95,11 @@ def _say(report: ImportReport) -> None:
     echo(f"{_several(len(report.files), 'file')}, {_several(runs, 'run')}: {counts}")
     for reason, count in list(report.reasons.items())[:5]:
         echo(f"  {count} × {reason}")
-    for one in report.files:
-        if one.repaired:
+    for source in report.files:
+        if source.repaired:
             echo(
-                f"  {one.file}: {_several(one.repaired, 'row')} with an empty field for a selector "
-                "that netperf did not know; left out, the values stand under their names"
+                f"  {source.file}: {_several(source.repaired, 'row')} with an empty field for a "
+                "selector that netperf did not know; left out, the values stand under their names"
             )
     for path in report.written:
         echo(str(path))
@@ -135,7 +135,7 @@ def _as_json(report: ImportReport) -> dict[str, Any]:
         "runs": sum(report.outcomes.values()),
         **report.outcomes,
         "reasons": dict(report.reasons),
-        "files": [asdict(one) for one in report.files],
+        "files": [asdict(source) for source in report.files],
         "refused": [{"file": name, "reason": reason} for name, reason in report.refused],
         "written": [str(path) for path in report.written],
     }

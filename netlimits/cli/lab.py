@@ -97,7 +97,7 @@ def status(name: str | None, as_json: bool) -> None:
       netlimits lab status --name wide --json
     """
     need_root("looking into a lab")
-    rows = [_rows(one, one == name) for one in ([name] if name else labs.names())]
+    rows = [_rows(lab_name, lab_name == name) for lab_name in ([name] if name else labs.names())]
     if as_json:
         echo(json.dumps([row for some in rows for row in some], indent=2))
     elif not rows:
@@ -121,10 +121,12 @@ def down(name: str | None, everything: bool) -> None:
         raise InputError("--name and --all exclude each other; keep one")
     need_root("taking a lab down")
     names = labs.names() if everything else [name or labs.DEFAULT_NAME]
-    for one in names:
-        with _interruptible(f"lab {one} may stand in part; `netlimits lab down --name {one}`"):
-            removed = labs.down(one)
-        echo(f"lab {one}: {'removed' if removed else 'nothing there'}")
+    for lab_name in names:
+        with _interruptible(
+            f"lab {lab_name} may stand in part; `netlimits lab down --name {lab_name}`"
+        ):
+            removed = labs.down(lab_name)
+        echo(f"lab {lab_name}: {'removed' if removed else 'nothing there'}")
     if not names:
         echo("no lab is up")
 
@@ -203,20 +205,20 @@ def shell(name: str, user: str, host: str, command: Sequence[str]) -> None:
     """
     command = command[1:] if command[:1] == ("--",) else command
     need_root("logging in to a lab")
-    found = _choose(name, host)
+    chosen_lab = _choose(name, host)
     words = command if len(command) == 1 else [shlex.join(command)] if command else []
-    ssh = ["ssh", "-F", str(found.ssh_config), found.login(host, user), "--", *words]
+    ssh = ["ssh", "-F", str(chosen_lab.ssh_config), chosen_lab.login(host, user), "--", *words]
     os.execv(program("ssh"), ssh)  # noqa: S606 the words go to the user's own host on purpose
 
 
 def _choose(name: str, host: str) -> labs.Lab:
     """The lab of that name, which has the host if one is named. Raises LabError, InputError."""
-    found = labs.find(name)
-    if found is None:
+    chosen_lab = labs.find(name)
+    if chosen_lab is None:
         raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
-    if host and host not in found.hosts:
-        raise InputError(f"lab {name} has no host {host}{did_you_mean(host, found.hosts)}")
-    return found
+    if host and host not in chosen_lab.hosts:
+        raise InputError(f"lab {name} has no host {host}{did_you_mean(host, chosen_lab.hosts)}")
+    return chosen_lab
 
 
 def _shape(rate: str | None, delay: str | None, loss: str | None, mtu: int | None) -> labs.Shape:

@@ -80,26 +80,31 @@ def plan(
 
     loaded = load.load(experiment_file, pairs(overrides))
     drawn = loaded.repeat.seed is None
-    made = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
-    summary = _summary(made, drawn)
-    findings = _foreseen(made, hosts_file)
+    experiment_plan = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
+    summary = _summary(experiment_plan, drawn)
+    findings = _foreseen(experiment_plan, hosts_file)
     if csv_file == "-":
-        made.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
+        experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
     if csv_file is not None:
-        _write(made, Path(csv_file))
-    machines = _machines(made, hosts_file)
-    shown = list(_first(made, ROWS if rows is None and not with_commands else rows))
+        _write(experiment_plan, Path(csv_file))
+    machines = _machines(experiment_plan, hosts_file)
+    shown = list(_first(experiment_plan, ROWS if rows is None and not with_commands else rows))
     if as_json:
-        found = [_as_json(made, run, machines if with_commands else None) for run in shown]
-        said = [dataclasses.asdict(finding) for finding in findings]
-        echo(json.dumps({**summary, "findings": said, "first": found}, indent=2))
+        document = {
+            **summary,
+            "findings": [dataclasses.asdict(finding) for finding in findings],
+            "first": [
+                _as_json(experiment_plan, run, machines if with_commands else None) for run in shown
+            ],
+        }
+        echo(json.dumps(document, indent=2))
     else:
         _print_summary(summary)
         if with_commands:
-            _print_commands(made, shown, machines)
+            _print_commands(experiment_plan, shown, machines)
         elif shown:
-            _print_runs(made, shown)
+            _print_runs(experiment_plan, shown)
     if csv_file is not None:
         echo(csv_file, err=as_json)
     for finding in findings:
@@ -153,46 +158,46 @@ def _skipped(experiment: Experiment, hosts_file: Path | None, patience: Patience
     with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
             echo(f"warning: not asked for its tools: {finding}", err=True)
-        return tools.found(experiment, hosts)[1]
+        return tools.inventory(experiment, hosts)[1]
 
 
-def _foreseen(made: Plan, hosts_file: Path | None) -> tuple[Finding, ...]:
+def _foreseen(experiment_plan: Plan, hosts_file: Path | None) -> tuple[Finding, ...]:
     """What `check` would say without a host; nothing of a plan that is too large for it."""
     from netlimits.checks.survey import foreseen
     from netlimits.experiment.hosts_file import machines
 
-    if len(made.configurations) > LARGE:
+    if len(experiment_plan.configurations) > LARGE:
         return ()
-    bound = machines(hosts_file, made.experiment.roles) if hosts_file else None
-    return foreseen(made.experiment, bound, made.skipped)
+    bound = machines(hosts_file, experiment_plan.experiment.roles) if hosts_file else None
+    return foreseen(experiment_plan.experiment, bound, experiment_plan.skipped)
 
 
-def _summary(made: Plan, drawn: bool) -> dict[str, Any]:
+def _summary(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
     """What there is to say about the plan as a whole."""
-    experiment = made.experiment
-    left_out = made.left_out()
+    experiment = experiment_plan.experiment
+    left_out = experiment_plan.left_out()
     return {
         "experiment": experiment.name,
         "question": experiment.question,
-        "combinations": made.configurations.product,
+        "combinations": experiment_plan.configurations.product,
         "excluded": [
             {"exclude": text, "line": experiment.lines.get(("exclude", number)), "removed": removed}
             for number, (text, removed) in enumerate(
-                zip(experiment.exclude, made.configurations.removed, strict=True)
+                zip(experiment.exclude, experiment_plan.configurations.removed, strict=True)
             )
         ],
         "included": len(experiment.include),
-        "configurations": len(made.configurations),
-        "replicates": None if experiment.repeat.runs else made.replicates[1],
-        "replicates_least": None if experiment.repeat.runs else made.replicates[0],
-        "runs": len(made),
+        "configurations": len(experiment_plan.configurations),
+        "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
+        "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
+        "runs": len(experiment_plan),
         "order": experiment.repeat.order,
         "seed": experiment.repeat.seed,
         "seed_drawn": drawn,
-        "seconds": round(made.seconds(), 1),
+        "seconds": round(experiment_plan.seconds(), 1),
         "skipped": [
             {"tool": tool, "runs": left_out[tool], "reason": why}
-            for tool, why in made.skipped.items()
+            for tool, why in experiment_plan.skipped.items()
         ],
     }
 
@@ -215,10 +220,10 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
     echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
     kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
     echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
-    for one in summary["skipped"]:
-        why = " ".join(one["reason"].split())
-        echo(f"{_count(one['runs'], 'run')} of them skipped, {one['tool']}: {why}")
-    left = summary["runs"] - sum(one["runs"] for one in summary["skipped"])
+    for skipped in summary["skipped"]:
+        why = " ".join(skipped["reason"].split())
+        echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
+    left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
     each = summary["seconds"] / max(1, left)
     echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
 
@@ -239,22 +244,22 @@ def _duration(seconds: float) -> str:
     return " ".join(parts[:2])
 
 
-def _first(made: Plan, rows: int | None) -> Iterator[Run]:
-    return itertools.islice(made.runs(), rows)
+def _first(experiment_plan: Plan, rows: int | None) -> Iterator[Run]:
+    return itertools.islice(experiment_plan.runs(), rows)
 
 
-def _print_runs(made: Plan, shown: Sequence[Run]) -> None:
+def _print_runs(experiment_plan: Plan, shown: Sequence[Run]) -> None:
     """The runs as a table: by rich on a terminal, in plain columns elsewhere."""
-    last = ["skip"] if made.skipped else []
-    head = ["run", "block", "config", *made.configurations.columns, *last]
+    last = ["skip"] if experiment_plan.skipped else []
+    head = ["run", "block", "config", *experiment_plan.configurations.columns, *last]
     table = [
         [
             *(str(run.number), str(run.block), run.config, *map(_cell, run.values.values())),
-            *(_cell(made.skip(run.values)) for _ in last),
+            *(_cell(experiment_plan.skip(run.values)) for _ in last),
         ]
         for run in shown
     ]
-    left = len(made) - len(shown)
+    left = len(experiment_plan) - len(shown)
     more = f"… and {left:,} more (--rows, --csv)" if left else ""
     echo()
     if sys.stdout.isatty():
@@ -282,12 +287,12 @@ def _cell(value: Any) -> str:
     return printable(" ".join(written(value).split("\n")))
 
 
-def _machines(made: Plan, hosts_file: Path | None) -> dict[str, Machine]:
+def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machine]:
     """The machines of a hosts file, or ones that have placeholders for names."""
     from netlimits.experiment.hosts_file import machines
     from netlimits.model import Machine
 
-    roles = made.experiment.roles
+    roles = experiment_plan.experiment.roles
     if hosts_file is not None:
         return machines(hosts_file, roles)
     return {
@@ -298,55 +303,61 @@ def _machines(made: Plan, hosts_file: Path | None) -> dict[str, Machine]:
     }
 
 
-def _commands(made: Plan, run: Run, machines: Mapping[str, Machine]) -> Iterator[tuple[str, str]]:
+def _commands(
+    experiment_plan: Plan, run: Run, machines: Mapping[str, Machine]
+) -> Iterator[tuple[str, str]]:
     """(role, command as a shell would take it) of one run."""
     from netlimits.campaign import dry_run
     from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    for role, command in dry_run.commands(made.experiment, run, machines, every):
+    for role, command in dry_run.commands(experiment_plan.experiment, run, machines, every):
         sudo = ("sudo", "-n") if command.sudo else ()
         yield role, shlex.join((*sudo, *command.argv))
 
 
-def _print_commands(made: Plan, shown: Iterable[Run], machines: Mapping[str, Machine]) -> None:
-    width = max(map(len, made.experiment.roles))
+def _print_commands(
+    experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine]
+) -> None:
+    width = max(map(len, experiment_plan.experiment.roles))
     for run in shown:
         values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
         echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
-        if why := made.skip(run.values):
+        if why := experiment_plan.skip(run.values):
             echo(f"  skipped: {' '.join(why.split())}")
             continue
-        for role, command in _commands(made, run, machines):
+        for role, command in _commands(experiment_plan, run, machines):
             echo(f"  {role.ljust(width)}  {command}")
 
 
-def _as_json(made: Plan, run: Run, machines: Mapping[str, Machine] | None) -> dict[str, Any]:
-    found: dict[str, Any] = {
+def _as_json(
+    experiment_plan: Plan, run: Run, machines: Mapping[str, Machine] | None
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {
         "run": run.number,
         "block": run.block,
         "config": run.config,
         "values": dict(run.values),
-        **({"skip": made.skip(run.values)} if made.skipped else {}),
+        **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
     }
-    if machines is not None and not made.skip(run.values):
-        commands = _commands(made, run, machines)
-        found["commands"] = [{"role": role, "command": command} for role, command in commands]
-    return found
+    if machines is not None and not experiment_plan.skip(run.values):
+        commands = _commands(experiment_plan, run, machines)
+        entry["commands"] = [{"role": role, "command": command} for role, command in commands]
+    return entry
 
 
-def _write(made: Plan, path: Path) -> None:
+def _write(experiment_plan: Plan, path: Path) -> None:
     """Write the plan so that the file is whole or not there; pipes and devices are written to."""
     try:
         target = path.resolve()
         if target.exists() and not target.is_file():
             with target.open("w", encoding="utf-8", newline="") as file:
-                made.write_csv(file)
+                experiment_plan.write_csv(file)
             return
         beside = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with beside.open("x", encoding="utf-8", newline="") as file:
-                made.write_csv(file)
+                experiment_plan.write_csv(file)
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)

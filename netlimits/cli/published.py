@@ -144,17 +144,17 @@ def _regenerated(part: Regenerated, out: Path) -> str:
 def _compared(row: Comparison) -> str:
     if row.verdict == "condition":
         return f"    {row.verdict:<11}{row.what}: {row.printed}"
-    said = f"printed {row.printed}"
+    values = f"printed {row.printed}"
     if row.verdict != "no data":
-        said += f", came out {row.came_out}"
+        values += f", came out {row.came_out}"
     remark = f" ({row.remark})" if row.remark else ""
-    return f"    {row.verdict:<11}{row.what}: {said}{remark}"
+    return f"    {row.verdict:<11}{row.what}: {values}{remark}"
 
 
 def _regenerated_json(done: list[Regenerated], summary: list[Path]) -> str:
     from dataclasses import asdict
 
-    found = {
+    document = {
         "items": [
             {**_item(part.report, part.item), "files": [str(path) for path in part.files]}
             for part in done
@@ -163,4 +163,4 @@ def _regenerated_json(done: list[Regenerated], summary: list[Path]) -> str:
         "comparisons": [asdict(row) for part in done for row in part.comparisons],
         "files": [str(path) for path in summary],
     }
-    return json.dumps(found, indent=1, ensure_ascii=False)
+    return json.dumps(document, indent=1, ensure_ascii=False)

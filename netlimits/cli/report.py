@@ -136,43 +136,43 @@ def _figures(results: drawing.Results, missing: list[str]) -> Iterator[Exhibit]:
     for entry in chosen:
         failed: list[DataError] = []
         notes: list[str] = []
-        for one in drawing.drawings_of(results, entry, failed, notes.append):
+        for chart in drawing.drawings_of(results, entry, failed, notes.append):
             number += 1
-            title = _title(one)
+            title = _title(chart)
             try:
-                svg = inline(one.figure(), f"chart-{number}", title)
+                svg = inline(chart.figure(), f"chart-{number}", title)
             except NetlimitsError as error:
-                missing.append(f"Chart {one.kind} is missing: {error}.")
+                missing.append(f"Chart {chart.kind} is missing: {error}.")
                 continue
-            yield Exhibit(title, _beside(one, notes, missing), svg)
+            yield Exhibit(title, _beside(chart, notes, missing), svg)
         missing += [f"A chart is missing: {error}." for error in failed]
 
 
-def _title(one: drawing.Drawing) -> str:
+def _title(chart: drawing.Drawing) -> str:
     """The chart's own title, or its kind and metric; with the run where it shows a single one."""
     from netlimits.metrics import metric
 
-    of = one.options.get("of")
-    words = [one.kind.replace("_", " ")]
+    of = chart.options.get("of")
+    words = [chart.kind.replace("_", " ")]
     words += [metric(name).title for name in ([of] if isinstance(of, str) else of or ())]
-    title = one.options.get("title") or ": ".join([words[0].capitalize(), ", ".join(words[1:])])
+    title = chart.options.get("title") or ": ".join([words[0].capitalize(), ", ".join(words[1:])])
     return " – ".join(
-        part for part in (title.removesuffix(": "), one.data.attrs.get("run")) if part
+        part for part in (title.removesuffix(": "), chart.data.attrs.get("run")) if part
     )
 
 
-def _beside(one: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
+def _beside(chart: drawing.Drawing, notes: list[str], missing: list[str]) -> Markup:
     """The table beside a chart, with what is said of the chart under it."""
     from markupsafe import Markup
 
     from netlimits.report.alternatives import alternative
 
     try:
-        table = alternative(one.kind, one.data, one.options)
+        table = alternative(chart.kind, chart.data, chart.options)
         table.attrs["notes"] = (*notes, *table.attrs["notes"])
         return _exhibit("", table).table
     except NetlimitsError as error:
-        missing.append(f"The table beside chart {one.kind} is missing: {error}.")
+        missing.append(f"The table beside chart {chart.kind} is missing: {error}.")
         return Markup()
 
 

@@ -92,11 +92,11 @@ def table(
     """
     from netlimits import tables
 
-    found = _opened(results)
+    source = _opened(results)
     if LIST in of:
-        _list_metrics(found)
+        _list_metrics(source)
         return
-    said = {
+    options = {
         "of": list(of),
         "rows": rows,
         "columns": list(columns),
@@ -104,24 +104,24 @@ def table(
         "improvement": improvement,
         "window_s": window,
     }
-    made, failed = [], []
-    for entry in entries.tables(found.report, said, found.frame):
+    texts, failed = [], []
+    for entry in entries.tables(source.report, options, source.frame):
         try:
-            shown = summary_of(found, entry, window)
+            shown = summary_of(source, entry, window)
         except DataError as error:
             failed.append(error)
             continue
-        made.append(tables.render(shown, form, intervals, entry.get("title", "")))
-    if failed and not made:
+        texts.append(tables.render(shown, form, intervals, entry.get("title", "")))
+    if failed and not texts:
         raise failed[0]
-    if form in ("csv", "json") and len(made) > 1:
-        raise DataError(f"{results}: `report:` has {len(made)} tables; choose one by --of, --rows")
-    _put("\n".join(made), out)
+    if form in ("csv", "json") and len(texts) > 1:
+        raise DataError(f"{results}: `report:` has {len(texts)} tables; choose one by --of, --rows")
+    _put("\n".join(texts), out)
     _end(failed, "not made")
 
 
 def summary_of(
-    found: drawing.Results, entry: dict[str, Any], window: float | None = None
+    results: drawing.Results, entry: dict[str, Any], window: float | None = None
 ) -> pd.DataFrame:
     """The table that an entry asks for, and what its reader must know of it.
 
@@ -130,12 +130,14 @@ def summary_of(
     from netlimits.analysis.summary import summary
 
     if entry.get("table") == VERDICTS:
-        return _verdicts(found)
+        return _verdicts(results)
 
     of = entries.listed(entry.get("of"))
     if window is not None and not _of_highest(of):
         raise DataError("--window: only highest_average takes it; add --of highest_average")
-    frame = found.with_highest_averages(entry.get("window_s")) if _of_highest(of) else found.frame
+    frame = results.frame
+    if _of_highest(of):
+        frame = results.with_highest_averages(entry.get("window_s"))
     rows = entry.get("rows")
     keys = [rows] if rows else []
     entry, split = entries.split(entry, "columns", keys, frame)
@@ -146,16 +148,16 @@ def summary_of(
     )
     notes = [*([split] if split else []), *shown.attrs["notes"]]
     shown.attrs["notes"] = tuple(notes)
-    if any(each.get("table") == VERDICTS for each in found.report):
-        shown["verdict"] = _of_cells(shown, _verdicts(found), [*keys, *columns])
+    if any(each.get("table") == VERDICTS for each in results.report):
+        shown["verdict"] = _of_cells(shown, _verdicts(results), [*keys, *columns])
     return shown
 
 
-def _verdicts(found: drawing.Results) -> pd.DataFrame:
+def _verdicts(results: drawing.Results) -> pd.DataFrame:
     """What limited each configuration, with the share of the runs that agree and the evidence."""
     from netlimits import limits
 
-    explained = limits.explain(found.campaign or found.frame)
+    explained = limits.explain(results.campaign or results.frame)
     factors = list(explained.columns[: list(explained.columns).index("class")])
     verdicts = explained[[*factors, "class", "state", "confidence", "evidence"]]
     return verdicts.rename(columns={"class": "verdict"})
@@ -170,8 +172,8 @@ def _of_cells(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) 
         key = tuple(frames.text(row[name]) for name in keys)
         by_key.setdefault(key, []).append(row["verdict"])
     cells = table.iloc[:, 2 : 2 + len(keys)].itertuples(index=False)
-    found = [by_key.get(tuple(frames.text(value) for value in cell), []) for cell in cells]
-    return [", ".join(dict.fromkeys(each)) for each in found]
+    by_cell = [by_key.get(tuple(frames.text(value) for value in cell), []) for cell in cells]
+    return [", ".join(dict.fromkeys(each)) for each in by_cell]
 
 
 def _of_highest(of: Sequence[str]) -> bool:
@@ -237,11 +239,11 @@ def figures(
         return
     if chart is not None and chart not in kinds:
         raise DataError(f"no chart is called {chart!r}; there are {', '.join(kinds)}")
-    found = _opened(*results)
+    source = _opened(*results)
     if LIST in of:
-        _list_metrics(found)
+        _list_metrics(source)
         return
-    said = {
+    options = {
         "chart": chart,
         "of": list(of),
         "series": list(series),
@@ -251,14 +253,14 @@ def figures(
     first, alone = results[0], len(results) == 1 and results[0].is_dir()
     folder = out or (first if alone else first.parent) / "figures"
     drawn: list[tuple[str, Any]] = []
-    chosen = entries.charts(found.report, said, found.frame)
+    chosen = entries.charts(source.report, options, source.frame)
     failed: list[DataError] = []
     for entry in entries.narrowed(chosen, {"run": run, "window_s": window}):
-        for name, figure in drawing.figures_of(found, entry, failed, _said):
+        for name, figure in drawing.figures_of(source, entry, failed, _say):
             drawn.append((name, figure))
     if failed and not drawn:
         raise failed[0]
-    inside = found.campaign is not None and not out
+    inside = source.campaign is not None and not out
     _make_folder(folder, inside)
     for name, figure in _named(drawn):
         for form in forms:
@@ -266,47 +268,47 @@ def figures(
     _end(failed, "not drawn")
 
 
-def _said(note: str) -> None:
+def _say(note: str) -> None:
     echo(f"netlimits: {note}", err=True)
 
 
 def _end(failed: Sequence[DataError], what: str) -> None:
     """Say what is missing, and leave with the exit status that tells it."""
     for why in failed:
-        _said(f"{what}: {why}")
+        _say(f"{what}: {why}")
     if failed:
         sys.exit(1)
 
 
-def _list_metrics(found: drawing.Results) -> None:
+def _list_metrics(results: drawing.Results) -> None:
     from netlimits.cli.describe import metrics_of
 
-    for line in metrics_of(found.frame):
+    for line in metrics_of(results.frame):
         echo(line)
 
 
 def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """The figures under names that differ: a second chart of a kind and metric gets -2."""
     seen: dict[str, int] = {}
-    found = []
+    named = []
     for name, figure in drawn:
         seen[name] = seen.get(name, 0) + 1
-        found.append((name if seen[name] == 1 else f"{name}-{seen[name]}", figure))
-    return found
+        named.append((name if seen[name] == 1 else f"{name}-{seen[name]}", figure))
+    return named
 
 
 def _opened(results: Path, *others: Path) -> drawing.Results:
     """The results; of a campaign that is not at its end, it is said how much is missing."""
-    found = drawing.opened(results, *others)
-    if found.campaign:
-        left, planned = found.campaign.left(found.frame)
+    source = drawing.opened(results, *others)
+    if source.campaign:
+        left, planned = source.campaign.left(source.frame)
         if left:
             echo(
                 f"netlimits: {left} of {planned} runs have no outcome: netlimits status "
                 f"{quoted(results)}",
                 err=True,
             )
-    return found
+    return source
 
 
 def _make_folder(folder: Path, inside: bool) -> None:

@@ -59,19 +59,19 @@ def status(
         raise InputError("name a results folder, or --hosts FILE")
     campaign = reader.open(results) if results is not None else None
     state = campaign.state() if campaign else {}
-    asked: dict[str, Machine] = {}
+    bound: dict[str, Machine] = {}
     if campaign and guards:
-        asked |= logins.machines_of(campaign, hosts_file, "status")[0]
+        bound |= logins.machines_of(campaign, hosts_file, "status")[0]
     if hosts_file is not None:
-        asked |= machines(hosts_file)
-    said: dict[str, dict[str, Any]] = {}
-    if asked:
+        bound |= machines(hosts_file)
+    answers: dict[str, dict[str, Any]] = {}
+    if bound:
         with interruptible():
-            said = reports(asked, patience)
+            answers = reports(bound, patience)
     if as_json:
-        echo(json.dumps({**state, **({"hosts": said} if asked else {})}, indent=2))
+        echo(json.dumps({**state, **({"hosts": answers} if bound else {})}, indent=2))
         return
-    for line in [*(_progress(state) if campaign else ()), *lines(said)]:
+    for line in [*(_progress(state) if campaign else ()), *lines(answers)]:
         echo(line)
 
 

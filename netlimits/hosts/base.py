@@ -69,11 +69,11 @@ def must(completed: Completed) -> Completed:
     """The same, if it exited 0 within its deadline; else CommandFailed with what it printed."""
     if completed.status == 0 and not completed.timed_out:
         return completed
-    said = (completed.stderr.strip() or completed.stdout.strip() or "it printed nothing")[:300]
+    printed = (completed.stderr.strip() or completed.stdout.strip() or "it printed nothing")[:300]
     what = (
         f"did not end within {completed.command.deadline:g} s"
         if completed.timed_out
         else f"exited {completed.status}"
     )
     command = " ".join(completed.command.argv)
-    raise CommandFailed(f"`{command}` {what}: {' '.join(said.split())}", completed=completed)
+    raise CommandFailed(f"`{command}` {what}: {' '.join(printed.split())}", completed=completed)

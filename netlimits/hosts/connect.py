@@ -95,7 +95,8 @@ def logged_in(
     """What `logins` gives; every host is closed at the end, and one failure there stops none."""
     outcomes = logins(machines, patience)
     with ExitStack() as stack:
-        stack.callback(_close, [one for one in outcomes.values() if not isinstance(one, HostError)])
+        hosts = [host for host in outcomes.values() if not isinstance(host, HostError)]
+        stack.callback(_close, hosts)
         yield outcomes
 
 

@@ -94,15 +94,15 @@ def _marked(line: str) -> tuple[str, str]:
 
 def matches(name: str, patterns: list[str]) -> bool:
     """Whether a known_hosts line's names are the host's: hashed, with `*` and `?`, with `!`."""
-    found = False
+    matched = False
     for pattern in patterns:
         if pattern.startswith("|1|"):
             whole = _HASHED.fullmatch(pattern)
-            found = found or bool(whole and HostKeys.hash_host(name, pattern) == pattern)
+            matched = matched or bool(whole and HostKeys.hash_host(name, pattern) == pattern)
             continue
         plain = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
         if re.fullmatch(plain, name, re.IGNORECASE):
             if pattern.startswith("!"):
                 return False
-            found = True
-    return found
+            matched = True
+    return matched

@@ -27,7 +27,7 @@ class OurKeys(AuthStrategy):
         self.encrypted: list[Path] = []
 
     def close(self) -> None:
-        """Leave the agent alone."""
+        """Close the connection to the agent."""
         if self._agent:
             self._agent.close()
 
@@ -66,10 +66,10 @@ class OurKeys(AuthStrategy):
     def unanswered(error: paramiko.AuthenticationException) -> bool:
         """Whether it was silence that refused our key."""
         results = getattr(error, "result", None) or ()
-        return any("timeout" in str(one.result).lower() for one in results)
+        return any("timeout" in str(attempt.result).lower() for attempt in results)
 
     def refused(self) -> str:
-        """Why no key of ours opened the door."""
+        """Why none of our keys was accepted."""
         who = f"{self._endpoint.user}@{self._endpoint.where}"
         if self.encrypted:
             return (

@@ -76,7 +76,7 @@ class LocalStream:
             self._stdin.close()
 
     def close(self) -> None:
-        """Close the pipes and see the child off."""
+        """Close the pipes and wait for the child to end; kill it if it does not."""
         if self._closed:
             return
         self._closed = True
@@ -106,7 +106,7 @@ class LocalLogin:
         return self._closed
 
     def close(self) -> None:
-        """Refuse from now on."""
+        """Start no program from now on."""
         self._closed = "the host was closed"
 
 

@@ -21,7 +21,7 @@ class LoginHost:
     """As `hosts.base.Host`. Owns its Login from the start, also when opening it fails."""
 
     def __init__(self, name: str, login: Login, patience: Patience | None = None) -> None:
-        """Open the first shell. Raises HostError when the login is good for nothing."""
+        """Open the first shell. Raises HostError when it cannot be had."""
         self.name = name
         self.login = login
         self.patience = patience or Patience()

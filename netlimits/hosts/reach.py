@@ -63,9 +63,9 @@ class Reach:
                 # first of them through its own configuration's.
                 gate = self.client(last, before or None, depth + 1).get_transport()
                 assert gate
-                there = (endpoint.hostname, endpoint.port)
+                destination = (endpoint.hostname, endpoint.port)
                 channel = gate.open_channel(
-                    "direct-tcpip", there, ("127.0.0.1", 0), timeout=seconds
+                    "direct-tcpip", destination, ("127.0.0.1", 0), timeout=seconds
                 )
                 until = time.monotonic() + seconds + self.patience.seconds
                 wire = self._wire(channel, until)

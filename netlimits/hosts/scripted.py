@@ -92,12 +92,12 @@ class ScriptedHost:
         if self.closed:
             raise ConnectionLost("the host was closed", host=self.name)
         line = shlex.join(command.argv)
-        found = self._script(command) if callable(self._script) else self._script.get(line)
-        if isinstance(found, Sequence) and not isinstance(found, str):
+        reply = self._script(command) if callable(self._script) else self._script.get(line)
+        if isinstance(reply, Sequence) and not isinstance(reply, str):
             time = self._times[line] = self._times.get(line, 0) + 1
-            found = found[time - 1] if time <= len(found) else None
-        if found is None:
+            reply = reply[time - 1] if time <= len(reply) else None
+        if reply is None:
             raise AssertionError(f"{self.name}: the script has no answer to `{line}`")
-        if isinstance(found, BaseException):
-            raise found
-        return answer(command, found, host=self.name) if isinstance(found, str) else found
+        if isinstance(reply, BaseException):
+            raise reply
+        return answer(command, reply, host=self.name) if isinstance(reply, str) else reply

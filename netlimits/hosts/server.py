@@ -56,8 +56,8 @@ class SessionServer:
         self._stream = login.open("exec sh", patience.seconds)
         try:
             uid = greeting(self._stream, nonce, name, patience)
-            asked = script(command, nonce, sudo=command.sudo and uid != 0)
-            self._talk = Talk(self._stream, nonce, asked)
+            request = script(command, nonce, sudo=command.sudo and uid != 0)
+            self._talk = Talk(self._stream, nonce, request)
             self._talk.until(2, patience.seconds)
         except BaseException as error:
             self._stream.close()

@@ -77,8 +77,8 @@ class Servers:
         deadline = time.monotonic() + host.patience.seconds
         while not _listens(host, ends):
             if not server.alive() or time.monotonic() > deadline:
-                said = self._running.pop(key).stop()
-                printed = " ".join((said.stderr or said.stdout).split())[:200]
+                completed = self._running.pop(key).stop()
+                printed = " ".join((completed.stderr or completed.stdout).split())[:200]
                 raise HostError(
                     f"{tool.server_program} does not listen on {ends.address} port "
                     f"{ends.port}: {printed or 'it printed nothing'}",

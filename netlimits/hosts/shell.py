@@ -222,8 +222,8 @@ class Shell:
         return "is not answered, long past its deadline"
 
     def _lost(self, command: Command, talk: Talk, what: str) -> ConnectionLost:
-        said = " ".join((talk.err.text.strip() or talk.out.text.strip())[-200:].split())
-        tail = f"; it had printed: {said}" if said else ""
+        printed = " ".join((talk.err.text.strip() or talk.out.text.strip())[-200:].split())
+        tail = f"; it had printed: {printed}" if printed else ""
         return ConnectionLost(f"`{brief(command.argv)}` {what}{tail}", host=self.name)
 
     def _interrupt(self, talk: Talk) -> None:
@@ -247,12 +247,12 @@ class Shell:
 
 def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
     """Raise HostError when it was sudo that spoke, or there is no sudo to speak."""
-    said = " ".join(stderr.strip().split())
-    missing = said.startswith("timeout: failed to run command") and "sudo" in said
-    missing = missing or said.endswith(": sudo: not found")  # as the shell says it that runs it
-    if said.startswith("sudo: ") or "is not in the sudoers file" in said or missing:
+    message = " ".join(stderr.strip().split())
+    missing = message.startswith("timeout: failed to run command") and "sudo" in message
+    missing = missing or message.endswith(": sudo: not found")  # as the shell says it that runs it
+    if message.startswith("sudo: ") or "is not in the sudoers file" in message or missing:
         raise HostError(
-            f"sudo -n is refused for `{brief(command.argv)}`: {said[:200]}; "
+            f"sudo -n is refused for `{brief(command.argv)}`: {message[:200]}; "
             "allow it in sudoers (NOPASSWD) or log in as root",
             host=name,
         )
@@ -264,14 +264,14 @@ def greeting(stream: Stream, nonce: str, name: str, patience: Patience) -> int:
     try:
         talk.until(1, patience.seconds)
     except Broken as error:
-        said = (talk.err.preamble or talk.out.preamble or "it printed nothing")[:200]
+        printed = (talk.err.preamble or talk.out.preamble or "it printed nothing")[:200]
         what, advice = f"did not answer within {patience.seconds:g} s", _SLOW
         if isinstance(error, Ended):
             what, advice = "ended at once", ""
         elif isinstance(error, Garbled):
             what, advice = f"printed more than {STRAYS >> 20} MiB before it did", _ENDLESS
         raise HostError(
-            f"the login shell cannot run sh: it {what}: {said}{advice}", host=name
+            f"the login shell cannot run sh: it {what}: {printed}{advice}", host=name
         ) from None
     match = re.fullmatch(r"(\d{1,10}) ([a-z0-9/]*)", talk.out.marks[0], re.ASCII)
     if match is None:

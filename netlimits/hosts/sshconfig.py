@@ -131,8 +131,8 @@ def _lines(path: Path, block: str, depth: int) -> Iterator[str]:
         if match := _INCLUDE.fullmatch(line):
             for pattern in shlex.split(match[1]):
                 wanted = (base / Path(pattern).expanduser()).relative_to("/")
-                for found in sorted(Path("/").glob(str(wanted))):
-                    yield from _lines(found, block, depth + 1)
+                for included in sorted(Path("/").glob(str(wanted))):
+                    yield from _lines(included, block, depth + 1)
             yield block  # the lines after an Include belong where those before it did
         else:
             if _BLOCK.match(line):

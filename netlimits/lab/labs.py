@@ -263,9 +263,9 @@ def _refuse_others(name: str) -> None:
 def _free_index() -> int:
     """The first index whose two networks neither another lab nor this machine uses."""
     labs = {lab.index for lab in map(find, names()) if lab}
-    there = network.known_networks()
+    networks = network.known_networks()
     for index in range(256):
         ours = [ipaddress.ip_network(f"198.{n}.{index}.0/24") for n in (18, 19)]
-        if index not in labs and not any(o.overlaps(t) for o in ours for t in there):
+        if index not in labs and not any(o.overlaps(n) for o in ours for n in networks):
             return index
     raise LabError("no /24 of 198.18.0.0/15 is free on this machine")

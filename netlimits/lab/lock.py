@@ -46,7 +46,7 @@ def _held(folder: Path, name: str) -> int:
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         for parent in (LABS.parent, LABS, folder):
-            _made(parent)
+            _make_folder(parent)
         with suppress(FileNotFoundError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
@@ -66,7 +66,7 @@ def _held(folder: Path, name: str) -> int:
     raise LabError(f"another `netlimits lab` command has been at work{which} for {patience:g} s")
 
 
-def _made(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     with suppress(FileExistsError, FileNotFoundError):
         folder.mkdir()
         folder.chmod(0o755)

@@ -42,8 +42,8 @@ def build(lab: Lab) -> None:
 
 def data_mtu(lab: Lab, host: str) -> int | None:
     """The MTU of the host's data link in bytes; None where there is no such link."""
-    said = output("ip", "-n", lab.namespace(host), "-j", "link", "show", DATA, may_fail=True)
-    return int(json.loads(said)[0]["mtu"]) if said.strip() else None
+    printed = output("ip", "-n", lab.namespace(host), "-j", "link", "show", DATA, may_fail=True)
+    return int(json.loads(printed)[0]["mtu"]) if printed.strip() else None
 
 
 def namespaces() -> list[str]:
@@ -61,13 +61,15 @@ def known_networks() -> list[ipaddress.IPv4Network]:
 
     A wider route, such as a VPN's to all of 198.18.0.0/15, gives way to our narrower one.
     """
-    found = []
+    networks = []
     for link in json.loads(output("ip", "-j", "-4", "address") or "[]"):
-        found += [ipaddress.ip_network(one["local"]) for one in link.get("addr_info", ())]
+        networks += [
+            ipaddress.ip_network(address["local"]) for address in link.get("addr_info", ())
+        ]
     for route in json.loads(output("ip", "-j", "-4", "route", "show", "table", "all") or "[]"):
         if route.get("dst", "default") != "default":
-            found.append(ipaddress.ip_network(route["dst"], strict=False))
-    return [n for n in found if isinstance(n, ipaddress.IPv4Network) and n.prefixlen >= 24]
+            networks.append(ipaddress.ip_network(route["dst"], strict=False))
+    return [n for n in networks if isinstance(n, ipaddress.IPv4Network) and n.prefixlen >= 24]
 
 
 def _management(lab: Lab) -> list[str]:

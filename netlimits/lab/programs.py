@@ -49,12 +49,12 @@ def need_root(doing: str) -> None:
 
 def program(name: str) -> str:
     """The program's path. Raises LabError naming the package that has it."""
-    found = shutil.which(name, path=PATH)
-    if found is None:
+    path = shutil.which(name, path=PATH)
+    if path is None:
         raise LabError(
             f"{name} is not installed; on Debian and Ubuntu: apt install {_PACKAGES[name]}"
         )
-    return found
+    return path
 
 
 def need(*names: str) -> None:
@@ -98,6 +98,6 @@ def output(
     except subprocess.TimeoutExpired:
         raise LabError(f"{name} did not end within {deadline:g} s") from None
     if done.returncode and not may_fail:
-        said = " ".join((done.stderr.strip() or done.stdout.strip()).split())
-        raise LabError(f"{name} exited {done.returncode}: {said[:300] or 'it said nothing'}")
+        printed = " ".join((done.stderr.strip() or done.stdout.strip()).split())
+        raise LabError(f"{name} exited {done.returncode}: {printed[:300] or 'it said nothing'}")
     return done.stdout

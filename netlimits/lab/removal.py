@@ -25,12 +25,12 @@ _DEADLINE = 5.0
 
 def leftovers() -> set[str]:
     """The names of the labs of which anything is there."""
-    found = {lab_of_namespace(space) for space in namespaces()}
+    names = {lab_of_namespace(space) for space in namespaces()}
     if NAMESPACE_FILES.is_dir():
-        found |= {lab_of_namespace(folder.name) for folder in NAMESPACE_FILES.iterdir()}
+        names |= {lab_of_namespace(folder.name) for folder in NAMESPACE_FILES.iterdir()}
     with suppress(OSError):
-        found |= {folder.name for folder in LABS.iterdir()}
-    return {name for name in found if name}
+        names |= {folder.name for folder in LABS.iterdir()}
+    return {name for name in names if name}
 
 
 def remove(name: str, keep_folder: bool = False) -> bool:
@@ -74,7 +74,7 @@ def _end_processes(spaces: Iterable[str]) -> None:
     """End whatever runs in the namespaces: first asked, then made to. Raises LabError."""
     spaces = list(spaces)
     deadline = time.monotonic() + _DEADLINE
-    asked = time.monotonic()
+    start = time.monotonic()
     while pids := {pid for space in spaces for pid in _processes(space)}:
         if os.getpid() in pids:
             raise LabError("this command itself runs in a host of the lab; leave the host first")
@@ -82,7 +82,7 @@ def _end_processes(spaces: Iterable[str]) -> None:
             raise LabError(f"processes {sorted(pids)} in {', '.join(spaces)} do not end")
         for pid in pids:
             with suppress(ProcessLookupError):
-                late = time.monotonic() - asked >= _GRACE
+                late = time.monotonic() - start >= _GRACE
                 os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
         time.sleep(0.03)
 

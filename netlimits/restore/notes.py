@@ -36,24 +36,24 @@ _REMOVE = FOLDER + 'rm -f "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 
 
 def write(
-    found: Original, link_address: str, campaign: str, identity: str, since: float, order: int
+    original: Original, link_address: str, campaign: str, identity: str, since: float, order: int
 ) -> Command:
-    """The command that leaves a note about `found`, the `order`-th thing changed.
+    """The command that leaves a note about `original`, the `order`-th thing changed.
 
     `link_address` is the interface's MAC, `identity` what tells this campaign from all others.
     """
     note = {
-        "role": found.role,
-        "interface": found.interface,
+        "role": original.role,
+        "interface": original.interface,
         "link_address": link_address,
-        "setting": found.setting,
-        "state": found.state,
+        "setting": original.setting,
+        "state": original.state,
         "campaign": campaign,
         "id": identity,
         "since": since,
         "order": order,
     }
-    name = _file_name(found, link_address)
+    name = _file_name(original, link_address)
     return Command(("sh", "-c", _WRITE, "sh", name), stdin=json.dumps(note) + "\n", deadline=10)
 
 
@@ -62,9 +62,9 @@ def read() -> Command:
     return Command(("sh", "-c", _READ), deadline=10)
 
 
-def remove(found: Original, link_address: str) -> Command:
-    """The command that takes the note about `found` away."""
-    return Command(("sh", "-c", _REMOVE, "sh", _file_name(found, link_address)), deadline=10)
+def remove(original: Original, link_address: str) -> Command:
+    """The command that takes the note about `original` away."""
+    return Command(("sh", "-c", _REMOVE, "sh", _file_name(original, link_address)), deadline=10)
 
 
 def notes(completed: Completed) -> Iterator[dict[str, Any]]:
@@ -75,17 +75,17 @@ def notes(completed: Completed) -> Iterator[dict[str, Any]]:
     yield from sorted(_notes(completed), key=lambda note: note["order"], reverse=True)
 
 
-def beyond(found: Original, now: State) -> str:
+def beyond(original: Original, now: State) -> str:
     """What a note would have put back that no setting of ours takes away; "" for nothing.
 
     A note may be another's: in `now`, what is there at first look, such a thing would have to be
     missing for a reason that is not there. It is for a person to decide.
     """
-    if found.setting == "route":
-        gone = [r for r in found.state["routes"] if " via " in r and r not in now["routes"]]
+    if original.setting == "route":
+        gone = [r for r in original.state["routes"] if " via " in r and r not in now["routes"]]
         return f"the route {gone[0]} is not there, and settings make none" if gone else ""
-    if found.setting == "mtu":
-        was, is_ = found.state["ipv6"]["conf"], now["ipv6"]["conf"]
+    if original.setting == "mtu":
+        was, is_ = original.state["ipv6"]["conf"], now["ipv6"]["conf"]
         name = "conf/forwarding"
         if name in was and is_.get(name, was[name]) != was[name]:
             return f"net/ipv6/{name} is {is_[name]}, not {was[name]}, and settings change it not"
@@ -107,6 +107,6 @@ def _notes(completed: Completed) -> Iterator[dict[str, Any]]:
         yield note
 
 
-def _file_name(found: Original, link_address: str) -> str:
-    place = "\0".join((link_address, *found.place))
+def _file_name(original: Original, link_address: str) -> str:
+    place = "\0".join((link_address, *original.place))
     return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}.json"

@@ -42,8 +42,8 @@ def identity(archive: Archive) -> str:
     So `resume` knows the claim that it left itself, and a copy elsewhere is another campaign.
     """
     folder = archive.path.stat()
-    made = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])
-    return hashlib.sha256(repr(made).encode()).hexdigest()[:16]
+    origin = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])
+    return hashlib.sha256(repr(origin).encode()).hexdigest()[:16]
 
 
 def applied(
@@ -51,7 +51,7 @@ def applied(
     host: Callable[[str], Host],
     known_facts: Mapping[str, Mapping[str, Any]],
     guarding: Guards,
-    found: tuple[Original, ...] = (),
+    originals: tuple[Original, ...] = (),
 ) -> UndoLog:
     """An UndoLog that writes what it finds to the journal, to the host and into its guard."""
     order = 0
@@ -73,7 +73,7 @@ def applied(
         must(guarding.run(of.role, notes.remove(of, address(of))))
         archive.append("put_back", role=of.role, interface=of.interface, setting=of.setting)
 
-    return UndoLog(host, on_found, on_put_back, found, guarding.putting_back, guarding.run)
+    return UndoLog(host, on_found, on_put_back, originals, guarding.putting_back, guarding.run)
 
 
 def put_back(work: UndoLog, guarding: Guards) -> None:
@@ -84,7 +84,7 @@ def put_back(work: UndoLog, guarding: Guards) -> None:
     try:
         work.put_back()
     finally:
-        guarding.release({found.role for found in work.changed})
+        guarding.release({original.role for original in work.changed})
 
 
 def restore(
@@ -94,12 +94,12 @@ def restore(
 
     Raises HostError when another campaign is at work on a host now; `force` takes it from that.
     """
-    found = tuple(from_event(event) for event in unfinished(archive))
+    originals = tuple(from_event(event) for event in unfinished(archive))
     known = {role: archive.facts(role) for role in archive.machines}
     guarding = guards(archive, hosts.__getitem__, None)
     guarding.claim(forced(RESTORE, force))
-    put_back(applied(archive, hosts.__getitem__, known, guarding, found), guarding)
-    return found
+    put_back(applied(archive, hosts.__getitem__, known, guarding, originals), guarding)
+    return originals
 
 
 def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
@@ -137,33 +137,33 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
     """
     notes_here = []
     for note in notes.notes(must(host.run(notes.read()))):
-        found = Original(role, note["interface"], note["setting"], note["state"])
-        mac = _link_address(host, found.interface)
+        original = Original(role, note["interface"], note["setting"], note["state"])
+        mac = _link_address(host, original.interface)
         if mac == note["link_address"]:  # else another host's, whose login shares this home folder
             notes_here.append(
-                (found, Original(str(note["role"]), *found.place[1:], found.state), mac)
+                (original, Original(str(note["role"]), *original.place[1:], original.state), mac)
             )
     noted_by = {id(note[0]): note for note in notes_here}
-    order = way_back(found for found, *_ in reversed(notes_here))
-    notes_here = [noted_by[id(found)] for found in order]
+    order = way_back(original for original, *_ in reversed(notes_here))
+    notes_here = [noted_by[id(original)] for original in order]
     count = len(notes_here)
     for last in (False, True):
         problems: list[str] = []
         left = []
-        for found, noted, mac in notes_here:
+        for original, noted, mac in notes_here:
             try:
-                _one_from_notes(role, host, guarding, found, noted, mac)
-                yield found
+                _one_from_notes(role, host, guarding, original, noted, mac)
+                yield original
             except RestoreError as error:
                 problems.append(str(error))
-                left.append((found, noted, mac))
+                left.append((original, noted, mac))
         if problems and (last or len(left) == count):
             raise RestoreError("\n".join(problems))
         notes_here = left
 
 
 def _one_from_notes(
-    role: str, host: Host, guarding: Guards, found: Original, noted: Original, mac: str
+    role: str, host: Host, guarding: Guards, original: Original, noted: Original, mac: str
 ) -> None:
     """Put one back, and take its note away, which is under the role that it was `noted` for."""
 
@@ -171,17 +171,19 @@ def _one_from_notes(
         must(guarding.run(role, notes.remove(noted, mac)))
 
     work = UndoLog(
-        lambda _: host, lambda _: None, forget, (found,), guarding.putting_back, guarding.run
+        lambda _: host, lambda _: None, forget, (original,), guarding.putting_back, guarding.run
     )
-    _refuse_beyond(host, found)
+    _refuse_beyond(host, original)
     work.put_back()
 
 
-def _refuse_beyond(host: Host, found: Original) -> None:
+def _refuse_beyond(host: Host, original: Original) -> None:
     """Raise RestoreError for a note of what no setting could have changed."""
-    place = f"{host.name}: {found.interface}: {found.setting}"
+    place = f"{host.name}: {original.interface}: {original.setting}"
     try:
-        why = notes.beyond(found, current(host, found.setting, found.interface, found.state))
+        why = notes.beyond(
+            original, current(host, original.setting, original.interface, original.state)
+        )
     except (LookupError, TypeError, AttributeError) as error:
         raise RestoreError(f"{place}: its note is damaged ({error!r})") from None
     if why:

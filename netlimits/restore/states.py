@@ -39,14 +39,14 @@ def fault(name: str, state: State, *, ours: bool = True) -> str:
     in the kernel (an interface's own forwarding, say) may be put back, which nobody may ask for.
     """
     try:
-        found = next(iter(_FAULTS[name](state)), "")
+        reason = next(iter(_FAULTS[name](state)), "")
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         return f"what is written down is no state of {name}"
-    if not found and name == "mtu" and not ours:
+    if not reason and name == "mtu" and not ours:
         moving = [n for n in state["ipv6"]["conf"] if sysctl.MOVES_MORE.search(f".{_leaf(n)}")]
         strange = [n for n in moving if _leaf(n) != "mtu"]
-        found = f"net/ipv6/{strange[0]} changes more than itself" if strange else ""
-    return f"what is written down may not be set: {found}" if found else ""
+        reason = f"net/ipv6/{strange[0]} changes more than itself" if strange else ""
+    return f"what is written down may not be set: {reason}" if reason else ""
 
 
 def _leaf(name: str) -> str:
@@ -182,7 +182,7 @@ def _is_number(value: Any, below: int = MOST) -> bool:
 
 
 def _schema(name: str) -> Mapping[str, Any]:
-    return next(one.schema for one in SETTINGS if one.name == name)
+    return next(kind.schema for kind in SETTINGS if kind.name == name)
 
 
 def _link(state: State) -> Iterator[str]:

@@ -83,7 +83,7 @@ class UndoLog:
         host: Callable[[str], Host],
         on_found: Callable[[Original], None],
         on_put_back: Callable[[Original], None],
-        found: tuple[Original, ...] = (),
+        originals: tuple[Original, ...] = (),
         before_put_back: Callable[[Original], None] = lambda _: None,
         write: Callable[[str, Command], Completed] | None = None,
     ) -> None:
@@ -92,20 +92,21 @@ class UndoLog:
         self._host = host
         self._on_found = on_found
         self._on_put_back = on_put_back
-        self._found: dict[tuple[str, str, str], Original] = {f.place: f for f in found}
+        self._originals: dict[tuple[str, str, str], Original] = {f.place: f for f in originals}
         self._seen: dict[tuple[str, str, str], State] = {}
-        self._handed = frozenset(self._found)  # what others wrote down is held to what may be set
+        # what others wrote down is held to what may be set
+        self._handed = frozenset(self._originals)
         self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
 
     @property
     def changed(self) -> tuple[Original, ...]:
         """What is to be put back, in the order of the first changes."""
-        return tuple(self._found.values())
+        return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
         """Take a setting's state for the one found, before another setting changes it too."""
         place = (role, interface, name)
-        if place not in self._found and place not in self._seen:
+        if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
 
     def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
@@ -120,10 +121,10 @@ class UndoLog:
             return state
         seen = self._seen.get((role, interface, name), state)
         self._remember(Original(role, interface, name, seen))
-        said = [self._write(role, command) for command in commands]
+        answers = [self._write(role, command) for command in commands]
         state = current(host, name, interface, wanted)
         if unmet := setting.unmet(state, wanted):
-            printed = " ".join(" ".join((c.stderr or c.stdout).split()) for c in said)
+            printed = " ".join(" ".join((c.stderr or c.stdout).split()) for c in answers)
             raise SettingError(
                 f"did not take: {'; '.join(unmet)}" + (f" ({printed[:200]})" if printed else ""),
                 setting=name,
@@ -136,26 +137,26 @@ class UndoLog:
 
         Nothing is done where it was never changed. Raises SettingError when the host refuses.
         """
-        found = self._found.get(place)
-        if found and (problem := self._put_one_back(found)):
+        original = self._originals.get(place)
+        if original and (problem := self._put_one_back(original)):
             raise SettingError(
                 f"is left out and not as it was found: {problem}",
-                setting=found.setting,
-                host=found.role,
+                setting=original.setting,
+                host=original.role,
             )
 
-    def _remember(self, found: Original) -> None:
+    def _remember(self, original: Original) -> None:
         """Make durable what was found and is not known yet; each part counts as first found.
 
         What could be written down in part alone is to be put back too, which takes it away.
         """
-        known = self._found.get(found.place)
+        known = self._originals.get(original.place)
         if known:
-            found = replace(found, state={**found.state, **known.state})
-        if self._durable.get(found.place, frozenset()) != set(found.state):
-            self._found[found.place] = found
-            self._on_found(found)
-            self._durable[found.place] = frozenset(found.state)
+            original = replace(original, state={**original.state, **known.state})
+        if self._durable.get(original.place, frozenset()) != set(original.state):
+            self._originals[original.place] = original
+            self._on_found(original)
+            self._durable[original.place] = frozenset(original.state)
 
     def put_back(self) -> None:
         """Put back all that was changed, last change first, and verify it leaf by leaf.
@@ -186,26 +187,26 @@ class UndoLog:
         """Each that could not be put back, with why; and what the journal could not take in."""
         problems: list[tuple[Original, str]] = []
         unwritten: ArchiveError | None = None
-        for found in changed:
+        for original in changed:
             try:
                 # once more if need be, over a new connection if the old one was lost
-                problem = self._try_to_put_back(found) and self._try_to_put_back(found)
+                problem = self._try_to_put_back(original) and self._try_to_put_back(original)
             except ArchiveError as error:  # a full disk under the journal does not stop the others
                 problem, unwritten = "", error
             if problem:
-                problems.append((found, problem))
+                problems.append((original, problem))
         return problems, unwritten
 
-    def _try_to_put_back(self, found: Original) -> str:
+    def _try_to_put_back(self, original: Original) -> str:
         """What keeps it from being as it was found; "" when it is, and that is written down.
 
         Raises ArchiveError when it is, and the journal could not take it in: `resume` will.
         """
         try:
-            self._before_put_back(found)
-            problem = self._put_one_back(found)
+            self._before_put_back(original)
+            problem = self._put_one_back(original)
         except ConnectionLost as error:
-            return f"{str(error).removeprefix(f'{found.role}: ')}; {_whole_way_back(found)}"
+            return f"{str(error).removeprefix(f'{original.role}: ')}; {_whole_way_back(original)}"
         except NetlimitsError as error:
             return str(error)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -213,42 +214,44 @@ class UndoLog:
         if problem:
             return problem
         try:
-            self._on_put_back(found)
+            self._on_put_back(original)
         except ArchiveError:
-            self._forget(found)
+            self._forget(original)
             raise
         except NetlimitsError as error:
             return str(error)
-        self._forget(found)
+        self._forget(original)
         return ""
 
-    def _forget(self, found: Original) -> None:
-        del self._found[found.place]
-        self._durable.pop(found.place, None)
+    def _forget(self, original: Original) -> None:
+        del self._originals[original.place]
+        self._durable.pop(original.place, None)
 
-    def _put_one_back(self, found: Original) -> str:
+    def _put_one_back(self, original: Original) -> str:
         """What is still not as it was found, with the commands to mend it; "" when all is."""
-        if found.place in self._handed and (fault := states.fault(found.setting, found.state)):
+        if original.place in self._handed and (
+            fault := states.fault(original.setting, original.state)
+        ):
             return fault
-        setting, host = setting_of(found.setting), self._host(found.role)
+        setting, host = setting_of(original.setting), self._host(original.role)
         commands: tuple[Any, ...] = ()
         for _ in range(2):  # a feature that another one blocked takes at the second attempt
-            state = current(host, found.setting, found.interface, found.state)
-            if not (commands := setting.undo(found.interface, found.state, state)):
+            state = current(host, original.setting, original.interface, original.state)
+            if not (commands := setting.undo(original.interface, original.state, state)):
                 break
             for command in commands:
-                self._write(found.role, command)
-        state = current(host, found.setting, found.interface, found.state)
-        differences = setting.differences(found.state, state)
+                self._write(original.role, command)
+        state = current(host, original.setting, original.interface, original.state)
+        differences = setting.differences(original.state, state)
         if not differences:
             return ""
-        by_hand = setting.undo(found.interface, found.state, state) or commands
+        by_hand = setting.undo(original.interface, original.state, state) or commands
         return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
 
 
-def _whole_way_back(found: Original) -> str:
+def _whole_way_back(original: Original) -> str:
     """What mends it by hand, from whatever state there is."""
-    commands = setting_of(found.setting).undo(found.interface, found.state, {})
+    commands = setting_of(original.setting).undo(original.interface, original.state, {})
     return "by hand: " + "; ".join(map(_by_hand, commands))
 
 

@@ -48,11 +48,11 @@ class Setting(Protocol):
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """What of `wanted` is not so in `state`, in words; none when it took."""
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
-        """The commands from `state` back to `found`; none when it is there already.
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        """The commands from `state` back to `original`; none when it is there already.
 
         An empty `state` is one that nobody has looked at: the commands then lead back from any.
         """
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
-        """What in `state` is not as it was `found`, in words, leaf by leaf."""
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        """What in `state` differs from `original`, in words, leaf by leaf."""

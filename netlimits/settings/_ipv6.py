@@ -90,54 +90,54 @@ def state(lines: Iterable[str]) -> State:
     }
 
 
-def undo(interface: str, found: State, now: State) -> Iterator[Command]:
+def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     """The commands that put back what is missing or differs.
 
     Where IPv6 is off the interface altogether there is nothing to be done before the MTU is back;
     an empty `now` stands for an interface that nobody has looked at: all is then written.
     """
-    if now and found["conf"] and not now["conf"]:
+    if now and original["conf"] and not now["conf"]:
         return
     have: State = now or {"addresses": [], "routes": [], "neighbours": [], "conf": {}}
     pairs = [
         f"net/ipv6/{kind}/{interface}/{name}={value}"
-        for (kind, name), value in ((n.split("/"), v) for n, v in _in_order(found["conf"]))
+        for (kind, name), value in ((n.split("/"), v) for n, v in _in_order(original["conf"]))
         if have["conf"].get(f"{kind}/{name}") != value and _is_conf(kind, name)
     ]
     if pairs:
         yield _root("sysctl", "-w", *pairs)
     # before the addresses that were there: while one of them is, the kernel keeps the new's routes
-    for place in _new_link_local(found, have):
+    for place in _new_link_local(original, have):
         yield _root("ip", "-6", "addr", "del", place, "dev", interface)
     if not now:
-        places = map(_place, found["addresses"])
+        places = map(_place, original["addresses"])
         yield Command(("sh", "-c", _STRAYS, "sh", interface, *places))
-    for address in reversed(found["addresses"]):  # `ip` shows the newest first
+    for address in reversed(original["addresses"]):  # `ip` shows the newest first
         if address not in have["addresses"]:
             yield _root("ip", "-6", "addr", "replace", *_words(address), "dev", interface)
-    missing = [r for r in found["routes"] if r not in have["routes"]]
+    missing = [r for r in original["routes"] if r not in have["routes"]]
     for route in sorted(missing, key=lambda r: " via " in r):  # a gateway needs its link first
         words = route.replace("rto_min lock ", "rto_min ").split()  # `ip` adds that lock by itself
         yield _root("ip", "-6", "route", "replace", *words, "dev", interface)
-    for neighbour in found["neighbours"]:
+    for neighbour in original["neighbours"]:
         if neighbour not in have["neighbours"]:
             words = (*neighbour.split(), "nud", "permanent", "dev", interface)
             yield _root("ip", "-6", "neigh", "replace", *words)
 
 
-def differences(found: State, now: State) -> Iterator[str]:
+def differences(original: State, now: State) -> Iterator[str]:
     """What is not as it was found, in words."""
-    for name, value in found["conf"].items():
+    for name, value in original["conf"].items():
         if now["conf"].get(name) != value:
             yield f"sysctl net/ipv6/{name} is {now['conf'].get(name, 'gone')}, was {value}"
-    for kind, one in (("addresses", "address"), ("routes", "route"), ("neighbours", "neighbour")):
-        for what in found[kind]:
+    for kind, noun in (("addresses", "address"), ("routes", "route"), ("neighbours", "neighbour")):
+        for what in original[kind]:
             if what not in now[kind]:
-                yield f"IPv6 {one} {_shown(what)} is gone"
-    for place in _new_link_local(found, now):
+                yield f"IPv6 {noun} {_shown(what)} is gone"
+    for place in _new_link_local(original, now):
         yield f"IPv6 address {place} was not there"
     for route in now["routes"]:
-        if _is_link_local(route) and route not in found["routes"]:
+        if _is_link_local(route) and route not in original["routes"]:
             yield f"IPv6 route {route} was not there"
 
 
@@ -166,7 +166,7 @@ def _stays(address: Mapping[str, Any]) -> bool:
 
 
 def _address(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """An address without what passes by itself."""
+    """An address without its label and the flags that come and go by themselves."""
     return {k: v for k, v in shown.items() if k not in _PASSING and k != "label"}
 
 
@@ -174,9 +174,9 @@ def _place(address: Mapping[str, Any]) -> str:
     return f"{address['local']}/{address['prefixlen']}"
 
 
-def _new_link_local(found: State, now: State) -> list[str]:
+def _new_link_local(original: State, now: State) -> list[str]:
     """Those that the kernel made when the MTU grew; other new addresses are somebody else's."""
-    known = [_place(address) for address in found["addresses"]]
+    known = [_place(address) for address in original["addresses"]]
     links = [_place(a) for a in now["addresses"] if a["scope"] == "link"]
     return [place for place in links if place not in known]
 

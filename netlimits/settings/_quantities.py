@@ -89,14 +89,14 @@ class Quantities:
         """Each number that is another: drivers round them in silence."""
         return _values.unmet(wanted, state["now"])
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """One command with every number that is not as it was found."""
         now = state["now"] if state else {}
-        return self._write(interface, _values.differing(found["now"], now))
+        return self._write(interface, _values.differing(original["now"], now))
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each number that is not as it was."""
-        return _values.differences(found["now"], state["now"])
+        return _values.differences(original["now"], state["now"])
 
     def _write(self, interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
         words = [word for name, value in numbers.items() for word in (name, str(value))]
@@ -105,10 +105,10 @@ class Quantities:
 
 def shows_none(completed: Completed, name: str) -> SettingError:
     """The error of a setting that the interface does not have, in ethtool's last words."""
-    said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+    lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
     return SettingError(
         f"`{' '.join(completed.command.argv)}` shows none: "
-        f"{said[-1] if said else f'exit status {completed.status}'}; leave "
+        f"{lines[-1] if lines else f'exit status {completed.status}'}; leave "
         f"`{name}` out for this host's interface",
         setting=name,
         host=completed.host,

@@ -21,9 +21,9 @@ def unmet(wanted: Values, now: Values) -> tuple[str, ...]:
     )
 
 
-def differences(found: Values, now: Values) -> tuple[str, ...]:
+def differences(original: Values, now: Values) -> tuple[str, ...]:
     """What is not as it was found, in words."""
     return tuple(
         f"{name} is {now.get(name, 'gone')}, was {value}"
-        for name, value in differing(found, now).items()
+        for name, value in differing(original, now).items()
     )

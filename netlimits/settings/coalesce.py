@@ -93,13 +93,13 @@ class Coalesce:
             if state.get(name) != value
         )
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """`ethtool -C` with what is not as it was found, switches before numbers."""
-        return _write(interface, _values.differing(found, state))
+        return _write(interface, _values.differing(original, state))
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """What is not as it was, but for the numbers that the driver adapts by itself."""
-        kept = {name: value for name, value in found.items() if not _adapts(name, found)}
+        kept = {name: value for name, value in original.items() if not _adapts(name, original)}
         return _values.differences(kept, state)
 
 

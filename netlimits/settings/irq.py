@@ -61,9 +61,9 @@ class Irq:
         state = {match["what"]: match["cpus"] for match in _LINE.finditer(completed.stdout)}
         if len(state) < 2 or "online" not in state:
             interface = completed.command.argv[-1]
-            said = " ".join(completed.stderr.split())[:200]
+            printed = " ".join(completed.stderr.split())[:200]
             raise SettingError(
-                f"{interface} has no interrupts of its own" + (f" ({said})" if said else "")
+                f"{interface} has no interrupts of its own" + (f" ({printed})" if printed else "")
                 + " (a veth, bridge or other virtual interface has none); leave `irq` out for "
                 "this host",
                 setting=self.name,
@@ -92,16 +92,16 @@ class Irq:
             for n in _off(state, wanted)
         )
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """One `tee` for each interrupt that is not as it was found."""
-        now = state or found
-        return _write({n: c for n, c in _interrupts(found) if not state or now.get(n, c) != c})
+        now = state or original
+        return _write({n: c for n, c in _interrupts(original) if not state or now.get(n, c) != c})
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each interrupt that is on other CPUs; one that is gone (fewer channels) is nowhere."""
         return tuple(
             f"interrupt {n} is on CPUs {state[n]}, was on {cpus}"
-            for n, cpus in _interrupts(found)
+            for n, cpus in _interrupts(original)
             if state.get(n, cpus) != cpus
         )
 

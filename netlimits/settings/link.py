@@ -120,23 +120,23 @@ class Link:
             problems.append(f"{' '.join(others)} could be negotiated too")
         return tuple(problems)
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """The modes that were advertised, or the speed that was forced; and a wait."""
-        if (state and not self.differences(found, state)) or not found["supported"]:
+        if (state and not self.differences(original, state)) or not original["supported"]:
             return ()
-        if found["autoneg"] == "on":
-            return _advertise(interface, found["supported"], found["advertised"])
-        return _force(interface, found["speed"], found["duplex"])
+        if original["autoneg"] == "on":
+            return _advertise(interface, original["supported"], original["advertised"])
+        return _force(interface, original["speed"], original["duplex"])
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Autonegotiation and what it may choose; without it speed and duplex."""
-        names = ["autoneg", "advertised"] if found["autoneg"] == "on" else ["autoneg"]
-        if found["speed"] is not None:  # a link that had no carrier has no speed to compare
+        names = ["autoneg", "advertised"] if original["autoneg"] == "on" else ["autoneg"]
+        if original["speed"] is not None:  # a link that had no carrier has no speed to compare
             names += ["speed", "duplex"]
         return tuple(
-            f"{name} is {_shown(state[name])}, was {_shown(found[name])}"
+            f"{name} is {_shown(state[name])}, was {_shown(original[name])}"
             for name in names
-            if state[name] != found[name]
+            if state[name] != original[name]
         )
 
 

@@ -145,9 +145,9 @@ class Load:
         """What of ours runs: workers asked for a CPU, and how many are `running` in all."""
         cpus = re.search(r"^cpus ([1-9]\d*)$", completed.stdout, re.MULTILINE)
         if completed.status != 0 or not cpus:
-            said = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+            reason = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
             raise SettingError(
-                f"cannot be read: {said}", setting=self.name, host=completed.host
+                f"cannot be read: {reason}", setting=self.name, host=completed.host
             )  # fmt: skip
         each, share, method, left, running = "0", "0", "", "0", "0"
         if load := _LINE.search(completed.stdout):
@@ -185,18 +185,18 @@ class Load:
         kind = {"cpu_load": wanted.get("cpu_load", 100), "method": wanted.get("method", "all")}
         return _unlike(state, {"workers_per_cpu": wanted["workers_per_cpu"], **kind}, "not")
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """End our load; where one of ours was found, start one like it."""
-        if state and not self.differences(found, state) and "over" not in state:
+        if state and not self.differences(original, state) and "over" not in state:
             return ()
-        if not found["workers_per_cpu"]:
+        if not original["workers_per_cpu"]:
             return _set(0)
-        left = max(60, found["seconds_left"])
-        return _set(found["workers_per_cpu"], found["cpu_load"], found["method"], left)
+        left = max(60, original["seconds_left"])
+        return _set(original["workers_per_cpu"], original["cpu_load"], original["method"], left)
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """How the load that runs differs from what was found."""
-        return _unlike(state, found, "was")
+        return _unlike(state, original, "was")
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:

@@ -85,9 +85,9 @@ class Mtu:
                 "ipv6": _ipv6.state(lines),
             }
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            said = completed.stderr.strip() or f"exit status {completed.status}"
+            reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
-                f"`ip link show` shows no MTU: {said}", setting=self.name, host=completed.host
+                f"`ip link show` shows no MTU: {reason}", setting=self.name, host=completed.host
             ) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
@@ -125,39 +125,39 @@ class Mtu:
         """One line when the MTU is another."""
         return () if state["mtu"] == wanted else (f"it is {state['mtu']}, not {wanted}",)
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """The MTU, then those of interfaces above, then what IPv6 lost, then path MTUs."""
         commands = []
-        if not state or state["mtu"] != found["mtu"]:
-            commands.append(_set(interface, found["mtu"]))
+        if not state or state["mtu"] != original["mtu"]:
+            commands.append(_set(interface, original["mtu"]))
         now = state["others"] if state else {}
-        for other, mtu in found["others"].items():
+        for other, mtu in original["others"].items():
             if not state or now.get(other, mtu) != mtu:
                 commands.append(_set(other, mtu))
-        commands += _ipv6.undo(interface, found["ipv6"], state["ipv6"] if state else {})
+        commands += _ipv6.undo(interface, original["ipv6"], state["ipv6"] if state else {})
         if not state:
             commands.append(Command(("sh", "-c", _FLUSH, "sh", interface)))
-        elif _new_exceptions(found, state):
+        elif _new_exceptions(original, state):
             commands.append(Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True))
         return tuple(commands)
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """The MTU, those of interfaces above, and each piece of IPv6."""
-        numbers = [("MTU", found["mtu"], state["mtu"])]
+        numbers = [("MTU", original["mtu"], state["mtu"])]
         numbers += [
             (f"MTU of {other}", mtu, state["others"].get(other, mtu))
-            for other, mtu in found["others"].items()
+            for other, mtu in original["others"].items()
         ]
         wrong = [f"{what} is {now}, was {was}" for what, was, now in numbers if now != was]
         wrong += [
             f"the path to {peer} has a locked MTU, which it had not"
-            for peer in _new_exceptions(found, state)
+            for peer in _new_exceptions(original, state)
         ]
-        return (*wrong, *_ipv6.differences(found["ipv6"], state["ipv6"]))
+        return (*wrong, *_ipv6.differences(original["ipv6"], state["ipv6"]))
 
 
-def _new_exceptions(found: State, state: State) -> list[str]:
-    known = found.get("exceptions", ())
+def _new_exceptions(original: State, state: State) -> list[str]:
+    known = original.get("exceptions", ())
     return [peer for peer in state.get("exceptions", ()) if peer not in known]
 
 

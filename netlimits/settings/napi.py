@@ -59,9 +59,9 @@ class Napi:
         shown = {m["file"]: int(m["value"]) for m in _LINE.finditer(completed.stdout)}
         state = {name: shown[file] for name, file in _FILES.items() if file in shown}
         if not state:
-            said = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+            reason = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
             raise SettingError(
-                f"the interface shows none: {said}", setting=self.name, host=completed.host
+                f"the interface shows none: {reason}", setting=self.name, host=completed.host
             )
         return state
 
@@ -80,13 +80,13 @@ class Napi:
         """Each that has another value."""
         return _values.unmet(wanted, state)
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """One `tee` for each that is not as it was found."""
-        return _write(interface, _values.differing(found, state))
+        return _write(interface, _values.differing(original, state))
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each that is not as it was."""
-        return _values.differences(found, state)
+        return _values.differences(original, state)
 
 
 def _path(interface: str, name: str) -> str:

@@ -99,7 +99,7 @@ class Offload:
                 groups.setdefault(parent, []).append(name)
         if completed.status != 0 or not features:
             raise SettingError(
-                f"`{' '.join(completed.command.argv)}` shows no features: {_first_line(completed)}",
+                f"`{' '.join(completed.command.argv)}` shows no features: {_last_line(completed)}",
                 setting=self.name,
                 host=completed.host,
             )
@@ -135,7 +135,7 @@ class Offload:
             problems.append(f"{feature} is not {want}{why}")
         return tuple(problems)
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """One `ethtool -K` that requests, leaf by leaf, what was requested when it was found.
 
         An empty `state` stands for an interface that nobody has looked at: all is then asked for.
@@ -143,19 +143,19 @@ class Offload:
         now = _requested(state) if state else {}
         pairs = [
             word
-            for leaf, value in _requested(found).items()
+            for leaf, value in _requested(original).items()
             if not state or (leaf in now and now[leaf] != value)
             for word in (leaf, value)
         ]
         return _switch(interface, pairs)
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Every leaf that is not as it was found, by requested and by effective value."""
         now = state["features"]
         return tuple(
-            f"{leaf} is {now.get(leaf, 'gone')}, was {found['features'][leaf]}"
-            for leaf in _leaves(found)
-            if now.get(leaf) != found["features"][leaf]
+            f"{leaf} is {now.get(leaf, 'gone')}, was {original['features'][leaf]}"
+            for leaf in _leaves(original)
+            if now.get(leaf) != original["features"][leaf]
         )
 
     def _known(self, state: State, feature: str) -> str:
@@ -214,8 +214,8 @@ def _requested(state: State) -> dict[str, str]:
     for leaf in _leaves(state):
         text = state["features"][leaf]
         if "[fixed]" not in text:
-            asked = re.search(r"\[requested (on|off)\]", text)
-            values[leaf] = asked[1] if asked else text.split()[0]
+            request = re.search(r"\[requested (on|off)\]", text)
+            values[leaf] = request[1] if request else text.split()[0]
     return values
 
 
@@ -231,6 +231,6 @@ def _fixed_problem(interface: str, feature: str, want: str) -> str:
     )
 
 
-def _first_line(completed: Completed) -> str:
-    said = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
-    return said[-1] if said else f"exit status {completed.status}"
+def _last_line(completed: Completed) -> str:
+    lines = (completed.stderr.strip() or completed.stdout.strip()).splitlines()
+    return lines[-1] if lines else f"exit status {completed.status}"

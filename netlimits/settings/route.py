@@ -73,9 +73,9 @@ class Route:
         IPv6 ones start with `inet6`. What netlimits does not understand has {"?": the words}.
         """
         if completed.status != 0:
-            said = completed.stderr.strip() or f"exit status {completed.status}"
+            reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
-                f"`ip route show` fails: {said}", setting=self.name, host=completed.host
+                f"`ip route show` fails: {reason}", setting=self.name, host=completed.host
             )
         return {"routes": dict(_parsed(line) for line in _whole_lines(completed.stdout))}
 
@@ -99,10 +99,10 @@ class Route:
             target = _network(to)
             chosen = [route for route in state["routes"] if _target(route) == target]
         if not chosen:
-            there = ", ".join(_shown(route) for route in state["routes"]) or "none"
+            routes = ", ".join(_shown(route) for route in state["routes"]) or "none"
             raise SettingError(
                 f"no route {'of its own network' if to is None else f'to {to}'} over {interface}; "
-                f"there are: {there}; name one of them with `to:`",
+                f"there are: {routes}; name one of them with `to:`",
                 setting=self.name,
             )
         for route in chosen:
@@ -123,21 +123,21 @@ class Route:
             if name != "to" and now.get(name) != _merged({}, {name: value}).get(name)
         )
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """One `ip route change` for each route whose metrics are not as found, or that is gone."""
         now = state["routes"] if state else {}
         return tuple(
             _change(interface, route, metrics, "change" if route in now else "replace")
-            for route, metrics in found["routes"].items()
+            for route, metrics in original["routes"].items()
             if "?" not in metrics and now.get(route) != metrics
         )
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each route that is gone or whose metrics are not as they were."""
         now = state["routes"]
         return tuple(
             f"the route to {_shown(route)} has {_line(now.get(route))}, had {_line(metrics)}"
-            for route, metrics in found["routes"].items()
+            for route, metrics in original["routes"].items()
             if "?" not in metrics and now.get(route) != metrics
         )
 

@@ -88,18 +88,18 @@ class Sysctl:
             for match in map(_LINE.match, completed.stdout.splitlines())
             if match
         }
-        asked = completed.command.argv[1:]
-        missing = [name for name in asked if name not in values and name != "-e"]
-        if missing and asked[0] == "-e" and completed.status not in (126, 127):
-            return {name: values.get(name) for name in asked[1:]}
+        arguments = completed.command.argv[1:]
+        missing = [name for name in arguments if name not in values and name != "-e"]
+        if missing and arguments[0] == "-e" and completed.status not in (126, 127):
+            return {name: values.get(name) for name in arguments[1:]}
         if missing:
-            said = " ".join(completed.stderr.split())
+            printed = " ".join(completed.stderr.split())
             if completed.status in (126, 127):
-                raise SettingError(said, setting=self.name, host=completed.host)
+                raise SettingError(printed, setting=self.name, host=completed.host)
             raise SettingError(
                 f"there is no {', '.join(missing)} (no such sysctl in this kernel, its module is "
                 "not loaded, or not in this network namespace), or it cannot be read; see "
-                f"`sysctl {missing[0]}` there" + (f" ({said[:200]})" if said else ""),
+                f"`sysctl {missing[0]}` there" + (f" ({printed[:200]})" if printed else ""),
                 setting=self.name,
                 host=completed.host,
             )
@@ -116,8 +116,8 @@ class Sysctl:
                     "could not be put back; set it on the host before the campaign",
                     setting=self.name,
                 )
-        there = {n: v for n, v in _wanted(wanted).items() if not state or state[n] is not None}
-        return _write({n: v for n, v in there.items() if not _same(state.get(n), v)})
+        values = {n: v for n, v in _wanted(wanted).items() if not state or state[n] is not None}
+        return _write({n: v for n, v in values.items() if not _same(state.get(n), v)})
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Each name that has another value, those aside that may stay as they are."""
@@ -127,16 +127,16 @@ class Sysctl:
             if not _same(state[name], value) and not _accepts(wanted[name])
         )
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """One `sysctl -w` with the values that were found, the last written first."""
-        there = {n: v for n, v in reversed([*found.items()]) if v is not None}
-        return _write({n: v for n, v in there.items() if state.get(n) != v})
+        values = {n: v for n, v in reversed([*original.items()]) if v is not None}
+        return _write({n: v for n, v in values.items() if state.get(n) != v})
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each name whose value is not as it was."""
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
-            for name, value in found.items()
+            for name, value in original.items()
             if state.get(name) != value
         )
 

@@ -54,9 +54,9 @@ def survey(
     skipped: Mapping[str, str] | None = None,
 ) -> Survey:
     """The same as `look`, for a campaign. Raises CheckError with all that would make it fail."""
-    found = look(experiment, machines, hosts, skipped)
-    refuse(found.findings)
-    return found
+    host_survey = look(experiment, machines, hosts, skipped)
+    refuse(host_survey.findings)
+    return host_survey
 
 
 def refuse(findings: Iterable[Finding]) -> None:
@@ -79,28 +79,31 @@ def look(
     missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
     skipped then. Without `try_tools` no tool is tried: somebody else is measuring there.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     placed: dict[str, Machine] = {}
-    for role, one in _each(lambda role: _placed(hosts[role], machines[role]), hosts).items():
-        if isinstance(one, Finding):
-            found.append(one)
+    for role, placement in _each(lambda role: _placed(hosts[role], machines[role]), hosts).items():
+        if isinstance(placement, Finding):
+            findings.append(placement)
         else:
-            placed[role] = one
+            placed[role] = placement
     read = _each(lambda role: facts.read(hosts[role], placed[role].interface or ""), placed)
-    known = {role: one for role, one in read.items() if not isinstance(one, Finding)}
-    found += [one for one in read.values() if isinstance(one, Finding)]
-    there = {role: machine for role, machine in placed.items() if role in known}
-    features, left_out, said = tools.found(experiment, hosts, skipped)
-    found += said
-    plan_ = tuple(_distinct(experiment, left_out))
-    site = Site(experiment, there, known, features, plan_, skipped=left_out)
-    found += tools.refused(site)
-    site = replace(site, clocks=_clocks(there, hosts))
-    found += _everywhere(there, lambda role: _on_host(site, hosts[role], role))
-    if try_tools and not any(one.check == "link" and one.severity == "error" for one in found):
-        found += trial.findings(site, hosts)  # over a link that is down, all would blame a firewall
-    found += _everywhere(there, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS))
-    return Survey(there, known, features, left_out, tuple(found), site.clocks)
+    known = {role: reading for role, reading in read.items() if not isinstance(reading, Finding)}
+    findings += [reading for reading in read.values() if isinstance(reading, Finding)]
+    known_machines = {role: machine for role, machine in placed.items() if role in known}
+    features, left_out, tool_findings = tools.inventory(experiment, hosts, skipped)
+    findings += tool_findings
+    requirements = tuple(_distinct(experiment, left_out))
+    site = Site(experiment, known_machines, known, features, requirements, skipped=left_out)
+    findings += tools.refused(site)
+    site = replace(site, clocks=_clocks(known_machines, hosts))
+    findings += _everywhere(known_machines, lambda role: _on_host(site, hosts[role], role))
+    link_is_down = any(f.check == "link" and f.severity == "error" for f in findings)
+    if try_tools and not link_is_down:  # else each trial would blame a firewall
+        findings += trial.findings(site, hosts)
+    findings += _everywhere(
+        known_machines, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS)
+    )
+    return Survey(known_machines, known, features, left_out, tuple(findings), site.clocks)
 
 
 def foreseen(
@@ -119,10 +122,10 @@ def foreseen(
         (name for name in experiment.measure if name not in left_out), tools.ANY_BUILD
     )
     site = Site(experiment, bound, {}, names, tuple(_distinct(experiment, left_out)))
-    found = [*tools.refused(site)]
+    findings = [*tools.refused(site)]
     for role in bound:
-        found += fragments.Fragments().findings(site, role, ())
-    return tuple(found)
+        findings += fragments.Fragments().findings(site, role, ())
+    return tuple(findings)
 
 
 def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
@@ -142,8 +145,8 @@ def _everywhere(
     roles: Iterable[str], look_at: Callable[[str], Iterable[Finding]]
 ) -> Iterator[Finding]:
     """The findings of every role, looked at at the same time."""
-    for one in _each(lambda role: list(look_at(role)), roles).values():
-        yield from [one] if isinstance(one, Finding) else one
+    for outcome in _each(lambda role: list(look_at(role)), roles).values():
+        yield from [outcome] if isinstance(outcome, Finding) else outcome
 
 
 def _on_host(site: Site, host: Host, role: str) -> Iterator[Finding]:

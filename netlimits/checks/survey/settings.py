@@ -25,8 +25,8 @@ def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Find
     refused: set[str] = set()
     for use in site.uses(role):
         seen.append(use.name)
-        for said in _refusals(use.name, use.options, interface, host, role, states):
-            problem = f"{experiment.path}:{use.line}: {said}"
+        for refusal in _refusals(use.name, use.options, interface, host, role, states):
+            problem = f"{experiment.path}:{use.line}: {refusal}"
             if problem not in refused:
                 refused.add(problem)
                 yield _base.error(role, use.name, problem)
@@ -48,9 +48,9 @@ def _refusals(
     except SettingError as error:
         alone = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
         each = [
-            said
-            for one in (alone if len(alone) > 1 else [])
-            for said in _refusals(name, one, interface, host, role, states)
+            refusal
+            for option in (alone if len(alone) > 1 else [])
+            for refusal in _refusals(name, option, interface, host, role, states)
         ]
         return each or [error.problem]
     return []

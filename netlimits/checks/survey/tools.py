@@ -28,7 +28,7 @@ ANY_BUILD = Features("of any build", _Everything(), selectors.SELECTORS)
 """Where no host is asked: what contradicts itself is told, and not what a build lacks."""
 
 
-def found(
+def inventory(
     experiment: Experiment,
     hosts: Mapping[str, Host],
     skipped: Mapping[str, str] | None = None,
@@ -42,20 +42,20 @@ def found(
     names = [name for name in experiment.measure if name not in left_out]
     reached = experiment.ends["local"][0] in hosts
     with ThreadPoolExecutor(4) as pool:
-        asked = dict(
-            zip(names, pool.map(lambda n: _asked(experiment, hosts, n), names), strict=True)
+        answers = dict(
+            zip(names, pool.map(lambda n: _probe(experiment, hosts, n), names), strict=True)
         )
     features: dict[str, Features] = {}
     findings: list[Finding] = []
-    for name, (one, missing) in asked.items():
+    for name, (build, missing) in answers.items():
         if not missing:
-            if one:
-                features[name] = one
-                findings.append(_there(experiment, name, one))
+            if build:
+                features[name] = build
+                findings.append(_version_note(experiment, name, build))
         elif skipped is None and resolution.may_be_missing(experiment, name):
             left_out[name] = "; ".join(
-                f"{one.host}: {'; '.join(filter(None, (one.problem, one.advice)))}"
-                for one in missing
+                f"{finding.host}: {'; '.join(filter(None, (finding.problem, finding.advice)))}"
+                for finding in missing
             )
         else:
             findings += missing
@@ -69,13 +69,13 @@ def found(
     return features, left_out, findings
 
 
-def _there(experiment: Experiment, name: str, features: Features) -> Finding:
+def _version_note(experiment: Experiment, name: str, features: Features) -> Finding:
     has = f" with {', '.join(sorted(features.names))}" if features.names else ""
     client = experiment.ends["local"][0]
     return Finding(client, NAME, "note", f"{name} {features.version}{has}")
 
 
-def _asked(
+def _probe(
     experiment: Experiment, hosts: Mapping[str, Host], name: str
 ) -> tuple[Features | None, list[Finding]]:
     """The features of a tool's client, and where client or server is missing."""
@@ -90,8 +90,8 @@ def _asked(
             missing.append(_base.error(role, NAME, str(error)))
     program = tool(name).server_program
     for role in servers:
-        asked = Command(("sh", "-c", 'command -v "$1"', "sh", program), deadline=10)
-        if hosts[role].run(asked).status != 0:
+        command = Command(("sh", "-c", 'command -v "$1"', "sh", program), deadline=10)
+        if hosts[role].run(command).status != 0:
             problem = f"there is no {program}; install {name} there too"
             missing.append(_base.error(role, NAME, problem))
     return features, missing
@@ -99,39 +99,46 @@ def _asked(
 
 def refused(site: Site) -> Iterator[Finding]:
     """Options that the build does not have, or that contradict the plan; each once."""
-    experiment, said = site.experiment, set()
+    experiment, problems = site.experiment, set()
     client = experiment.ends["local"][0]
-    for asked in site.asked:
-        if asked.tool not in site.features:
+    for requirement in site.requirements:
+        if requirement.tool not in site.features:
             continue
-        features = site.features[asked.tool]
+        features = site.features[requirement.tool]
         try:
-            tool(asked.tool).check(asked.options, features)
+            tool(requirement.tool).check(requirement.options, features)
         except InputError as error:
-            line = experiment.lines.get(("measure", asked.tool))
+            line = experiment.lines.get(("measure", requirement.tool))
             where = f"{experiment.path}:{line}" if line else str(experiment.path)
-            said.add(f"{where}: {error}")
-        if "data_port" in asked.options and asked.around.streams > 1:
-            said.add(
-                f"{experiment.path}: measure.{asked.tool}.data_port: one port takes one stream, "
-                f"and `streams` is {asked.around.streams}; leave one of them out"
+            problems.add(f"{where}: {error}")
+        if "data_port" in requirement.options and requirement.around.streams > 1:
+            problems.add(
+                f"{experiment.path}: measure.{requirement.tool}.data_port: one port takes one "
+                f"stream, and `streams` is {requirement.around.streams}; leave one of them out"
             )
-        said |= {f"{experiment.path}: {problem}" for problem in _together(site, asked)}
-    yield from (_base.error(client, NAME, problem) for problem in sorted(said))
+        problems |= {f"{experiment.path}: {problem}" for problem in _together(site, requirement)}
+    yield from (_base.error(client, NAME, problem) for problem in sorted(problems))
 
 
-def _together(site: Site, asked: Requirement) -> Iterator[str]:
+def _together(site: Site, requirement: Requirement) -> Iterator[str]:
     """Why several clients of a tool cannot run at the same time."""
-    streams, sinks = asked.around.streams, len(site.experiment.ends["remote"])
-    schema = tool(asked.tool).schema["properties"]
-    if streams > 1 and tool(asked.tool).server_lasts == "run":
-        own = f"; `measure.{asked.tool}.parallel` is its own way" if "parallel" in schema else ""
-        yield f"streams: a server of {asked.tool} takes one client at a time, not {streams}{own}"
-    elif streams * sinks > 1 and "interim_seconds" not in asked.options:
+    streams, sinks = requirement.around.streams, len(site.experiment.ends["remote"])
+    schema = tool(requirement.tool).schema["properties"]
+    if streams > 1 and tool(requirement.tool).server_lasts == "run":
+        own = (
+            f"; `measure.{requirement.tool}.parallel` is its own way"
+            if "parallel" in schema
+            else ""
+        )
+        yield (
+            f"streams: a server of {requirement.tool} takes one client at a time, "
+            f"not {streams}{own}"
+        )
+    elif streams * sinks > 1 and "interim_seconds" not in requirement.options:
         why = f"{streams * sinks} streams are added up over the time that all share"
         way = (
-            f"set `measure.{asked.tool}.interim_seconds`, such as 1"
+            f"set `measure.{requirement.tool}.interim_seconds`, such as 1"
             if "interim_seconds" in schema
-            else f"{asked.tool} has no interim results to tell it"
+            else f"{requirement.tool} has no interim results to tell it"
         )
         yield f"streams: {why}; {way}"

@@ -79,62 +79,63 @@ class Trial:
 
 def trials(site: Site) -> list[Trial]:
     """Every tool, protocol and port of the plan, to every server, once, at its largest size."""
-    found: dict[Any, Trial] = {}
-    for asked in site.asked:
+    by_key: dict[Any, Trial] = {}
+    for requirement in site.requirements:
         for role in site.experiment.ends["remote"]:
-            if asked.tool not in site.features or role not in site.machines:
+            if requirement.tool not in site.features or role not in site.machines:
                 continue
             if (
-                asked.around.family
-                and site.machines[role].over(asked.around.family).address is None
+                requirement.around.family
+                and site.machines[role].over(requirement.around.family).address is None
             ):
                 continue  # the check of families says so
-            one = _trial(site, asked, role)
-            key = (one.tool, role, one.protocol, one.port, one.options.get("data_port"), one.family)
-            old = found.get(key)
-            size = one.options.get("send_size", 0)
+            trial = _trial(site, requirement, role)
+            data_port = trial.options.get("data_port")
+            key = (trial.tool, role, trial.protocol, trial.port, data_port, trial.family)
+            old = by_key.get(key)
+            size = trial.options.get("send_size", 0)
             if old is None or size > old.options.get("send_size", 0):
-                found[key] = one
-    return list(found.values())
+                by_key[key] = trial
+    return list(by_key.values())
 
 
-def _trial(site: Site, asked: Requirement, role: str) -> Trial:
-    udp = is_udp(asked)
-    protocol = "udp" if udp else str(asked.options.get("protocol", "tcp"))
+def _trial(site: Site, requirement: Requirement, role: str) -> Trial:
+    udp = is_udp(requirement)
+    protocol = "udp" if udp else str(requirement.options.get("protocol", "tcp"))
     options: dict[str, Any] = {
-        name: asked.options[name]
+        name: requirement.options[name]
         for name in ("port", "data_port", "route")
-        if name in asked.options
+        if name in requirement.options
     }
-    properties = tool(asked.tool).schema["properties"]
+    properties = tool(requirement.tool).schema["properties"]
     if "protocol" in properties:
         options["protocol"] = protocol
     if "cpu" in properties:
         options["cpu"] = False
-    if "count" in asked.options:
-        options["count"] = min(int(asked.options["count"]), 1000)
-    options |= {"seconds": 1} | dict(_SHORTEST.get((asked.tool, udp), {}))
+    if "count" in requirement.options:
+        options["count"] = min(int(requirement.options["count"]), 1000)
+    options |= {"seconds": 1} | dict(_SHORTEST.get((requirement.tool, udp), {}))
     if udp:
         mtu = min(filter(None, (site.mtu(r) for r in (_client(site), role))), default=1500)
-        most = mtu - UDP_HEADERS[version(site, asked.around.family, role)]
-        options |= {"send_size": min(datagram(asked.options) or SMALL, most)}
-        options |= _SLOW.get(asked.tool, {})
-    return Trial(asked.tool, role, protocol, options, asked.around.family)
+        most = mtu - UDP_HEADERS[version(site, requirement.around.family, role)]
+        options |= {"send_size": min(datagram(requirement.options) or SMALL, most)}
+        options |= _SLOW.get(requirement.tool, {})
+    return Trial(requirement.tool, role, protocol, options, requirement.around.family)
 
 
 def findings(site: Site, hosts: Mapping[str, Host]) -> list[Finding]:
-    """What came of every trial, in the plan's order; those of one server and port in turn."""
+    """The findings of all trials, in the plan's order; one server and port takes them in turn."""
     turns: dict[Any, list[Trial]] = {}
     if _client(site) in site.machines:
-        for one in trials(site):
-            turns.setdefault((one.tool, one.role, one.port), []).append(one)
-    found = at_once(lambda group: _in_turn(site, hosts, group), turns.values(), AT_ONCE)
-    return [finding for group in found for finding in group]
+        for trial in trials(site):
+            turns.setdefault((trial.tool, trial.role, trial.port), []).append(trial)
+    outcomes = at_once(lambda group: _in_turn(site, hosts, group), turns.values(), AT_ONCE)
+    return [finding for group in outcomes for finding in group]
 
 
-def _address(site: Site, one: Trial, role: str) -> str:
+def _address(site: Site, trial: Trial, role: str) -> str:
     """A role's data address in the family of a trial."""
-    return site.machines[role].over(one.family).address or ""
+    return site.machines[role].over(trial.family).address or ""
 
 
 def _client(site: Site) -> str:
@@ -144,75 +145,77 @@ def _client(site: Site) -> str:
 def _in_turn(site: Site, hosts: Mapping[str, Host], group: list[Trial]) -> list[Finding]:
     servers = Servers()
     try:
-        return [_finding(site, hosts, servers, one) for one in group]
+        return [_finding(site, hosts, servers, trial) for trial in group]
     finally:
         servers.stop()
 
 
-def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, one: Trial) -> Finding:
-    """What came of one trial, and of a second with small packets where it failed in silence."""
-    address = _address(site, one, one.role)
-    what = f"{one.tool} over {one.protocol.upper()}"
+def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial) -> Finding:
+    """The finding of a trial; one that fails in silence is tried again with small packets."""
+    address = _address(site, trial, trial.role)
+    what = f"{trial.tool} over {trial.protocol.upper()}"
     try:
-        closed, why = _tried(site, hosts, servers, one)
+        closed, why = _tried(site, hosts, servers, trial)
         if not why:
-            said = f"{what} reaches {address}, control port {one.port} and data"
-            return Finding(one.role, NAME, "note", said)
+            success = f"{what} reaches {address}, control port {trial.port} and data"
+            return Finding(trial.role, NAME, "note", success)
         if closed:
-            return _closed(site, one, what, closed)
-        small = one.small()
+            return _closed(site, trial, what, closed)
+        small = trial.small()
         if small and not _tried(site, hosts, servers, small)[1]:
-            if _tried(site, hosts, servers, one)[1]:  # again: the first may have met a busy host
-                return _vanished(site, one, what)
-            return Finding(one.role, NAME, "note", f"{what} reaches {address}, at a second try")
+            if _tried(site, hosts, servers, trial)[1]:  # again: the first may have met a busy host
+                return _vanished(site, trial, what)
+            return Finding(trial.role, NAME, "note", f"{what} reaches {address}, at a second try")
     except HostError as error:
-        advice = f"free port {one.port} there, or name another: `port` under `measure.{one.tool}`"
-        said = str(error).removeprefix(f"{error.host}: ")
-        return Finding(error.host or one.role, NAME, "error", said, advice)
-    ports = one.options.get("data_port")
+        advice = (
+            f"free port {trial.port} there, or name another: `port` under `measure.{trial.tool}`"
+        )
+        problem = str(error).removeprefix(f"{error.host}: ")
+        return Finding(error.host or trial.role, NAME, "error", problem, advice)
+    ports = trial.options.get("data_port")
     which = f"port {ports}" if ports else "the data port"
     advice = (
-        f"let {one.protocol.upper()} from {_address(site, one, _client(site))} to {which} of "
-        f"{address} pass, and the answers{_fixed(one)}"
+        f"let {trial.protocol.upper()} from {_address(site, trial, _client(site))} to {which} of "
+        f"{address} pass, and the answers{_fixed(trial)}"
     )
-    return Finding(one.role, NAME, "error", f"{what} does not get through: {why}", advice)
+    return Finding(trial.role, NAME, "error", f"{what} does not get through: {why}", advice)
 
 
-def _closed(site: Site, one: Trial, what: str, closed: int) -> Finding:
+def _closed(site: Site, trial: Trial, what: str, closed: int) -> Finding:
     address, client = (
-        _address(site, one, one.role),
-        _address(site, one, _client(site)),
+        _address(site, trial, trial.role),
+        _address(site, trial, _client(site)),
     )
-    kind = "control" if closed == one.port else "data"
+    kind = "control" if closed == trial.port else "data"
     return Finding(
-        one.role,
+        trial.role,
         NAME,
         "error",
         f"{what}: TCP {kind} port {closed} of {address} does not answer: a firewall drops it",
-        f"let TCP from {client} to port {closed} pass on {one.role}, and on what lies between"
+        f"let TCP from {client} to port {closed} pass on {trial.role}, and on what lies between"
         + (
-            _fixed(one)
+            _fixed(trial)
             if kind == "data"
-            else f", or name another: `port` under `measure.{one.tool}`"
+            else f", or name another: `port` under `measure.{trial.tool}`"
         ),
     )
 
 
-def _fixed(one: Trial) -> str:
-    if one.tool != "netperf" or "data_port" in one.options:
+def _fixed(trial: Trial) -> str:
+    if trial.tool != "netperf" or "data_port" in trial.options:
         return ""
     return "; netperf's data port is another each time: fix it with `data_port` in the experiment"
 
 
-def _vanished(site: Site, one: Trial, what: str) -> Finding:
-    size = int(one.options.get("send_size", 0))
+def _vanished(site: Site, trial: Trial, what: str) -> Finding:
+    size = int(trial.options.get("send_size", 0))
     large = (
-        size + UDP_HEADERS[version(site, one.family, one.role)]
-        if one.udp
+        size + UDP_HEADERS[version(site, trial.family, trial.role)]
+        if trial.udp
         else site.mtu(_client(site))
     )
     return Finding(
-        one.role,
+        trial.role,
         "path",
         "error",
         f"{what}: packets of {large} bytes vanish on the way and small ones do not: something "
@@ -222,13 +225,15 @@ def _vanished(site: Site, one: Trial, what: str) -> Finding:
     )
 
 
-def _tried(site: Site, hosts: Mapping[str, Host], servers: Servers, one: Trial) -> tuple[int, str]:
+def _tried(
+    site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial
+) -> tuple[int, str]:
     """(the port whose connection met silence or 0, why it failed or ""). Raises HostError."""
-    address = _address(site, one, one.role)
+    address = _address(site, trial, trial.role)
     ends = servers.serve(
-        tool(one.tool), one.options, hosts[one.role], ServerAddress(address, one.port)
+        tool(trial.tool), trial.options, hosts[trial.role], ServerAddress(address, trial.port)
     )
-    client = tool(one.tool).client(one.options, site.features[one.tool], ends)
+    client = tool(trial.tool).client(trial.options, site.features[trial.tool], ends)
     host = hosts[_client(site)]
     look = host.background(
         CONNECTING
@@ -237,15 +242,15 @@ def _tried(site: Site, hosts: Mapping[str, Host], servers: Servers, one: Trial) 
         completed = host.run(replace(client, deadline=LONGEST))
     finally:
         silent = look.stop()
-    why = _failure(one, completed)
+    why = _failure(trial, completed)
     silence = [*connecting(silent, address)] if why else []
     return (silence[-1] if silence else 0), why
 
 
-def _failure(one: Trial, completed: Completed) -> str:
+def _failure(trial: Trial, completed: Completed) -> str:
     """Why a trial counts for nothing; "" where data arrived, however much."""
     try:
-        tool(one.tool).read(completed, one.options)
+        tool(trial.tool).read(completed, trial.options)
     except ToolFailure as error:
         return "" if error.status == "invalid" else str(error)
     return ""

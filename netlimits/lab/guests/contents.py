@@ -135,8 +135,8 @@ def check() -> None:
 def named() -> set[Path]:
     """This machine's programs and files that go in, without the libraries that they load."""
     programs = [*_NEEDED.split(), *_WHERE_INSTALLED.split()]
-    found = {name: shutil.which(name, path=PATH) for name in programs}
-    paths = {Path(path) for path in found.values() if path}
+    locations = {name: shutil.which(name, path=PATH) for name in programs}
+    paths = {Path(path) for path in locations.values() if path}
     for line in output("dpkg-query", "-L", *_PACKAGES.split(), may_fail=True).splitlines():
         path = Path(line)
         if str(path.parent) in _PROGRAM_FOLDERS and path.is_file():

@@ -81,7 +81,7 @@ def image(nic: str, say: Callable[[str], None]) -> Image:
                 os.utime(folder)
                 return Image(chosen.image, folder / "initrd", folder / "root.squashfs")
         say("making the machines' root file system of this machine's programs; this is done once")
-        return _made(chosen, texts)
+        return _build(chosen, texts)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def _locked() -> Iterator[None]:
         os.close(descriptor)
 
 
-def _made(chosen: Kernel, texts: str) -> Image:
+def _build(chosen: Kernel, texts: str) -> Image:
     """Build an image in a folder of its own; those that nobody has used for long go."""
     files = contents.files()
     digest = _digest([texts.encode(), *(part for f in files for part in _parts(f, files[f]))])

@@ -70,10 +70,10 @@ class Claim:
         return self.held and not self.stale
 
     def __str__(self) -> str:
-        one = self.holder
-        since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(one.since))
-        what = f"campaign {one.campaign}" if one.campaign else "`netlimits restore`"
-        return f"{what} of {one.user} at {one.controller} (process {one.pid}) since {since}"
+        owner = self.holder
+        since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(owner.since))
+        what = f"campaign {owner.campaign}" if owner.campaign else "`netlimits restore`"
+        return f"{what} of {owner.user} at {owner.controller} (process {owner.pid}) since {since}"
 
 
 def holder(campaign: str, identity: str) -> Holder:
@@ -91,17 +91,17 @@ def holder(campaign: str, identity: str) -> Holder:
 def parse(text: str, uptime: float) -> Claim | None:
     """The claim in a link's target; None for a text that is none. Anybody may have written it."""
     try:
-        said: Any = json.loads(text)
+        fields: Any = json.loads(text)
         return Claim(
             Holder(
-                campaign=printable(str(said["campaign"]))[:LONGEST],
-                id=str(said["id"])[:LONGEST],
-                controller=printable(str(said["controller"]))[:LONGEST],
-                user=printable(str(said["user"]))[:LONGEST],
-                pid=int(said["pid"]),
-                since=min(max(float(said["since"]), 0.0), 1e11),
+                campaign=printable(str(fields["campaign"]))[:LONGEST],
+                id=str(fields["id"])[:LONGEST],
+                controller=printable(str(fields["controller"]))[:LONGEST],
+                user=printable(str(fields["user"]))[:LONGEST],
+                pid=int(fields["pid"]),
+                since=min(max(float(fields["since"]), 0.0), 1e11),
             ),
-            left=float(said["until"]) - uptime,
+            left=float(fields["until"]) - uptime,
         )
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None

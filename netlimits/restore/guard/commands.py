@@ -19,10 +19,10 @@ class Seen:
     """A host as `look` shows it; times in seconds of its /proc/uptime.
 
     `key` is what a guard's files are called after, `claims` are (path, text), `held` the paths of
-    those whose campaign's connection stands, `pid` is the
-    guard's process (0: there is a guard's file and no process; None: there is no guard),
-    `doing` is `watch` or `now`, `deadline` when it fires, `would` the commands it would run,
-    `said` its log once it `fired`, `notes` the notes in the folder, `links` link addresses.
+    those whose campaign's connection stands, `pid` is the guard's process (0: there is a guard's
+    file and no process; None: there is no guard), `doing` is `watch` or `now`, `deadline` when it
+    fires, `would` the commands it would run, `log` what it logged once it `fired`, `notes` the
+    notes in the folder, `links` link addresses.
     """
 
     key: str = ""
@@ -37,7 +37,7 @@ class Seen:
     deadline: int | None = None
     would: list[str] = field(default_factory=list)
     fired: bool = False
-    said: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
 
     def claimed(self) -> Iterator[tuple[str, str, Claim | None]]:
         """Path, text and what the text says of each claim."""
@@ -53,48 +53,48 @@ def look() -> Command:
 
 def seen(completed: Completed) -> Seen:
     """What `look` printed. Raises HostError when it is no such thing."""
-    found = Seen()
+    snapshot = Seen()
     try:
         for line in completed.stdout.splitlines():
             word, _, rest = line.partition(" ")
-            _take_in(found, word, rest)
-        if not found.key:
+            _take_in(snapshot, word, rest)
+        if not snapshot.key:
             raise ValueError("no key")
     except ValueError:
-        said = " ".join((completed.stderr or completed.stdout).split())[:200]
+        printed = " ".join((completed.stderr or completed.stdout).split())[:200]
         raise HostError(
-            f"it does not say who is at work there: {printable(said) or 'it printed nothing'}",
+            f"it does not say who is at work there: {printable(printed) or 'it printed nothing'}",
             host=completed.host,
         ) from None
-    return found
+    return snapshot
 
 
-def _take_in(found: Seen, word: str, rest: str) -> None:
+def _take_in(snapshot: Seen, word: str, rest: str) -> None:
     """Add one line. Raises ValueError."""
     first, _, second = rest.partition(" ")
     match word:
         case "key":
-            found.key, found.uid = first, second
+            snapshot.key, snapshot.uid = first, second
         case "uptime":
-            found.uptime = int(rest)
+            snapshot.uptime = int(rest)
         case "claim":
-            found.claims.append((first, second))
+            snapshot.claims.append((first, second))
         case "held":
-            found.held.append(rest)
+            snapshot.held.append(rest)
         case "link" if rest:
-            found.links.append(rest)
+            snapshot.links.append(rest)
         case "note":
-            found.notes.append(rest)
+            snapshot.notes.append(rest)
         case "guard":
-            found.pid, found.doing = int(first), second
+            snapshot.pid, snapshot.doing = int(first), second
         case "deadline":
-            found.deadline = int(rest)
+            snapshot.deadline = int(rest)
         case "would":
-            found.would.append(printable(rest.replace("$root ", "", 1)))
+            snapshot.would.append(printable(rest.replace("$root ", "", 1)))
         case "fired":
-            found.fired = True
+            snapshot.fired = True
         case "said":
-            found.said.append(printable(rest))
+            snapshot.log.append(printable(rest))
 
 
 def take(holder: Holder, seconds: float, old: tuple[str, str] | None, dead: bool) -> Command:

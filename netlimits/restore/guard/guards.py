@@ -51,7 +51,7 @@ class _Place:
     roles: list[str]
     claim: str
     leads: bool
-    found: dict[tuple[str, str, str], Original] = field(default_factory=dict)
+    originals: dict[tuple[str, str, str], Original] = field(default_factory=dict)
     hold: Server | None = None
 
 
@@ -110,8 +110,8 @@ class Guards:
         """
 
         def fired(place: _Place) -> bool:
-            said = self._must(place, commands.fired(self._holder, place.claim))
-            return self._refuse_lost(place, said)
+            answer = self._must(place, commands.fired(self._holder, place.claim))
+            return self._refuse_lost(place, answer)
 
         return self._roles_where(fired)
 
@@ -132,33 +132,33 @@ class Guards:
             self._claim(role, RUN)
         place = self._of[role]
         self._held(place)
-        said = self._host(role).run(commands.within(self._holder, place.claim, command))
-        self._refuse_lost(place, said)
-        return said
+        completed = self._host(role).run(commands.within(self._holder, place.claim, command))
+        self._refuse_lost(place, completed)
+        return completed
 
-    def arm(self, found: Original) -> None:
+    def arm(self, original: Original) -> None:
         """See that a guard runs on the host which would put this back too.
 
         To be called before the change. Raises HostError when it cannot be had.
         """
         if self._patience is None:
             return
-        place = self._of[found.role]
-        everything = {**place.found, found.place: found}
+        place = self._of[original.role]
+        everything = {**place.originals, original.place: original}
         script = render(self._holder, [*everything.values()], round(self._patience))
-        said = self._must(place, commands.arm(self._holder, place.claim, self._seconds, script))
-        self._refuse_lost(place, said)
-        place.found = everything
+        answer = self._must(place, commands.arm(self._holder, place.claim, self._seconds, script))
+        self._refuse_lost(place, answer)
+        place.originals = everything
 
-    def putting_back(self, found: Original) -> None:
+    def putting_back(self, original: Original) -> None:
         """Hold on while a setting is put back: the guard stays until that is confirmed.
 
         A host that cannot take that in, its disk being full, is put back all the same: should its
         guard fire meanwhile, it puts back the same. Raises HostError when the host is not ours.
         """
-        if found.role not in self._of:
+        if original.role not in self._of:
             return
-        place, seconds = self._of[found.role], max(PUT_BACK, self._patience or 0)
+        place, seconds = self._of[original.role], max(PUT_BACK, self._patience or 0)
         try:
             self._renew(place, seconds, self._patience)
         except (ConnectionLost, NotOurs):
@@ -193,7 +193,7 @@ class Guards:
         """Leave the host of a role out: it was booted, which took claim and guard away."""
         gone = self._of.get(role)
         self._places = {key: place for key, place in self._places.items() if place is not gone}
-        self._of = {one: place for one, place in self._of.items() if place is not gone}
+        self._of = {kept: place for kept, place in self._of.items() if place is not gone}
 
     def _claim(self, role: str, terms: Terms) -> None:
         if role in self._of:
@@ -201,12 +201,12 @@ class Guards:
         problem = ""
         for _ in range(_TRIES):
             now = self._look(role, terms)
-            there = (now.key, now.uid)
+            login = (now.key, now.uid)
             same_host = next((p for (key, _), p in self._places.items() if key == now.key), None)
-            if there in self._places:
-                self._places[there].roles.append(role)
+            if login in self._places:
+                self._places[login].roles.append(role)
             elif same_host:  # another login on it
-                self._places[there] = _Place([role], same_host.claim, leads=False)
+                self._places[login] = _Place([role], same_host.claim, leads=False)
             else:
                 if why := refusal(now, self._holder, terms):
                     raise HostError(why, host=role)
@@ -214,8 +214,8 @@ class Guards:
                 if isinstance(taken, str):
                     problem = taken
                     continue  # somebody else was at it at the same time, or a lost connection
-                self._places[there] = _Place([role], taken.stdout.strip(), leads=True)
-            self._of[role] = place = self._places[there]
+                self._places[login] = _Place([role], taken.stdout.strip(), leads=True)
+            self._of[role] = place = self._places[login]
             _twice(partial(self._held, place))
             return
         raise HostError(
@@ -235,14 +235,14 @@ class Guards:
             time.sleep(0.2)
 
     def _take(self, role: str, now: Seen, terms: Terms) -> Completed | str:
-        """What came of it, or why it did not."""
+        """The command that claimed the host, completed; or why it could not be claimed."""
         old = next(((path, text) for path, text, _ in now.claimed()), None)
         dead = must_be_dead(now, self._holder, terms)
         try:
             taken = self._host(role).run(commands.take(self._holder, self._seconds, old, dead))
         except ConnectionLost as error:
             return str(error)
-        return _said(taken) if taken.status else taken
+        return _printed(taken) if taken.status else taken
 
     def _held(self, place: _Place) -> None:
         """See that a process of our connection holds the claim. Raises HostError."""
@@ -251,11 +251,11 @@ class Guards:
         host = self._host(place.roles[0])
         place.hold = host.serve(commands.hold(self._holder, place.claim))
         try:
-            said = must(host.run(commands.await_hold(self._holder, place.claim)))
+            answer = must(host.run(commands.await_hold(self._holder, place.claim)))
         except CommandFailed:
-            printed = _said(place.hold.stop())
+            printed = _printed(place.hold.stop())
             raise HostError(f"its claim cannot be held: {printed}", host=host.name) from None
-        self._refuse_lost(place, said)
+        self._refuse_lost(place, answer)
 
     def _renew(self, place: _Place, seconds: float, guard: float | None) -> bool:
         """Whether the guard had fired; it gets its time too, unless that is None."""
@@ -267,9 +267,9 @@ class Guards:
             return False
         return self._refuse_lost(place, self._must(place, command))
 
-    def _refuse_lost(self, place: _Place, said: Completed) -> bool:
+    def _refuse_lost(self, place: _Place, answer: Completed) -> bool:
         """Whether the guard had fired. Raises NotOurs when the claim is not ours any more."""
-        fired, other = commands.answered(said)
+        fired, other = commands.answered(answer)
         if other is None:
             return fired
         claim = parse(other, 0)
@@ -329,9 +329,9 @@ def patience(text: str) -> float | None:
     return seconds
 
 
-def _said(completed: Completed) -> str:
-    said = printable(" ".join((completed.stderr or completed.stdout).split()))[:200]
-    return said or "another campaign is at it too"
+def _printed(completed: Completed) -> str:
+    text = printable(" ".join((completed.stderr or completed.stdout).split()))[:200]
+    return text or "another campaign is at it too"
 
 
 def _twice(act: Callable[[], T]) -> T:
@@ -347,5 +347,5 @@ def _twice(act: Callable[[], T]) -> T:
     except CommandFailed as error:
         name = error.completed.command.argv[3]
         raise HostError(
-            f"its guard's `{name}` failed: {_said(error.completed)}", host=error.host
+            f"its guard's `{name}` failed: {_printed(error.completed)}", host=error.host
         ) from None

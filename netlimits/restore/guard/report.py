@@ -35,32 +35,32 @@ def report(now: Seen) -> dict[str, Any]:
         "pid": now.pid or None,
         "seconds_left": left,
         "puts_back": now.would,
-        "log": now.said,
+        "log": now.log,
         "changed": [note for text in now.notes if (note := _note(text, now))],
     }
 
 
-def lines(role: str, said: dict[str, Any]) -> list[str]:
+def lines(role: str, answer: dict[str, Any]) -> list[str]:
     """The same for people: long commands cut, and of the log what each command came to."""
     shown = []
-    for claim in said["claims"]:
+    for claim in answer["claims"]:
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
         who = "of {user} at {controller} (process {pid})".format(**claim)
         what = f"campaign {claim['campaign']}" if claim["campaign"] else "`netlimits restore`"
         held = "its connection stands" if claim["held"] else "its connection is gone"
         left = _time(claim["seconds_left"])
         shown.append(f"claimed by {what} {who} since {since}, {held}, {left}")
-    if not said["claims"]:
+    if not answer["claims"]:
         shown.append("claimed by nobody")
     guard = {"waiting": "guard waits", "fired": "guard has put back", "dead": "guard is dead"}
-    if said["guard"] != "none":
-        what = guard.get(said["guard"], "guard is putting back")
-        pid = f" (process {said['pid']})" if said["pid"] else ""
-        shown.append(f"{what}{pid}, {_time(said['seconds_left'])}")
+    if answer["guard"] != "none":
+        what = guard.get(answer["guard"], "guard is putting back")
+        pid = f" (process {answer['pid']})" if answer["pid"] else ""
+        shown.append(f"{what}{pid}, {_time(answer['seconds_left'])}")
     shown += ["changed: {role}: {interface}: {setting}, by {campaign}".format(**n)
-              for n in said["changed"]]  # fmt: skip
-    shown += [f"would run: {_cut(command)}" for command in said["puts_back"]]
-    shown += [f"log: {_cut(line)}" for line in _told(said["log"])]
+              for n in answer["changed"]]  # fmt: skip
+    shown += [f"would run: {_cut(command)}" for command in answer["puts_back"]]
+    shown += [f"log: {_cut(line)}" for line in _told(answer["log"])]
     return [f"{role}: {line}" for line in shown]
 
 

@@ -131,8 +131,8 @@ esac
 """
 
 
-def render(holder: Holder, found: Sequence[Original], patience: int) -> str:
-    """The script that puts back `found` (in the order of the first changes), last change first.
+def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
+    """The script that puts back `originals` (in the order of the first changes), last change first.
 
     `patience` is in seconds: the longest that it sleeps before it looks at its deadline again.
     """
@@ -141,7 +141,10 @@ def render(holder: Holder, found: Sequence[Original], patience: int) -> str:
         f"#   campaign   {holder.campaign}",
         f"#   since      {since}",
         f"#   run by     {holder.user} at {holder.controller}, process {holder.pid}",
-        *(f"#   puts back  {one.role}: {one.interface}: {one.setting}" for one in way_back(found)),
+        *(
+            f"#   puts back  {original.role}: {original.interface}: {original.setting}"
+            for original in way_back(originals)
+        ),
         "#",
         "# To put it back now:  sh FILE now     To stop it:  kill PID, which is in the file .pid",
         "# To put back, verify and clear away:  netlimits restore --hosts FILE",
@@ -150,7 +153,7 @@ def render(holder: Holder, found: Sequence[Original], patience: int) -> str:
         path=ROOTS_PATH,
         sudo=" ".join(SUDO),
         grace=KILL_GRACE,
-        commands="\n".join(_lines(found)) or "    :",
+        commands="\n".join(_lines(originals)) or "    :",
         patience=max(1, patience),
         second_pass=SECOND_PASS,
         held=scripts.HELD.strip(),
@@ -161,15 +164,15 @@ def render(holder: Holder, found: Sequence[Original], patience: int) -> str:
     return _HEAD + "\n".join(map(printable, head)) + "\n" + body
 
 
-def commands(found: Original) -> tuple[Command, ...]:
-    """The commands from whatever state there is then back to `found`."""
-    return setting(found.setting).undo(found.interface, found.state, {})
+def commands(original: Original) -> tuple[Command, ...]:
+    """The commands from whatever state there is then back to `original`."""
+    return setting(original.setting).undo(original.interface, original.state, {})
 
 
-def _lines(found: Sequence[Original]) -> Iterator[str]:
-    for one in way_back(found):
-        yield printable(f"    # {one.role}: {one.interface}: {one.setting}")
-        for command in commands(one):
+def _lines(originals: Sequence[Original]) -> Iterator[str]:
+    for original in way_back(originals):
+        yield printable(f"    # {original.role}: {original.interface}: {original.setting}")
+        for command in commands(original):
             root = "$root " if command.sudo else ""
             how = f"act {command.deadline:g}"
             if command.stdin:

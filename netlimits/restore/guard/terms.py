@@ -80,9 +80,9 @@ def _noted(now: Seen, holder: Holder) -> str:
     """Why the notes there keep `holder` away; "" when they do not."""
     for note in now.notes:
         try:
-            said = json.loads(note)
-            if said["link_address"] in now.links and said.get("id") != holder.id:
-                campaign = printable(str(said["campaign"]))[:200]
+            fields = json.loads(note)
+            if fields["link_address"] in now.links and fields.get("id") != holder.id:
+                campaign = printable(str(fields["campaign"]))[:200]
                 return (
                     f"campaign {campaign} changed it and did not confirm that it was put back; "
                     "do that first: `netlimits restore --hosts FILE`"

@@ -92,9 +92,9 @@ class Qdisc:
                 KINDS[state["kind"]].values(state["options"])
             return state
         except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
-            said = completed.stderr.strip() or f"exit status {completed.status}"
+            reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
-                f"`tc qdisc show` shows no root qdisc: {said}",
+                f"`tc qdisc show` shows no root qdisc: {reason}",
                 setting=self.name,
                 host=completed.host,
             ) from None
@@ -124,40 +124,40 @@ class Qdisc:
             if not KINDS[kind].same(name, has, values)
         )
 
-    def undo(self, interface: str, found: State, state: State) -> tuple[Command, ...]:
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """Ours deleted, and the one that was configured added again under its handle."""
-        if state and not self.differences(found, state):
+        if state and not self.differences(original, state):
             return ()
-        if found["handle"] == "0:":
+        if original["handle"] == "0:":
             return _anew(interface, state)
-        words = ("tc", "qdisc", "add", "dev", interface, "root", "handle", found["handle"])
-        again = Command((*words, found["kind"], *parameters(found)), sudo=True)
+        words = ("tc", "qdisc", "add", "dev", interface, "root", "handle", original["handle"])
+        again = Command((*words, original["kind"], *parameters(original)), sudo=True)
         return (*_clear(interface, state), again)
 
-    def differences(self, found: State, state: State) -> tuple[str, ...]:
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Kind, handle, each parameter, inner qdiscs with theirs, classes and filters.
 
         Of inner qdiscs which there are: how many is up to the number of channels. What the kernel
         gives a default qdisc by today's MTU is no difference: it comes back in no other way.
         """
         wrong = [
-            f"{part} is {state[part]}, was {found[part]}"
+            f"{part} is {state[part]}, was {original[part]}"
             for part in ("kind", "handle", "inner", "classes", "filters")
             if (
-                set(state[part]) != set(found[part])
+                set(state[part]) != set(original[part])
                 if part == "inner"
-                else state[part] != found[part]
+                else state[part] != original[part]
             )
         ]
         if wrong:
             return tuple(wrong)
         mtu = state.get("mtu", 0)
-        root = f"{found['kind']} {found['handle']}"
-        was, now = parameters(found), parameters(state)
-        if was != now and not _is_default(root, found["options"], state["options"], mtu):
-            return (f"{found['kind']} is {_line(now)}, was {_line(was)}",)
-        before, after = found.get("within", []), state.get("within", [])
-        pairs = zip(found["inner"], before, after, strict=False)  # older notes have none
+        root = f"{original['kind']} {original['handle']}"
+        was, now = parameters(original), parameters(state)
+        if was != now and not _is_default(root, original["options"], state["options"], mtu):
+            return (f"{original['kind']} is {_line(now)}, was {_line(was)}",)
+        before, after = original.get("within", []), state.get("within", [])
+        pairs = zip(original["inner"], before, after, strict=False)  # older notes have none
         others = {
             f"{inner} has {_other(now, was)}": 0
             for inner, was, now in pairs
@@ -264,10 +264,10 @@ def _add(interface: str, kind: str, values: Mapping[str, Any]) -> tuple[Command,
         return (Command((*root, kind, *KINDS[kind].words(values)), sudo=True),)
     # quantum shares between classes; with one class it only keeps the kernel from warning
     words = (*KINDS[kind].words(values), "quantum", "60000")
-    one = ("tc", "class", "add", "dev", interface, "parent", _OURS, "classid", f"{_OURS}1", "htb")
+    htb_class = ("tc", "class", "add", "dev", interface, "parent", _OURS, "classid", f"{_OURS}1")
     return (
         Command((*root, "handle", _OURS, "htb", "default", "1"), sudo=True),
-        Command((*one, *words), sudo=True),
+        Command((*htb_class, "htb", *words), sudo=True),
     )
 
 

@@ -167,15 +167,15 @@ def _settle(values: dict[str, Any]) -> None:
         if not values.keys() & set(needs):
             raise ValueError(f"{name} needs {' or '.join(needs)}")
         del values[name]
-    there = {name for name, value in values.items() if value not in _OFF}
-    if "reorder" in there and "delay" not in there:
+    given = {name for name, value in values.items() if value not in _OFF}
+    if "reorder" in given and "delay" not in given:
         raise ValueError("reorder needs delay: what is not delayed cannot be overtaken")
     for names in _EXCLUDE:
-        if len(both := [name for name in names if name in there]) > 1:
+        if len(both := [name for name in names if name in given]) > 1:
             raise ValueError(f"{' and '.join(both)} exclude each other")
-    if "reorder" in there:
+    if "reorder" in given:
         values["gap"] = values.get("gap") or 1
-    if "slot_min" in there:
+    if "slot_min" in given:
         values["slot_max"] = values.get("slot_max") or values["slot_min"]
         if values["slot_max"] < values["slot_min"]:
             raise ValueError("slot_max is less than slot_min")

@@ -67,12 +67,12 @@ class Shown:
 
     def values(self, options: Options) -> dict[str, Any]:
         """What `tc` shows, in the units of `wish`; what it does not show is left out."""
-        found = {}
+        values = {}
         for name, part in self.units.items():
             if part.shown is not None:
                 value = part.shown(options)
-                found[name] = part.left_out if value is None and part.left_out != ANY else value
-        return found
+                values[name] = part.left_out if value is None and part.left_out != ANY else value
+        return values
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         """Whether a parameter is as wanted, up to what tc and the kernel round."""
@@ -96,8 +96,8 @@ class Shown:
 
     def found_words(self, options: Options) -> tuple[str, ...]:
         """The words that make one again that was found."""
-        found = self.values(options)
-        return self.words({name: found.get(name, p.left_out) for name, p in self.units.items()})
+        values = self.values(options)
+        return self.words({name: values.get(name, p.left_out) for name, p in self.units.items()})
 
 
 # -- where tc shows a value -----------------------------------------------------------------
