@@ -33,9 +33,9 @@ __all__ = ["__version__", *_API]
 def __getattr__(name: str) -> Any:
     if name not in _API:
         raise AttributeError(f"module 'netlimits' has no attribute {name!r}")
-    module, attribute = _API[name]
-    found = importlib.import_module(module)
-    globals()[name] = found if attribute is None else getattr(found, attribute)
+    path, attribute = _API[name]
+    module = importlib.import_module(path)
+    globals()[name] = module if attribute is None else getattr(module, attribute)
     return globals()[name]
 
 

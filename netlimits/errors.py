@@ -171,8 +171,8 @@ def did_you_mean(written: str, known: Iterable[str]) -> str:
 
 def one_line(error: Exception) -> str:
     """What went wrong, on one line, without the path and number that OSError puts around it."""
-    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return " ".join(said.split()) or type(error).__name__
+    message = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return " ".join(message.split()) or type(error).__name__
 
 
 def printable(text: str) -> str:

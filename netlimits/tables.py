@@ -17,7 +17,7 @@ import jinja2
 import markupsafe
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.errors import DataError
 from netlimits.metrics import METRICS, metric
 
@@ -96,7 +96,7 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         of = metric(str(column)).towards(table.attrs.get("direction", "send"))
         means = part[part["statistic"] == "mean"]
         heads = [key for key, _ in frames.groups(means, shown.columns)]
-        labels = [" ".join(frames.said(key, shown.names)) or "all" for key in heads]
+        labels = [" ".join(wording.phrases(key, shown.names)) or "all" for key in heads]
         decimals = places(means["value"].dropna())
         if intervals:
             decimals = _finer(means, decimals)
@@ -134,7 +134,7 @@ class _Shown:
             rows,
             columns,
             tuple(names.get(name, name) for name in columns),
-            frames.title(names.get(rows, rows)) if rows else "",
+            wording.title(names.get(rows, rows)) if rows else "",
             intervals,
             frozenset(
                 (column, key[0] if key else "") for column, key in table.attrs.get("mixed", ())
@@ -154,13 +154,13 @@ def _body(
     keys = [shown.rows] if shown.rows else []
     medians = {_texts(key): cells for key, cells in frames.groups(by["median"], keys)}
     for key, cells in frames.groups(by["mean"], keys):
-        label = frames.text(key[0]) if key else "all"
+        label = wording.text(key[0]) if key else "all"
         yield _row(label, cells, shown, heads, decimals)
         beside = medians.get(_texts(key), by["median"][:0])
         if len(beside) and (shown.intervals or (column, label if key else "") in shown.mixed):
             yield _row(f"{label}, median", beside, shown, heads, decimals)
     for key, cells in frames.groups(by["improvement"], keys) if keys else ():
-        yield _row(f"improvement, {frames.text(key[0])}", cells, shown, heads, 2)
+        yield _row(f"improvement, {wording.text(key[0])}", cells, shown, heads, 2)
 
 
 def _row(
@@ -172,25 +172,25 @@ def _row(
 ) -> tuple[str, ...]:
     """One row of a block; a configuration that was not run is a dash, so is one that failed."""
     by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, shown.columns)}
-    found = []
+    texts = []
     for key in heads:
         cell = by_column.get(_texts(key))
         if cell is None:
-            found.append("–")
+            texts.append("–")
             continue
         if math.isnan(cell["value"]):
-            found.append(f"– ({cell['n']} of {cell['runs']})")
+            texts.append(f"– ({cell['n']} of {cell['runs']})")
             continue
         written = f"{cell['value']:.{decimals}f}"
         if shown.intervals and not math.isnan(cell["low"]):
             written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
-        found.append(written)
-    return (label, *found)
+        texts.append(written)
+    return (label, *texts)
 
 
 def _texts(key: Sequence[Any]) -> tuple[str, ...]:
     """A key that compares equal to itself, whatever stands for a missing value in it."""
-    return tuple("" if frames.is_missing(value) else frames.text(value) for value in key)
+    return tuple("" if wording.is_missing(value) else wording.text(value) for value in key)
 
 
 def _runs(means: pd.DataFrame, columns: Sequence[str], key: tuple[Any, ...]) -> str:
@@ -239,14 +239,14 @@ def plain_block(table: pd.DataFrame) -> Block:
 
 def _heading(column: str) -> str:
     known = next((m for m in METRICS if m.column == column), None)
-    return known.label if known else frames.title(column)
+    return known.label if known else wording.title(column)
 
 
 def _cell(value: Any) -> str:
-    if frames.is_missing(value):
+    if wording.is_missing(value):
         return "–"
     if not isinstance(value, float):
-        return frames.text(value)
+        return wording.text(value)
     return f"{value:.0f}" if abs(value) >= 1000 and math.isfinite(value) else f"{value:.4g}"
 
 

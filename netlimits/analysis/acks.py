@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, pooling
+from netlimits.analysis import contrasts, frames, pooling, wording
 from netlimits.errors import DataError
 
 TOLERANCE = 0.01
@@ -67,7 +67,7 @@ def acks(
         at_base = _at_base(ordered, ratio, base)
         reference = at_base[metric].mean()
         if pd.isna(reference):
-            where = ", ".join(frames.said(key, keys)) or "these runs"
+            where = ", ".join(wording.phrases(key, keys)) or "these runs"
             raise DataError(f"{where}: no run has {base:g} segments per ACK to compare with")
         link = ordered[rate].max() if link_mbps is None else link_mbps
         parts.append(
@@ -92,7 +92,7 @@ def _refuse_several(
     moving = along(frame, [*keys, *pool], ratio)
     if len(moving) > (0 if was_set(frame, ratio) else 1):
         raise DataError(
-            f"runs that differ in {pooling.said(moving)} would be one curve, along which one "
+            f"runs that differ in {pooling.phrase(moving)} would be one curve, along which one "
             "thing moves the segments per ACK: put the others into series, or say that it is "
             f"meant: `pool` (--pool {list(moving)[-1]})"
         )
@@ -112,23 +112,23 @@ def was_set(frame: pd.DataFrame, ratio: str) -> bool:
 def _changes(
     ordered: pd.DataFrame, at_base: pd.DataFrame, metric: str, ratio: str
 ) -> dict[str, pd.Series[float]]:
-    """How far what belongs together lies from the base, and between what limits."""
+    """The mean change of each configuration (or ratio) from the base, with its 95 % interval."""
     together = next(iter(_config(ordered)), ratio)
     blocks = contrasts.blocks(ordered)
-    found = pd.DataFrame(
+    changes = pd.DataFrame(
         np.nan, ordered.index, ["mean_change_pct", "change_low_pct", "change_high_pct"]
     )
     for _, part in ordered.groupby(together, sort=False):
         if part.index.equals(at_base.index):
-            found.loc[part.index, "mean_change_pct"] = 0.0
+            changes.loc[part.index, "mean_change_pct"] = 0.0
             continue
-        here, there = (x[metric].to_numpy(dtype=float) for x in (part, at_base))
+        sample, base_sample = (x[metric].to_numpy(dtype=float) for x in (part, at_base))
         pair = None
         if blocks is not None:
             pair = blocks[part.index].to_numpy(), blocks[at_base.index].to_numpy()
-        contrast = contrasts.ratio(here, there, pair)
-        found.loc[part.index] = [100 * (x - 1) for x in contrast[:3]]
-    return {str(name): found[name] for name in found}
+        contrast = contrasts.ratio(sample, base_sample, pair)
+        changes.loc[part.index] = [100 * (x - 1) for x in contrast[:3]]
+    return {str(name): changes[name] for name in changes}
 
 
 def _config(runs: pd.DataFrame) -> list[str]:

@@ -124,7 +124,7 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
     rates = frames.column(intervals, "throughput").column
     keys = [name for name in ("run", "attempt") if name in intervals.columns]
     frames.factors(intervals, "run")
-    asked = [n for n in frames.varied(intervals) if n not in (*OF_AN_INTERVAL, "stream")]
+    names = [n for n in frames.varied(intervals) if n not in (*OF_AN_INTERVAL, "stream")]
     rows = []
     for key, part in frames.groups(of_ok_runs(intervals), keys):
         try:
@@ -137,7 +137,7 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
             {
                 **dict(zip(keys, key, strict=True)),
                 "streams": int(series["streams"].iloc[0]),
-                **{name: part[name].iloc[0] for name in asked},
+                **{name: part[name].iloc[0] for name in names},
                 "highest_average_mbps": best[rates],
                 "start_s": best["start_s"],
                 "end_s": best["end_s"],
@@ -151,8 +151,8 @@ def with_highest_averages(
     runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
     """The frame of runs with the column `highest_average_mbps`; missing for what is not ok."""
-    found = highest_averages(intervals, seconds)[["run", "attempt", "highest_average_mbps"]]
-    return runs.merge(found, on=["run", "attempt"], how="left", validate="one_to_one")
+    averages = highest_averages(intervals, seconds)[["run", "attempt", "highest_average_mbps"]]
+    return runs.merge(averages, on=["run", "attempt"], how="left", validate="one_to_one")
 
 
 def of_ok_runs(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -181,7 +181,7 @@ def _curves(
     if intervals.empty:
         raise DataError("there are no interim results in this frame")
     frames.complete(intervals, [column, "ending_s", "interval_s"])
-    found = []
+    curves = []
     for key, part in frames.groups(intervals, keys):
         name: Hashable = key[0] if len(key) == 1 else key
         part = part.sort_values("ending_s")
@@ -200,8 +200,8 @@ def _curves(
             )
         rates = part[column].to_numpy(dtype=float)
         sums = np.append(0.0, np.cumsum(rates * lengths))
-        found.append((np.append(ends[0] - lengths[0], ends), sums))
-    return found
+        curves.append((np.append(ends[0] - lengths[0], ends), sums))
+    return curves
 
 
 def _window(curves: Sequence[_Curve]) -> tuple[float, float]:

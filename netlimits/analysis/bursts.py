@@ -83,14 +83,14 @@ def over_transactions(
     """
     keys = frames.factors(packets, series)
     each = [*keys, "run"] if "run" in packets.columns else keys
-    found = []
+    tables = []
     for key, rows in frames.groups(packets, each):
         held = rows.groupby("connection")["length_bytes"].sum()
-        one = rows[rows["connection"] == held.idxmax()]
-        table = first_of_transactions(bursts(one, first_transaction=first_transaction))
+        busiest = rows[rows["connection"] == held.idxmax()]
+        table = first_of_transactions(bursts(busiest, first_transaction=first_transaction))
         table = table[table["transaction"] < table["transaction"].max()]
-        found.append(table.assign(**dict(zip(each, key, strict=True))))
-    firsts = pd.concat(found)
+        tables.append(table.assign(**dict(zip(each, key, strict=True))))
+    firsts = pd.concat(tables)
     if firsts.empty:
         raise DataError("the trace holds no transaction to its end; take more packets")
     sizes = firsts.groupby([*keys, "transaction"], sort=False, dropna=False)["segments"]
@@ -121,22 +121,22 @@ def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:
 def roles(packets: pd.DataFrame) -> pd.DataFrame:
     """Who is who on each connection: `requester` and `sender`, as "address port" text."""
     ends = _ends(packets)
-    found = []
+    parties = []
     for connection, rows in packets.assign(end=ends).groupby("connection", sort=True):
         data = rows[rows["length_bytes"] > 0]
         opened = rows[rows["flags"].str.contains("S", regex=False)]
         if len(opened):
             opener = opened.iloc[0]
-            here, there = opener["end"], f"{opener['destination']} {opener['destination_port']}"
-            requester = there if "." in opener["flags"] else here
+            end, peer = opener["end"], f"{opener['destination']} {opener['destination_port']}"
+            requester = peer if "." in opener["flags"] else end
         else:
             requester = (data if len(data) else rows).iloc[0]["end"]
         sent = data.groupby("end")["length_bytes"].sum()
-        asked = sent.get(requester, 0)
+        request_bytes = sent.get(requester, 0)
         others = sent.drop(requester, errors="ignore")
-        sender = requester if others.empty or asked > others.iloc[0] else others.index[0]
-        found.append((connection, requester, sender))
-    return pd.DataFrame(found, columns=["connection", "requester", "sender"])
+        sender = requester if others.empty or request_bytes > others.iloc[0] else others.index[0]
+        parties.append((connection, requester, sender))
+    return pd.DataFrame(parties, columns=["connection", "requester", "sender"])
 
 
 def _ends(packets: pd.DataFrame) -> pd.Series[str]:

@@ -1,4 +1,4 @@
-"""By how much one configuration's figure is that of another, and between what limits.
+"""The ratio of one configuration's figure to another's, with its confidence interval.
 
 A campaign in blocks holds each configuration once a block, so that two of them are compared within
 blocks: a machine that grows faster meets both alike. The unit is the logarithm of a block's ratio.
@@ -46,7 +46,7 @@ def ratio(
     blocks: tuple[np.ndarray, np.ndarray] | None = None,
     confidence: float = 0.95,
 ) -> Contrast:
-    """How many times `bottom` is `top`: one number a run each, all above zero.
+    """The ratio of `top` to `bottom` with its interval; each holds one number a run, above zero.
 
     `blocks` tells the block of each of them; without it, and where no block holds both, they are
     compared as two samples.
@@ -55,8 +55,8 @@ def ratio(
     if blocks is not None:
         pairs = within_blocks(logs, blocks)
         if len(pairs):
-            found, method = paired(pairs, confidence)
-            return _powers(found, method, len(pairs))
+            interval, method = paired(pairs, confidence)
+            return _powers(interval, method, len(pairs))
     return _powers(welch(*logs, confidence), WELCH, len(top) + len(bottom))
 
 
@@ -72,8 +72,10 @@ def within_blocks(
 ) -> np.ndarray:
     """First less second in each block that holds both; the mean of several runs of a block."""
     first, second = (_means(v, b) for v, b in zip(values, blocks, strict=True))
-    _, here, there = np.intersect1d(first[0], second[0], assume_unique=True, return_indices=True)
-    difference: np.ndarray = first[1][here] - second[1][there]
+    _, first_places, second_places = np.intersect1d(
+        first[0], second[0], assume_unique=True, return_indices=True
+    )
+    difference: np.ndarray = first[1][first_places] - second[1][second_places]
     return difference
 
 
@@ -102,9 +104,9 @@ def welch(first: np.ndarray, second: np.ndarray, confidence: float = 0.95) -> In
     )
 
 
-def _powers(found: Interval, method: str, n: int) -> Contrast:
-    value, low, high = (float(np.exp(x)) for x in found[:3])
-    return Contrast(value, low, high, found.p, method if not np.isnan(low) else NONE, n)
+def _powers(interval: Interval, method: str, n: int) -> Contrast:
+    value, low, high = (float(np.exp(x)) for x in interval[:3])
+    return Contrast(value, low, high, interval.p, method if not np.isnan(low) else NONE, n)
 
 
 def blocks(frame: pd.DataFrame) -> pd.Series | None:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, pooling
+from netlimits.analysis import contrasts, frames, pooling, wording
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 
@@ -67,7 +67,7 @@ def cost(
     for name in names:
         table = packet_times(frame, name, size, keys)
         for key, part in frames.groups(table, keys):
-            where = ", ".join(frames.said(key, keys))
+            where = ", ".join(wording.phrases(key, keys))
             about = f"{name}{f' ({where})' if where else ''}"
             kib, ns = part["kib"].to_numpy(), part["ns"].to_numpy()
             fitted = _fit(kib, ns, confidence, about)
@@ -77,9 +77,9 @@ def cost(
             rows.append(
                 {"of": name, **dict(zip(keys, key, strict=True)), **fitted, "lack_of_fit_p": p}
             )
-    found = pd.DataFrame(rows)
-    found.attrs["notes"] = (*_notes(frame, names), *unfit)
-    return found
+    table = pd.DataFrame(rows)
+    table.attrs["notes"] = (*_notes(frame, names), *unfit)
+    return table
 
 
 def packet_times(
@@ -116,10 +116,10 @@ def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
     if pd.api.types.is_bool_dtype(runs[size]):
         raise DataError(f"{size} is true or false: a size is a number of bytes")
     try:
-        found: pd.Series[float] = runs[size].astype(float) / 1024
+        kib: pd.Series[float] = runs[size].astype(float) / 1024
     except (TypeError, ValueError):
         raise DataError(f"{size} must be a number of bytes in every run") from None
-    return found
+    return kib
 
 
 def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: pd.Series[Any] | None = None) -> float:
@@ -204,13 +204,13 @@ def _fit(kib: np.ndarray, ns: np.ndarray, confidence: float, about: str) -> dict
 
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
     """What a reader must know, loss included: netperf divides both sides' cost by bytes sent."""
-    said = list(frames.notes(frame, [f"_{name}_" for name in names]))
+    notes = list(frames.notes(frame, [f"_{name}_" for name in names]))
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
     if any(name.startswith("remote") for name in names) and {sent, arrived} <= set(frame.columns):
         runs = frames.usable(frame)
         lossy = int((runs[arrived] < (1 - LOSS) * runs[sent]).sum())
         if lossy:
-            said.append(
+            notes.append(
                 f"{lossy} of {len(runs)} runs lost packets: the receiver's cost is per packet sent"
             )
-    return tuple(said)
+    return tuple(notes)

@@ -1,4 +1,4 @@
-"""A sensible table and chart of runs that nobody said anything about.
+"""The default table and chart of runs, where no `report:` or option names others.
 
 Any campaign has them, without `report:` and without factors too: what a run is judged by first,
 then what it cost; the factor with most values down, the others across.
@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames, pooling
+from netlimits.analysis import frames, pooling, wording
 from netlimits.errors import DataError
 
 HEADLINES = ("throughput", "transaction_rate")
@@ -30,7 +30,7 @@ def metrics(frame: pd.DataFrame) -> list[str]:
     runs = frames.usable(frame)
     here = [name for name in frames.measured(runs) if _known(runs, name)]
     if not here:
-        raise DataError(f"there is no metric here; columns: {frames.listed(list(frame.columns))}")
+        raise DataError(f"there is no metric here; columns: {wording.listed(list(frame.columns))}")
     chosen = [name for name in HEADLINES if name in here]
     if frames.direction(runs) in ("both", ""):
         chosen += [name for name in DIRECTIONS if name in here]

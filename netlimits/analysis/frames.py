@@ -1,4 +1,4 @@
-"""What every analysis asks of a frame: which runs count, where a metric is, how values sort.
+"""What every analysis asks of a frame: which runs count, where a metric is, what the factors are.
 
 A frame is one row a run attempt, as a campaign makes it, or any published table with the same
 column names. Bookkeeping columns (`run`, `attempt`, `status`, …) may be absent; a metric or a
@@ -7,42 +7,17 @@ factor that is asked for may not: then DataError names it and what is there.
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from netlimits.analysis import wording
 from netlimits.errors import DataError, one_line
-from netlimits.metrics import (
-    IDENTITY,
-    METRICS,
-    SUFFIX_UNITS,
-    TOOL_PREFIXES,
-    Direction,
-    Metric,
-    metric,
-)
+from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Direction, Metric, metric
 from netlimits.model import OUTCOMES, of_all
-
-WORDS = ("udp", "tcp", "on", "off")
-"""Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
-
-FACTOR_UNITS = {
-    "send_size": "bytes",
-    "recv_size": "bytes",
-    "message_size": "bytes",
-    "length": "bytes",
-    "mss": "bytes",
-    "mtu": "bytes",
-    "transport_mss_bytes": "bytes",
-}
-"""Units of factors whose name does not carry them."""
-
-ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 
 AGGREGATED = "aggregated_runs"
 """The column that says of how many runs a row is the mean (an imported file of the Turin scripts).
@@ -122,8 +97,8 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.empty:
         raise DataError("there are no runs in this frame")
     for name in PROCESS_CPU:
-        for said in _tools_own(frame, name):
-            own = pd.to_numeric(frame[said])
+        for own_name in _tools_own(frame, name):
+            own = pd.to_numeric(frame[own_name])
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
     return frame
@@ -188,26 +163,26 @@ def _run(frame: pd.DataFrame) -> list[str]:
 
 def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     """What a reader of a table of `columns` must know: runs left out, roles on one kernel."""
-    said = []
+    sentences = []
     runs = last_attempts(frame)
     if "status" in runs.columns and not (runs["status"] == "ok").all():
         counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
         left = len(runs) - sum(counts.get(name, 0) for name in OUTCOMES)
-        said.append(f"{of_all(counts, left)}; figures are of those that are ok")
+        sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
-        said.append(SHARED_KERNEL)
+        sentences.append(SHARED_KERNEL)
     if "paced_by" in frame.columns:
         ways = sorted(usable(frame)["paced_by"].dropna().unique())
-        said += [f"paced by {' and '.join(ways)}"] if ways else []
+        sentences += [f"paced by {' and '.join(ways)}"] if ways else []
     several = weights(usable(frame)).loc[lambda n: n > 1]
     if len(several):
         low, high = several.min(), several.max()
-        said.append(
+        sentences.append(
             f"a row is the mean of {low if low == high else f'{low} to {high}'} runs, whose "
             "variance is not known: it has no confidence interval"
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def column(frame: pd.DataFrame, name: str) -> Metric:
@@ -218,29 +193,28 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     is found under any tool's own name, and `usable` puts it into the column. Raises DataError
     naming the metric and those that are there; InputError for a name that is no metric's.
     """
-    found = metric(name)
-    if found.column not in frame.columns and not _tools_own(frame, found.column):
-        if f"netperf_{found.column}" in frame.columns:
-            found = metric(f"netperf_{found.name}")
-        elif found.column in frame.attrs.get("lacking", {}):
-            raise DataError(f"{name}: {frame.attrs['lacking'][found.column]}")
+    known = metric(name)
+    if known.column not in frame.columns and not _tools_own(frame, known.column):
+        if f"netperf_{known.column}" in frame.columns:
+            known = metric(f"netperf_{known.name}")
+        elif known.column in frame.attrs.get("lacking", {}):
+            raise DataError(f"{name}: {frame.attrs['lacking'][known.column]}")
         else:
             here = measured(frame)
             more = f", … {len(here) - SHOWN} more" if len(here) > SHOWN else ""
-            raise DataError(
-                f"no column {found.column} for {name!r}; metrics here: {listed(here[:SHOWN])}{more}"
-            )
-    if found.column in frame.columns and _holds_words(frame[found.column]):
-        raise DataError(f"{found.column} holds words here, not figures")
-    return found.towards(direction(frame))
+            first = wording.listed(here[:SHOWN])
+            raise DataError(f"no column {known.column} for {name!r}; metrics here: {first}{more}")
+    if known.column in frame.columns and _holds_words(frame[known.column]):
+        raise DataError(f"{known.column} holds words here, not figures")
+    return known.towards(direction(frame))
 
 
 def shown(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
-    """As `column`, of a metric shown by `keys`. Raises DataError where it is one of them."""
-    found = column(frame, name)
-    if found.column in keys:
-        raise DataError(f"{found.column} is what is shown: it cannot tell the series apart too")
-    return found
+    """The metric, as `column` has it. Raises DataError where it is one of `keys`, the factors."""
+    known = column(frame, name)
+    if known.column in keys:
+        raise DataError(f"{known.column} is what is shown: it cannot tell the series apart too")
+    return known
 
 
 def _holds_words(column: pd.Series[Any]) -> bool:
@@ -264,10 +238,10 @@ def direction(frame: pd.DataFrame) -> Direction:
         ("recv", ~answered & back & ~forth),
         ("send", ~answered & ~back & forth),
     ]
-    found = [kind for kind, rows in kinds if rows.any()]
-    if not found:
+    directions = [kind for kind, rows in kinds if rows.any()]
+    if not directions:
         return "send"
-    return found[0] if len(found) == 1 else ""
+    return directions[0] if len(directions) == 1 else ""
 
 
 def sent(frame: pd.DataFrame) -> str:
@@ -300,7 +274,7 @@ def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]
     wanted = [names] if isinstance(names, str) else list(names or ())
     for name in wanted:
         if name not in frame.columns:
-            raise DataError(f"no factor {name!r} here; factors: {listed(varied(frame))}")
+            raise DataError(f"no factor {name!r} here; factors: {wording.listed(varied(frame))}")
     return wanted
 
 
@@ -318,7 +292,7 @@ TAKEN = frozenset(
 
 
 def apart(frame: pd.DataFrame, *names: str | Sequence[str]) -> tuple[pd.DataFrame, list[list[str]]]:
-    """The frame with factors renamed that analyses' own columns are called like; and `names` so.
+    """The frame and `names`, with factors renamed that share a name with a column of an analysis.
 
     Raises DataError for a name that is no column, or named twice.
     """
@@ -347,86 +321,9 @@ def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 def groups(
     frame: pd.DataFrame, names: Sequence[str]
 ) -> list[tuple[tuple[Hashable, ...], pd.DataFrame]]:
-    """The runs of each combination of `names`' values, in the order of `rank`."""
+    """The runs of each combination of `names`' values, in the order of `wording.rank`."""
     if not names:
         return [((), frame)]
     grouped = frame.groupby(list(names), sort=False, dropna=False, observed=True)
-    found = [(key if isinstance(key, tuple) else (key,), part) for key, part in grouped]
-    return sorted(found, key=lambda item: tuple(rank(value) for value in item[0]))
-
-
-def rank(value: Any) -> tuple[Any, ...]:
-    """A sort key: numbers by size, then text by WORDS and the numbers within, then nothing."""
-    if is_missing(value):
-        return (2,)
-    if isinstance(value, bool | np.bool_):
-        return (0, int(value))
-    if isinstance(value, int | float | np.integer | np.floating):
-        return (0, value)
-    tokens = re.findall(r"\d+(?:\.\d+)?|[^\W\d]+", str(value).lower())
-    return (1, tuple(_token(token) for token in tokens), str(value))
-
-
-def _token(token: str) -> tuple[int, float, str]:
-    if token in WORDS:
-        return (0, WORDS.index(token), "")
-    return (1, float(token), "") if token[0].isdecimal() else (2, 0.0, token)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a factor has no value in a configuration (UDP has no `offloads`)."""
-    return value is None or bool(pd.isna(value))
-
-
-def label(values: Iterable[Any], separator: str = " ") -> str:
-    """The values of one configuration as people read them; what has no value is left out."""
-    return separator.join(text(value) for value in values if not is_missing(value)) or "all"
-
-
-def said(values: Sequence[Any], names: Sequence[str]) -> list[str]:
-    """Each value in words: "1024 bytes", "TSO on", "UDP"; what has no value is left out."""
-    words = []
-    for value, of in zip(values, names, strict=True):
-        if is_missing(value):
-            continue
-        written = text(value)
-        if of in FACTOR_UNITS:
-            written = f"{written} {FACTOR_UNITS[of]}"
-        elif of and (not isinstance(value, str) or written in ("on", "off")):
-            written = f"{name(of)} {written}"
-        words.append(written)
-    return words
-
-
-def text(value: Any) -> str:
-    """One value as written in an experiment: 1024 rather than 1024.0, true rather than True."""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def name(factor: str) -> str:
-    """A factor's name within a sentence: `send_size` is `send size`, `mss` is `MSS`."""
-    words = factor.strip("_").split("_")
-    return " ".join(w.upper() if w in ACRONYMS else w for w in words)
-
-
-def title(column: str) -> str:
-    """A column's name as a heading with its unit: `send_size` is `Send size (bytes)`.
-
-    `link_gbps` is `Link (Gbit/s)`.
-    """
-    for known in METRICS:
-        if column == known.column:
-            return known.label
-    stem, _, suffix = column.rpartition("_")
-    unit = FACTOR_UNITS.get(column) or (SUFFIX_UNITS.get(suffix) if stem else None)
-    words = name(stem if stem and suffix in SUFFIX_UNITS else column)
-    return words[:1].upper() + words[1:] + (f" ({unit})" if unit else "")
-
-
-def listed(names: Sequence[str]) -> str:
-    """The names after one another, or `none`."""
-    return ", ".join(names) if names else "none"
+    parts = [(key if isinstance(key, tuple) else (key,), part) for key, part in grouped]
+    return sorted(parts, key=lambda item: tuple(wording.rank(value) for value in item[0]))

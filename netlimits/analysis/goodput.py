@@ -158,23 +158,23 @@ def _wrap(
     tunnels_inside: bool,
 ) -> tuple[Header, ...]:
     """Put the layers around the data; the headers from the wire inward."""
-    found: list[Header] = []
+    headers: list[Header] = []
     size = data
     around: list[tuple[Layer, int | None, bool]] = [(part, None, True) for part in reversed(own)]
     around += [(part, mtu, tunnels_inside) for part, mtu in reversed(tunnels)]
     for part, mtu, inside in around:
-        found = [*_headers(part, size, outer, inside, mtu), *found]
+        headers = [*_headers(part, size, outer, inside, mtu), *headers]
         size = part.size(size, outer, mtu)
     for part in reversed(tags):
-        found = [*_headers(part, size, outer, False), *found]
+        headers = [*_headers(part, size, outer, False), *headers]
         size = part.size(size, outer)
     frame = size + BYTES["Ethernet"][0] + BYTES["frame check sequence"][0]
     padding = max(0, MINIMUM_FRAME - frame)
     first = ("inter-packet gap", "preamble", "start of frame delimiter", "Ethernet")
-    found = [*(Header(name, BYTES[name][0], False) for name in first), *found]
+    headers = [*(Header(name, BYTES[name][0], False) for name in first), *headers]
     if padding:
-        found.append(Header("Ethernet padding", padding, False))
-    return (*found, Header("frame check sequence", BYTES["frame check sequence"][0], False))
+        headers.append(Header("Ethernet padding", padding, False))
+    return (*headers, Header("frame check sequence", BYTES["frame check sequence"][0], False))
 
 
 def _headers(
@@ -184,15 +184,15 @@ def _headers(
     names = [outer if name == "IP" else name for name in part.headers]
     around = {"Ethernet": "inner Ethernet"} | {n: f"outer {n}" for n in ("IPv4", "IPv6", "UDP")}
     called = around if part.place == "tunnel" else {}
-    found = [Header(called.get(name, name), BYTES[name][0], inside_mtu) for name in names]
+    headers = [Header(called.get(name, name), BYTES[name][0], inside_mtu) for name in names]
     if part.extra:
-        found.append(Header(f"{part.name}: further bytes", part.extra, inside_mtu))
+        headers.append(Header(f"{part.name}: further bytes", part.extra, inside_mtu))
     if part.trailer:
         tail = BYTES[part.trailer][0] + part.padding(inside, mtu)
-        found.append(Header(f"{part.trailer}, padding", tail, inside_mtu))
+        headers.append(Header(f"{part.trailer}, padding", tail, inside_mtu))
     elif padding := part.padding(inside, mtu):
-        found.append(Header(f"{part.name}: padding", padding, inside_mtu))
-    return found
+        headers.append(Header(f"{part.name}: padding", padding, inside_mtu))
+    return headers
 
 
 def curve(
@@ -261,11 +261,11 @@ def bits_per_second(rate: str | float) -> float:
     Raises DataError for anything else, and for what is not above zero.
     """
     if isinstance(rate, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(?:bit/s|bps|b/s)?\s*", rate)
-        if not found:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKMGT]?)(?:bit/s|bps|b/s)?\s*", rate)
+        if not match:
             raise DataError(f"{rate!r} is no bit rate: write 2.5G, 100M or bit/s as a number")
         powers = {"": 0, "K": 3, "M": 6, "G": 9, "T": 12}
-        rate = float(f"{found[1]}e{powers[found[2].upper()]}")
+        rate = float(f"{match[1]}e{powers[match[2].upper()]}")
     if not 0 < rate < float("inf"):
         raise DataError(f"a bit rate is above zero, not {rate:g}")
     return float(rate)

@@ -100,12 +100,17 @@ def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
     if n <= WALSH:
         first, second = np.triu_indices(n)
         averages = (ordered[first] + ordered[second]) / 2
-        found = np.partition(averages, wanted)[wanted]
+        order_statistics = np.partition(averages, wanted)[wanted]
     else:
         centre, low, high = (_walsh(ordered, place) for place in wanted[1:])
-        found = np.array([centre, centre, low, high])  # of so many pairs the middle two are one
+        order_statistics = np.array(
+            [centre, centre, low, high]
+        )  # of so many pairs the middle two are one
     return Interval(
-        float(found[:2].mean()), float(found[2]), float(found[3]), _signed_rank_p(differences)
+        float(order_statistics[:2].mean()),
+        float(order_statistics[2]),
+        float(order_statistics[3]),
+        _signed_rank_p(differences),
     )
 
 
@@ -132,12 +137,12 @@ def _signed_rank_p(differences: np.ndarray) -> float:
     """The two-sided p-value of Wilcoxon's signed-rank test."""
     from scipy.stats import rankdata
 
-    there = differences[differences != 0]
-    n = len(there)
+    nonzero = differences[differences != 0]
+    n = len(nonzero)
     if n == 0:
         return 1.0
     total = n * (n + 1) / 2
-    plus = float(rankdata(np.abs(there))[there > 0].sum())
+    plus = float(rankdata(np.abs(nonzero))[nonzero > 0].sum())
     least = min(plus, total - plus)
     if n <= _EXACT:
         return min(1.0, 2 * float(np.cumsum(_null(n))[int(least)]))

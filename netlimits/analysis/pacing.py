@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from netlimits.analysis import frames, intervals, pooling
+from netlimits.analysis import frames, intervals, pooling, wording
 from netlimits.analysis.goodput import bits_per_second
 from netlimits.analysis.headers import BYTES
 from netlimits.analysis.summary import IMPROVEMENT, summary
@@ -44,19 +44,19 @@ def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd
     Raises DataError for several rates with none chosen, and for one that no run was paced at.
     """
     runs = frames.usable(frame)
-    asked = None if requested is None else bits_per_second(requested) / 1e6
+    wanted = None if requested is None else bits_per_second(requested) / 1e6
     if PACE not in runs.columns:
-        return runs, 1000.0 if asked is None else asked
+        return runs, 1000.0 if wanted is None else wanted
     rates = sorted(runs[PACE].dropna().unique())
-    if asked is None and len(rates) == 1:
-        asked = float(rates[0])
-    chosen = runs[runs[PACE] == asked]
-    if asked is None or chosen.empty:
+    if wanted is None and len(rates) == 1:
+        wanted = float(rates[0])
+    chosen = runs[runs[PACE] == wanted]
+    if wanted is None or chosen.empty:
         raise DataError(
             f"the runs were paced at {', '.join(f'{rate:g}' for rate in rates) or 'no rate'} "
             "Mbit/s; give one of these as `requested` (in bit/s, or such as 1G)"
         )
-    return chosen, asked
+    return chosen, wanted
 
 
 def pacing(
@@ -84,7 +84,7 @@ def pacing(
     rows = []
     for (value,), part in frames.groups(runs, [size]):
         rate, bytes_ = part[column], _bytes(value, size)
-        found = intervals.mean(rate.to_numpy(dtype=float) / wanted)
+        achieved = intervals.mean(rate.to_numpy(dtype=float) / wanted)
         rows.append(
             {
                 size: value,
@@ -92,9 +92,9 @@ def pacing(
                 "requested_mbps": wanted,
                 "frame_rate_mbps": frame_rate(wanted * 1e6, bytes_, ipv6) / 1e6,
                 "mean_mbps": rate.mean(),
-                "achieved": found.value,
-                "achieved_low": found.low,
-                "achieved_high": found.high,
+                "achieved": achieved.value,
+                "achieved_low": achieved.low,
+                "achieved_high": achieved.high,
                 "achieved_min": rate.min() / wanted,
                 "achieved_max": rate.max() / wanted,
                 "packet_rate_pps": 1e6 * rate.mean() / (8 * bytes_),
@@ -105,12 +105,12 @@ def pacing(
 
 def _bytes(value: object, size: str) -> float:
     try:
-        found = float(str(value))
+        size_bytes = float(str(value))
     except ValueError:
-        found = 0.0
-    if not 0 < found < float("inf"):
+        size_bytes = 0.0
+    if not 0 < size_bytes < float("inf"):
         raise DataError(f"{size} is {value}: a message has a number of bytes above zero")
-    return found
+    return size_bytes
 
 
 def ratios(
@@ -126,9 +126,9 @@ def ratios(
     the improvement rows of `analysis.summary`: 1024's service demand over 8192's.
     """
     frames.factors(frame, size)
-    sizes = sorted(frames.usable(frame)[size].unique(), key=frames.rank)
-    written = improvement or f"{frames.text(sizes[-1])} over {frames.text(sizes[0])}"
+    sizes = sorted(frames.usable(frame)[size].unique(), key=wording.rank)
+    written = improvement or f"{wording.text(sizes[-1])} over {wording.text(sizes[0])}"
     table = summary(frame, of, size, improvement=written, pool=pool)
-    found = table[table["statistic"] == IMPROVEMENT].reset_index(drop=True)
-    found.attrs = table.attrs
-    return found
+    rows = table[table["statistic"] == IMPROVEMENT].reset_index(drop=True)
+    rows.attrs = table.attrs
+    return rows

@@ -191,7 +191,7 @@ def _without_each(
     sizes: np.ndarray, ns: np.ndarray, groups: np.ndarray, ratio: float, confidence: float
 ) -> tuple[float, float]:
     """The jackknife's interval of a/b. Raises DataError where one block decides what shows."""
-    found = []
+    log_ratios = []
     for group in np.unique(groups):
         rest = groups != group
         if len(np.unique(sizes[rest])) < 3:
@@ -202,8 +202,8 @@ def _without_each(
                 f"the cost of {'packets' if packet <= 0 else 'bytes'} does not show beyond noise "
                 "in these runs: without one block it is gone"
             )
-        found.append(np.log(packet / byte))
-    interval = intervals.jackknife(float(np.log(ratio)), np.array(found), confidence)
+        log_ratios.append(np.log(packet / byte))
+    interval = intervals.jackknife(float(np.log(ratio)), np.array(log_ratios), confidence)
     return float(np.exp(interval.low)), float(np.exp(interval.high))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.errors import DataError
 
 CONFIG, CAMPAIGN = "config", "campaign"
@@ -44,11 +44,11 @@ def left_out(
         names = [CAMPAIGN, *(n for n in names if n != CAMPAIGN)]
     if CONFIG in _configured(frame) and among is None:
         names = [n for n in names if n == CAMPAIGN or is_factor(frame, n)]
-    found: dict[str, list[Any]] = {}
+    differing: dict[str, list[Any]] = {}
     for name in (n for n in names if n not in keys):
-        if _differs(runs, [*keys, *found], name):
-            found[name] = sorted(runs[name].map(_plain).unique(), key=frames.rank)
-    return found
+        if _differs(runs, [*keys, *differing], name):
+            differing[name] = sorted(runs[name].map(_plain).unique(), key=wording.rank)
+    return differing
 
 
 def refuse(
@@ -69,17 +69,17 @@ def refuse(
     if pooled:
         first = next(iter(pooled))
         raise DataError(
-            f"runs that differ in {said(pooled)} would be one figure: put "
+            f"runs that differ in {phrase(pooled)} would be one figure: put "
             f"{' and '.join(pooled)} into rows, columns or series, or say that it is meant: "
             f"`pool` (--pool {first})"
         )
 
 
-def said(pooled: Mapping[str, Sequence[Any]]) -> str:
+def phrase(pooled: Mapping[str, Sequence[Any]]) -> str:
     """ "protocol (tcp, udp) and mtu (1500, 9000)"."""
     parts = []
     for name, values in pooled.items():
-        texts = ["none" if frames.is_missing(v) else frames.text(v) for v in values]
+        texts = ["none" if wording.is_missing(v) else wording.text(v) for v in values]
         more = f", … {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
         parts.append(f"{name} ({', '.join(texts[:SHOWN])}{more})")
     return " and ".join(parts)
@@ -124,7 +124,7 @@ def _differs(runs: pd.DataFrame, keys: Sequence[str], name: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value that can be hashed and is like itself: all kinds of nothing are one."""
+    """The value, hashable and equal to itself: every missing value becomes None."""
     if isinstance(value, list | dict | set | np.ndarray):
         return str(value)
-    return None if frames.is_missing(value) else value
+    return None if wording.is_missing(value) else value

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from netlimits.analysis import frames, intervals, pooling
+from netlimits.analysis import frames, intervals, pooling, wording
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
@@ -65,7 +65,7 @@ def spread(
     ).reset_index()
     table["mean"] = table["sum"] / table["n"]
     table["sd"] = table["sd"].where(table["most"] == 1)
-    ranks = table[keys].apply(lambda row: tuple(frames.rank(value) for value in row), axis=1)
+    ranks = table[keys].apply(lambda row: tuple(wording.rank(value) for value in row), axis=1)
     table = table.loc[sorted(table.index, key=ranks.__getitem__)].reset_index(drop=True)
     table["range"] = table["max"] - table["min"]
     table["cv_pct"] = 100 * table["sd"] / table["mean"]
@@ -148,8 +148,8 @@ def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Inter
     without = (squares.sum() - squares) / (weights.sum() - weights)
     if not (without > 0).all():
         return intervals.Interval(pooled**0.5, np.nan, np.nan)
-    found = intervals.jackknife(float(np.log(pooled)), np.log(without))
-    value, low, high = (float(np.exp(x / 2)) for x in found[:3])
+    interval = intervals.jackknife(float(np.log(pooled)), np.log(without))
+    value, low, high = (float(np.exp(x / 2)) for x in interval[:3])
     return intervals.Interval(value, low, high)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, intervals, pooling
+from netlimits.analysis import contrasts, frames, intervals, pooling, wording
 from netlimits.analysis.contrasts import Contrast
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.errors import DataError
@@ -124,7 +124,7 @@ def summary(
     if not parts:
         raise lost[0]
     notes += [f"left out: {error}" for error in lost]
-    notes += _few(parts) + _made(methods, confidence)
+    notes += _few(parts) + _contrast_notes(methods, confidence)
     return _tidy(parts, keys, dict.fromkeys(notes), confidence, frame)
 
 
@@ -134,18 +134,18 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _here(frame: pd.DataFrame) -> str:
-    return frames.listed(frames.measured(frame))
+    return wording.listed(frames.measured(frame))
 
 
 def _columns(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """The columns of those metrics that are there."""
-    found = []
+    columns = []
     for name in names:
         try:
-            found.append(frames.column(frame, name).column)
+            columns.append(frames.column(frame, name).column)
         except DataError:
             continue
-    return found
+    return columns
 
 
 def _keys(frame: pd.DataFrame, rows: str | None, columns: str | Sequence[str]) -> list[str]:
@@ -163,7 +163,7 @@ Groups = dict[tuple[Any, ...], tuple[tuple[Any, ...], np.ndarray]]
 def _cells(
     both: tuple[Groups, Groups], runs: pd.DataFrame, keys: list[str], metric: Metric
 ) -> Iterator[Cell]:
-    """Each cell, in the order of `frames.rank`. Raises DataError for a metric that some lack."""
+    """Each cell, in the order of `wording.rank`. Raises DataError for a metric that some lack."""
     groups, used = both  # of all that came to something, and of those that are ok
     values = runs[metric.column].to_numpy(dtype=float, na_value=np.nan)
     if np.isinf(values).any():
@@ -171,26 +171,26 @@ def _cells(
     weights = frames.weights(runs).to_numpy()
     blocks = contrasts.blocks(runs)
     named = None if blocks is None else blocks.to_numpy()
-    there = False
-    found = []
+    any_known = False
+    cells = []
     for hashed, (key, places) in groups.items():
         rows = used[hashed][1] if hashed in used else np.array([], dtype=int)
         sample = values[rows]
         known = ~np.isnan(sample)
         if known.any() and not known.all():
-            where = ", ".join(f"{k} {frames.text(v)}" for k, v in zip(keys, key, strict=True))
+            where = ", ".join(f"{k} {wording.text(v)}" for k, v in zip(keys, key, strict=True))
             raise DataError(
                 f"{metric.column} is missing in {int((~known).sum())} of the {len(rows)} runs"
                 f"{f' of {where}' if where else ''}"
             )
         if len(rows) and not known.any():
             continue  # a figure that such configurations do not have
-        there |= bool(known.any())
+        any_known |= bool(known.any())
         mine = None if named is None else named[rows]
-        found.append(Cell(key, sample, weights[rows], mine, len(places)))
-    if not there:
+        cells.append(Cell(key, sample, weights[rows], mine, len(places)))
+    if not any_known:
         raise DataError(f"{metric.column} has no value in any run")
-    yield from sorted(found, key=lambda cell: tuple(frames.rank(v) for v in cell.key))
+    yield from sorted(cells, key=lambda cell: tuple(wording.rank(v) for v in cell.key))
 
 
 def _grouped(runs: pd.DataFrame, keys: list[str]) -> Groups:
@@ -200,15 +200,15 @@ def _grouped(runs: pd.DataFrame, keys: list[str]) -> Groups:
     codes = runs.groupby(keys, sort=False, dropna=False, observed=True).ngroup().to_numpy()
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    found = {}
+    groups = {}
     for places in np.split(order, starts[1:]):
         key = tuple(runs[name].iloc[places[0]] for name in keys)
-        found[tuple(_hashed(value) for value in key)] = (key, places)
-    return found
+        groups[tuple(_hashed(value) for value in key)] = (key, places)
+    return groups
 
 
 def _hashed(value: Any) -> Any:
-    return None if frames.is_missing(value) else value
+    return None if wording.is_missing(value) else value
 
 
 def _levels(
@@ -231,28 +231,28 @@ def _levels(
         if not (median.low <= mean.value <= median.high and mean.low <= median.value <= mean.high):
             mixed.append(cell.key)
             medians[-1]["mixed"] = True
-    said = []
+    notes = []
     if alike:
-        said.append(
+        notes.append(
             f"{metric.title}: some figure reads alike in all its runs, to the last digit: how far "
             "they spread does not show, and neither does an interval"
         )
     if mixed:
-        where = "; ".join(frames.label(key) for key in mixed[:3])
+        where = "; ".join(wording.label(key) for key in mixed[:3])
         more = f" and {len(mixed) - 3} more" if len(mixed) > 3 else ""
-        said.append(
+        notes.append(
             f"{metric.title}: runs are of more than one kind, mean and median disagree: "
             f"{where}{more}"
         )
-    return means + medians, said
+    return means + medians, notes
 
 
 def _no_interval(value: float) -> intervals.Interval:
     return intervals.Interval(value, np.nan, np.nan)
 
 
-def _ends(found: intervals.Interval | Contrast) -> dict[str, float]:
-    return {"value": found.value, "low": found.low, "high": found.high}
+def _ends(interval: intervals.Interval | Contrast) -> dict[str, float]:
+    return {"value": interval.value, "low": interval.low, "high": interval.high}
 
 
 def _improvements(
@@ -267,8 +267,8 @@ def _improvements(
     columns: dict[tuple[Any, ...], dict[str, Cell]] = {}
     for cell in cells:
         hashed = tuple(_hashed(value) for value in cell.key[1:])
-        columns.setdefault(hashed, {})[frames.text(cell.key[0])] = cell
-    found, why, pairs = [], [], 0
+        columns.setdefault(hashed, {})[wording.text(cell.key[0])] = cell
+    ratios, why, pairs = [], [], 0
     for of_column in columns.values():
         pair = [of_column.get(value) for value in over]
         if pair[0] is None or pair[1] is None or not (len(pair[0].sample) and len(pair[1].sample)):
@@ -286,12 +286,12 @@ def _improvements(
             "runs": top.runs + bottom.runs,
             **_ends(contrast),
         }
-        found.append((row, contrast))
+        ratios.append((row, contrast))
     if not pairs:
         why.append(
             f"{metric.title}: no improvement, no column has runs of both {over[0]} and {over[1]}"
         )
-    return found, why
+    return ratios, why
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
@@ -318,7 +318,7 @@ def _values(frame: pd.DataFrame, rows: str | None, written: str) -> tuple[str, s
     if not word or over == under:
         raise DataError(f"improvement reads 'A over B', values of {rows}, not {written!r}")
     frames.factors(frame, rows)
-    here = [frames.text(value) for value in sorted(frame[rows].unique(), key=frames.rank)]
+    here = [wording.text(value) for value in sorted(frame[rows].unique(), key=wording.rank)]
     for value in (over, under):
         if value not in here:
             raise DataError(
@@ -338,20 +338,22 @@ def _few(parts: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _made(methods: Sequence[tuple[dict[str, Any], Contrast]], confidence: float) -> list[str]:
+def _contrast_notes(
+    methods: Sequence[tuple[dict[str, Any], Contrast]], confidence: float
+) -> list[str]:
     """How the improvements' intervals came about, and how many of several are more than chance."""
     how = {c.method for _, c in methods if c.method}
-    said = [f"improvement {_HOW[name]}" for name in _HOW if name in how]
+    notes = [f"improvement {_HOW[name]}" for name in _HOW if name in how]
     chances = [c.p for _, c in methods if not np.isnan(c.p)]
     if len(chances) > 1:
         from scipy.stats import false_discovery_control
 
         real = int((false_discovery_control(chances) <= FALSE_DISCOVERIES).sum())
-        said.append(
+        notes.append(
             f"{real} of {len(chances)} improvements are more than chance, at a false discovery "
             f"rate of {100 * FALSE_DISCOVERIES:g} % (Benjamini-Hochberg)"
         )
-    return said
+    return notes
 
 
 def _tidy(
@@ -378,7 +380,7 @@ def _tidy(
     table.attrs["factors"] = dict(zip(shown, keys, strict=True))
     table.attrs["direction"] = frames.direction(frame)
     table.attrs["mixed"] = [
-        (row["metric"], tuple(frames.text(v) for v in row["key"]))
+        (row["metric"], tuple(wording.text(v) for v in row["key"]))
         for row in parts
         if row.get("mixed")
     ]

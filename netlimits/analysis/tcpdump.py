@@ -55,19 +55,19 @@ def packets(text: str, name: str = "trace") -> Iterator[Packet]:
     Times are on one scale, whose zero depends on the clock. `-ttt` and `-ttttt` print alike:
     times that never fall are taken as elapsed time. Raises DataError naming the line.
     """
-    found: list[tuple[str, int, Packet | None]] = []
+    lines: list[tuple[str, int, Packet | None]] = []
     for number, line in _lines(text):
         where = f"{name}:{number}"
         if ENDLESS.search(line):
             raise DataError(f"{where}: a number of 16 digits or more, which no packet has")
         clock, moment, rest = _moment(line, where)
-        if clock == "clock" and (found[0][0] == "elapsed" if found else not moment):
+        if clock == "clock" and (lines[0][0] == "elapsed" if lines else not moment):
             clock = "elapsed"
-        found.append((clock, moment, _packet(rest, where)))
-    if len({clock for clock, _, _ in found}) > 1:
+        lines.append((clock, moment, _packet(rest, where)))
+    if len({clock for clock, _, _ in lines}) > 1:
         raise DataError(f"{name}: its lines use several clocks; one tcpdump option for all of them")
-    times = _times([t for _, t, _ in found], found[0][0]) if found else []
-    for time_ns, (_, _, packet) in zip(times, found, strict=True):
+    times = _times([t for _, t, _ in lines], lines[0][0]) if lines else []
+    for time_ns, (_, _, packet) in zip(times, lines, strict=True):
         if packet:
             yield packet._replace(time_ns=time_ns)
 
@@ -139,13 +139,13 @@ def _packet(line: str, where: str) -> Packet | None:
         if place["network"] and OTHER_IP.search(place["rest"]):
             return None
         raise DataError(f"{where}: no packet: {line.strip()[:80]!r}")
-    said = ends["rest"].strip()
-    fields = TODAY.match(said) or OLD.match(said)
+    description = ends["rest"].strip()
+    fields = TODAY.match(description) or OLD.match(description)
     if not fields:
-        if OTHER_IP.match(said):
+        if OTHER_IP.match(description):
             return None
         raise DataError(
-            f"{where}: neither a TCP packet nor a protocol known here: {said[:80]!r}; "
+            f"{where}: neither a TCP packet nor a protocol known here: {description[:80]!r}; "
             "leave other traffic out with tcpdump … tcp"
         )
     start, end, length = (int(fields[k]) if fields[k] else None for k in ("start", "end", "length"))
@@ -155,7 +155,7 @@ def _packet(line: str, where: str) -> Packet | None:
         )
     ack = int(fields["ack"]) if fields["ack"] else None
     if max(start or 0, end or 0, ack or 0) >= 2**33 or (length or 0) >= 2**24:
-        raise DataError(f"{where}: numbers beyond TCP's: {said[:80]!r}")
+        raise DataError(f"{where}: numbers beyond TCP's: {description[:80]!r}")
     letters = set(fields["flags"]) - set("none") | ({"."} if ack is not None else set())
     flags = "".join(letter for _, letter in pcap.FLAGS if letter in letters)
     return Packet(

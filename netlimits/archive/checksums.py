@@ -1,4 +1,4 @@
-"""results.json: of what the tables were made, so that they are read only while that holds."""
+"""results.json: checksums of what the tables were made of; while they match, the tables hold."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from netlimits.model import decoding
 def made_of(folder: Folder) -> dict[str, Any] | None:
     """What results.json says; None where there is none or it is damaged, and says nothing."""
     try:
-        said = json_of(folder, "results.json")
+        contents = json_of(folder, "results.json")
     except (OSError, ValueError):
         return None
-    if not decoding.has(said, formats.MADE):
+    if not decoding.has(contents, formats.MADE):
         return None
-    return said if said.pop("sha256") == digest(said) else None
+    return contents if contents.pop("sha256") == digest(contents) else None
 
 
-def digest(said: Mapping[str, Any]) -> str:
+def digest(contents: Mapping[str, Any]) -> str:
     """The checksum that results.json has of itself."""
-    return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, that their owner alone can read, and no others'.
+"""Files written whole or not at all, readable by their owner alone, and reached through no link.
 
 A results folder may come from somebody else, who can have put links, pipes and devices into it.
 `Folder` opens what lies in one: each step from the folder down is a folder itself and no link to
@@ -115,7 +115,7 @@ class Folder:
             file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
     def remove(self, name: str) -> None:
-        """Take a name away, whatever it stands for, and nothing that it leads to."""
+        """Remove a file; of a link the name alone, while what it leads to stays."""
         with self._within(name) as (folder, last), suppress(FileNotFoundError):
             os.unlink(last, dir_fd=folder)
 

@@ -60,7 +60,7 @@ def _endless(value: Any) -> bool:
 
 def numbers(value: Any) -> bool:
     """Whether it maps texts to numbers."""
-    return figures(value) and all(has(one, NUMBER) for one in value.values())
+    return figures(value) and all(has(figure, NUMBER) for figure in value.values())
 
 
 def machines(value: Any) -> bool:
@@ -80,7 +80,7 @@ def values(value: Any) -> bool:
 
 def digests(value: Any) -> bool:
     """Whether it maps names of files to SHA-256 in hex."""
-    return texts(value) and all(re.fullmatch("[0-9a-f]{64}", one) for one in value.values())
+    return texts(value) and all(re.fullmatch("[0-9a-f]{64}", digest) for digest in value.values())
 
 
 MACHINE = {
@@ -128,8 +128,8 @@ closed    the process left in good order
 def event(line: bytes) -> dict[str, Any] | None:
     """The event in a line of the journal; None when it is none."""
     try:
-        found: dict[str, Any] = json.loads(line)
-        return found if has(found, EVENTS.get(found["event"], {})) else None
+        entry: dict[str, Any] = json.loads(line)
+        return entry if has(entry, EVENTS.get(entry["event"], {})) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 

@@ -35,8 +35,12 @@ def kept(archive: Archive) -> pd.DataFrame | None:
 
     folder = archive.folder
     try:
-        said = made_of(folder)
-        if not said or said["netlimits"] != __version__ or said["files"] != _digests(archive):
+        sources = made_of(folder)
+        if (
+            not sources
+            or sources["netlimits"] != __version__
+            or sources["files"] != _digests(archive)
+        ):
             return None
         with folder.reader("results.parquet") as file:
             return pd.read_parquet(file)
@@ -53,9 +57,9 @@ def frame(
     labels = set(_values(experiment))
     for name in columns:
         _one_type(rows, name, name in labels)
-    made = pd.DataFrame(rows, columns=columns)
-    made["started"] = pd.to_datetime(made["started"], unit="s", utc=True)
-    return made
+    table = pd.DataFrame(rows, columns=columns)
+    table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
+    return table
 
 
 def _one_type(rows: list[dict[str, Any]], name: str, label: bool) -> None:
@@ -108,7 +112,7 @@ def intervals(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def write(archive: Archive, made: pd.DataFrame) -> tuple[Path, Path]:
+def write(archive: Archive, table: pd.DataFrame) -> tuple[Path, Path]:
     """Keep a frame as `results.csv` and `results.parquet`; returns their paths.
 
     Raises ArchiveUnwritable when they cannot be written; the journal holds it all.
@@ -123,13 +127,13 @@ def write(archive: Archive, made: pd.DataFrame) -> tuple[Path, Path]:
         lines = sum(1 for _ in archive.journal.lines())
         name = "results.csv"
         with folder.whole(name) as file:
-            made.to_csv(file, index=False)
+            table.to_csv(file, index=False)
         name = "results.parquet"
         with folder.whole(name) as file:
-            pq.write_table(pa.Table.from_pandas(made, preserve_index=False), file)
+            pq.write_table(pa.Table.from_pandas(table, preserve_index=False), file)
         name = "results.json"
-        said = {"netlimits": __version__, "lines": lines, "files": _digests(archive)}
-        folder.write(name, json.dumps({**said, "sha256": digest(said)}, indent=1) + "\n")
+        sources = {"netlimits": __version__, "lines": lines, "files": _digests(archive)}
+        folder.write(name, json.dumps({**sources, "sha256": digest(sources)}, indent=1) + "\n")
     except OSError as error:
         raise ArchiveUnwritable(
             f"{archive.path / name}: {one_line(error)}; the journal holds every run: "
@@ -140,8 +144,8 @@ def write(archive: Archive, made: pd.DataFrame) -> tuple[Path, Path]:
 
 def _digests(archive: Archive) -> dict[str, str]:
     """The checksums of the Parquet file and of all that it is made of."""
-    there = {path.name for path in archive.path.iterdir()}
-    names = [name for name in (*MADE_OF, "results.parquet") if name in there]
+    existing = {path.name for path in archive.path.iterdir()}
+    names = [name for name in (*MADE_OF, "results.parquet") if name in existing]
     return {name: archive.folder.digest(name) for name in names}
 
 
@@ -171,6 +175,6 @@ def _values(experiment: Experiment) -> Iterator[str]:
 def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str]:
     """The metrics' columns that rows hold: those of METRICS in its order, then the tools' own."""
     other = {*IDENTITY, *_values(experiment)}
-    there = dict.fromkeys(name for row in rows for name in row if name not in other)
-    known = [m.column for m in METRICS if m.column in there]
-    return [*known, *(name for name in there if name not in known)]
+    columns = dict.fromkeys(name for row in rows for name in row if name not in other)
+    known = [m.column for m in METRICS if m.column in columns]
+    return [*known, *(name for name in columns if name not in known)]

@@ -41,8 +41,8 @@ class Campaign:
     @property
     def imported(self) -> Mapping[str, Any] | None:
         """What the folder was imported from (`netlimits import`), None for a campaign of ours."""
-        found: dict[str, Any] | None = self.archive.meta.get("imported")
-        return found
+        source: dict[str, Any] | None = self.archive.meta.get("imported")
+        return source
 
     @cached_property
     def experiment(self) -> Experiment:
@@ -76,14 +76,14 @@ class Campaign:
     @property
     def skipped(self) -> Mapping[str, str]:
         """The reason for each tool whose runs were left out from the beginning."""
-        found: dict[str, str] = self.archive.meta.get("skipped", {})
-        return found
+        reasons: dict[str, str] = self.archive.meta.get("skipped", {})
+        return reasons
 
     @cached_property
     def runs(self) -> Mapping[int, Run]:
         """The plan, by run number; of an imported campaign the runs that were read."""
         if self.imported:
-            count = sum(one["runs"] for one in self.imported["files"])
+            count = sum(file["runs"] for file in self.imported["files"])
             rows = records.imported(self.archive, count).values()
             return {row["run"]: Run(row["run"], 1, row["config"], row["values"]) for row in rows}
         if not self.archive.journal.sealed:  # later ones have a checksum of it
@@ -163,11 +163,13 @@ class Campaign:
 
     def _attempt(self, run: int, attempt: int | None) -> Record:
         """An attempt at a run, or its last one. Raises ArchiveError for one that was not made."""
-        made = [r for r in self.records() if r.run.number == run and attempt in (None, r.attempt)]
-        if not made:
+        attempts = [
+            r for r in self.records() if r.run.number == run and attempt in (None, r.attempt)
+        ]
+        if not attempts:
             which = f"run {run}" if attempt is None else f"attempt {attempt} at run {run}"
             raise ArchiveError(f"{self.path}: there was no {which}")
-        return made[-1]
+        return attempts[-1]
 
     def write_results(self) -> tuple[Path, Path]:
         """Make `results.csv` and `results.parquet` anew from the journal; returns their paths.
@@ -201,7 +203,7 @@ class Campaign:
             "path": str(self.path),
             "experiment": self.experiment.name,
             "seed": self.experiment.repeat.seed,
-            "imported": self.imported and [one["file"] for one in self.imported["files"]],
+            "imported": self.imported and [file["file"] for file in self.imported["files"]],
             "planned": len(self.runs) - sum(skipped.values()),
             "skipped": [
                 {"tool": tool, "runs": skipped[tool], "reason": reason}
@@ -230,8 +232,8 @@ class Campaign:
         """How many runs have no outcome in a frame of this campaign, and how many there are."""
         if self.imported:
             return 0, len(self.runs)
-        made = plan.Plan(self.experiment, self.skipped)
-        planned = len(made) - made.left_out().total()
+        whole_plan = plan.Plan(self.experiment, self.skipped)
+        planned = len(whole_plan) - whole_plan.left_out().total()
         done = frame.loc[frame["status"] != "interrupted", "run"].nunique()
         return planned - int(done), planned
 
@@ -258,14 +260,14 @@ def check_plan(campaign: Campaign) -> None:
     """Raise ArchiveError when the archived experiment no longer makes the archived plan."""
     if campaign.imported:
         raise ArchiveError(f"{campaign.path}: was imported from files: there is nothing to resume")
-    made = _Digest()
-    plan.write_csv(campaign.experiment, cast(IO[str], made), campaign.skipped)
+    digest = _Digest()
+    plan.write_csv(campaign.experiment, cast(IO[str], digest), campaign.skipped)
     path = campaign.path / "plan.csv"
     try:
         kept = campaign.archive.folder.digest("plan.csv")
     except OSError as error:
         raise ArchiveError(f"{path}: {one_line(error)}") from None
-    if made.hexdigest() != kept:
+    if digest.hexdigest() != kept:
         raise ArchiveError(
             f"{campaign.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "
             "or another netlimits wrote them: put it back, or start a new campaign"

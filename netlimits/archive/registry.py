@@ -90,12 +90,12 @@ def entry(identity: str) -> Registration | None:
         about = registry.stat()
         if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o022:
             return None
-        said = decoding.parsed(Folder(registry).read(f"{identity}.json", LIMIT))
+        fields = decoding.parsed(Folder(registry).read(f"{identity}.json", LIMIT))
     except (OSError, ValueError):
         return None
-    if not decoding.has(said, _ENTRY) or said["id"] != identity:
+    if not decoding.has(fields, _ENTRY) or fields["id"] != identity:
         return None
-    return Registration(**{name: said[name] for name in _ENTRY})
+    return Registration(**{name: fields[name] for name in _ENTRY})
 
 
 def doubt(known: Registration | None, folder: Folder) -> str:
@@ -140,8 +140,8 @@ def _keep(entry: Registration) -> None:
         raise PermissionError(1, "belongs to somebody else", str(registry))
     if stat.S_IMODE(about.st_mode) & 0o077:
         registry.chmod(0o700)
-    said: dict[str, Any] = asdict(entry)
-    Folder(registry).write(f"{entry.id}.json", json.dumps(said, indent=1) + "\n")
+    fields: dict[str, Any] = asdict(entry)
+    Folder(registry).write(f"{entry.id}.json", json.dumps(fields, indent=1) + "\n")
 
 
 def _digest(path: Path) -> str:

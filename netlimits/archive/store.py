@@ -80,21 +80,21 @@ class Archive:
         neither experiment nor hosts nor plan. Raises ArchiveError when the
         folder exists and is not empty, or cannot be written; then nothing of it is left.
         """
-        made = cls(path)
+        archive = cls(path)
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if any(path.iterdir()):
                 raise ArchiveError(f"{path}: is not empty; name another folder with --out")
             try:
                 about = {"version": VERSION, "id": secrets.token_hex(16), **meta}
-                made._fill(about, text, hosts or {}, write_plan, register)
+                archive._fill(about, text, hosts or {}, write_plan, register)
             except BaseException:
-                made._empty(hosts or {})
+                archive._empty(hosts or {})
                 raise
         except OSError as error:
             why = one_line(error)
             raise ArchiveError(f"{path}: {why}; choose a folder with --out") from None
-        return made
+        return archive
 
     def _fill(
         self,
@@ -291,8 +291,8 @@ class Archive:
     def _witnesses(self) -> tuple[tuple[int, str], ...]:
         """How many lines the journal had at least, and when."""
         known = []
-        if said := made_of(self.folder):
-            known.append((said["lines"], "when results.csv was made of it"))
+        if sources := made_of(self.folder):
+            known.append((sources["lines"], "when results.csv was made of it"))
         try:
             entry = registry.entry(self.identity) if self.identity else None
             with self.folder.reader("journal.jsonl") as journal:

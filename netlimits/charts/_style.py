@@ -3,7 +3,7 @@
 Colours are Okabe and Ito's (2008), which people with colour-vision deficiency tell apart; line
 style and marker say the same thing again, so that a chart also reads in grey. The same value
 has the same colour in every chart: KNOWN fixes those of the reports, others take the free
-colours in the order of `frames.rank`. Figures are made without pyplot, which keeps global
+colours in the order of `wording.rank`. Figures are made without pyplot, which keeps global
 state; they show themselves in a notebook.
 """
 
@@ -24,7 +24,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from netlimits.analysis import frames
+from netlimits.analysis import wording
 from netlimits.errors import DataError, InputError
 from netlimits.metrics import Metric
 
@@ -195,26 +195,26 @@ def looks(
     single text value that is KNOWN keeps its colour for every number.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
-    labels = {key: ", ".join(frames.said(key, of)) or "all runs" for key in keys}
-    names = {key: frames.label(v for v in key if not _number(v)) for key in keys}
-    sizes = {key: frames.label(v for v in key if _number(v)) for key in keys}
+    labels = {key: ", ".join(wording.phrases(key, of)) or "all runs" for key in keys}
+    names = {key: wording.label(v for v in key if not _number(v)) for key in keys}
+    sizes = {key: wording.label(v for v in key if _number(v)) for key in keys}
     alone = len(set(names.values())) == 1 < len(set(sizes.values()))
     if alone and not set(map(str.lower, names.values())) & set(KNOWN):
         names = dict(sizes)
     elif len(set(sizes.values())) == 1:
         sizes = dict(names)
     colours = colours_of(list(dict.fromkeys(names.values())))
-    order = sorted(set(sizes.values()), key=frames.rank)
-    found = {}
+    order = sorted(set(sizes.values()), key=wording.rank)
+    styles = {}
     for key in keys:
         place = order.index(sizes[key])
-        found[key] = SeriesStyle(
+        styles[key] = SeriesStyle(
             labels[key],
             colours[names[key]],
             LINES[place % len(LINES)],
             MARKERS[place % len(MARKERS)],
         )
-    return found
+    return styles
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
@@ -222,7 +222,7 @@ def colours_of(names: Sequence[str]) -> dict[str, str]:
     known = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
     free = [c for c in PALETTE if c not in known.values()] or list(PALETTE)
     free.sort(key=lambda colour: colour in KNOWN.values())
-    others = [name for name in sorted(names, key=frames.rank) if name not in known]
+    others = [name for name in sorted(names, key=wording.rank) if name not in known]
     return known | {name: free[i % len(free)] for i, name in enumerate(others)}
 
 

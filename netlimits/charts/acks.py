@@ -93,8 +93,8 @@ def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: SeriesStyle) -
 
 
 def _half(sample: np.ndarray) -> float:
-    found = intervals.mean(sample)
-    return found.high - found.value
+    interval = intervals.mean(sample)
+    return interval.high - interval.value
 
 
 def _across(axes: Axes, ratios: pd.Series[float]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import frames, pooling
+from netlimits.analysis import frames, pooling, wording
 from netlimits.analysis.aggregate import OF_AN_INTERVAL, highest_averages, highest_window
 from netlimits.analysis.aggregate import aggregate as aggregate_frame
 from netlimits.analysis.goodput import bits_per_second, bound
@@ -93,8 +93,8 @@ def aggregate(
             f"starts {parted['start_skew_s']:.2g} s apart, ends {parted['end_skew_s']:.2g} s; "
             f"{100 * parted['left_out']:.2g} % of the data outside the common window"
         )
-        said = [intervals.attrs.get("run", ""), skew if count > 1 else ""]
-        about = " · ".join(part for part in said if part)
+        parts = [intervals.attrs.get("run", ""), skew if count > 1 else ""]
+        about = " · ".join(part for part in parts if part)
         heading(axes, title or f"{metric.title} of {together}", about)
     return figure
 
@@ -126,7 +126,7 @@ def highest_average(
     varied = [name for name in frames.varied(intervals) if name not in of_a_run]
     pooling.refuse(runs, [by, *keys], meant, among=varied)
     metric = metric_of("highest_average")
-    places = sorted(runs[by].unique(), key=frames.rank)
+    places = sorted(runs[by].unique(), key=wording.rank)
     parts = frames.groups(runs, keys)
     look_of = looks([key for key, _ in parts], keys)
     several = len({look.color for look in look_of.values()}) < len(look_of)
@@ -151,11 +151,11 @@ def highest_average(
                 dots = [places.index(value) + middle for value in part[by]]
                 axes.plot(dots, part[metric.column], **DOTS)
         top = max(float(runs[metric.column].max()), *_limits(axes, runs, by, places, link, cap))
-        axes.set_xticks(range(len(places)), [frames.text(place) for place in places])
+        axes.set_xticks(range(len(places)), [wording.text(place) for place in places])
         axes.grid(visible=False, axis="x")
         axes.set_xlim(-0.5, len(places) - 0.5)
         axes.set_ylim(0, top * 1.12)
-        axes.set_xlabel(frames.title(by))
+        axes.set_xlabel(wording.title(by))
         axes.set_ylabel(metric.label)
         thousands(axes)
         if keys:
@@ -164,7 +164,7 @@ def highest_average(
         about = f"highest average over {length} that all streams of a run share"
         if len(runs) > len(runs.drop_duplicates([by, *keys])):
             about += "; bars: mean, dots: runs"
-        heading(axes, title or f"Aggregate throughput against {frames.name(by)}", about)
+        heading(axes, title or f"Aggregate throughput against {wording.name(by)}", about)
     return figure
 
 

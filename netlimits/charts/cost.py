@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.analysis.cost import TIME_PER_SEND, UNFIT, packet_times
 from netlimits.analysis.cost import cost as cost_frame
 from netlimits.charts._style import GREY, KNOWN, Chart, blank, heading, style, thousands
@@ -46,17 +46,17 @@ def cost(
         )
         top = 0.0
         for row, (key, part) in enumerate(parts):
-            which = ", ".join(frames.said(key, keys))
+            which = ", ".join(wording.phrases(key, keys))
             for column, name in enumerate(names):
                 axes = panels[row * len(names) + column]
-                found = cost_frame(part, name, size, pool=meant).iloc[0].to_dict()
+                costs = cost_frame(part, name, size, pool=meant).iloc[0].to_dict()
                 times = packet_times(part, name, size)
-                top = max(top, _panel(axes, times, size, name, found, which, direction))
+                top = max(top, _panel(axes, times, size, name, costs, which, direction))
         for place, axes in enumerate(panels):
             axes.set_ylim(0, top * 1.18)
             thousands(axes, "xy")
             if place >= len(panels) - len(names):
-                axes.set_xlabel(f"Data per packet ({frames.FACTOR_UNITS.get(size, 'bytes')})")
+                axes.set_xlabel(f"Data per packet ({wording.FACTOR_UNITS.get(size, 'bytes')})")
             if place % len(names) == 0:
                 axes.set_ylabel("Time per packet (ns)")
         figure.suptitle(

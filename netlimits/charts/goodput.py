@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator, NullLocator
 
-from netlimits.analysis import frames
+from netlimits.analysis import wording
 from netlimits.charts._style import GREY, Chart, blank, heading, label_ends, looks, style
 from netlimits.errors import DataError
 
@@ -63,7 +63,7 @@ def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -
         axes.xaxis.set_major_locator(FixedLocator(shown or sorted(curve["mtu"].unique())))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-        axes.set_xlabel(frames.title("mtu"))
+        axes.set_xlabel(wording.title("mtu"))
         axes.set_ylabel("Data / (Data + Headers) (%)")
         for mtu in marked:
             axes.axvline(mtu, color=GREY, linewidth=0.6, linestyle=":", zorder=0)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from netlimits.analysis import frames, intervals
+from netlimits.analysis import frames, intervals, wording
 from netlimits.analysis.pacing import paced
 from netlimits.analysis.pacing import pacing as pacing_frame
 from netlimits.analysis.pacing import ratios as ratios_frame
@@ -44,11 +44,11 @@ def pacing(
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
         _rates(rates, runs, frames.column(frame, of).column, size, wanted)
         _costs(costs, runs, size, meant)
-        labels = [frames.text(value) for value in table[size]]
+        labels = [wording.text(value) for value in table[size]]
         for axes in (rates, costs):
             axes.set_xticks(range(len(labels)), labels)
             axes.set_xlim(-0.6, len(labels) - 0.4)
-            axes.set_xlabel(frames.title(size))
+            axes.set_xlabel(wording.title(size))
             axes.grid(axis="x", visible=False)
         worst = float(np.abs(table[["achieved_min", "achieved_max"]] - 1).max(axis=None))
         by = sorted(runs["paced_by"].dropna().unique()) if "paced_by" in runs.columns else []
@@ -72,12 +72,16 @@ def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, wanted: float
         across = place + np.linspace(-0.25, 0.25, len(off)) if len(off) > 1 else np.array([place])
         axes.plot(across, off, "o", color=KNOWN["sender"], alpha=0.85)
         furthest = max(furthest, float(np.abs(off).max()))
-        found = intervals.mean(off)
-        if not np.isnan(found.low):
+        interval = intervals.mean(off)
+        if not np.isnan(interval.low):
             axes.errorbar(
-                place + 0.32, found.value, found.high - found.value, fmt="_", color="#222222"
+                place + 0.32,
+                interval.value,
+                interval.high - interval.value,
+                fmt="_",
+                color="#222222",
             )
-            furthest = max(furthest, abs(found.low), abs(found.high))
+            furthest = max(furthest, abs(interval.low), abs(interval.high))
     axes.axhline(0, color=GREY, linewidth=1)
     axes.set_ylim(-1.25 * furthest or -1, 1.25 * furthest or 1)
     axes.set_ylabel("Achieved less requested (%)")
@@ -90,14 +94,14 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> N
     if frames.direction(frame) == "recv":
         sides.reverse()
     named = zip((name for name, _ in SIDES), sides, strict=True)
-    there = [(name, side) for name, side in named if {name, f"netperf_{name}"} & here]
-    for place, (name, side) in enumerate(there):
+    measured_sides = [(name, side) for name, side in named if {name, f"netperf_{name}"} & here]
+    for place, (name, side) in enumerate(measured_sides):
         table = means(summary(frame, name, size, pool=pool))
         ratio = 1.0
         if len(table) > 1:
             ratios = ratios_frame(frame, of=[name], size=size, pool=pool)["value"]
             ratio = float(ratios.iloc[0]) if len(ratios) else np.nan
-        x = np.arange(len(table)) + 0.36 * (place - (len(there) - 1) / 2)
+        x = np.arange(len(table)) + 0.36 * (place - (len(measured_sides) - 1) / 2)
         errors = [table["value"] - table["low"], table["high"] - table["value"]]
         axes.bar(
             x,
@@ -111,11 +115,11 @@ def _costs(axes: Axes, frame: pd.DataFrame, size: str, pool: Sequence[str]) -> N
             edgecolor="white",
             linewidth=0,
         )
-    if not there:
+    if not measured_sides:
         raise DataError("no run has a service demand per KiB to show beside its rate")
     axes.set_ylabel(f"Service demand ({metric('local_sd').unit})")
     axes.set_ylim(0, 1.25 * axes.get_ylim()[1])  # room for the legend above the bars
     axes.legend(loc="upper right")
-    sizes = [frames.text(value) for value in table[size]]
+    sizes = [wording.text(value) for value in table[size]]
     ratio_of = f"; ratio: {sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else ""
     heading(axes, "", f"Lower is better; 95 % intervals{ratio_of}")

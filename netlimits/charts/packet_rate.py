@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.analysis.packet_rate import Regimes, regimes
 from netlimits.analysis.packet_rate import packet_rate as packet_rate_frame
 from netlimits.charts._style import BLUE, GREY, Chart, blank, heading, style
@@ -53,17 +53,17 @@ def packet_rate(
     if len(table) < 2:
         raise DataError(f"{size} has one value: a chart over sizes needs two at least")
     low, high = float(table[size].min()), float(table[size].max())
-    found, about = None, ""
+    fit, about = None, ""
     try:
-        found = regimes(frame, of, size, pool=meant)
+        fit = regimes(frame, of, size, pool=meant)
     except DataError as error:
         about = str(error)
     with style():
         figure, panels = blank(6.8, 6.6, 3)
         for axes, panel in zip(panels, PANELS, strict=True):
-            if found:
-                _shade(axes, found, low, high)
-                _fit(axes, found, panel, np.geomspace(low, high, 200))
+            if fit:
+                _shade(axes, fit, low, high)
+                _fit(axes, fit, panel, np.geomspace(low, high, 200))
             axes.plot(table[size], table[panel.column] / panel.per, "o", color=BLUE, clip_on=False)
             axes.set_ylabel(panel.title)
             if panel.log:
@@ -77,12 +77,12 @@ def packet_rate(
         last.xaxis.set_major_locator(FixedLocator(_ticks(table[size])))
         last.xaxis.set_minor_locator(NullLocator())
         last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-        last.set_xlabel(frames.title(size))
-        if found:
-            _name_regimes(panels[0], found, low, high)
+        last.set_xlabel(wording.title(size))
+        if fit:
+            _name_regimes(panels[0], fit, low, high)
             about = (
-                f"line: {found.packet_ns:.0f} ns a packet + {1024 * found.byte_ns:.0f} ns a KiB; "
-                f"{found.n} runs; {found.interval}"
+                f"line: {fit.packet_ns:.0f} ns a packet + {1024 * fit.byte_ns:.0f} ns a KiB; "
+                f"{fit.n} runs; {fit.interval}"
             )
         heading(
             panels[0],
@@ -92,9 +92,9 @@ def packet_rate(
     return figure
 
 
-def _fit(axes: Axes, found: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
+def _fit(axes: Axes, fit: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
     """The line of the fit, in a panel's unit."""
-    ns = found.packet_ns + found.byte_ns * sizes
+    ns = fit.packet_ns + fit.byte_ns * sizes
     lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * sizes / ns}
     axes.plot(sizes, lines[panel.column] / panel.per, color=GREY, linewidth=1.2)
 
@@ -109,24 +109,22 @@ def _ticks(sizes: pd.Series[float]) -> list[float]:
     return kept
 
 
-def _shade(axes: Axes, found: Regimes, low: float, high: float) -> None:
+def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:
     """The two regimes as areas, the ends of their intervals as dotted lines."""
-    axes.axvspan(low, max(low, found.packets_until), color=SHADES["packets"], linewidth=0, zorder=0)
-    axes.axvspan(min(high, found.bytes_from), high, color=SHADES["bytes"], linewidth=0, zorder=0)
-    for end in (*found.packets_until_interval, *found.bytes_from_interval):
+    axes.axvspan(low, max(low, fit.packets_until), color=SHADES["packets"], linewidth=0, zorder=0)
+    axes.axvspan(min(high, fit.bytes_from), high, color=SHADES["bytes"], linewidth=0, zorder=0)
+    for end in (*fit.packets_until_interval, *fit.bytes_from_interval):
         if low < end < high:
             axes.axvline(end, color=GREY, linewidth=0.7, linestyle=":")
 
 
-def _name_regimes(axes: Axes, found: Regimes, low: float, high: float) -> None:
+def _name_regimes(axes: Axes, fit: Regimes, low: float, high: float) -> None:
     """What each area is, written at its foot, or beside it where it is narrow."""
     marks = (
-        (low, min(found.packets_until, high), "packets are the limit\nup to {}".format),
-        (max(found.bytes_from, low), high, "bytes are the limit\nfrom {}".format),
+        (low, min(fit.packets_until, high), "packets are the limit\nup to {}".format),
+        (max(fit.bytes_from, low), high, "bytes are the limit\nfrom {}".format),
     )
-    for (left, right, what), size in zip(
-        marks, (found.packets_until, found.bytes_from), strict=True
-    ):
+    for (left, right, what), size in zip(marks, (fit.packets_until, fit.bytes_from), strict=True):
         if left >= right:
             continue
         wide = np.log(right / left) > 0.2 * np.log(high / low)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.analysis.percentiles import percentiles as percentile_frame
 from netlimits.charts._style import Chart, blank, heading, label_ends, looks, style, thousands
 
@@ -45,7 +45,7 @@ def percentiles(
         axes.set_xlabel("Percentile of the runs")
         axes.set_ylabel(metric.label)
         thousands(axes)
-        by = " and ".join(frames.name(k) for k in keys)
+        by = " and ".join(wording.name(k) for k in keys)
         runs = f"{counts[0]} to {counts[-1]} runs"
         if len(counts) == 1:
             runs = f"{counts[0]} run{'' if counts[0] == 1 else 's'}"

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.analysis.spread import spread as spread_frame
 from netlimits.charts._style import (
     Chart,
@@ -66,7 +66,7 @@ def spread(
                 bound,
             )
         last = panels[-1]
-        last.set_xlabel(frames.title(by))
+        last.set_xlabel(wording.title(by))
         values = sorted(pd.to_numeric(frame[by]).unique())
         few = len(values) <= FEW
         last.xaxis.set_major_locator(FixedLocator(values) if few else LogLocator(10))
@@ -78,7 +78,7 @@ def spread(
         titles = " and ".join([metrics[0].title, *rest])
         heading(
             panels[0],
-            title or f"{titles} against {frames.name(by)}",
+            title or f"{titles} against {wording.name(by)}",
             " · ".join([about, *notes]),
         )
     return figure

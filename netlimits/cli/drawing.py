@@ -43,11 +43,11 @@ class Results:
     @property
     def contents(self) -> str:
         """The metrics and factors, in words."""
-        from netlimits.analysis import frames
+        from netlimits.analysis import frames, wording
 
         return (
-            f"metrics here: {frames.listed(frames.measured(self.frame))}; "
-            f"factors: {frames.listed(frames.varied(self.frame))}"
+            f"metrics here: {wording.listed(frames.measured(self.frame))}; "
+            f"factors: {wording.listed(frames.varied(self.frame))}"
         )
 
     def with_highest_averages(self, window_s: float | None) -> pd.DataFrame:
@@ -286,13 +286,13 @@ def _data(
     `run`, `role` and `apart`, which choose it, are taken out of the options.
     """
     from netlimits import charts
-    from netlimits.analysis import frames
+    from netlimits.analysis import frames, wording
 
     source = next(iter(takes))
     if source == "frame":
         apart = options.pop("apart", [])
         for key, part in frames.groups(frames.usable(results.frame), apart):
-            named = (f"{n}-{frames.text(v)}" for n, v in zip(apart, key, strict=True))
+            named = (f"{n}-{wording.text(v)}" for n, v in zip(apart, key, strict=True))
             yield re.sub(r"[^\w.+-]+", "-", "-".join(named)), part if apart else results.frame
         return
     if source == "packets" and "pool" in options and "pool" not in takes:
@@ -348,12 +348,12 @@ def _file_name(campaign: Campaign, run: int) -> str:
 
 def _about(campaign: Campaign, run: int) -> str:
     """A run in words: "run 3, MTU 1500 bytes, GRO on"."""
-    from netlimits.analysis import frames
+    from netlimits.analysis import wording
 
     words = [f"run {run}"]
     for name in _factors(campaign):
         value = campaign.runs[run].values[name]
         if value is not None:
-            unit = frames.FACTOR_UNITS.get(name, "")
-            words.append(f"{frames.name(name)} {frames.text(value)} {unit}".strip())
+            unit = wording.FACTOR_UNITS.get(name, "")
+            words.append(f"{wording.name(name)} {wording.text(value)} {unit}".strip())
     return ", ".join(words)

@@ -123,7 +123,7 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
     if not left:
         return entry, ""
     note = (
-        f"split by {pooling.said(left)}, which would be pooled else; --pool {next(iter(left))} "
+        f"split by {pooling.phrase(left)}, which would be pooled else; --pool {next(iter(left))} "
         "says that it is meant"
     )
     return {**entry, part: [*listed(entry.get(part)), *left]}, note

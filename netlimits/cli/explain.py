@@ -123,16 +123,16 @@ def _write_sequel(results: drawing.Results, path: Path | None, suspects: tuple[s
 
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
     """The configurations that have every value asked for. Raises DataError when none has."""
-    from netlimits.analysis import frames
+    from netlimits.analysis import wording
 
     factors = [name for name in verdicts.columns if name not in _VERDICT]
     for pair in chosen:
         factor, equals, value = pair.partition("=")
         if not equals or factor not in factors:
             raise DataError(
-                f"--config {pair}: write FACTOR=VALUE with one of {frames.listed(factors)}"
+                f"--config {pair}: write FACTOR=VALUE with one of {wording.listed(factors)}"
             )
-        texts = verdicts[factor].map(frames.text)
+        texts = verdicts[factor].map(wording.text)
         if value not in set(texts):
             values = ", ".join(dict.fromkeys(texts))
             raise DataError(f"{results}: {factor} is never {value}; it is {values}")
@@ -144,11 +144,11 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
 
 def _lines(row: pd.Series[Any]) -> list[str]:
     """One verdict for people: configuration, class, sentence, runner-up, and what decides."""
-    from netlimits.analysis import frames
+    from netlimits.analysis import wording
 
     factors = [name for name in row.index if name not in _VERDICT]
     where = ", ".join(
-        f"{name} {frames.text(row[name])}" for name in factors if not frames.is_missing(row[name])
+        f"{name} {wording.text(row[name])}" for name in factors if not wording.is_missing(row[name])
     )
     agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs" if row["runs"] > 1 else "1 run"
     state = f"{row['state']}, " if row["proof"] else ""

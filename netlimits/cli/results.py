@@ -165,14 +165,14 @@ def _verdicts(results: drawing.Results) -> pd.DataFrame:
 
 def _of_cells(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> list[str]:
     """The verdict of each row of a summary; all of them, where its configurations differ."""
-    from netlimits.analysis import frames
+    from netlimits.analysis import wording
 
     by_key: dict[tuple[str, ...], list[str]] = {}
     for _, row in verdicts.iterrows():
-        key = tuple(frames.text(row[name]) for name in keys)
+        key = tuple(wording.text(row[name]) for name in keys)
         by_key.setdefault(key, []).append(row["verdict"])
     cells = table.iloc[:, 2 : 2 + len(keys)].itertuples(index=False)
-    by_cell = [by_key.get(tuple(frames.text(value) for value in cell), []) for cell in cells]
+    by_cell = [by_key.get(tuple(wording.text(value) for value in cell), []) for cell in cells]
     return [", ".join(dict.fromkeys(each)) for each in by_cell]
 
 

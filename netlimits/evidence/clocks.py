@@ -34,22 +34,22 @@ class Offset:
 class RoundTrip:
     """Our clock before asking and after the answer, the host's in between; epoch seconds."""
 
-    asked: float
+    start: float
     read: float
-    answered: float
+    end: float
 
 
 def offset(trips: Sequence[RoundTrip]) -> Offset:
     """The offset by the shortest of one or more round trips."""
-    best = min(trips, key=lambda trip: trip.answered - trip.asked)
-    middle = (best.asked + best.answered) / 2
-    return Offset(best.read - middle, (best.answered - best.asked) / 2)
+    best = min(trips, key=lambda trip: trip.end - trip.start)
+    middle = (best.start + best.end) / 2
+    return Offset(best.read - middle, (best.end - best.start) / 2)
 
 
 def seconds(completed: Completed) -> float | None:
     """What READ printed, in epoch seconds; None where `date` knows no fractions."""
-    found = re.fullmatch(r"[0-9]{1,12}\.[0-9]{9}", completed.stdout.strip(), re.ASCII)
-    return float(found[0]) if found and completed.status == 0 else None
+    match = re.fullmatch(r"[0-9]{1,12}\.[0-9]{9}", completed.stdout.strip(), re.ASCII)
+    return float(match[0]) if match and completed.status == 0 else None
 
 
 def measured(
@@ -58,9 +58,9 @@ def measured(
     """The offset of a host's clock, from SAMPLES round trips; None where `date` does not tell."""
     trips = []
     for _ in range(SAMPLES):
-        asked = clock()
+        start = clock()
         read = seconds(run(READ))
         if read is None:
             return None
-        trips.append(RoundTrip(asked, read, clock()))
+        trips.append(RoundTrip(start, read, clock()))
     return offset(trips)

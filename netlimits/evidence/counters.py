@@ -143,17 +143,17 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
     named = PROTOCOLS | {figure: (counter,) for figure, counter in INTERFACE.items()}
     figures: dict[str, Scalar] = {}
     for figure, kernels in named.items():
-        there = [name for name in kernels if name in before.counters]
-        if gone := [name for name in there if name not in after.counters]:
+        present = [name for name in kernels if name in before.counters]
+        if gone := [name for name in present if name not in after.counters]:
             raise ToolFailure(
                 f"{host}: {', '.join(gone)} was there before the run and not after it: "
                 "was the interface or its namespace removed?",
                 status="invalid",
             )
-        if there:
+        if present:
             figures[figure] = sum(
                 growth(f"{host}: {name}", before.counters[name], after.counters[name])
-                for name in there
+                for name in present
             )
     if before.softnet.keys() != after.softnet.keys():
         raise ToolFailure(f"{host}: CPUs went on- or offline during the run", status="invalid")

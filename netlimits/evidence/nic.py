@@ -83,10 +83,10 @@ def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
 
 def counters(completed: Completed) -> dict[str, int]:
     """The counters of what the card lost or held, under the driver's names."""
-    found = {}
+    counts = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")
         told = name.endswith(_ALLOWANCE) or any(p.search(name) for p in _KINDS.values())
         if told and not _ON_PURPOSE.search(name) and _WHOLE.fullmatch(value):
-            found[name] = int(value)
-    return found
+            counts[name] = int(value)
+    return counts

@@ -283,8 +283,8 @@ def _axes(experiment: Experiment) -> tuple[_Axis, ...]:
     for group in groups:
         rows = [dict(zip(group, row, strict=True)) for row in zip(*group.values(), strict=True)]
         stride //= len(rows)
-        made = tuple(_Row(row, _pieces(row), tuple(map(cell, row.values()))) for row in rows)
-        axes.append(_Axis(tuple(group), made, stride))
+        axis_rows = tuple(_Row(row, _pieces(row), tuple(map(cell, row.values()))) for row in rows)
+        axes.append(_Axis(tuple(group), axis_rows, stride))
     return tuple(axes)
 
 

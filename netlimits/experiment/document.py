@@ -149,8 +149,10 @@ class _Builder:
         except yaml.reader.ReaderError as error:
             # position counts characters, since the text is decoded already
             line = text.count("\n", 0, error.position) + 1
-            found = ord(error.character) if isinstance(error.character, str) else error.character
-            raise self.error(f"a control character (0x{found:02x})", line) from None
+            code_point = (
+                ord(error.character) if isinstance(error.character, str) else error.character
+            )
+            raise self.error(f"a control character (0x{code_point:02x})", line) from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             raise self.error(_syntax(error), mark.line + 1 if mark else 1) from None
@@ -208,20 +210,20 @@ class _Builder:
         if tag not in _CORE:
             raise self.error(_tag(tag), line)
         try:
-            found = loader.construct_object(ScalarNode(tag, event.value), deep=True)
+            content = loader.construct_object(ScalarNode(tag, event.value), deep=True)
         except (ValueError, KeyError, IndexError):
             kind = tag.rpartition(":")[2]
             raise self.error(f"{event.value[:40]!r} cannot be read as {kind}", line) from None
-        if isinstance(found, float) and not math.isfinite(found):
+        if isinstance(content, float) and not math.isfinite(content):
             raise self.error(f"{event.value[:40]} is not a finite number", line)
-        if isinstance(found, str):
-            if "\0" in found:
+        if isinstance(content, str):
+            if "\0" in content:
                 raise self.error("holds a NUL character", line)
             try:
-                found.encode()
+                content.encode()
             except UnicodeEncodeError:
                 raise self.error("holds half of a surrogate pair, which is no text", line) from None
-        return _Node(found, line)
+        return _Node(content, line)
 
     def add(self, node: _Node, line: int, event: Any = None) -> None:
         """Put a node (perhaps a finished one, by alias) where the open collection wants it."""

@@ -219,10 +219,10 @@ class _Compiler:
 
         def compute(values: Mapping[str, Any]) -> Any:
             for part, source in parts:
-                found = part(values)
-                if found is not True and found is not False:
-                    _condition(found, source)
-                if found is ends_with:
+                value = part(values)
+                if value is not True and value is not False:
+                    _condition(value, source)
+                if value is ends_with:
                     return ends_with
             return not ends_with
 
@@ -277,19 +277,19 @@ class _Compiler:
         function = _CALLS[called]
 
         def compute(values: Mapping[str, Any]) -> Any:
-            found = [argument(values) for argument in arguments]
-            for one in found:
-                if type(one) not in _NUMBERS:
-                    raise _ComputeError(f"cannot compute {called}() of {shown(one)}")
-            return function(*found)
+            operands = [argument(values) for argument in arguments]
+            for operand in operands:
+                if type(operand) not in _NUMBERS:
+                    raise _ComputeError(f"cannot compute {called}() of {shown(operand)}")
+            return function(*operands)
 
         return compute
 
 
-def _condition(found: Any, source: str) -> bool:
-    if found is True or found is False:
-        return bool(found)
-    raise _ComputeError(f"needs true or false where `{source}` is {shown(found)}; compare it")
+def _condition(value: Any, source: str) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise _ComputeError(f"needs true or false where `{source}` is {shown(value)}; compare it")
 
 
 def _power(a: float, b: float) -> Any:

@@ -39,11 +39,11 @@ def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()
 def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bool) -> Experiment:
     data, where = apply(read, changes)
     if not isinstance(data, dict):
-        found = "a list" if isinstance(data, list) else shown(data)
-        raise where.error(f"an experiment is a mapping (experiment: NAME …), not {found}")
+        kind = "a list" if isinstance(data, list) else shown(data)
+        raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
     wrong = shape_errors(data, where)
     damaged = {error.key.removeprefix("--set ").partition(".")[0] for error in wrong}
     reader = Reader(data, where, read.text, damaged - {""})
     experiment = reader.experiment(archived=archived)
-    raise_all([*wrong, *reader.errors])
+    raise_all([*wrong, *reader.names.errors])
     return experiment

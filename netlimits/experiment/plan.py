@@ -109,8 +109,8 @@ class Plan:
         """How often each configuration runs, where they differ; else empty."""
         by = self.experiment.repeat.replicates_by
         often = array("I")
-        for made in self.configurations if by else ():
-            value = made.values[by]
+        for configuration in self.configurations if by else ():
+            value = configuration.values[by]
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise resolution.source(self.experiment).error(
                     f"{by} is {expressions.shown(value)}, and must be a whole number from 1",
@@ -139,8 +139,8 @@ class Plan:
     def runs(self) -> Iterator[Run]:
         """Every run, in its order. Raises ValueError when the experiment has no seed yet."""
         for number, (block, chosen) in enumerate(self._order(), 1):
-            made = self._configuration(chosen)
-            yield Run(number, block, made.config, made.values)
+            configuration = self._configuration(chosen)
+            yield Run(number, block, configuration.config, configuration.values)
 
     def skip(self, values: Values) -> str:
         """Why a configuration's runs are left out; "" where they are not."""

@@ -62,11 +62,11 @@ def tool_of(experiment: Experiment, values: Values) -> str:
 
 def may_be_missing(experiment: Experiment, tool: str) -> bool:
     """Whether the runs of a tool are left out where it is not installed. Raises DocumentError."""
-    said = experiment.measure[tool].get(schema.IF_MISSING, "fail")
-    if templates.is_template(said):
-        problem = f"must be fail or skip, not {said}: it is asked before there is a configuration"
+    policy = experiment.measure[tool].get(schema.IF_MISSING, "fail")
+    if templates.is_template(policy):
+        problem = f"must be fail or skip, not {policy}: it is asked before there is a configuration"
         raise source(experiment).error(problem, "measure", tool, schema.IF_MISSING)
-    return bool(said == "skip")
+    return bool(policy == "skip")
 
 
 def around(experiment: Experiment, values: Values) -> Around:
@@ -74,18 +74,18 @@ def around(experiment: Experiment, values: Values) -> Around:
 
     Raises DocumentError when one of them cannot take the value that it gets.
     """
-    found = {}
+    parts = {}
     for name, written in experiment.around.items():
-        found[name] = templates.resolve(written, values)
-        if templates.left_out(written, found[name]):
-            del found[name]
+        parts[name] = templates.resolve(written, values)
+        if templates.left_out(written, parts[name]):
+            del parts[name]
             continue
-        raise_all(_hold(experiment, (name,), written, found[name], schema.AROUND[name], values))
-    pace, trace = found.get("pace"), found.get("trace")
+        raise_all(_hold(experiment, (name,), written, parts[name], schema.AROUND[name], values))
+    pace, trace = parts.get("pace"), parts.get("trace")
     return Around(
-        streams=found.get("streams", 1),
+        streams=parts.get("streams", 1),
         pace=Pace(**pace) if pace else None,
-        family=found.get("family"),
+        family=parts.get("family"),
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
     )
 

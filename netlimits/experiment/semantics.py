@@ -7,23 +7,18 @@ can be computed or that a role is bound; `Reader` checks that, in the order of t
 from __future__ import annotations
 
 import graphlib
-import keyword
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from netlimits.errors import DocumentError, InputError, did_you_mean
-from netlimits.experiment import expressions, schema, templates, unused
+from netlimits.errors import InputError, did_you_mean
+from netlimits.experiment import schema, templates, unused
 from netlimits.experiment.document import KeyPath
-from netlimits.experiment.expressions import Expression, shown
+from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
+from netlimits.experiment.names import Names
 from netlimits.experiment.overrides import Source
-from netlimits.metrics import METRICS, TOOL_PREFIXES, metric
+from netlimits.metrics import metric
 from netlimits.model import Experiment, Repeat, Scalar, SettingUse, Values
-
-RESERVED = frozenset(
-    ("run", "block", "config", "skip", "attempt", "status", "reason", "started", "duration_s")
-) | {m.column for m in METRICS}
-"""Columns of a campaign's results, which no factor may be called."""
 
 Lists = Mapping[str, tuple[Scalar, ...]]
 Groups = Mapping[str, tuple[str, ...]]
@@ -32,8 +27,8 @@ Groups = Mapping[str, tuple[str, ...]]
 class Reader:
     """Data of the right shape into an Experiment, checking what names refer to.
 
-    Every error is kept in `errors`, so that a file's faults are told at once. Sections that have
-    not their shape (`damaged`) are left aside, and only their names are known.
+    Every error is kept in `names.errors`, so that a file's faults are told at once. Sections that
+    have not their shape (`damaged`) are left aside, and only their names are known.
     """
 
     def __init__(
@@ -47,18 +42,10 @@ class Reader:
         self.data = {name: part for name, part in data.items() if name not in self.damaged}
         self.where = where
         self.text = text
-        self.errors: list[DocumentError] = []
-        self.known: list[str] = list(_names_of(data, self.damaged))
-        """Factors, zipped factors and derived values found so far."""
-        self.unknown: list[str] = []
-        """Names that refer to nothing: slips of the pen for one of the known, perhaps."""
-
-    def fault(self, problem: str, *key: str | int) -> None:
-        """Keep an error at a key."""
-        self.errors.append(self.where.error(problem, *key))
+        self.names = Names(where, _names_of(data, self.damaged))
 
     def experiment(self, *, archived: bool = False) -> Experiment:
-        """The experiment; not to be used where `errors` has any.
+        """The experiment; not to be used where `names.errors` has any.
 
         What an archive holds was run as it is: what has no effect in it is no error any more.
         """
@@ -96,40 +83,16 @@ class Reader:
             lines=self.where.lines,
         )
         if not archived and not self.damaged:
-            self.errors += unused.errors(experiment, self.data, self.where, self.unknown)
+            self.names.errors += unused.errors(
+                experiment, self.data, self.where, self.names.unknown
+            )
         return experiment
-
-    def name(self, name: str, key: KeyPath) -> None:
-        """Take in a new factor's or derived value's name."""
-        if (
-            name in expressions.FUNCTIONS
-            or name in expressions.CONSTANTS
-            or keyword.iskeyword(name)
-        ):
-            self.fault(f"{name} means something in expressions; call it otherwise", *key)
-        elif name in RESERVED or name.startswith(TOOL_PREFIXES):
-            self.fault(f"{name} is a column of the results; call it otherwise", *key)
-        elif name in self.known:
-            self.fault(f"{name} is the name of another factor already", *key)
-        if name not in self.known:
-            self.known.append(name)
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
         """A factor's values, none of them twice."""
-        self.name(str(key[-1]), key)
-        self.once(values, key)
+        self.names.define(str(key[-1]), key)
+        self.names.once(values, key)
         return tuple(values)
-
-    def once(self, rows: Iterable[Any], key: KeyPath) -> None:
-        """Tell each row that stands there twice; 1, 1.0, true and "1" are four values."""
-        seen: dict[Any, int] = {}
-        for number, row in enumerate(rows):
-            parts = row if isinstance(row, tuple) else (row,)
-            same = tuple((type(part), part) for part in parts)
-            if same in seen:
-                text = ", ".join(shown(part) for part in parts)
-                self.fault(f"has {text} twice", *key, number)
-            seen[same] = number
 
     def zips(self) -> Iterator[Lists]:
         """Each group of lists that move together."""
@@ -138,71 +101,51 @@ class Reader:
         for number, group in enumerate(block if numbered else [block]):
             key: KeyPath = ("zip", number) if numbered else ("zip",)
             if not group:
-                self.fault("has no lists", *key)
+                self.names.fault("has no lists", *key)
                 continue
             first = next(iter(group))
             equal = True
             for name in group:
-                self.name(name, (*key, name))
+                self.names.define(name, (*key, name))
                 if len(group[name]) != len(group[first]):
                     equal = False
-                    self.fault(
+                    self.names.fault(
                         f"is {len(group[name])} long where {first} is {len(group[first])} long; "
                         "lists that move together are equally long",
                         *key,
                         name,
                     )
             if equal:
-                self.once(zip(*group.values(), strict=True), (*key, first))
+                self.names.once(zip(*group.values(), strict=True), (*key, first))
             yield {name: tuple(values) for name, values in group.items()}
-
-    def expression(self, written: Any, key: KeyPath, known: Iterable[str]) -> Expression | None:
-        """The expression at a key, over known names; None where it is none."""
-        try:
-            expression = expressions.compile(templates.written(written))
-        except InputError as error:
-            self.fault(str(error), *key)
-            return None
-        known = list(known)
-        for name in sorted(expression.names - set(known)):
-            self.no_factor(name, known, *key)
-        return expression
-
-    def no_factor(
-        self, name: str, known: Iterable[str], *key: str | int, written: str = ""
-    ) -> None:
-        """Keep that a name refers to nothing."""
-        self.unknown.append(name)
-        before = f"{written}: " if written else ""
-        self.fault(f"{before}no factor is called {name}{did_you_mean(name, known)}", *key)
 
     def derive(self) -> dict[str, str]:
         """Derived values in an order that can be computed."""
         block: dict[str, Any] = self.data.get("derive", {})
         for name in block:
-            self.name(name, ("derive", name))
+            self.names.define(name, ("derive", name))
         every = {
-            name: self.expression(written, ("derive", name), self.known)
+            name: self.names.expression(written, ("derive", name), self.names.known)
             for name, written in block.items()
         }
-        found = {name: expression for name, expression in every.items() if expression}
+        formulas = {name: expression for name, expression in every.items() if expression}
         sorter = graphlib.TopologicalSorter[str]()
-        for name, expression in found.items():
-            sorter.add(name, *sorted(expression.names & set(found)))
+        for name, expression in formulas.items():
+            sorter.add(name, *sorted(expression.names & set(formulas)))
         try:
             order = tuple(sorter.static_order())
         except graphlib.CycleError as error:
             loop = error.args[1][::-1]
-            self.fault(
+            self.names.fault(
                 f"loops: {' needs '.join(loop)}; nothing can be computed first", "derive", loop[0]
             )
-            order = tuple(found)
-        return {name: found[name].text for name in order}
+            order = tuple(formulas)
+        return {name: formulas[name].text for name in order}
 
     def exclude(self) -> Iterator[str]:
         """The conditions, in the file's order."""
         for number, written in enumerate(self.data.get("exclude", [])):
-            expression = self.expression(written, ("exclude", number), self.known)
+            expression = self.names.expression(written, ("exclude", number), self.names.known)
             if expression:
                 yield expression.text
 
@@ -212,12 +155,12 @@ class Reader:
             key: KeyPath = ("include", number)
             for name in row:
                 if name in self.data.get("derive", {}):
-                    self.fault("is derived; leave it out", *key, name)
+                    self.names.fault("is derived; leave it out", *key, name)
                 elif name not in given:
-                    self.no_factor(name, given, *key, name)
+                    self.names.no_factor(name, given, *key, name)
             missing = [name for name in given if name not in row]
             if missing:
-                self.fault(f"gives no value to {', '.join(missing)}", *key)
+                self.names.fault(f"gives no value to {', '.join(missing)}", *key)
             yield {name: row[name] for name in given if name in row}
 
     def groups(self) -> dict[str, tuple[str, ...]]:
@@ -228,10 +171,10 @@ class Reader:
             members = (role,) if count is None else members_of(role, count)
             taken = {*groups, *(member for group in groups.values() for member in group)}
             if twice := taken & {role, *members}:
-                self.fault(f"has {shown(min(twice))} twice", "roles", number)
+                self.names.fault(f"has {shown(min(twice))} twice", "roles", number)
             groups[role] = members
         if len(next(iter(groups.values()))) > 1:
-            self.fault("the first role runs the client: it is one machine", "roles", 0)
+            self.names.fault("the first role runs the client: it is one machine", "roles", 0)
         return groups
 
     def players(self, roles: Sequence[str], groups: Groups, *key: str | int) -> tuple[str, ...]:
@@ -240,58 +183,48 @@ class Reader:
             return ()
         for index, role in enumerate(roles):
             if role not in groups:
-                self.fault(f"no role is called {role}{did_you_mean(role, groups)}", *key, index)
-        self.once(roles, key)
+                self.names.fault(
+                    f"no role is called {role}{did_you_mean(role, groups)}", *key, index
+                )
+        self.names.once(roles, key)
         return tuple(member for role in roles for member in groups.get(role, ()))
 
     def around(self, groups: Groups) -> dict[str, Any]:
         """`streams`, `pace` and `trace` as written, with the trace's roles as their players."""
-        found = {name: self.data[name] for name in schema.AROUND if name in self.data}
-        for name, written in found.items():
-            self.lookups(written, (name,))
-        if "trace" in found:
-            roles = self.players(found["trace"]["roles"], groups, "trace", "roles")
-            found["trace"] = {**found["trace"], "roles": list(roles)}
-        return found
+        parts = {name: self.data[name] for name in schema.AROUND if name in self.data}
+        for name, written in parts.items():
+            self.names.lookups(written, (name,))
+        if "trace" in parts:
+            roles = self.players(parts["trace"]["roles"], groups, "trace", "roles")
+            parts["trace"] = {**parts["trace"], "roles": list(roles)}
+        return parts
 
     def settings(self, groups: Groups) -> Iterator[SettingUse]:
         """The settings in the file's order."""
         for number, entry in enumerate(self.data.get("settings", [])):
             roles = self.players(entry["roles"], groups, "settings", number, "roles")
             if len(entry) == 1:
-                self.fault("sets nothing on its roles", "settings", number)
+                self.names.fault("sets nothing on its roles", "settings", number)
             for name, options in entry.items():
                 if name == "roles":
                     continue
                 key = ("settings", number, name)
-                self.lookups(options, key)
+                self.names.lookups(options, key)
                 line = self.where.line(key) or 0
                 yield SettingUse(name, roles, options, line, number)
-
-    def lookups(self, options: Any, key: KeyPath) -> None:
-        """Tell each `${…}` that names nothing."""
-        for place, text in templates.leaves(options):
-            try:
-                used = templates.names(text)
-            except InputError as error:
-                self.fault(str(error), *key, *place)
-                continue
-            for name in used:
-                if name not in self.known:
-                    self.no_factor(name, self.known, *key, *place, written=f"${{{name}}}")
 
     def measure(self, given: Lists) -> dict[str, Mapping[str, Any]]:
         """Tools and their options; a factor `tool` must choose among them, and each of them."""
         tools: dict[str, Mapping[str, Any]] = self.data.get("measure", {})
         for name, options in tools.items():
-            self.lookups(options, ("measure", name))
+            self.names.lookups(options, ("measure", name))
         if not tools:
             return tools
         if "tool" not in given:
             if "tool" in self.data.get("derive", {}):
-                self.fault("chooses what measures: make it a factor", "derive", "tool")
-            elif len(tools) > 1 and "tool" not in self.known:
-                self.fault(
+                self.names.fault("chooses what measures: make it a factor", "derive", "tool")
+            elif len(tools) > 1 and "tool" not in self.names.known:
+                self.names.fault(
                     f"has {len(tools)} tools; choose by a factor: tool: [{', '.join(tools)}]",
                     "measure",
                 )
@@ -302,15 +235,15 @@ class Reader:
             if "tool" in row
         ]
         chosen = [*given["tool"], *(row[2] for row in rows)]
-        for one in dict.fromkeys(chosen):
-            if one not in tools:
-                self.fault(
-                    f"no tool under measure is called {shown(one)}{did_you_mean(str(one), tools)}",
-                    *self.tool_key(),
+        for tool in dict.fromkeys(chosen):
+            if tool not in tools:
+                near = did_you_mean(str(tool), tools)
+                self.names.fault(
+                    f"no tool under measure is called {shown(tool)}{near}", *self.tool_key()
                 )
         for name in tools:
             if name not in chosen:
-                self.fault("no value of the factor `tool` chooses it", "measure", name)
+                self.names.fault("no value of the factor `tool` chooses it", "measure", name)
         return tools
 
     def tool_key(self) -> KeyPath:
@@ -325,35 +258,26 @@ class Reader:
         order = block.get("order", "blocked")
         if order == "coin-flips":
             if "replicates" in block:
-                self.fault(
+                self.names.fault(
                     "is not for coin-flips, where chance decides how often each configuration "
                     "runs; say how many `runs`",
                     *("repeat", "replicates"),
                 )
             elif "runs" not in block:
-                self.fault("coin-flips needs `runs`: how many", "repeat")
+                self.names.fault("coin-flips needs `runs`: how many", "repeat")
             if "include" in self.data:
-                self.fault("no coin can land on an included configuration", "include")
+                self.names.fault("no coin can land on an included configuration", "include")
             return Repeat(1, order, block.get("seed"), block.get("runs"))
         if "runs" in block:
-            self.fault(
+            self.names.fault(
                 f"is for coin-flips only; {order} takes `replicates`, runs of each configuration",
                 *("repeat", "runs"),
             )
         replicates = block.get("replicates", 1)
         if templates.is_template(replicates):
-            by = self.lookup(replicates, ("repeat", "replicates"))
+            by = self.names.lookup(replicates, ("repeat", "replicates"))
             return Repeat(order=order, seed=block.get("seed"), replicates_by=by)
         return Repeat(replicates, order, block.get("seed"))
-
-    def lookup(self, written: str, key: KeyPath) -> str:
-        """The name that a text looks up that is nothing but `${name}`. Raises DocumentError."""
-        (name,) = templates.names(written)
-        if name not in self.known:
-            raise self.where.error(
-                f"no factor is called {name}{did_you_mean(name, self.known)}", *key
-            )
-        return name
 
     def report(self, given: Lists) -> Iterator[Mapping[str, Any]]:
         """The entries, whose metrics and factors exist."""
@@ -366,16 +290,16 @@ class Reader:
                 try:
                     metric(name)
                 except InputError as error:
-                    self.fault(str(error), *key, *place)
+                    self.names.fault(str(error), *key, *place)
             for part in ("rows", "columns", "series", "by", "size", "pool"):
                 for place, name in _named(entry, part):
-                    if name not in self.known:
-                        self.no_factor(name, self.known, *key, *place)
+                    if name not in self.names.known:
+                        self.names.no_factor(name, self.names.known, *key, *place)
             if "improvement" in entry and entry.get("rows") in given:
                 values = [templates.written(value) for value in given[entry["rows"]]]
                 for side in entry["improvement"].split(" over "):
                     if side.strip() not in values:
-                        self.fault(
+                        self.names.fault(
                             f"{entry['rows']} has no value {side.strip()}"
                             f"{did_you_mean(side.strip(), values)}",
                             *(*key, "improvement"),

@@ -30,15 +30,15 @@ def is_template(value: Any) -> bool:
 
 def names(text: str) -> tuple[str, ...]:
     """The names that a text looks up. Raises InputError for a `${` without a name and `}`."""
-    found = []
+    lookups = []
     for match in _ANY.finditer(text):
         if not match[0].endswith("}") or not _NAME.fullmatch(match[1]):
             raise InputError(
                 f"{match[0][:40]} is no lookup: write ${{name}}, with one factor's or derived name"
                 "; arithmetic belongs into derive"
             )
-        found.append(match[1])
-    return tuple(found)
+        lookups.append(match[1])
+    return tuple(lookups)
 
 
 def leaves(options: Any, key: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:

@@ -24,7 +24,7 @@ def errors(
     experiment: Experiment, data: Mapping[str, Any], where: Source, unknown: Iterable[str]
 ) -> list[DocumentError]:
     """One for each name without effect; none for one that a misspelt name may have meant."""
-    found = []
+    faults = []
     meant = {
         near for name in unknown for near in difflib.get_close_matches(name, _names(experiment))
     }
@@ -36,14 +36,14 @@ def errors(
             continue
         if name in used or (name in labels and used & mates):
             continue
-        found.append(where.error(_problem(name, experiment), *key))
+        faults.append(where.error(_problem(name, experiment), *key))
     for number, name in enumerate(dummies):
         if name not in _names(experiment):
-            found.append(where.error(f"no factor is called {name}", "dummies", number))
+            faults.append(where.error(f"no factor is called {name}", "dummies", number))
         elif name in used:
             problem = f"{name} has an effect: it is no dummy; leave it out here"
-            found.append(where.error(problem, "dummies", number))
-    return found
+            faults.append(where.error(problem, "dummies", number))
+    return faults
 
 
 def effective(experiment: Experiment) -> frozenset[str]:
@@ -77,14 +77,14 @@ def _needed(text: str) -> frozenset[str]:
 
 def _reported(experiment: Experiment) -> frozenset[str]:
     """What tables and charts show: the names in `report:`, and what other derived values need."""
-    found = set()
+    names = set()
     for entry in experiment.report:
         for value in entry.values():
-            found |= set(value if isinstance(value, list) else [value]) & _names(experiment)
+            names |= set(value if isinstance(value, list) else [value]) & _names(experiment)
     for name, text in reversed(list(experiment.derive.items())):
-        if name in found:
-            found |= _needed(text) & set(experiment.derive)
-    return frozenset(found)
+        if name in names:
+            names |= _needed(text) & set(experiment.derive)
+    return frozenset(names)
 
 
 def _names(experiment: Experiment) -> set[str]:

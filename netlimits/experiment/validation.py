@@ -14,14 +14,14 @@ from netlimits.experiment.violations import Fault, faults
 
 def shape_errors(data: dict[str, Any], where: Source) -> list[DocumentError]:
     """Every violation of the file's schema, each as the error that it is."""
-    found = faults(data, schema.structure(), skip_templates=False)
-    wrong = {fault.key[0] for fault in found if fault.key}
+    violations = faults(data, schema.structure(), skip_templates=False)
+    wrong = {fault.key[0] for fault in violations if fault.key}
     for part in (name for name in _PARTS if name in data and name not in wrong):
-        found += _PARTS[part](data[part])
+        violations += _PARTS[part](data[part])
     for name, part_schema in schema.AROUND.items():
         if name in data:
-            found += _within((name,), data[name], part_schema)
-    return [where.error(fault.problem, *fault.key) for fault in found]
+            violations += _within((name,), data[name], part_schema)
+    return [where.error(fault.problem, *fault.key) for fault in violations]
 
 
 def _faults_of_measure(tools: Mapping[str, Any]) -> list[Fault]:

@@ -36,7 +36,7 @@ def _validator(skip_templates: bool) -> Any:
 
     base = jsonschema.Draft202012Validator
     checker = base.TYPE_CHECKER.redefine(
-        "integer", lambda _, found: isinstance(found, int) and not isinstance(found, bool)
+        "integer", lambda _, instance: isinstance(instance, int) and not isinstance(instance, bool)
     )
 
     def but_templates(keyword: Any) -> Any:
@@ -77,9 +77,13 @@ def _best_branch(error: Any, key: KeyPath) -> Iterator[Fault]:
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
-    meant = [inner for inner in branches.values() if not any(_other_kind(one) for one in inner)]
+    meant = [
+        inner
+        for inner in branches.values()
+        if not any(_other_kind(violation) for violation in inner)
+    ]
     if meant:
-        yield from (fault for one in meant[0] for fault in _sentences(one))
+        yield from (fault for violation in meant[0] for fault in _sentences(violation))
     else:
         kinds = [_KINDS.get(_kind(branch), "") for branch in error.schema[error.validator]]
         what = " or ".join(dict.fromkeys(kind for kind in kinds if kind))
@@ -118,7 +122,7 @@ _BOUNDS = {
 
 def _problem(error: Any) -> str:
     """One violated keyword as a sentence without its subject."""
-    keyword, wanted, found = error.validator, error.validator_value, error.instance
+    keyword, wanted, value = error.validator, error.validator_value, error.instance
     about = error.schema.get("description", "") if isinstance(error.schema, Mapping) else ""
     match keyword:
         case "type":
@@ -127,35 +131,35 @@ def _problem(error: Any) -> str:
             if {"string", "number", "boolean"} <= set(kinds):
                 what = "one text, number, true or false"
             hint = ""
-            if kinds == ["string"] and isinstance(found, int | float):
-                hint = f'; quote it: "{templates.written(found)}"'
-            if "integer" in kinds and isinstance(found, float) and found.is_integer():
+            if kinds == ["string"] and isinstance(value, int | float):
+                hint = f'; quote it: "{templates.written(value)}"'
+            if "integer" in kinds and isinstance(value, float) and value.is_integer():
                 hint = "; // divides without a remainder"
-            return f"must be {what}, not {_shown(found)}{hint}"
+            return f"must be {what}, not {_shown(value)}{hint}"
         case "enum":
-            choices = [templates.written(one) for one in wanted]
-            near = did_you_mean(str(found), choices) if isinstance(found, str) else ""
+            choices = [templates.written(choice) for choice in wanted]
+            near = did_you_mean(str(value), choices) if isinstance(value, str) else ""
             hint = near if near.startswith("; did") else ""
-            return f"must be one of {', '.join(choices)}, not {_shown(found)}{hint}"
+            return f"must be one of {', '.join(choices)}, not {_shown(value)}{hint}"
         case "const":
-            return f"must be {shown(wanted)}, not {_shown(found)}"
+            return f"must be {shown(wanted)}, not {_shown(value)}"
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
-            return f"must be {_BOUNDS[keyword]} {wanted}, not {_shown(found)}"
+            return f"must be {_BOUNDS[keyword]} {wanted}, not {_shown(value)}"
         case "required":
-            missing = [one for one in wanted if one not in found]
-            return f"lacks {' and '.join(f'`{one}`' for one in missing)}"
+            missing = [key for key in wanted if key not in value]
+            return f"lacks {' and '.join(f'`{key}`' for key in missing)}"
         case "pattern":
-            return f"{_shown(found)} cannot stand here{': ' + about if about else ''}"
-        case "minItems" if not found:
+            return f"{_shown(value)} cannot stand here{': ' + about if about else ''}"
+        case "minItems" if not value:
             return "has no values"
-        case "minProperties" | "minLength" if not found:
+        case "minProperties" | "minLength" if not value:
             return "is empty"
         case "minItems" | "minProperties" | "minLength":
             return f"needs at least {wanted}"
         case "uniqueItems":
             return "lists something twice"
         case "not":
-            return f"must not be {_shown(found)}"
+            return f"must not be {_shown(value)}"
     return " ".join(str(error.message).split())[:200]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, wording
 from netlimits.metrics import IDENTITY, Metric, metric
 
 
@@ -54,11 +54,11 @@ class Runs:
         identity = [name for name in IDENTITY if name in frame.columns]
         for number, row in enumerate(frame.to_dict("records"), 1):
             values = {"run": number} | {
-                name: row[name] for name in identity if not frames.is_missing(row[name])
+                name: row[name] for name in identity if not wording.is_missing(row[name])
             }
             yield ExportedRun(
                 {name: _plain(value) for name, value in values.items() if name != "started"},
-                {f: frames.text(row[f]) for f in self.factors if not frames.is_missing(row[f])},
+                {f: wording.text(row[f]) for f in self.factors if not wording.is_missing(row[f])},
                 {} if values.get("status", "ok") != "ok" else dict(self._figures(row)),
                 _seconds(values.get("started")),
             )

@@ -37,7 +37,7 @@ def read(name: str, data: bytes, given: Given | None = None) -> tuple[str, list[
     Raises DataError naming file and line for what cannot be made sense of.
     """
     source = base.source(name, data)
-    importer = next(one for one in IMPORTERS if one.claims(source))
+    importer = next(importer for importer in IMPORTERS if importer.claims(source))
     runs = importer.read(source, given or Given())
     if not runs:
         source.refuse(1, "holds no run")

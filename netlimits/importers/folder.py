@@ -65,14 +65,14 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
         raise ArchiveError(f"{out}: is not empty; name another folder with --out")
     files: list[File] = []
     refused: list[tuple[str, str]] = []
-    found: list[tuple[str, list[Imported]]] = []
+    runs_of_files: list[tuple[str, list[Imported]]] = []
     places: list[Path] = []
     names = _names(paths)
     for path, name in zip(paths, names, strict=True):
         try:
             data = _bytes(path, name)
             digest = hashlib.sha256(data).hexdigest()
-            if twin := next((one.file for one in files if one.sha256 == digest), None):
+            if twin := next((file.file for file in files if file.sha256 == digest), None):
                 raise DataError(f"{name}: is {twin} again; its runs would count twice")
             kind, runs = importers.read(name, data, given)
         except DataError as error:
@@ -81,16 +81,16 @@ def import_files(paths: Sequence[Path], out: Path, given: Given | None = None) -
         kept = f"{len(files) + 1:03d}-{_safe(path.name)}"
         repaired = sum(run.repaired for run in runs)
         files.append(File(name, kept, kind, digest, len(data), len(runs), repaired))
-        found.append((name, runs))
+        runs_of_files.append((name, runs))
         places.append(path)
-    every = [run for _, runs in found for run in runs]
+    every = [run for _, runs in runs_of_files for run in runs]
     outcomes: dict[str, int] = {
         s: n for s in STATUSES if (n := sum(run.status == s for run in every))
     }
     reasons = dict(Counter(run.reason for run in every if run.reason).most_common())
     written: tuple[Path, ...] = ()
     if files:
-        written = _build(out, files, places, found, given)
+        written = _build(out, files, places, runs_of_files, given)
     return ImportReport(out, files, refused, outcomes, reasons, written)
 
 
@@ -105,24 +105,24 @@ def reparse(imported: reader.Campaign) -> tuple[int, int]:
     given = Given(tuple(about["columns"]), about["selectors"], about["factors_given"])
     before = records.imported(imported.archive)
     read = changed = 0
-    for one in (File(**fields) for fields in about["files"]):
-        path = imported.path / KEPT / _safe(one.kept)
+    for file in (File(**fields) for fields in about["files"]):
+        path = imported.path / KEPT / _safe(file.kept)
         try:
-            data = imported.archive.folder.read(f"{KEPT}/{_safe(one.kept)}", FILE_LIMIT)
+            data = imported.archive.folder.read(f"{KEPT}/{_safe(file.kept)}", FILE_LIMIT)
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: {one_line(error)}") from None
-        if hashlib.sha256(data).hexdigest() != one.sha256:
+        if hashlib.sha256(data).hexdigest() != file.sha256:
             raise ArchiveError(f"{path}: is not the file that was imported")
-        _, runs = importers.read(one.file, data, given)
-        if len(runs) != one.runs:
+        _, runs = importers.read(file.file, data, given)
+        if len(runs) != file.runs:
             raise ArchiveError(
-                f"{path}: was read as {one.runs} runs and is now read as {len(runs)}; "
+                f"{path}: was read as {file.runs} runs and is now read as {len(runs)}; "
                 "import it again"
             )
-        rows = _rows(one.file, runs, given, read + 1)
+        rows = _rows(file.file, runs, given, read + 1)
         changed += sum(before.get(row["run"]) != row for row in rows)
         if any(before.get(row["run"]) != row for row in rows):
-            imported.archive.append("imported", file=one.file, rows=rows)
+            imported.archive.append("imported", file=file.file, rows=rows)
         read += len(rows)
     return read, changed
 
@@ -131,26 +131,26 @@ def _build(
     out: Path,
     files: Sequence[File],
     places: Sequence[Path],
-    found: Sequence[tuple[str, list[Imported]]],
+    runs_of_files: Sequence[tuple[str, list[Imported]]],
     given: Given,
 ) -> tuple[Path, ...]:
     """The folder, whole or not at all; returns the paths of its tables."""
     stage = out.parent / f".{out.name}.{os.getpid()}"
-    meta = _meta(out, files, (runs for _, runs in found), given)
+    meta = _meta(out, files, (runs for _, runs in runs_of_files), given)
     try:
-        made = store.Archive.create(stage, meta)
-        made.folder.make(f"{KEPT}")
-        for one, place in zip(files, places, strict=True):
-            data = _bytes(place, one.file)
-            if hashlib.sha256(data).hexdigest() != one.sha256:
-                raise ArchiveError(f"{one.file}: changed while it was read")
-            made.folder.write(f"{KEPT}/{one.kept}", data)
-        made.lock()
+        archive = store.Archive.create(stage, meta)
+        archive.folder.make(f"{KEPT}")
+        for file, place in zip(files, places, strict=True):
+            data = _bytes(place, file.file)
+            if hashlib.sha256(data).hexdigest() != file.sha256:
+                raise ArchiveError(f"{file.file}: changed while it was read")
+            archive.folder.write(f"{KEPT}/{file.kept}", data)
+        archive.lock()
         first = 1
-        for name, runs in found:
-            made.append("imported", file=name, rows=_rows(name, runs, given, first))
+        for name, runs in runs_of_files:
+            archive.append("imported", file=name, rows=_rows(name, runs, given, first))
             first += len(runs)
-        made.close()
+        archive.close()
         written = reader.open(stage).write_results()
         stage.replace(out)
     except ArchiveUnwritable as error:  # nothing was touched, and nothing of it is left
@@ -163,10 +163,10 @@ def _build(
 
 
 def _meta(
-    out: Path, files: Sequence[File], found: Iterable[list[Imported]], given: Given
+    out: Path, files: Sequence[File], runs_of_files: Iterable[list[Imported]], given: Given
 ) -> dict[str, Any]:
-    there = {name for runs in found for run in runs for name in run.values} | {"file"}
-    factors = [name for name in FACTORS if name in there]
+    names = {name for runs in runs_of_files for run in runs for name in run.values} | {"file"}
+    factors = [name for name in FACTORS if name in names]
     return {
         "netlimits": __version__,
         "experiment": "imported",
@@ -178,7 +178,7 @@ def _meta(
         "features": {},
         "shared_kernel": None,
         "imported": {
-            "files": [asdict(one) for one in files],
+            "files": [asdict(file) for file in files],
             "factors": [*factors, *(name for name in given.factors if name not in factors)],
             "columns": list(given.columns),
             "selectors": dict(given.selectors),

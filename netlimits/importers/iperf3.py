@@ -40,19 +40,19 @@ def claims(source: SourceText) -> bool:
 
 def read(source: SourceText, given: Given) -> list[Imported]:
     """One run a document. Raises DataError for what is no JSON, or none of iperf3's."""
-    found = []
+    runs = []
     try:
         for line, document in iperf3_stream.documents(_documents(source)):
             ended = "end" in document or "intervals" in document
             if not isinstance(document.get("start"), dict) or not ended:
                 source.refuse(line, "is JSON, but not of iperf3 -J (no `start` and `end`)")
             if not str(document.get("error", "")).startswith(SERVER_ENDED):
-                found.append(_run(line, document))
+                runs.append(_run(line, document))
     except iperf3_stream.Strange as error:
         source.refuse(error.line, str(error))
-    if not found:
+    if not runs:
         source.refuse(1, "holds no run: the server ended before one")
-    return found
+    return runs
 
 
 def _documents(source: SourceText) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -136,22 +136,22 @@ def _of_client(
         "interim_seconds": 1,
     }
     if "tcp_mss_default" not in start:  # -M was given, and start.tcp_mss only echoes it
-        asked = start.get("tcp_mss")
-        if _is_count(asked) and asked >= LEAST_MSS and not options["reverse"]:
-            options["mss"] = asked
+        mss = start.get("tcp_mss")
+        if _is_count(mss) and mss >= LEAST_MSS and not options["reverse"]:
+            options["mss"] = mss
         start["tcp_mss_default"] = 0
     text = _NO_CLOCK + json.dumps({**document, "start": start})
     completed = Completed("import", Command(("iperf3", "-J")), 0, text, "", 0.0)
     try:
-        found = measurement(completed, options, 0.0)
+        measured = measurement(completed, options, 0.0)
     except ArithmeticError:
         raise ToolFailure("its figures contradict one another") from None
-    figures = dict(found.figures)
+    figures = dict(measured.figures)
     if not figures.get("transport_mss_bytes"):
         figures.pop("transport_mss_bytes", None)
     if any(_is_number(figure) and not abs(figure) < LARGEST for figure in figures.values()):
         raise ToolFailure("a figure in it cannot be")
-    return figures, found.interim
+    return figures, measured.interim
 
 
 def _of_server(
@@ -172,9 +172,9 @@ def _of_server(
         raise ToolFailure(f"iperf3 printed no end.{key}")
     if rate <= 0:
         raise ToolFailure("throughput is 0: no data went through; is the data path open?")
-    asked = test.get("duration")
-    if _is_number(asked) and seconds < SHORT * asked:
-        raise ToolFailure(f"it ended after {seconds:g} s of {asked:g} s", status="invalid")
+    duration = test.get("duration")
+    if _is_number(duration) and seconds < SHORT * duration:
+        raise ToolFailure(f"it ended after {seconds:g} s of {duration:g} s", status="invalid")
     figures: dict[str, Scalar] = {"elapsed_s": float(seconds)}
     column = "remote_send_throughput_mbps" if sends else "remote_recv_throughput_mbps"
     figures[column] = rate / 1e6

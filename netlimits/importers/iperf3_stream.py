@@ -23,14 +23,14 @@ class Strange(Exception):
         super().__init__(problem)
 
 
-def documents(found: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
+def documents(lines: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, document) of every run: events put together, and documents as they are.
 
     Raises Strange for an event that is none of iperf3's, or has no data of its kind.
     """
     run: dict[str, Any] | None = None
     began, streamed = 0, ""
-    for line, document in found:
+    for line, document in lines:
         if "event" not in document:
             if run is not None:
                 yield began, run

@@ -105,13 +105,13 @@ def form(lines: Sequence[str], direction: str) -> tuple[Form, int] | None:
     if lines[0].split()[0] not in ("Recv", "Socket", "Local") or sum(map(len, lines)) > 2_000:
         return None
     for count, pattern, cpu in _STREAM_HEADERS:
-        if found := _matches(pattern, lines[:count]):
+        if match := _matches(pattern, lines[:count]):
             sizes: Row = {"send": _SENT, "recv": _FETCHED}.get(direction, (None,) * 3)
             rows = ((*sizes, "ELAPSED_TIME", "THROUGHPUT", *cpu),)
-            return Form(rows, _units(found), direction=direction), count
+            return Form(rows, _units(match), direction=direction), count
     for count, pattern, both, (protocol, way) in _OTHER_HEADERS:
-        if found := _matches(pattern, lines[:count]):
-            return Form(both, _units(found), protocol, way), count
+        if match := _matches(pattern, lines[:count]):
+            return Form(both, _units(match), protocol, way), count
     return None
 
 
@@ -127,9 +127,9 @@ def _matches(pattern: str, lines: Sequence[str]) -> re.Match[str] | None:
     return re.fullmatch(pattern, " ".join(" ".join(lines).split()))
 
 
-def _units(found: re.Match[str]) -> dict[str, str]:
-    said = found.groupdict()
-    units = {"THROUGHPUT_UNITS": f"{said['unit']}/s" if said["unit"] else "Trans/s"}
-    if work := said.get("work"):
+def _units(match: re.Match[str]) -> dict[str, str]:
+    groups = match.groupdict()
+    units = {"THROUGHPUT_UNITS": f"{groups['unit']}/s" if groups["unit"] else "Trans/s"}
+    if work := groups.get("work"):
         units["SD_UNITS"] = {"KB": "usec/KB", "Tr": "usec/Tran"}[work]
     return units

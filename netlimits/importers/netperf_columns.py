@@ -86,12 +86,12 @@ def column_header(lines: tuple[str, ...]) -> tuple[Columns, tuple[int, ...]] | N
                 longer = (*way, (selector if len(name) == 1 else None, place))
                 if longer not in after and len(after) < 2 and len(longer) <= COLUMN_LIMIT:
                     after.append(longer)
-    found = next(iter(ways.values()), [])
-    if len(found) > 1:
+    readings = next(iter(ways.values()), [])
+    if len(readings) > 1:
         raise Unfit("this header can be read in two ways; write the output with -o or -k")
-    if not found or not found[0]:
+    if not readings or not readings[0]:
         return None
-    columns, starts = zip(*found[0], strict=True)
+    columns, starts = zip(*readings[0], strict=True)
     return columns, starts
 
 
@@ -140,12 +140,12 @@ def _csv_fields(line: str) -> Iterator[str]:
     """Fields without the space that follows an empty one; quoted ones keep their quotes."""
     place = 0
     while True:
-        found = _FIELD.match(line, place)
-        if not found:
+        match = _FIELD.match(line, place)
+        if not match:
             raise Unfit(f"a quote in the middle of a field: {line[place : place + 40]!r}")
-        yield found[1].strip()
-        place = found.end()
-        if not found[2]:
+        yield match[1].strip()
+        place = match.end()
+        if not match[2]:
             return
 
 

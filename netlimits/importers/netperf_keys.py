@@ -32,28 +32,28 @@ class Keyed(NamedTuple):
 def split(pairs: Sequence[Pair]) -> list[Keyed]:
     """The runs of pairs that nothing separates, in their order."""
     length = _period([pair.key for pair in pairs])
-    found: list[Keyed] = []
+    runs: list[Keyed] = []
     for start in range(0, len(pairs), length):
         chunk = pairs[start : start + length]
         keys = {pair.key: pair.text for pair in chunk}
         if all(keys[pair.key] == pair.text for pair in chunk):
-            found.append(Keyed(keys, chunk[-1].line))
+            runs.append(Keyed(keys, chunk[-1].line))
         else:
-            found += _at_repeats(chunk)
-    return found
+            runs += _at_repeats(chunk)
+    return runs
 
 
 def interim(keys: dict[str, str]) -> list[Interim] | None:
     """The interim results that come as four keys each, None when one is not whole."""
-    found = []
+    results = []
     for number in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
         names = ("UNITS", "INTERIM_RESULT", "INTERVAL", "ENDING")
         unit, *rest = (keys.get(f"NETPERF_{name}[{number}]", "") for name in names)
         if not re.fullmatch(UNIT, unit) or not all(re.fullmatch(RATE, text) for text in rest):
             return None
         rate, seconds, ending = map(float, rest)
-        found.append(Interim(unit, rate, seconds, ending))
-    return found
+        results.append(Interim(unit, rate, seconds, ending))
+    return results
 
 
 def _period(keys: Sequence[str]) -> int:

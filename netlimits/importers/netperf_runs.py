@@ -15,8 +15,8 @@ from typing import NamedTuple
 from netlimits.errors import ToolFailure
 from netlimits.importers.base import LARGEST, Given, Imported, SourceText, clean
 from netlimits.model import Scalar, Status
-from netlimits.tools.netperf import refuse_no_data
 from netlimits.tools.netperf.columns import column, value
+from netlimits.tools.netperf.results import refuse_no_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ def test(line: str) -> Test | None:
     One that names no hosts, or whose end stands on the next line (`is_rest`), is one of a test that
     is known.
     """
-    found = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
-    if not found or (found[1] not in _TESTS and " to " not in found["ends"]):
+    match = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
+    if not match or (match[1] not in _TESTS and " to " not in match["ends"]):
         return None
-    known = _TESTS.get(found[1], Test(clean(found[1])))
-    width = 2 * float(found[3]) if found[3] else None
+    known = _TESTS.get(match[1], Test(clean(match[1])))
+    width = 2 * float(match[3]) if match[3] else None
     return Test(known.name, known.protocol, known.direction, width)
 
 
@@ -113,18 +113,18 @@ def run(
     arrived = {"send": "REMOTE_RECV_THROUGHPUT", "recv": "LOCAL_RECV_THROUGHPUT"}.get(way, "")
     if arrived in keys:  # what netperf itself calls THROUGHPUT
         keys = {"THROUGHPUT": keys[arrived], **keys}
-    said = interim[0].unit if interim else ""
+    interim_unit = interim[0].unit if interim else ""
     values = factors(keys, banner, way)
     try:
         refuse_no_data({k: t for k, t in keys.items() if _NUMBER.fullmatch(t)}, way == "send")
-        rate_unit, work_unit = _units(source, line, keys, way, said)
+        rate_unit, work_unit = _units(source, line, keys, way, interim_unit)
         figures = _figures(keys, rate_unit, work_unit)
         _refuse_wide(keys, banner)
     except ToolFailure as error:
         status: Status = "invalid" if error.status == "invalid" else "failed"
         return Imported(line, status, clean(str(error)), values)
-    rows = tuple(_row(one) for one in interim)
-    began = min((one.ending_s - one.interval_s for one in interim), default=None)
+    rows = tuple(_row(result) for result in interim)
+    began = min((result.ending_s - result.interval_s for result in interim), default=None)
     return Imported(line, "ok", "", values, figures, rows, began)
 
 
@@ -152,10 +152,10 @@ def factors(keys: Mapping[str, str], banner: Test, way: str) -> dict[str, Scalar
 
 
 def _units(
-    source: SourceText, line: int, keys: Mapping[str, str], way: str, said: str
+    source: SourceText, line: int, keys: Mapping[str, str], way: str, interim_unit: str
 ) -> tuple[str, str]:
     """The units of THROUGHPUT and of service demand: as stated, else what the test implies."""
-    rate = keys.get("THROUGHPUT_UNITS") or said
+    rate = keys.get("THROUGHPUT_UNITS") or interim_unit
     work = keys.get("SD_UNITS", "")
     if not rate and (work or way):  # netperf's defaults, without -f
         transactions = work == "usec/Tran" if work else way == "rr"
@@ -194,17 +194,17 @@ def _figures(keys: Mapping[str, str], rate_unit: str, work_unit: str) -> dict[st
     return figures
 
 
-def _row(one: Interim) -> Mapping[str, float]:
-    row = {"ending_s": one.ending_s, "interval_s": one.interval_s}
-    if one.unit in MBPS:
-        return {**row, "throughput_mbps": one.rate * MBPS[one.unit]}
-    return {**row, "transaction_rate_tps": one.rate}
+def _row(result: Interim) -> Mapping[str, float]:
+    row = {"ending_s": result.ending_s, "interval_s": result.interval_s}
+    if result.unit in MBPS:
+        return {**row, "throughput_mbps": result.rate * MBPS[result.unit]}
+    return {**row, "transaction_rate_tps": result.rate}
 
 
 def _refuse_wide(keys: Mapping[str, str], banner: Test) -> None:
     """Raise for a run whose confidence interval came out wider than asked (`-I`)."""
-    asked = float(keys.get("CONFIDENCE_INTERVAL", "-1"))
-    width = asked if asked > 0 else banner.width
+    requested = float(keys.get("CONFIDENCE_INTERVAL", "-1"))
+    width = requested if requested > 0 else banner.width
     reached = float(keys.get("THROUGHPUT_CONFID", "-1"))
     if width is not None and reached > width:
         raise ToolFailure(

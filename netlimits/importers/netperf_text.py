@@ -61,7 +61,7 @@ class _Reading:
     def __init__(self, source: SourceText, given: Given) -> None:
         self._source = source
         self._given = given
-        self._found: list[Imported] = []
+        self._runs: list[Imported] = []
         self._number = 0
         self._test = Test()
         self._form: netperf_classic.Form | None = None
@@ -91,7 +91,7 @@ class _Reading:
         self._end_runs()
         if self._announced or self._failure or self._interim or self._rows:
             self._fail()
-        return self._found
+        return self._runs
 
     def _line(self, line: str, block: Sequence[str]) -> int:
         """Take one line, or a header of several; returns how many."""
@@ -130,10 +130,10 @@ class _Reading:
 
     def _header(self, line: str, block: Sequence[str]) -> int:
         """Take a header; returns its lines, 0 when there is none here."""
-        if found := netperf_classic.form(block, self._test.direction):
+        if table := netperf_classic.form(block, self._test.direction):
             self._end_runs()
             self._announce()
-            self._form, taken = found
+            self._form, taken = table
             return taken
         if line.startswith(",") or line.split(",")[0].split()[0] not in netperf_columns.FIRST_WORDS:
             return 0
@@ -173,12 +173,12 @@ class _Reading:
     def _row(self, line: str) -> int:
         """Take a row of figures under the header that holds."""
         if self._form:
-            found = netperf_classic.values(self._form.rows[len(self._rows)], line)
-            if found is None:
+            figures = netperf_classic.values(self._form.rows[len(self._rows)], line)
+            if figures is None:
                 self._source.refuse(self._number, f"is no row of its table: {clean(line)[:60]!r}")
-            self._rows.append(found)
+            self._rows.append(figures)
             if len(self._rows) == len(self._form.rows):
-                keys = {k: text for one in self._rows for k, text in one.items()}
+                keys = {k: text for row in self._rows for k, text in row.items()}
                 self._rows = []
                 self._ended({**self._form.units, **keys}, self._number)
             return 1
@@ -256,22 +256,22 @@ class _Reading:
         self._announced, self._headed, self._interim, self._wide = 0, False, [], False
 
     def _keep(self, table: _Table) -> None:
-        found = netperf_runs.run(
+        run = netperf_runs.run(
             self._source, table.line, table.keys, table.test, self._given, table.interim
         )
         reason = "the confidence asked for was not reached" if table.wide else ""
         if table.line >= len(self._source.lines) and self._source.torn:
             reason = reason or TORN
-        if reason and found.status == "ok":
-            found = Imported(table.line, "invalid", reason, found.values)
-        self._found.append(replace(found, repaired=table.repaired))
+        if reason and run.status == "ok":
+            run = Imported(table.line, "invalid", reason, run.values)
+        self._runs.append(replace(run, repaired=table.repaired))
 
     def _fail(self, *, keep_interim: bool = False) -> None:
         """A run that was announced, or that failed, and shows no figures."""
-        said = clean(" ".join(self._failure)) or "netperf printed no figures"
+        reason = clean(" ".join(self._failure)) or "netperf printed no figures"
         told = self._test if self._announced else Test()
         values = netperf_runs.factors({}, told, told.direction)
-        self._found.append(Imported(self._announced or self._number, "failed", said, values))
+        self._runs.append(Imported(self._announced or self._number, "failed", reason, values))
         self._announced, self._headed, self._wide = 0, False, False
         self._failure, self._rows = [], []
         if not keep_interim:

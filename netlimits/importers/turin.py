@@ -37,7 +37,7 @@ def claims(source: SourceText) -> bool:
 
 def read(source: SourceText, given: Given) -> list[Imported]:
     """One row an aggregate: `throughput_min_mbps`, `throughput_mbps` (the mean), `…_max_mbps`."""
-    found = []
+    rows = []
     for number, line in enumerate(source.lines, 1):
         if not line.strip():
             continue
@@ -53,10 +53,10 @@ def read(source: SourceText, given: Given) -> list[Imported]:
             values["count"] = int(words[1])
         if least <= 0:
             reason = "a run among them measured nothing"
-            found.append(Imported(number, "failed", reason, values))
+            rows.append(Imported(number, "failed", reason, values))
             continue
         if source.torn and number == len(source.lines):
-            found.append(Imported(number, "invalid", TORN, values))
+            rows.append(Imported(number, "invalid", TORN, values))
             continue
         figures: dict[str, Scalar] = {
             "throughput_mbps": mean * unit,
@@ -68,8 +68,8 @@ def read(source: SourceText, given: Given) -> list[Imported]:
         }
         if "aggregated_runs" not in given.factors:
             figures["aggregated_runs"] = runs
-        found.append(Imported(number, "ok", "", values, figures))
-    return found
+        rows.append(Imported(number, "ok", "", values, figures))
+    return rows
 
 
 def _ordered(row: list[str]) -> bool:

@@ -91,10 +91,10 @@ def pace(of: Configured, times: float) -> Levels | str:
 
 def rate(of: Configured, times: float) -> Levels | str:
     """What the tool is asked for, bit/s, so many times."""
-    asked = of.options.get("rate")
-    if not asked or not decimal_bits(asked):
+    rate_option = of.options.get("rate")
+    if not rate_option or not decimal_bits(rate_option):
         return f"{of.tool} is asked for no rate that could be changed"
-    return {("measure", of.tool, "rate"): round(decimal_bits(asked) * times)}
+    return {("measure", of.tool, "rate"): round(decimal_bits(rate_option) * times)}
 
 
 def send_size(of: Configured, times: float) -> Levels | str:
@@ -132,7 +132,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
             return f"{option} is {of.options[option]}, not one size"
     use = of.use("sysctl", end)
     written = dict(use.options) if use else {}
-    found = (of.sysctls or {}).get(end, {})
+    sysctls = (of.sysctls or {}).get(end, {})
     names = (
         (f"net.core.{memory}_max", f"net.core.{memory}_default")
         if of.udp
@@ -140,7 +140,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
     )
     levels: dict[KeyPath, Scalar] = {}
     for name in names:
-        value = written.get(name, found.get(name))
+        value = written.get(name, sysctls.get(name))
         if isinstance(value, Mapping) or value is None:
             return f"{name} of the {of.group(end)} is not known"
         least, *more = [int(part) for part in str(value).split()]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from netlimits.analysis import contrasts, frames
+from netlimits.analysis import contrasts, frames, wording
 from netlimits.analysis.goodput import bound
 from netlimits.errors import DataError
 from netlimits.limits import proof
@@ -70,11 +70,11 @@ def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
     names = [*(["run"] if "run" in frame.columns else []), *frames.varied(frame)]
-    made = [
+    records = [
         {**{name: frame[name][index] for name in names}, **_row(verdict)}
         for index, verdict in rows.items()
     ]
-    return pd.DataFrame(made)
+    return pd.DataFrame(records)
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _rates_by_size(
     frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
 ) -> dict[Any, dict[float, float]]:
     """Each run's `RunFigures.rates_by_size`: over configurations that differ in sizes alone."""
-    sizes = [name for name in factors if name in frames.FACTOR_UNITS]
+    sizes = [name for name in factors if name in wording.FACTOR_UNITS]
     others = [name for name in factors if name not in sizes]
     rates: dict[Any, dict[float, float]] = {}
     for _, part in frames.groups(frame, others) if sizes else ():

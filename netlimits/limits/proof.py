@@ -63,7 +63,7 @@ def bare(part: pd.DataFrame) -> pd.DataFrame:
 
 def proofs(part: pd.DataFrame, blocks: pd.Series[Any] | None) -> Mapping[str, Proof]:
     """Class -> what its intervention came to, of one configuration's runs."""
-    found = {}
+    by_class = {}
     for each in CLASSES:
         runs = part[part[INTERVENTION] == each.name]
         if runs.empty:
@@ -73,7 +73,7 @@ def proofs(part: pd.DataFrame, blocks: pd.Series[Any] | None) -> Mapping[str, Pr
         if ratio is None:
             sentence = f"{each.name} is open: throughput was not measured in every run."
             nan = float("nan")
-            found[each.name] = Proof(each.name, OPEN, sentence, nan, nan, nan)
+            by_class[each.name] = Proof(each.name, OPEN, sentence, nan, nan, nan)
             continue
         state = expected.state(ratio.low, ratio.high)
         over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
@@ -82,8 +82,8 @@ def proofs(part: pd.DataFrame, blocks: pd.Series[Any] | None) -> Mapping[str, Pr
             f"{ratio.value:.3g} times as much (95 % interval {ratio.low:.3g} to {ratio.high:.3g}, "
             f"{over}), where {expected.expectation} would prove it."
         )
-        found[each.name] = Proof(each.name, state, sentence, ratio.value, ratio.low, ratio.high)
-    return found
+        by_class[each.name] = Proof(each.name, state, sentence, ratio.value, ratio.low, ratio.high)
+    return by_class
 
 
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
@@ -104,19 +104,19 @@ def _ratio(
     return contrasts.ratio(values[0], values[1], both)
 
 
-def proved(verdict: Verdict, found: Mapping[str, Proof]) -> dict[str, Any]:
+def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     """What proofs make of a verdict: its class, `state`, the sentence and the ratio.
 
     The verdict's own proof counts; where that does not hold and exactly one other class is proven,
     that is the class. What was never tried, or is undetermined still, is `open`.
     """
-    own = found.get(verdict.limit)
-    others = [each for each in found.values() if each.state == PROVEN and each is not own]
+    own = by_class.get(verdict.limit)
+    others = [each for each in by_class.values() if each.state == PROVEN and each is not own]
     if (own is None or own.state != PROVEN) and len(others) == 1:
         own = others[0]
     state = own.state if own else OPEN
     limit = own.limit if own else verdict.limit
-    rest = [each.sentence for each in found.values() if each is not own]
+    rest = [each.sentence for each in by_class.values() if each is not own]
     row: dict[str, Any] = {
         "class": limit,
         "state": state,

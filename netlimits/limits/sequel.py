@@ -197,8 +197,8 @@ def _value(data: Any, key: KeyPath, values: Values) -> Scalar:
             here = here[step]
         except (LookupError, TypeError):
             return None
-    found: Scalar = templates.resolve(here, values)
-    return found
+    value: Scalar = templates.resolve(here, values)
+    return value
 
 
 def _head(campaign: Campaign, planned: list[_Planned]) -> str:

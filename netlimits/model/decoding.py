@@ -42,12 +42,12 @@ def interface(value: Any) -> bool:
 
 def scalars(value: Any) -> bool:
     """Whether it maps texts to scalars."""
-    return isinstance(value, dict) and all(isinstance(one, SCALARS) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(scalar, SCALARS) for scalar in value.values())
 
 
 def texts(value: Any) -> bool:
     """Whether it maps texts to texts."""
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
 def has(value: Any, shape: Any) -> bool:
@@ -57,7 +57,7 @@ def has(value: Any, shape: Any) -> bool:
     if isinstance(shape, frozenset):
         return isinstance(value, str) and value in shape
     if isinstance(shape, list):
-        return isinstance(value, list) and all(has(one, shape[0]) for one in value)
+        return isinstance(value, list) and all(has(entry, shape[0]) for entry in value)
     if isinstance(shape, Mapping):
         return isinstance(value, dict) and all(
             has(value[key.rstrip("?")], part) if key.rstrip("?") in value else key.endswith("?")

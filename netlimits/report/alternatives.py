@@ -11,7 +11,17 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import acks, aggregate, bursts, cost, frames, pacing, packet_rate, spread
+from netlimits.analysis import (
+    acks,
+    aggregate,
+    bursts,
+    cost,
+    frames,
+    pacing,
+    packet_rate,
+    spread,
+    wording,
+)
 from netlimits.analysis.percentiles import percentiles
 from netlimits.errors import DataError
 
@@ -62,7 +72,7 @@ def _quartiles(
         )
     table = pd.DataFrame(rows)
     table.attrs["notes"] = (
-        f"{frames.title(column)} at percentiles of the runs, read off the curve",
+        f"{wording.title(column)} at percentiles of the runs, read off the curve",
     )
     return table
 

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from netlimits import tables
-from netlimits.analysis import frames
+from netlimits.analysis import wording
 from netlimits.metrics import Metric, metric
 from netlimits.report.page import Answer
 
@@ -28,7 +28,7 @@ def verdicts(explained: pd.DataFrame, folder: str) -> Iterator[Answer]:
     keys = list(explained.columns[: list(explained.columns).index("class")])
     known = explained[explained["class"] != "undetermined"]
     for _, row in known.head(VERDICTS_AT_MOST).iterrows():
-        where = ", ".join(frames.said([row[key] for key in keys], keys)) or "all runs"
+        where = ", ".join(wording.phrases([row[key] for key in keys], keys)) or "all runs"
         share = f"suggested by {100 * row['confidence']:.0f} % of {row['runs']} runs"
         basis = row["proof"] or f"({share})"
         yield Answer(f"What limited {where}: {row['class']}.", f"{row['evidence']} {basis}")
@@ -82,7 +82,7 @@ def _range(of: Metric, cells: pd.DataFrame, keys: list[str]) -> Iterator[Answer]
 
 def _cell(written: str, row: pd.Series[Any], keys: list[str], decimals: int) -> str:
     """A value with its interval and its configuration: "4,837 Mbit/s [4,180, 5,494] (TCP on)"."""
-    interval, where = "", ", ".join(frames.said([row[key] for key in keys], keys))
+    interval, where = "", ", ".join(wording.phrases([row[key] for key in keys], keys))
     if not math.isnan(row["low"]):
         interval = f"[{row['low']:,.{decimals}f}, {row['high']:,.{decimals}f}]"
     return " ".join(part for part in (written, interval, where and f"({where})") if part)

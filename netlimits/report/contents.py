@@ -63,8 +63,8 @@ def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
         rows.append((f"{name} version", str(_part(value, "version"))))
     if campaign.archive.meta["shared_kernel"]:
         rows.append(("One kernel", "two roles were one machine: its CPUs count for both"))
-    rows += [("Skipped", f"{one['runs']} runs of {one['tool']}: {one['reason']}")
-             for one in state["skipped"]]  # fmt: skip
+    rows += [("Skipped", f"{skipped['runs']} runs of {skipped['tool']}: {skipped['reason']}")
+             for skipped in state["skipped"]]  # fmt: skip
     return rows
 
 
@@ -75,11 +75,11 @@ def failures(records: Sequence[Record]) -> tuple[list[Failure], int]:
         if record.status != "ok":
             grouped.setdefault((record.status, record.reason), []).append(record.run.number)
     ordered = sorted(grouped.items(), key=lambda item: -len(item[1]))
-    found = [
+    most_frequent = [
         Failure(status, reason, _numbers(runs), len(runs))
         for (status, reason), runs in ordered[:REASONS]
     ]
-    return found, max(0, len(ordered) - REASONS)
+    return most_frequent, max(0, len(ordered) - REASONS)
 
 
 def _numbers(runs: Sequence[int]) -> str:
@@ -154,7 +154,7 @@ def changes(campaign: Campaign) -> Iterator[Change]:
 
 def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
     """(Role, setting) -> each different value that the configurations ask for, in words."""
-    found: dict[tuple[str, str], list[str]] = {}
+    values: dict[tuple[str, str], list[str]] = {}
     known: set[str] = set()
     for run in campaign.runs.values() if campaign.experiment.settings else ():
         if run.config in known:
@@ -163,10 +163,10 @@ def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
         uses, _ = resolved(campaign.experiment, run.values)
         for use in uses:
             for role in use.roles:
-                words = found.setdefault((role, use.name), [])
+                words = values.setdefault((role, use.name), [])
                 if (text := _options(use)) not in words:
                     words.append(text)
-    return found
+    return values
 
 
 def _options(use: SettingUse) -> str:
@@ -200,7 +200,7 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Step
 def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
     """The commands that run it again, and the files that they need, to the letter."""
     if campaign.imported:
-        names = [one["file"] for one in campaign.imported["files"]]
+        names = [source["file"] for source in campaign.imported["files"]]
         return [
             "# made of files that were there before, with",
             f"netlimits import {shlex.join(names)}",

@@ -40,8 +40,8 @@ TRACES = {"rr-trace-deferred-acks": 1, "rr-trace-ack-every-other": 2}
 
 def _list_tables(name: str) -> Mapping[str, pd.DataFrame]:
     frame = chosen("ack-overhead", LISTS[name])
-    found = {name: published.printed("ack-overhead").loc[frame.index]}
-    return found | ({f"{name}-change": acks.acks(frame)} if len(frame) > 1 else {})
+    tables = {name: published.printed("ack-overhead").loc[frame.index]}
+    return tables | ({f"{name}-change": acks.acks(frame)} if len(frame) > 1 else {})
 
 
 SERIES = {"TSO off": OFF, "TSO on, tcp_tso_win_divisor 8": ON, "the same at 1": ONE}
@@ -69,7 +69,7 @@ def _changes(where: Where, segments: int, tso: str) -> dict[str, CameOut]:
 def _off_figures() -> Mapping[str, CameOut]:
     frame = chosen("ack-overhead", OFF)
     demand = acks.acks(frame).set_index(PER_ACK)[SD]
-    one = frame.iloc[0]
+    run = frame.iloc[0]
     bound = goodput.bound(1500, "1G", timestamps=True)
     link = float(chosen("ack-overhead")["throughput_mbps"].max()) / 1e3 / bound.ratio
     return {
@@ -77,10 +77,10 @@ def _off_figures() -> Mapping[str, CameOut]:
         **_changes(OFF, 16, "tso-off"),
         **{f"acks-sd-tso-off-{n}": transcribed(demand[n]) for n in (2, 8, 16)},
         "acks-link": exact(link, "highest throughput over Data/(Data+Headers) with timestamps"),
-        "acks-remote-rcvbuf": transcribed(one["remote_rcvbuf_bytes"] / 1024),
-        "acks-local-sndbuf-reported": transcribed(one["local_sndbuf_bytes"] / 1024),
-        "acks-send-size": transcribed(one["send_size"] / 1024),
-        "acks-seconds": transcribed(one["elapsed_s"]),
+        "acks-remote-rcvbuf": transcribed(run["remote_rcvbuf_bytes"] / 1024),
+        "acks-local-sndbuf-reported": transcribed(run["local_sndbuf_bytes"] / 1024),
+        "acks-send-size": transcribed(run["send_size"] / 1024),
+        "acks-seconds": transcribed(run["elapsed_s"]),
     }
 
 

@@ -44,9 +44,9 @@ def compare(report: Report, item: Item, known: Known | None = None) -> list[Comp
     except (KeyError, IndexError) as error:
         where = ", ".join(item.data)
         raise DataError(f"{where}: lacks a row that {item.name} compares: {error}") from error
-    found = [judged(report, item, key, *known[key], out=out) for key, out in figures.items()]
+    rows = [judged(report, item, key, *known[key], out=out) for key, out in figures.items()]
     for check in checks:
-        found.append(
+        rows.append(
             Comparison(
                 report.name,
                 item.name,
@@ -59,7 +59,7 @@ def compare(report: Report, item: Item, known: Known | None = None) -> list[Comp
                 check.remark,
             )
         )
-    return found
+    return rows
 
 
 def judged(
@@ -119,16 +119,16 @@ def comparisons() -> list[Comparison]:
 
     Raises DataError when a statement has no place: neither computed, nor no data, nor condition.
     """
-    found = []
+    rows = []
     known = printed()
     for report in REPORTS:
         for item in report.items:
-            found += compare(report, item, known)
-        found += stated(report, known)
-    missing = set(known) - {c.statement for c in found}
+            rows += compare(report, item, known)
+        rows += stated(report, known)
+    missing = set(known) - {c.statement for c in rows}
     if missing:
         raise DataError(f"no place for what is stated: {', '.join(sorted(missing))}")
-    return found
+    return rows
 
 
 def frame(rows: list[Comparison]) -> pd.DataFrame:

@@ -77,16 +77,16 @@ def limits() -> pd.DataFrame:
     rows = []
     for vcpus in MACHINES:
         for mtu in (1500, CLOUD_MTU):
-            bound, found = limit(vcpus, mtu)
+            bound, binding = limit(vcpus, mtu)
             rows.append(
                 {
                     "machine": f"n2-standard-{vcpus}",
                     "mtu": mtu,
                     "link_gbps": bound.link_bps / 1e9,
-                    "egress_cap_gbps": found.cap_bps / 1e9,
+                    "egress_cap_gbps": binding.cap_bps / 1e9,
                     "link_bound_gbps": bound.goodput_bps / 1e9,
-                    "limit_gbps": found.rate_bps / 1e9,
-                    "binds": found.binds,
+                    "limit_gbps": binding.rate_bps / 1e9,
+                    "binds": binding.binds,
                 }
             )
     return pd.DataFrame(rows)
@@ -99,17 +99,17 @@ def _cap_figures() -> Mapping[str, CameOut]:
 
 def _cap_checks() -> list[Agreement]:
     """Which limit binds, in the report's words."""
-    said = (
+    statements = (
         ("32", 1500, "egress cap", "room for the headers beside 50 Gbit/s of data"),
         ("80", 1500, "link", "no room for 100 Gbit/s of data and its headers"),
         ("80", CLOUD_MTU, "link", "a percent or three below the physical limit"),
     )
-    found = []
-    for vcpus, mtu, words, why in said:
+    agreements = []
+    for vcpus, mtu, words, why in statements:
         binds = limit(vcpus, mtu)[1].binds
         what = f"What binds n2-standard-{vcpus} at MTU {mtu}"
-        found.append(Agreement(what, words, binds, binds == words, why))
-    return [*found, *_measured()]
+        agreements.append(Agreement(what, words, binds, binds == words, why))
+    return [*agreements, *_measured()]
 
 
 def _measured() -> list[Agreement]:

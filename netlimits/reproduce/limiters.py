@@ -59,10 +59,10 @@ def _improvements() -> Mapping[str, CameOut]:
 
     def ratios(frame: pd.DataFrame) -> dict[str, float]:
         table = summary(frame, SUMMARIZED, "send_size", "transport", SIZES)
-        found = table[table["statistic"] == "improvement"]
+        improvements = table[table["statistic"] == "improvement"]
         return {
             improvement_id(str(row["metric"]), str(row["transport"])): float(row["value"])
-            for row in found.to_dict("records")
+            for row in improvements.to_dict("records")
         }
 
     def size_ratio() -> float:
@@ -116,17 +116,17 @@ def _udp_figures() -> Mapping[str, CameOut]:
         return {"limiters-udp-8192-throughput": least / 1e3}
 
     name, by = "udp-send-size", "send_size"
-    found = within_rounding(name, ROUNDED, by, small, {by: 1024})
-    found |= within_rounding(name, ROUNDED, by, large, {by: 8192})
-    return found | {"limiters-runs-per-table": transcribed(len(chosen(name)))}
+    figures = within_rounding(name, ROUNDED, by, small, {by: 1024})
+    figures |= within_rounding(name, ROUNDED, by, large, {by: 8192})
+    return figures | {"limiters-runs-per-table": transcribed(len(chosen(name)))}
 
 
 # --- the TCP_STREAM table
 
 
 def _tcp_tables() -> Mapping[str, pd.DataFrame]:
-    found = summary(chosen("tcp-mss"), SUMMARIZED, "transport_mss_bytes", improvement=SIZES)
-    return {"tcp-mss": rows("tcp-mss"), "tcp-mss-summary": found}
+    table = summary(chosen("tcp-mss"), SUMMARIZED, "transport_mss_bytes", improvement=SIZES)
+    return {"tcp-mss": rows("tcp-mss"), "tcp-mss-summary": table}
 
 
 # --- packets per second
@@ -143,7 +143,7 @@ def _pps_tables() -> Mapping[str, pd.DataFrame]:
 
 def _pps_charts() -> Mapping[str, Chart]:
     chart = charts.packet_rate(chosen("packets-per-second"))
-    words = [(said, low, high) for _, said, low, high in WORDS]
+    words = [(phrase, low, high) for _, phrase, low, high in WORDS]
     return {"packets-per-second": marks.sizes_in_words(chart, words)}
 
 
@@ -154,11 +154,11 @@ WORDS = (("regime", "roughly the same", 1, 64), ("close", "somewhat close", 128,
 def _pps_checks() -> list[Agreement]:
     """The text's words beside how far apart the send calls of these sizes lie."""
     calls = chosen("packets-per-second").set_index("send_size")["local_send_calls"]
-    found = []
+    agreements = []
     for short, words, low, high in WORDS:
         few, many = calls.loc[low:high].min(), calls.loc[low:high].max()
         for end, size in (("smallest", low), ("largest", high)):
-            found.append(
+            agreements.append(
                 Agreement(
                     f"packets per second: send calls {words}, {end} message size",
                     f"{size} bytes, {words}",
@@ -168,7 +168,7 @@ def _pps_checks() -> list[Agreement]:
                     f"limiters-pps-{short}-{end}",
                 )
             )
-    return found
+    return agreements
 
 
 # --- constant bitrate

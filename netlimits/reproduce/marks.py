@@ -77,7 +77,7 @@ def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart
     top = axes.get_ylim()[1]
     with style():
         axes.set_ylim(0, top * 1.12)
-        for said, low, high in words:
+        for phrase, low, high in words:
             axes.annotate(
                 "",
                 (low, top * 1.02),
@@ -85,7 +85,7 @@ def sizes_in_words(chart: Chart, words: Iterable[tuple[str, int, int]]) -> Chart
                 arrowprops={"arrowstyle": "|-|,widthA=0.25,widthB=0.25", "color": BLACK, "lw": 0.8},
             )
             axes.annotate(
-                f"“{said}”: {low} to {high}",
+                f"“{phrase}”: {low} to {high}",
                 ((low * high) ** 0.5, top * 1.03),
                 ha="center",
                 va="bottom",

@@ -94,13 +94,13 @@ def _sets(of: str) -> list[Agreement]:
     """The Summary's means of UDP and TCP on beside those of the printed runs."""
     column, unit, texts = metric(of).column, metric(of).unit, published.printed("summary")
     runs = _runs(tuple(TRANSPORTS))
-    found = []
+    agreements = []
     rows = chosen("summary", {"transport": tuple(TRANSPORTS.values())})
     for transport, size, text in zip(
         rows["transport"], rows["send_size"], texts.loc[rows.index, column], strict=True
     ):
         same = (runs["transport"] == transport) & (runs["send_size"] == size)
-        found.append(
+        agreements.append(
             Agreement(
                 f"{metric(of).title}, {transport}, {size} bytes: mean in the Summary",
                 f"{text} {unit}",
@@ -110,7 +110,7 @@ def _sets(of: str) -> list[Agreement]:
                 kind="stated",
             )
         )
-    return found
+    return agreements
 
 
 DIGITS = {"throughput": 0, "local_sd": 2, "remote_sd": 2}

@@ -143,13 +143,13 @@ def within_rounding(
     if "throughput_mbps" in here and "throughput_mbps" not in texts:
         halves["throughput_mbps"] = half_units(texts["remote_recv_throughput_mbps"])
     values = list(dict.fromkeys(frame[by]))
-    found = {key: [float(value)] for key, value in figures(frame).items()}
+    outcomes = {key: [float(value)] for key, value in figures(frame).items()}
     for signs in itertools.product((-1, 1), repeat=len(values)):
         sign = frame[by].map(dict(zip(values, signs, strict=True))).to_numpy(dtype=float)
         moved = frame.assign(**{c: frame[c] + sign * halves[c] for c in here})
         for key, value in figures(moved).items():
-            found[key].append(float(value))
-    return {key: CameOut(each[0], min(each), max(each)) for key, each in found.items()}
+            outcomes[key].append(float(value))
+    return {key: CameOut(each[0], min(each), max(each)) for key, each in outcomes.items()}
 
 
 Known = Mapping[str, tuple[str, Printed]]
@@ -157,7 +157,7 @@ Known = Mapping[str, tuple[str, Printed]]
 
 def printed() -> Known:
     """Statement id -> what it is about, and the figure as printed; the Improvement rows too."""
-    found = {
+    statements = {
         str(key): (
             str(row["where"]),
             Printed(float(row["value"]), int(row["precision"]), row["unit"], row["qualifier"]),
@@ -167,8 +167,8 @@ def printed() -> Known:
     for row in published.printed("summary-improvement").to_dict("records"):
         key = improvement_id(row["metric"], row["transport"])
         text = str(row["improvement"])
-        found[key] = (key, Printed(float(text), len(text.partition(".")[2])))
-    return found
+        statements[key] = (key, Printed(float(text), len(text.partition(".")[2])))
+    return statements
 
 
 def improvement_id(column: str, transport: str) -> str:

@@ -57,14 +57,14 @@ def _formula_figures() -> Mapping[str, CameOut]:
         "turin-ip-header": sizes["IPv4"],
         "turin-ethernet-overhead": ethernet,
     }
-    found = {
+    formulas = {
         "turin-mss": standard.data_bytes,
         "turin-bound": goodput.turin(standard.data_bytes, LINK) / 1e9,
         "turin-jumbo-mss": jumbo.data_bytes,
         "turin-jumbo-bound": goodput.turin(jumbo.data_bytes, LINK) / 1e9,
     }
     return {
-        **{key: exact(value) for key, value in found.items()},
+        **{key: exact(value) for key, value in formulas.items()},
         **{key: transcribed(value) for key, value in ours.items()},
     }
 

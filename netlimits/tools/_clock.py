@@ -21,7 +21,7 @@ def stamped(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 def started(stdout: str) -> tuple[float, str]:
     """Epoch seconds and the output behind them. Raises ToolFailure when there are none."""
-    found = re.match(r"([0-9]{9,12}\.[0-9]{1,9})\n", stdout)
-    if not found:
+    match = re.match(r"([0-9]{9,12}\.[0-9]{1,9})\n", stdout)
+    if not match:
         raise ToolFailure("the client's host printed no time before the client started")
-    return float(found[1]), stdout[found.end() :]
+    return float(match[1]), stdout[match.end() :]

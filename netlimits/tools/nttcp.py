@@ -85,14 +85,14 @@ class Nttcp:
     def features(self, completed: tuple[Completed, ...]) -> Features:
         """The version. Raises ToolFailure when nttcp is not there."""
         (version,) = completed
-        found = re.search(r"nttcp version (\d[\w.]*)", version.stdout)
-        if not found:
-            said = " ".join((version.stderr or version.stdout).split())[:200]
+        match = re.search(r"nttcp version (\d[\w.]*)", version.stdout)
+        if not match:
+            output = " ".join((version.stderr or version.stdout).split())[:200]
             raise ToolFailure(
-                f"nttcp does not answer ({said or 'it printed nothing'}); no distribution has it "
+                f"nttcp does not answer ({output or 'it printed nothing'}); no distribution has it "
                 "any more: build version 1.47 from its source, or leave nttcp out"
             )
-        return Features(found[1])
+        return Features(match[1])
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError when it is not said how much to send."""
@@ -132,9 +132,9 @@ class Nttcp:
         sides = {line.side: line for line in map(_line, completed.stdout.splitlines()) if line}
         for side, name in (("l", "the client"), ("1", "the server")):
             if side not in sides:
-                said = " ".join(completed.stderr.split() or completed.stdout.split())[:200]
+                output = " ".join(completed.stderr.split() or completed.stdout.split())[:200]
                 raise ToolFailure(
-                    f"nttcp printed no line of {name}: did it die? It said: {said or 'nothing'}"
+                    f"nttcp printed no line of {name}: did it die? It said: {output or 'nothing'}"
                 )
         local, remote = sides["l"], sides["1"]
         _refuse_nonsense(local, remote, _size(options) * int(options["count"]))
@@ -168,12 +168,12 @@ class _Line:
 def _line(text: str) -> _Line | None:
     """An end's line, or None for any other; the first four figures are every format's."""
     number = r"[0-9]{1,18}(?:\.[0-9]{1,9})?"
-    found = re.fullmatch(rf"([l1])\s*([0-9]{{1,18}})((?:\s+{number}){{3,7}})\s*", text, re.ASCII)
-    if not found:
+    match = re.fullmatch(rf"([l1])\s*([0-9]{{1,18}})((?:\s+{number}){{3,7}})\s*", text, re.ASCII)
+    if not match:
         return None
-    real, cpu, rate, *rest = map(float, found[3].split())
+    real, cpu, rate, *rest = map(float, match[3].split())
     calls = int(rest[0]) if len(rest) == 1 else None
-    return _Line(found[1], int(found[2]), real, cpu, rate, calls)
+    return _Line(match[1], int(match[2]), real, cpu, rate, calls)
 
 
 def _refuse_failure(completed: Completed) -> None:
@@ -187,8 +187,8 @@ def _refuse_failure(completed: Completed) -> None:
     if completed.truncated:
         raise ToolFailure("nttcp printed more than may be kept")
     if completed.status != 0:
-        said = " ".join((completed.stderr.strip() or completed.stdout.strip()).split())[:300]
-        raise ToolFailure(f"nttcp exited {completed.status}: {said or 'it printed nothing'}")
+        output = " ".join((completed.stderr.strip() or completed.stdout.strip()).split())[:300]
+        raise ToolFailure(f"nttcp exited {completed.status}: {output or 'it printed nothing'}")
 
 
 def _refuse_nonsense(local: _Line, remote: _Line, wanted: int) -> None:

@@ -108,18 +108,18 @@ class Nuttcp:
     def features(self, completed: tuple[Completed, ...]) -> Features:
         """The version. Raises ToolFailure when nuttcp is not there or too old."""
         version, options = completed
-        found = re.search(r"nuttcp-(\d[\w.]*)", version.stdout)
-        if not found:
-            said = " ".join((version.stderr or version.stdout).split())[:200]
+        match = re.search(r"nuttcp-(\d[\w.]*)", version.stdout)
+        if not match:
+            output = " ".join((version.stderr or version.stdout).split())[:200]
             raise ToolFailure(
-                f"nuttcp does not answer ({said or 'it printed nothing'}); install it "
+                f"nuttcp does not answer ({output or 'it printed nothing'}); install it "
                 "(Debian and Ubuntu: nuttcp)"
             )
         if missing := [o for o in ("-fparse", "--nofork") if o not in options.stdout]:
             raise ToolFailure(
-                f"nuttcp {found[1]} has no {' and no '.join(missing)}; install 6.1.2 or later"
+                f"nuttcp {match[1]} has no {' and no '.join(missing)}; install 6.1.2 or later"
             )
-        return Features(found[1])
+        return Features(match[1])
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:
         """Raise InputError for options that contradict each other."""
@@ -265,8 +265,8 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
     if completed.status != 0:
         lines = [line.strip() for line in completed.stderr.splitlines()]
         told = [line for line in lines if line and "Info=" not in line]
-        said = " ".join(told)[:300] or "it printed no reason"
-        raise ToolFailure(f"nuttcp exited {completed.status}: {said}")
+        complaint = " ".join(told)[:300] or "it printed no reason"
+        raise ToolFailure(f"nuttcp exited {completed.status}: {complaint}")
     if _FALLBACK in completed.stderr:
         raise ToolFailure(
             "no nuttcp server answered and the client fell back to a mode without one, which "
@@ -279,12 +279,12 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
 
 def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
     """Raise for options that nuttcp took and did not act on."""
-    asked = {
+    expected = {
         "mode": options.get("protocol", "tcp"),
         "nstream": str(options.get("parallel", 1)),
         "buflen": str(binary_bytes(options["send_size"])) if "send_size" in options else None,
     }
-    for key, wanted in asked.items():
+    for key, wanted in expected.items():
         if wanted is not None and sent.text(key) != wanted:
             raise ToolFailure(
                 f"{key}={wanted} was asked for and {sent.text(key)} used", status="invalid"
@@ -320,10 +320,10 @@ def _loss(got: _Side) -> float:
 def _mss(options: Mapping[str, Any], sent: _Side) -> int:
     """The MSS in use, less timestamps. Raises ToolFailure when it is not the one asked for."""
     used = int(sent.number("mss"))
-    asked = options.get("mss")
-    if asked is not None and used not in (asked, asked - TIMESTAMPS):
+    mss = options.get("mss")
+    if mss is not None and used not in (mss, mss - TIMESTAMPS):
         raise ToolFailure(
-            f"an MSS of {asked} was asked for and {used} was used: is the MTU large enough?",
+            f"an MSS of {mss} was asked for and {used} was used: is the MTU large enough?",
             status="invalid",
         )
     return used
@@ -333,8 +333,8 @@ def _interim(printed: str, start: float) -> Iterator[dict[str, float]]:
     """The receiver's interim results in order, one after another from the start of the client."""
     ending = start
     keys = (rf" *{key}= *([0-9]{{1,15}}\.[0-9]{{1,9}})" for key in _INTERIM)
-    for found in re.findall("^" + "".join(keys), printed, re.MULTILINE):
-        megabytes, seconds, rate = map(float, found)
+    for fields in re.findall("^" + "".join(keys), printed, re.MULTILINE):
+        megabytes, seconds, rate = map(float, fields)
         if rate > 0:  # finer than the two decimals printed, which would add up to a drift
             seconds = megabytes * _MEGABIT / rate
         ending += seconds

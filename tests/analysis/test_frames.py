@@ -6,8 +6,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from netlimits.analysis import frames
 from netlimits.errors import DataError, InputError
@@ -66,28 +64,6 @@ def test_a_metric_that_is_not_there_names_those_that_are() -> None:
     assert frames.column(frame, "netperf_local_sd").column == "netperf_local_sd_us_per_kib"
     with pytest.raises(DataError, match="no factor 'sendsize' here; factors: send_size"):
         frames.factors(frame, "sendsize")
-
-
-def test_values_stand_in_the_order_of_the_reports() -> None:
-    assert sorted(["TCP off", "UDP", "TCP on"], key=frames.rank) == ["UDP", "TCP on", "TCP off"]
-    assert sorted(["n10", "n9", None, "8K"], key=frames.rank) == ["8K", "n9", "n10", None]
-    assert sorted([8192, 1024.0, np.int64(1), True], key=frames.rank) == [1, True, 1024, 8192]
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none())))
-def test_any_values_can_be_sorted(values: list[object]) -> None:
-    assert len(sorted(values, key=frames.rank)) == len(values)
-
-
-def test_headings() -> None:
-    assert frames.title("send_size") == "Send size (bytes)"
-    assert frames.title("link_gbps") == "Link (Gbit/s)"
-    assert frames.title("of_bound_pct") == "Of bound (%)"
-    assert frames.title("s") == "S", "a name that is nothing but a unit's is a name"
-    assert frames.title("local_sd_us_per_kib") == "Send service demand (µs CPU/KiB)"
-    assert frames.name("transport_mss") == "transport MSS"
-    assert frames.label([None, "udp", 1024.0, True]) == "udp 1024 true"
 
 
 def test_an_empty_field_alone_is_missing(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -36,26 +36,26 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     receiving ones `sampled_segments_per_ack`: data_segs_in / segs_out between the looks, which
     counts segments as on the wire.
     """
-    said: dict[str, Scalar] = {}
+    values: dict[str, Scalar] = {}
     rows = [row for sample in samples for row in _processes(sample.stdout)]
     if rows:
-        said["processes"] = len(rows)
-        said["threads"] = sum(int(row[2]) for row in rows)
+        values["processes"] = len(rows)
+        values["threads"] = sum(int(row[2]) for row in rows)
         if any(row[3] for row in rows):
-            said["process_cpu_pct"] = sum(_number(row[3]) for row in rows)
+            values["process_cpu_pct"] = sum(_number(row[3]) for row in rows)
     hosts = [looks(sample) for sample in samples]
     hosts = [[look for look in seen if look.connections and not look.one_stack] for seen in hosts]
     hosts = [seen for seen in hosts if seen]
     if not hosts:
-        return said
-    said["connections"] = sum(max(len(look.connections) for look in seen) for seen in hosts)
-    said |= _sending(hosts)
+        return values
+    values["connections"] = sum(max(len(look.connections) for look in seen) for seen in hosts)
+    values |= _sending(hosts)
     grown = [pair for seen in hosts for pair in _grown(seen)]
-    said |= _limited([(c, s) for c, s in grown if c.sent > c.carried / 100])
+    values |= _limited([(c, s) for c, s in grown if c.sent > c.carried / 100])
     receiving = [c for c, _ in grown if c.value("bytes_received") > c.carried / 100]
     if acks := sum(c.value("segs_out") for c in receiving):
-        said["sampled_segments_per_ack"] = sum(c.value("data_segs_in") for c in receiving) / acks
-    return said
+        values["sampled_segments_per_ack"] = sum(c.value("data_segs_in") for c in receiving) / acks
+    return values
 
 
 def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
@@ -83,12 +83,12 @@ def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
         return {}
     busy = sum(c.value("busy") for c, _ in sending)
     shares = [min(100.0, c.value("busy") / 10 / seconds) for c, seconds in sending]
-    said: dict[str, Scalar] = {"busy_pct": sum(shares) / len(shares)}
+    percentages: dict[str, Scalar] = {"busy_pct": sum(shares) / len(shares)}
     if busy:
         for name in ("rwnd_limited", "sndbuf_limited"):
             share = 100 * sum(c.value(name) for c, _ in sending) / busy
-            said[f"{name}_pct"] = min(100.0, share)
-    return said
+            percentages[f"{name}_pct"] = min(100.0, share)
+    return percentages
 
 
 def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
@@ -110,7 +110,7 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
             for seen in moments
         )
 
-    said: dict[str, Scalar] = {
+    values: dict[str, Scalar] = {
         "cwnd_segs": mean(lambda c: c.value("cwnd")),
         "mss_bytes": mean(lambda c: c.value("mss")),
         "rtt_us": 1000 * mean(lambda c: c.value("rtt")),
@@ -120,7 +120,7 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
         "app_limited_pct": 100 * mean(lambda c: c.app_limited),
     }
     # a rate, a window or a time of 0 is one that the kernel does not tell
-    return {name: value for name, value in said.items() if value or name.endswith("_pct")}
+    return {name: value for name, value in values.items() if value or name.endswith("_pct")}
 
 
 def _processes(stdout: str) -> list[re.Match[str]]:

@@ -80,9 +80,9 @@ def tcp(
     sums = [[look.get(name) for name in ends] for look in received]
     begins, stops = [], []
     for column in zip(*sums, strict=True):
-        there = [at for at, value in enumerate(column) if value is not None]
-        growing = [b for a, b in itertools.pairwise(there) if column[b] > column[a]]
-        begins.append(there[0])
+        places = [at for at, value in enumerate(column) if value is not None]
+        growing = [b for a, b in itertools.pairwise(places) if column[b] > column[a]]
+        begins.append(places[0])
         stops.append(max(growing, default=-1))
     begin, stop = max(begins, default=0), min(stops, default=-1)
     start = seen[min(begins)].at if begins else None

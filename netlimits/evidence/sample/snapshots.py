@@ -141,8 +141,8 @@ def looks(completed: Completed) -> list[Look]:
 
 
 def _look(completed: Completed, at: str, text: str) -> Look:
-    found = re.search(r"^read (.*)$", text, re.MULTILINE)
-    read = _seconds(found[1] if found else "")
+    match = re.search(r"^read (.*)$", text, re.MULTILINE)
+    read = _seconds(match[1] if match else "")
     every = _connections(text)
     both = bool({c.ends for c in every} & {(c.peer, c.local) for c in every})
     connections = tuple(_data(every, int(completed.command.argv[3])))
@@ -160,21 +160,21 @@ def _counts(text: str) -> dict[str, int]:
         for name, value in re.findall(r"^(rx_bytes|rx_packets):([0-9]{1,20})$", text, re.MULTILINE)
     }
     number = "([0-9]{1,20})"
-    found = re.findall(rf"^/proc/net/snmp:Udp: {number} ", text, re.MULTILINE)
-    found += re.findall(rf"^/proc/net/snmp6:Udp6InDatagrams\s+{number}$", text, re.MULTILINE)
-    if found:
-        counts["udp_in"] = sum(map(int, found))
+    datagrams = re.findall(rf"^/proc/net/snmp:Udp: {number} ", text, re.MULTILINE)
+    datagrams += re.findall(rf"^/proc/net/snmp6:Udp6InDatagrams\s+{number}$", text, re.MULTILINE)
+    if datagrams:
+        counts["udp_in"] = sum(map(int, datagrams))
     return counts
 
 
 def _connections(text: str) -> list[Connection]:
     """The TCP connections of an `ss -tuinmHO`."""
-    found = []
+    connections = []
     for line in text.splitlines():
         words = line.split(maxsplit=6)
         if len(words) == 7 and words[0] == "tcp" and words[1] in ("ESTAB", "CLOSE-WAIT"):
-            found.append(_connection(words[4], words[5], words[6]))
-    return found
+            connections.append(_connection(words[4], words[5], words[6]))
+    return connections
 
 
 def _connection(local: str, peer: str, details: str) -> Connection:
@@ -187,9 +187,9 @@ def _connection(local: str, peer: str, details: str) -> Connection:
     return Connection(local, peer, fields, "app_limited" in details.split())
 
 
-def _data(found: list[Connection], port: int) -> list[Connection]:
+def _data(connections: list[Connection], port: int) -> list[Connection]:
     """The connections that carry the measurement."""
-    if elsewhere := [c for c in found if not c.on(port)]:
+    if elsewhere := [c for c in connections if not c.on(port)]:
         return elsewhere
-    enough = max([DATA_BYTES, *(c.carried / 100 for c in found)])
-    return [c for c in found if c.carried >= enough]
+    enough = max([DATA_BYTES, *(c.carried / 100 for c in connections)])
+    return [c for c in connections if c.carried >= enough]

@@ -1,4 +1,4 @@
-"""iperf3 (3.12 and later), with a one-off server for each run; iperf3_results reads its JSON.
+"""iperf3 (3.12 and later), with a one-off server for each run; `results` reads its JSON.
 
 An option that iperf3 would take silently and not act on, or not as meant, is refused before a run:
 UDP without a rate (1 Mbit/s), a fraction of a second (it runs for ever), options of the other
@@ -156,15 +156,15 @@ class Iperf3:
     def features(self, completed: tuple[Completed, ...]) -> Features:
         """Version and features. Raises ToolFailure when iperf3 is not there or too old."""
         version, options = completed
-        found = re.search(r"^iperf (\d+)\.(\d+)\S*", version.stdout, re.MULTILINE)
-        if not found:
-            said = " ".join((version.stderr or version.stdout).split())[:200]
+        match = re.search(r"^iperf (\d+)\.(\d+)\S*", version.stdout, re.MULTILINE)
+        if not match:
+            output = " ".join((version.stderr or version.stdout).split())[:200]
             raise ToolFailure(
-                f"iperf3 does not answer ({said or 'it printed nothing'}); install it "
+                f"iperf3 does not answer ({output or 'it printed nothing'}); install it "
                 "(Debian and Ubuntu: iperf3)"
             )
-        number = found[0].removeprefix("iperf ")
-        if (int(found[1]), int(found[2])) < OLDEST:
+        number = match[0].removeprefix("iperf ")
+        if (int(match[1]), int(match[2])) < OLDEST:
             raise ToolFailure(
                 f"iperf3 {number} is too old: before {'.'.join(map(str, OLDEST))} it does not tell "
                 "what the receiver got of UDP; install a later one"

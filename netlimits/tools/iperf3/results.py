@@ -164,17 +164,17 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
     """The MSS in use, less timestamps. Raises ToolFailure when it is not the one asked for."""
     if "mss" not in options:
         return int(_number(document, "start", "tcp_mss_default"))
-    asked = int(options["mss"])
+    mss = int(options["mss"])
     sender = _at(document, "server_output_json") if options.get("reverse") else document
     streams = [s for interval in _list(sender, "intervals") for s in _list(interval, "streams")]
     windows = [int(_number(s, "snd_cwnd")) for s in streams if s.get("sender") is True]
     if not any(windows):
         raise ToolFailure("iperf3 printed no congestion window, by which the MSS is read back")
-    for used in (asked - TIMESTAMPS, asked):
+    for used in (mss - TIMESTAMPS, mss):
         if all(window % used == 0 for window in windows):
             return used
     raise ToolFailure(
-        f"an MSS of {asked} was asked for and another was used (congestion windows are multiples "
+        f"an MSS of {mss} was asked for and another was used (congestion windows are multiples "
         f"of {math.gcd(*windows)}): is the MTU large enough?",
         status="invalid",
     )
@@ -227,11 +227,11 @@ def _document(
     except (ValueError, RecursionError) as error:
         if completed.status == 0:
             raise ToolFailure(f"iperf3 printed no whole JSON: {str(error)[:100]}") from None
-    said = completed.stderr.strip().splitlines()
+    complaints = completed.stderr.strip().splitlines()
     if isinstance(document, dict) and "error" in document:
         raise ToolFailure(f"iperf3: {str(document['error'])[:300]}")
     if completed.status != 0:
-        complaint = " ".join(said[0].split())[:300] if said else "it printed no reason"
+        complaint = " ".join(complaints[0].split())[:300] if complaints else "it printed no reason"
         raise ToolFailure(f"iperf3 exited {completed.status}: {complaint}")
     if not isinstance(document, dict) or not document.get("end"):
         raise ToolFailure("iperf3 printed no results: its server ended before the test did")
@@ -241,10 +241,10 @@ def _document(
 def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
     """Raise for options that iperf3 took and did not act on."""
     ways = 2 if options.get("bidirectional") else 1
-    asked = int(options.get("parallel", 1)) * ways
+    streams = int(options.get("parallel", 1)) * ways
     got = len(_list(document, "end", "streams"))
-    if got != asked:
-        raise ToolFailure(f"{got} of {asked} streams were measured", status="invalid")
+    if got != streams:
+        raise ToolFailure(f"{got} of {streams} streams were measured", status="invalid")
     if "send_size" in options:
         size = _number(document, "start", "test_start", "blksize")
         if size != binary_bytes(options["send_size"]):
@@ -275,21 +275,21 @@ def _at(node: Any, *path: str) -> Any:
 
 
 def _list(node: Any, *path: str) -> list[dict[str, Any]]:
-    found = _at(node, *path)
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    entries = _at(node, *path)
+    if not isinstance(entries, list) or not all(isinstance(item, dict) for item in entries):
         raise ToolFailure(f"iperf3 printed {'.'.join(path)} that is no list")
-    return found
+    return entries
 
 
 def _number(node: Any, *path: str, least: float = 0.0) -> float:
     """A figure at least `least`. Raises ToolFailure for everything else."""
-    found = _at(node, *path)
+    entry = _at(node, *path)
     try:
-        figure = float(found) if not isinstance(found, (bool, str)) else math.nan
+        figure = float(entry) if not isinstance(entry, (bool, str)) else math.nan
     except (TypeError, OverflowError):
         figure = math.nan
     if not least <= figure <= _MOST:
         raise ToolFailure(
-            f"iperf3 says {'.'.join(path)} is {str(found)[:60]!r}, which is no figure"
+            f"iperf3 says {'.'.join(path)} is {str(entry)[:60]!r}, which is no figure"
         )
     return figure

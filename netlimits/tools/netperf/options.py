@@ -159,3 +159,14 @@ SPECIFIC = {
     "burst": "-b",
     "pacing": "-q",
 }
+
+
+def sends(options: Mapping[str, Any]) -> bool:
+    """Whether data flows from netperf to netserver."""
+    return options.get("direction", "send") == "send" and options.get("test") != "TCP_MAERTS"
+
+
+def is_rr(options: Mapping[str, Any]) -> bool:
+    """Whether the test is one of transactions: requests and responses."""
+    test = options.get("test", "omni")
+    return str(test).endswith("RR") or (test == "omni" and options.get("direction") == "rr")

@@ -1,0 +1,105 @@
+"""How factors and their values are written and ordered, in tables, charts and sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netlimits.metrics import METRICS, SUFFIX_UNITS
+
+WORDS = ("udp", "tcp", "on", "off")
+"""Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
+
+FACTOR_UNITS = {
+    "send_size": "bytes",
+    "recv_size": "bytes",
+    "message_size": "bytes",
+    "length": "bytes",
+    "mss": "bytes",
+    "mtu": "bytes",
+    "transport_mss_bytes": "bytes",
+}
+"""Units of factors whose name does not carry them."""
+
+ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
+
+
+def rank(value: Any) -> tuple[Any, ...]:
+    """A sort key: numbers by size, then text by WORDS and the numbers within, then nothing."""
+    if is_missing(value):
+        return (2,)
+    if isinstance(value, bool | np.bool_):
+        return (0, int(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        return (0, value)
+    tokens = re.findall(r"\d+(?:\.\d+)?|[^\W\d]+", str(value).lower())
+    return (1, tuple(_token(token) for token in tokens), str(value))
+
+
+def _token(token: str) -> tuple[int, float, str]:
+    if token in WORDS:
+        return (0, WORDS.index(token), "")
+    return (1, float(token), "") if token[0].isdecimal() else (2, 0.0, token)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a factor has no value in a configuration (UDP has no `offloads`)."""
+    return value is None or bool(pd.isna(value))
+
+
+def label(values: Iterable[Any], separator: str = " ") -> str:
+    """The values of one configuration as people read them; what has no value is left out."""
+    return separator.join(text(value) for value in values if not is_missing(value)) or "all"
+
+
+def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """Each value in words: "1024 bytes", "TSO on", "UDP"; what has no value is left out."""
+    words = []
+    for value, of in zip(values, names, strict=True):
+        if is_missing(value):
+            continue
+        written = text(value)
+        if of in FACTOR_UNITS:
+            written = f"{written} {FACTOR_UNITS[of]}"
+        elif of and (not isinstance(value, str) or written in ("on", "off")):
+            written = f"{name(of)} {written}"
+        words.append(written)
+    return words
+
+
+def text(value: Any) -> str:
+    """One value as written in an experiment: 1024 rather than 1024.0, true rather than True."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def name(factor: str) -> str:
+    """A factor's name within a sentence: `send_size` is `send size`, `mss` is `MSS`."""
+    words = factor.strip("_").split("_")
+    return " ".join(w.upper() if w in ACRONYMS else w for w in words)
+
+
+def title(column: str) -> str:
+    """A column's name as a heading with its unit: `send_size` is `Send size (bytes)`.
+
+    `link_gbps` is `Link (Gbit/s)`.
+    """
+    for known in METRICS:
+        if column == known.column:
+            return known.label
+    stem, _, suffix = column.rpartition("_")
+    unit = FACTOR_UNITS.get(column) or (SUFFIX_UNITS.get(suffix) if stem else None)
+    words = name(stem if stem and suffix in SUFFIX_UNITS else column)
+    return words[:1].upper() + words[1:] + (f" ({unit})" if unit else "")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names after one another, or `none`."""
+    return ", ".join(names) if names else "none"

@@ -1,0 +1,106 @@
+"""The names that an experiment defines, and everything in it that refers to one.
+
+Factors, zipped factors and derived values share one set of names, with which expressions and
+`${…}` are checked.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable
+from typing import Any
+
+from netlimits.errors import DocumentError, InputError, did_you_mean
+from netlimits.experiment import expressions, templates
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.expressions import Expression, shown
+from netlimits.experiment.overrides import Source
+from netlimits.metrics import METRICS, TOOL_PREFIXES
+
+RESERVED = frozenset(
+    ("run", "block", "config", "skip", "attempt", "status", "reason", "started", "duration_s")
+) | {m.column for m in METRICS}
+"""Columns of a campaign's results, which no factor may be called."""
+
+
+class Names:
+    """Names defined so far, and those that refer to nothing; every fault is kept in `errors`."""
+
+    def __init__(self, where: Source, known: Iterable[str] = ()) -> None:
+        self.where = where
+        self.errors: list[DocumentError] = []
+        self.known: list[str] = list(known)
+        """Factors, zipped factors and derived values defined so far."""
+        self.unknown: list[str] = []
+        """Names that refer to nothing: slips of the pen for one of the known, perhaps."""
+
+    def fault(self, problem: str, *key: str | int) -> None:
+        """Keep an error at a key."""
+        self.errors.append(self.where.error(problem, *key))
+
+    def define(self, name: str, key: KeyPath) -> None:
+        """Take in a new factor's or derived value's name."""
+        if (
+            name in expressions.FUNCTIONS
+            or name in expressions.CONSTANTS
+            or keyword.iskeyword(name)
+        ):
+            self.fault(f"{name} means something in expressions; call it otherwise", *key)
+        elif name in RESERVED or name.startswith(TOOL_PREFIXES):
+            self.fault(f"{name} is a column of the results; call it otherwise", *key)
+        elif name in self.known:
+            self.fault(f"{name} is the name of another factor already", *key)
+        if name not in self.known:
+            self.known.append(name)
+
+    def once(self, rows: Iterable[Any], key: KeyPath) -> None:
+        """Tell each row that stands there twice; 1, 1.0, true and "1" are four values."""
+        seen: dict[Any, int] = {}
+        for number, row in enumerate(rows):
+            parts = row if isinstance(row, tuple) else (row,)
+            same = tuple((type(part), part) for part in parts)
+            if same in seen:
+                text = ", ".join(shown(part) for part in parts)
+                self.fault(f"has {text} twice", *key, number)
+            seen[same] = number
+
+    def no_factor(
+        self, name: str, known: Iterable[str], *key: str | int, written: str = ""
+    ) -> None:
+        """Keep that a name refers to nothing."""
+        self.unknown.append(name)
+        before = f"{written}: " if written else ""
+        self.fault(f"{before}no factor is called {name}{did_you_mean(name, known)}", *key)
+
+    def expression(self, written: Any, key: KeyPath, known: Iterable[str]) -> Expression | None:
+        """The expression at a key, over known names; None where it is none."""
+        try:
+            expression = expressions.compile(templates.written(written))
+        except InputError as error:
+            self.fault(str(error), *key)
+            return None
+        known = list(known)
+        for name in sorted(expression.names - set(known)):
+            self.no_factor(name, known, *key)
+        return expression
+
+    def lookups(self, options: Any, key: KeyPath) -> None:
+        """Tell each `${…}` that names nothing."""
+        for place, text in templates.leaves(options):
+            try:
+                used = templates.names(text)
+            except InputError as error:
+                self.fault(str(error), *key, *place)
+                continue
+            for name in used:
+                if name not in self.known:
+                    self.no_factor(name, self.known, *key, *place, written=f"${{{name}}}")
+
+    def lookup(self, written: str, key: KeyPath) -> str:
+        """The name that a text looks up that is nothing but `${name}`. Raises DocumentError."""
+        (name,) = templates.names(written)
+        if name not in self.known:
+            raise self.where.error(
+                f"no factor is called {name}{did_you_mean(name, self.known)}", *key
+            )
+        return name

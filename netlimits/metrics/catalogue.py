@@ -1,0 +1,264 @@
+"""Every metric with its column, title, unit and which way is better: one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Better = Literal["higher", "lower", ""]
+Direction = Literal["send", "recv", "both", "rr", ""]
+"""Which way data goes: from the client, to it, both, transactions; "" where runs differ."""
+
+_ENDS: Mapping[str, Mapping[str, str]] = {
+    "recv": {"sender": "receiver", "receiver": "sender", "send": "receive", "receive": "send"},
+    "both": {"sender": "client", "receiver": "server", "send": "client", "receive": "server"},
+}
+"""Direction -> what the words of a title become; in all others both ends send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`name` in experiments, `column` in frames, `title` and `unit` on charts and tables."""
+
+    name: str
+    column: str
+    title: str
+    unit: str
+    better: Better = ""
+
+    @property
+    def label(self) -> str:
+        """The axis label: title and unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def extreme(self, end: str) -> str:
+        """The column with the "min" or "max" of aggregated runs: `throughput_min_mbps`."""
+        unit = self.column.removeprefix(self.name)
+        return f"{self.name}_{end}{unit}" if unit != self.column else f"{self.column}_{end}"
+
+    def towards(self, direction: Direction) -> Metric:
+        """The same figure, its title after the direction of the data.
+
+        The client receives in reverse and MAERTS tests; in transactions and bidirectional tests
+        there is neither sender nor receiver, but a client and a server.
+        """
+        if direction == "send" or not _OF_AN_END.match(self.name):
+            return self
+        words = _ENDS.get(direction, _ENDS["both"])
+
+        def other(match: re.Match[str]) -> str:
+            word = words[match[0].lower()]
+            return word.capitalize() if match[0][0].isupper() else word
+
+        return replace(self, title=_ROLE_WORDS.sub(other, self.title))
+
+    @property
+    def direction(self) -> str:
+        """ "Higher is better", "Lower is better", or nothing."""
+        return f"{self.better.capitalize()} is better" if self.better else ""
+
+
+_OF_AN_END = re.compile(r"(\w+_)?(local|remote)_(?!send_|recv_)")
+"""Metrics of one end, but for those whose own name says what it does."""
+_ROLE_WORDS = re.compile(
+    r"\b(sender|receiver|send|receive)\b(?! (buffer|window|drops))", re.IGNORECASE
+)
+
+Row = tuple[str, str, str, str, Better]
+"""`name`, `column`, `title`, `unit`, `better` of a metric that both ends have, less its end."""
+
+_OF_BOTH_ENDS: tuple[Row, ...] = (
+    # where the CPU time went (evidence.cpu)
+    ("cpu_peak_cpu", "cpu_peak_cpu", "Busiest CPU's number", "", ""),
+    ("cpu_peak_softirq", "cpu_peak_softirq_pct", "Most softirq of any CPU", "%", "lower"),
+    ("softirq", "softirq_pct", "CPU time in softirq", "%", "lower"),
+    ("irq", "irq_pct", "CPU time in interrupts", "%", "lower"),
+    ("steal", "steal_pct", "CPU time stolen by the host", "%", "lower"),
+    # what the kernel counted (evidence.counters)
+    ("tcp_in_segs", "tcp_in_segs", "TCP segments in, after GRO", "", ""),
+    ("tcp_out_segs", "tcp_out_segs", "TCP segments out", "", ""),
+    ("tcp_retrans_segs", "tcp_retrans_segs", "TCP segments retransmitted", "", "lower"),
+    ("tcp_lost_retransmits", "tcp_lost_retransmits", "TCP retransmits lost", "", "lower"),
+    ("tcp_timeouts", "tcp_timeouts", "TCP timeouts", "", "lower"),
+    ("tcp_backlog_drops", "tcp_backlog_drops", "TCP backlog drops", "", "lower"),
+    ("tcp_rcvq_drops", "tcp_rcvq_drops", "TCP receive queue drops", "", "lower"),
+    ("udp_in_datagrams", "udp_in_datagrams", "UDP datagrams in", "", ""),
+    ("udp_out_datagrams", "udp_out_datagrams", "UDP datagrams out", "", ""),
+    ("udp_in_errors", "udp_in_errors", "UDP input errors", "", "lower"),
+    ("udp_rcvbuf_errors", "udp_rcvbuf_errors", "UDP receive buffer errors", "", "lower"),
+    ("udp_sndbuf_errors", "udp_sndbuf_errors", "UDP send buffer errors", "", "lower"),
+    ("ip_frag_creates", "ip_frag_creates", "IP fragments made", "", "lower"),
+    ("ip_reasm_fails", "ip_reasm_fails", "IP reassembly failures", "", "lower"),
+    ("softnet_dropped", "softnet_dropped", "Backlog (softnet) drops", "packets", "lower"),
+    ("softnet_squeezed", "softnet_squeezed", "NAPI budget exhausted", "times", "lower"),
+    ("rx_packets", "rx_packets", "Interface packets in", "packets", ""),
+    ("tx_packets", "tx_packets", "Interface packets out", "packets", ""),
+    ("rx_bytes", "rx_bytes", "Interface bytes in", "bytes", ""),
+    ("tx_bytes", "tx_bytes", "Interface bytes out", "bytes", ""),
+    ("rx_dropped", "rx_dropped", "Interface receive drops", "packets", "lower"),
+    ("tx_dropped", "tx_dropped", "Interface transmit drops", "packets", "lower"),
+    ("rx_errors", "rx_errors", "Interface receive errors", "packets", "lower"),
+    ("rx_missed", "rx_missed", "Interface packets missed", "packets", "lower"),
+    # the local queue (evidence.queues) and the ring (evidence.nic)
+    ("qdisc_drops", "qdisc_drops", "Qdisc drops", "packets", "lower"),
+    ("qdisc_overlimits", "qdisc_overlimits", "Qdisc overlimits", "times", ""),
+    ("qdisc_requeues", "qdisc_requeues", "Qdisc requeues", "times", "lower"),
+    ("nic_rx_drops", "nic_rx_drops", "NIC receive drops, at least", "packets", "lower"),
+    # the look in mid-run (evidence.sample)
+    ("processes", "processes", "Tool's processes", "", ""),
+    ("threads", "threads", "Tool's threads", "", ""),
+    ("connections", "connections", "Data connections", "", ""),
+    ("cwnd", "cwnd_segs", "Congestion window", "segments", ""),
+    ("mss", "mss_bytes", "MSS in use", "bytes", ""),
+    ("rtt", "rtt_us", "TCP's round-trip time", "µs", "lower"),
+    ("min_rtt", "min_rtt_us", "TCP's least round-trip time", "µs", "lower"),
+    ("pacing_rate", "pacing_rate_mbps", "TCP's pacing rate", "Mbit/s", ""),
+    ("delivery_rate", "delivery_rate_mbps", "TCP's delivery rate", "Mbit/s", ""),
+    ("busy", "busy_pct", "Time with data in flight", "%", ""),
+    ("rwnd_limited", "rwnd_limited_pct", "Busy time limited by the receive window", "%", ""),
+    ("sndbuf_limited", "sndbuf_limited_pct", "Busy time limited by the send buffer", "%", ""),
+    ("app_limited", "app_limited_pct", "Connections limited by the program", "%", ""),
+    (
+        "sampled_segments_per_ack",
+        "sampled_segments_per_ack",
+        "Segments per ACK, by the sample",
+        "",
+        "",
+    ),
+    # by netperf's own formula, which takes ticks (evidence.cpu)
+    ("cpu_ticks", "cpu_ticks_pct", "CPU utilization by ticks", "%", "lower"),
+    ("sd_ticks", "sd_ticks_us_per_kib", "Service demand by ticks", "µs CPU/KiB", "lower"),
+    ("sd_ticks_tran", "sd_ticks_us_per_tran", "Service demand by ticks", "µs CPU/Tran", "lower"),
+    # what else the kernel and the card counted (evidence.counters, evidence.nic)
+    ("tcp_orig_data_segs", "tcp_orig_data_segs", "TCP segments sent for the first time", "", ""),
+    ("tcp_loss_probes", "tcp_loss_probes", "TCP tail loss probes", "", "lower"),
+    ("tcp_spurious_rtos", "tcp_spurious_rtos", "TCP timeouts for nothing", "", "lower"),
+    ("tcp_held_by_own_queue", "tcp_held_by_own_queue", "TCP held by its own queue", "", "lower"),
+    ("tcp_zero_windows_sent", "tcp_zero_windows_sent", "TCP windows closed", "", "lower"),
+    ("tcp_zero_windows_ended", "tcp_zero_windows_ended", "TCP windows opened again", "", ""),
+    ("tcp_zero_windows_wanted", "tcp_zero_windows_wanted", "TCP windows nearly closed", "", ""),
+    ("tcp_rcvq_pruned", "tcp_rcvq_pruned", "TCP receive queues pruned", "", "lower"),
+    ("tcp_rcvq_collapsed", "tcp_rcvq_collapsed", "TCP packets collapsed", "", "lower"),
+    ("ip_congestion_marks", "ip_congestion_marks", "IP packets with a congestion mark", "", ""),
+    ("nic_tx_stops", "nic_tx_stops", "NIC transmit queues stopped, at least", "times", "lower"),
+    ("nic_pauses", "nic_pauses", "Pause frames, at least", "", "lower"),
+    ("nic_pcie_stalls", "nic_pcie_stalls", "PCIe stalls, at least", "", "lower"),
+    (
+        "nic_allowance_exceeded",
+        "nic_allowance_exceeded",
+        "Packets over a cloud's allowance",
+        "packets",
+        "lower",
+    ),
+)
+
+
+def _both(name: str, column: str, title: str, unit: str, better: Better) -> tuple[Metric, Metric]:
+    return (
+        Metric(f"local_{name}", f"local_{column}", f"{title}, sender", unit, better),
+        Metric(f"remote_{name}", f"remote_{column}", f"{title}, receiver", unit, better),
+    )
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("throughput", "throughput_mbps", "Throughput", "Mbit/s", "higher"),
+    Metric(
+        "highest_average",
+        "highest_average_mbps",
+        "Highest average throughput",
+        "Mbit/s",
+        "higher",
+    ),
+    Metric("local_send_throughput", "local_send_throughput_mbps", "Send throughput", "Mbit/s"),
+    Metric(
+        "remote_recv_throughput",
+        "remote_recv_throughput_mbps",
+        "Receive throughput",
+        "Mbit/s",
+        "higher",
+    ),
+    Metric(
+        "remote_send_throughput",
+        "remote_send_throughput_mbps",
+        "Send throughput, from the server",
+        "Mbit/s",
+    ),
+    Metric(
+        "local_recv_throughput",
+        "local_recv_throughput_mbps",
+        "Receive throughput, at the client",
+        "Mbit/s",
+        "higher",
+    ),
+    Metric("transaction_rate", "transaction_rate_tps", "Transaction rate", "Trans/s", "higher"),
+    Metric("local_sd", "local_sd_us_per_kib", "Send service demand", "µs CPU/KiB", "lower"),
+    Metric("remote_sd", "remote_sd_us_per_kib", "Receive service demand", "µs CPU/KiB", "lower"),
+    Metric(
+        "local_sd_tran", "local_sd_us_per_tran", "Client service demand", "µs CPU/Tran", "lower"
+    ),
+    Metric(
+        "remote_sd_tran", "remote_sd_us_per_tran", "Server service demand", "µs CPU/Tran", "lower"
+    ),
+    Metric("local_cpu", "local_cpu_pct", "Sender CPU utilization", "%", "lower"),
+    Metric("remote_cpu", "remote_cpu_pct", "Receiver CPU utilization", "%", "lower"),
+    Metric("local_cpu_peak", "local_cpu_peak_pct", "Sender's busiest CPU", "%", "lower"),
+    Metric("remote_cpu_peak", "remote_cpu_peak_pct", "Receiver's busiest CPU", "%", "lower"),
+    Metric("local_send_calls", "local_send_calls", "Send calls", ""),
+    Metric("remote_recv_calls", "remote_recv_calls", "Receive calls", ""),
+    Metric("remote_send_calls", "remote_send_calls", "Send calls, of the server", ""),
+    Metric("local_recv_calls", "local_recv_calls", "Receive calls, of the client", ""),
+    Metric("packet_rate", "packet_rate_pps", "Packet rate", "packets/s", "higher"),
+    Metric("latency_min", "latency_min_us", "Minimum latency", "µs", "lower"),
+    Metric("latency_mean", "latency_mean_us", "Mean latency", "µs", "lower"),
+    Metric("latency_p50", "latency_p50_us", "Median latency", "µs", "lower"),
+    Metric("latency_p90", "latency_p90_us", "90th-percentile latency", "µs", "lower"),
+    Metric("latency_p99", "latency_p99_us", "99th-percentile latency", "µs", "lower"),
+    Metric("latency_max", "latency_max_us", "Maximum latency", "µs", "lower"),
+    Metric("latency_stddev", "latency_stddev_us", "Latency's standard deviation", "µs", "lower"),
+    Metric("loss", "loss_pct", "Packet loss", "%", "lower"),
+    Metric("jitter", "jitter_us", "Jitter", "µs", "lower"),
+    Metric("transport_mss", "transport_mss_bytes", "MSS", "bytes"),
+    Metric(
+        "local_transport_retrans",
+        "local_transport_retrans",
+        "Segments the client sent again",
+        "",
+        "lower",
+    ),
+    Metric(
+        "remote_transport_retrans",
+        "remote_transport_retrans",
+        "Segments the server sent again",
+        "",
+        "lower",
+    ),
+    Metric(
+        "local_process_cpu",
+        "local_process_cpu_pct",
+        "Client process's CPU",
+        "% of one CPU",
+        "lower",
+    ),
+    Metric(
+        "remote_process_cpu",
+        "remote_process_cpu_pct",
+        "Server process's CPU",
+        "% of one CPU",
+        "lower",
+    ),
+    Metric("segments_per_ack", "segments_per_ack", "Segments per ACK", ""),
+    Metric("pace", "pace_mbps", "Rate asked for", "Mbit/s"),
+    Metric("pace_off", "pace_off_pct", "Off the rate asked for", "%"),
+    Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
+    Metric("start_skew", "start_skew_s", "Streams' starts apart", "s", "lower"),
+    Metric("end_skew", "end_skew_s", "Streams' ends apart", "s", "lower"),
+    Metric("disturbed", "disturbed_pct", "Other traffic on the link", "% of the run's", "lower"),
+    *(metric for row in _OF_BOTH_ENDS for metric in _both(*row)),
+)
+
+
+def names() -> Iterable[str]:
+    """The short names, in the order of METRICS."""
+    return (m.name for m in METRICS)

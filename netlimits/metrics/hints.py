@@ -1,0 +1,71 @@
+"""The metrics that a wrong name may mean: synonyms word by word, else the nearest in letters."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+
+from netlimits.metrics.catalogue import METRICS, names
+
+_MEANING: Mapping[str, str] = {
+    **dict.fromkeys(("avg", "average", "averages"), "mean"),
+    **dict.fromkeys(("median", "p50"), "p50"),
+    **dict.fromkeys(("minimum", "least", "lowest", "best"), "min"),
+    **dict.fromkeys(("maximum", "worst", "greatest"), "max"),
+    **dict.fromkeys(("std", "stdev", "stddev", "deviation"), "stddev"),
+    **dict.fromkeys(("delay", "rt", "response", "roundtrip"), "latency"),
+    **dict.fromkeys(
+        ("bandwidth", "goodput", "bitrate", "speed", "mbps", "gbps", "bps"), "throughput"
+    ),
+    **dict.fromkeys(("tps", "transactions", "trans"), "transaction"),
+    **dict.fromkeys(("pps", "packets"), "packet"),
+    **dict.fromkeys(("utilization", "util", "usage", "load"), "cpu"),
+    **dict.fromkeys(("demand", "cost"), "sd"),
+    **dict.fromkeys(
+        (
+            *("retransmit", "retransmits", "retransmission", "retransmissions"),
+            *("retransmitted", "resent", "resends", "retr", "retries"),
+        ),
+        "retrans",
+    ),
+    **dict.fromkeys(("lost", "losses", "dropped", "drops", "drop"), "loss"),
+    **dict.fromkeys(("sender", "client", "tx", "source"), "local"),
+    **dict.fromkeys(("receiver", "server", "rx", "sink", "destination"), "remote"),
+    **dict.fromkeys(("sent", "sending", "transmit"), "send"),
+    **dict.fromkeys(("receive", "received", "receiving"), "recv"),
+    **dict.fromkeys(("acks", "acknowledgement", "acknowledgements"), "ack"),
+    **dict.fromkeys(("segs", "segment"), "segments"),
+    **dict.fromkeys(("time", "duration", "seconds"), "elapsed"),
+}
+"""Words of one meaning -> the one that names of metrics have."""
+
+_EMPTY_WORDS = frozenset(
+    ("rate", "the", "of", "per", "in", "us", "pct", "percent", "number", "count")
+)
+MOST_HINTS = 8
+
+
+def nearest(name: str) -> list[str]:
+    """The metrics that mean what a wrong name says, by its words; else the nearest in letters."""
+    wanted = _words(name)
+    scores: dict[str, float] = {}
+    for known in METRICS:
+        words = _words(known.name.replace("rx_", "in_").replace("tx_", "out_"))
+        shared = len(wanted & words)
+        if shared:
+            scores[known.name] = shared - 0.1 * len(words - wanted - {"local", "remote"})
+    enough = max(scores.values(), default=0)
+    for slack in (0.15, 0.0) if scores else ():
+        best = [known for known, score in scores.items() if score >= enough - slack - 1e-9]
+        if len(best) <= MOST_HINTS:
+            return best
+    near = difflib.get_close_matches(name[:80].lower(), list(names()), n=1)
+    return near or [known for known, score in scores.items() if score == enough][:MOST_HINTS]
+
+
+def _words(name: str) -> frozenset[str]:
+    """What a name's words mean, less those that mean little."""
+    words = re.findall(r"[a-z]+[0-9]*|[0-9]+", name.lower())
+    meanings = frozenset(_MEANING.get(word, word) for word in words)
+    return meanings - _EMPTY_WORDS or meanings
