@@ -16,9 +16,11 @@ busy with other things may take a hundred times as long."""
 def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: float = LONG) -> T:
     """What `until` returns, once that is true; fails after `seconds`, naming what was awaited."""
     limit = time.monotonic() + seconds
-    while not (found := until()):
-        assert time.monotonic() < limit, (
-            f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
-        )
-        time.sleep(0.02)
-    return found
+    while True:
+        begin = time.monotonic()
+        if value := until():
+            return value
+        now = time.monotonic()
+        assert now < limit, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
+        # who looks often takes the CPU from what is awaited
+        time.sleep(max(0.02, min(1.0, 4 * (now - begin))))
