@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import narrow_path
 import pytest
 from guests import Guests
 from hypothesis import HealthCheck, settings
@@ -20,7 +21,7 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
-_OURS = re.compile(r"[tmsi]([0-9]+)")
+_OURS = re.compile(r"[tdmsi]([0-9]+)")
 
 _LONGEST = (
     "faults/test_attacks_on_hosts.py",
@@ -107,8 +108,16 @@ def _lab(letter: str, **options: Any) -> Iterator[labs.Lab]:
 
 @pytest.fixture(scope="session")
 def lab() -> Iterator[labs.Lab]:
-    """A lab of two namespaces for this test run, called `t` and the run's process id."""
-    yield from _lab("t")
+    """Two namespaces for this test run, called `t` and its process id; their path has a bottleneck."""
+    for made in _lab("t"):
+        narrow_path.build(made)
+        yield made
+
+
+@pytest.fixture(scope="session")
+def direct() -> Iterator[labs.Lab]:
+    """Two namespaces with one veth pair between them, as `lab up` builds them: `d` and so on."""
+    yield from _lab("d")
 
 
 @pytest.fixture(scope="session")

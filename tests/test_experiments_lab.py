@@ -41,8 +41,8 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
 
 
 @pytest.fixture
-def hosts(lab) -> tuple[str, str]:
-    return ("--hosts", str(lab.hosts_file))
+def hosts(direct) -> tuple[str, str]:
+    return ("--hosts", str(direct.hosts_file))
 
 
 SECOND = ("--set", "measure.netperf.seconds=1")
@@ -148,7 +148,7 @@ def test_packets_per_second(hosts, tmp_path):
     assert ordered["throughput_mbps"].iloc[-1] > 10 * ordered["throughput_mbps"].iloc[0]
 
 
-def test_cpu_stress(hosts, lab, tmp_path):
+def test_cpu_stress(hosts, direct, tmp_path):
     tools, levels = ("iperf3", "nuttcp"), ("--set", "factors.workers_per_cpu=[0,2]")
     frame = short_form(
         "cpu-stress", tmp_path / "out", *hosts, *seconds_of(*tools), *LENGTHS, *levels
@@ -165,8 +165,10 @@ def test_cpu_stress(hosts, lab, tmp_path):
         shown = [step["stdout"] for step in map(json.loads, raw.splitlines())]
         loads = [text for text in shown if re.match(r"cpus \d+\n", text)]
         assert (f"\nload {workers} 100 sqrt " in loads[-1]) == (workers > 0), "as read before a run"
-    inside = ["ip", "netns", "exec", lab.namespace("sender"), "sh", "-c"]
+    inside = ["ip", "netns", "exec", direct.namespace("sender"), "sh", "-c"]
     looks = "for p in $(ip netns pids $0); do cat /proc/$p/comm; done"
-    left = subprocess.run([*inside, looks, lab.namespace("sender")], capture_output=True, text=True)
+    left = subprocess.run(
+        [*inside, looks, direct.namespace("sender")], capture_output=True, text=True
+    )
     assert "sshd" in left.stdout
     assert "stress-ng" not in left.stdout, "none of ours is left"

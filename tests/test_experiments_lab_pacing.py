@@ -38,8 +38,8 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
 
 
 @pytest.fixture
-def hosts(lab) -> tuple[str, str]:
-    return ("--hosts", str(lab.hosts_file))
+def hosts(direct) -> tuple[str, str]:
+    return ("--hosts", str(direct.hosts_file))
 
 
 SLOW = sets("derive.rate=50e6", "measure.netperf.seconds=2", "measure.netperf.local_buffer=32K")

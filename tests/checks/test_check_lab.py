@@ -124,7 +124,11 @@ def test_one_host_that_cannot_be_reached_does_not_hide_the_others_faults(check):
 
 
 def test_a_link_that_is_down(check):
-    with check.fault("receiver", "ip link set data0 down", "ip link set data0 up"):
+    port = f"ip -n {check.lab.switch} link set {check.lab.data_port('sender')}"
+    with (
+        check.fault("receiver", "ip link set data0 down", "ip link set data0 up"),
+        check.fault("receiver", f"{port} down", f"{port} up"),
+    ):
         errors = severe(check(status=1))
     assert "ip link set dev data0 up" in errors["receiver", "link"]
     assert "no carrier" in errors["sender", "link"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import subprocess
 import sys
@@ -112,7 +113,7 @@ def test_both_families_of_one_plan_run_between_real_hosts(dual: labs.Lab, tmp_pa
     assert sorted(frame["family"].value_counts().to_dict().items()) == [("ipv4", 2), ("ipv6", 2)]
     there = {
         "ipv4": campaign.archive.machines["receiver"].address,
-        "ipv6": SIX.format(index=dual.index, host=2),
+        "ipv6": str(ipaddress.ip_address(SIX.format(index=dual.index, host=2))),
     }
     for record in campaign.records():
         entries = campaign.archive.read_raw(record.run.number, record.attempt)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import narrow_path
 import pytest
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
@@ -22,7 +23,10 @@ def _made(letter: str, hosts: int = 2) -> Iterator[labs.Lab]:
         pytest.skip("the lab needs root")
     name = f"{letter}{os.getpid()}"
     try:
-        yield labs.up(name, hosts)
+        lab = labs.up(name, hosts)
+        if hosts == 2:
+            narrow_path.build(lab)
+        yield lab
     finally:
         labs.down(name)
 

@@ -53,10 +53,14 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp
     finally:
         guests("sender", *set_clock(0))
 
-    attempts = [(1, 1, "invalid"), (2, 1, "invalid"), (3, 1, "interrupted"), (3, 2, "ok")]
-    assert on.statuses() == attempts
     records = nl.open(on.out).records()
-    assert all("clock" in record.reason for record in records[:2])
+    reasons = [record.reason for record in records]
+    assert [attempt[:2] for attempt in on.statuses()] == [(1, 1), (2, 1), (3, 1), (3, 2)]
+    # netperf itself may give up where a second has taken an hour
+    assert {record.status for record in records[:2]} <= {"invalid", "failed"}, reasons
+    assert [record.status for record in records[2:]] == ["interrupted", "ok"], reasons
+    stepped = [record for record in records[:2] if record.status == "invalid"]
+    assert all("clock" in record.reason for record in stepped), reasons
     assert all(1 <= record.duration_s < HOUR / 2 for record in (*records[:2], records[-1]))
     again = nl.open(on.out).archive.read_raw(3, 2)
     written = {" ".join(entry["argv"][-5:]) for entry in again if entry["host"] == "receiver"}

@@ -1,0 +1,31 @@
+"""A bottleneck on the path between two namespaces of a lab, for tests that are not about its rate.
+
+A netperf that nothing holds back takes the whole machine, and other tests wait for it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from netlimits.lab import network
+from netlimits.lab.labs import Lab
+from netlimits.lab.layout import DATA
+
+RATE = ("tbf", "rate", "100mbit", "burst", "128kb", "limit", "1mb")
+
+
+def build(lab: Lab) -> None:
+    """Have the data link lead through a switch whose ports let no more than RATE through."""
+    ip("-n", lab.namespace("sender"), "link", "delete", DATA)
+    ip("netns", "add", lab.switch)
+    network.batch(network._switch(lab), lab.switch)
+    for host in lab.hosts:
+        lines = [line for line in network._addresses(lab, host) if DATA in line]
+        network.batch(lines, lab.namespace(host))
+        qdisc = ("qdisc", "add", "dev", lab.data_port(host), "root")
+        subprocess.run(["tc", "-n", lab.switch, *qdisc, *RATE], check=True)
+
+
+def ip(*words: str) -> None:
+    """`ip WORDS`, which works."""
+    subprocess.run(["ip", *words], check=True)
