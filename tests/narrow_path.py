@@ -11,7 +11,9 @@ from netlimits.lab import network
 from netlimits.lab.labs import Lab
 from netlimits.lab.layout import DATA
 
-RATE = ("tbf", "rate", "100mbit", "burst", "128kb", "limit", "1mb")
+RATE = ("tbf", "rate", "100mbit", "burst", "128kb", "limit", "512kb")
+BUFFER = "net.ipv4.tcp_wmem=4096 16384 262144"
+"""What a socket may hold: no more than is gone when the next run begins, should its program die."""
 
 
 def build(lab: Lab) -> None:
@@ -22,6 +24,7 @@ def build(lab: Lab) -> None:
     for host in lab.hosts:
         lines = [line for line in network._addresses(lab, host) if DATA in line]
         network.batch(lines, lab.namespace(host))
+        ip("netns", "exec", lab.namespace(host), "sysctl", "-q", "-w", BUFFER)
         qdisc = ("qdisc", "add", "dev", lab.data_port(host), "root")
         subprocess.run(["tc", "-n", lab.switch, *qdisc, *RATE], check=True)
 
