@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 _API = {
     "open": ("netlimits.archive.reader", "open"),
     "summary": ("netlimits.analysis.summary", "summary"),
+    "compare": ("netlimits.analysis.comparison", "compare"),
     "explain": ("netlimits.limits", "explain"),
     "analysis": ("netlimits.analysis", None),
     "charts": ("netlimits.charts", None),

@@ -6,6 +6,8 @@ A netperf that nothing holds back takes the whole machine, and other tests wait 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from netlimits.lab import network
 from netlimits.lab.labs import Lab
@@ -27,6 +29,18 @@ def build(lab: Lab) -> None:
         ip("netns", "exec", lab.namespace(host), "sysctl", "-q", "-w", BUFFER)
         qdisc = ("qdisc", "add", "dev", lab.data_port(host), "root")
         subprocess.run(["tc", "-n", lab.switch, *qdisc, *RATE], check=True)
+
+
+@contextmanager
+def slower(lab: Lab) -> Iterator[None]:
+    """Within it the way to the receiver carries half as much."""
+    qdisc = ("qdisc", "replace", "dev", lab.data_port("receiver"), "root")
+    tc = ["tc", "-n", lab.switch, *qdisc]
+    subprocess.run([*tc, *("50mbit" if word == "100mbit" else word for word in RATE)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*tc, *RATE], check=True)
 
 
 def ip(*words: str) -> None:

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "table": ("netlimits.cli.results", "Print a campaign's tables."),
     "figures": ("netlimits.cli.results", "Draw a campaign's charts."),
     "explain": ("netlimits.cli.explain", "Say what limited each configuration, by which evidence."),
+    "compare": ("netlimits.cli.compare", "Compare campaigns with a baseline; a gate for CI."),
     "report": ("netlimits.cli.report", "Make one HTML page of a campaign, to hand on."),
     "export": ("netlimits.cli.export", "Print a campaign's figures for other programs."),
     "goodput": ("netlimits.cli.goodput", "Say how much of a link's bit rate can carry data."),

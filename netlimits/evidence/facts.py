@@ -138,6 +138,29 @@ def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, 
     )
 
 
+PASSING = frozenset(("boot_id", "hostname", "uid", "routes", "qdiscs", "link_settings", "link"))
+"""Facts of a boot, a login or an address: they differ between any two campaigns."""
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
+    """What of a host may explain that its figures changed: "offloads: tso on, then off"."""
+    lines = []
+    for fact in FACTS:
+        pair = value(before, fact.name), value(after, fact.name)
+        if fact.name in PASSING or pair[0] == pair[1] or None in pair:
+            continue
+        if all(isinstance(side, dict) for side in pair):
+            first, second = pair
+            lines += [
+                f"{fact.name}: {key} {first.get(key, 'none')}, then {second.get(key, 'none')}"
+                for key in dict.fromkeys((*first, *second))
+                if first.get(key) != second.get(key)
+            ]
+        else:
+            lines.append(f"{fact.name}: {pair[0]}, then {pair[1]}")
+    return tuple(" ".join(line.split()) for line in lines)
+
+
 def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether two of the hosts are one machine: the same boot id, so the same CPUs, twice."""
     ids = [value(facts, "boot_id") for facts in hosts.values()]

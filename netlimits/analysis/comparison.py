@@ -1,0 +1,215 @@
+"""Campaigns against a baseline: for each configuration and metric the ratio, and what it means.
+
+Two finished campaigns are two sessions: the machines may differ by more than their runs' spread
+tells, so the runs are two samples (Welch's t on logarithms, `contrasts`), never pairs, and the
+table says so. Many ratios at 95 % are not all right at once: "better" and "worse" hold at a false
+discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
+
+    same      the whole interval lies within the threshold, whatever its p-value
+    better    the ratio is beyond the threshold and more than chance, in the metric's own direction
+    worse     the same the other way
+    unclear   neither: `runs` of each side would make the interval as narrow as the threshold
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netlimits.analysis import contrasts, defaults, frames, pooling, wording
+from netlimits.analysis.contrasts import Contrast
+from netlimits.errors import DataError
+from netlimits.metrics import Metric
+
+BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "unclear"
+VERDICTS = (BETTER, WORSE, SAME, UNCLEAR)
+THRESHOLD = 0.03
+"""The share of a figure below which a difference does not matter, unless another is named."""
+FALSE_DISCOVERIES = 0.05
+SHOWN = 6
+"""Configurations that a note names."""
+SESSIONS = (
+    "two campaigns are two sessions: what changed between them beside what was meant to (heat, "
+    "neighbours, other processes) is part of every ratio; what matters is measured on both sides "
+    "in one campaign, as the values of a factor in the same blocks"
+)
+
+Key = tuple[str, ...]
+"""A configuration's values as they are written, "" where it has none."""
+
+
+def compare(
+    before: pd.DataFrame,
+    after: pd.DataFrame,
+    of: str | Sequence[str] = (),
+    threshold: float = THRESHOLD,
+    confidence: float = 0.95,
+    among: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """What became of each configuration of `before` in `after`: one row for each and metric.
+
+    Columns: the factors; `metric`; `before` and `after`, the means of the runs that are ok, in the
+    metric's unit; `ratio` (after to before) with `low` and `high`; `p`; `n_before` and `n_after`;
+    `verdict`; `runs` of each side that would decide an unclear one. `attrs["notes"]` names the
+    configurations that are on one side only. `threshold` is a share, 0.03 for 3 %; `among` are the
+    columns that may be factors, where that is known.
+
+    Raises DataError where no configuration is on both sides, for a metric that is not there or
+    that is neither better higher nor lower, and for a threshold that is none.
+    """
+    if not 0 < threshold < 1:
+        raise DataError(f"a threshold is a share between 0 and 1 (3 % is 0.03), not {threshold}")
+    sides = [frames.usable(before), frames.usable(after)]
+    factors = _factors(sides, among)
+    parts = [_parts(side, factors) for side in sides]
+    keys = [key for key in parts[0] if key in parts[1]]
+    if not keys:
+        raise DataError(
+            f"no configuration is on both sides: {_listed(parts[0], factors)} before; "
+            f"{_listed(parts[1], factors)} after"
+        )
+    metrics = _metrics(sides[0], of)
+    rows = [
+        _row(key, metric, [part[key] for part in parts], confidence)
+        for metric in metrics
+        for key in keys
+        if any(
+            part[key][metric.column].notna().any() for part in parts if metric.column in part[key]
+        )
+    ]
+    chances = [row["p"] for row in rows if not math.isnan(row["p"])]
+    discovered = _discovered(chances)
+    better = {metric.name: metric.better for metric in metrics}
+    for row in rows:
+        row["verdict"] = _verdict(row, better[row["metric"]], threshold, discovered)
+        row["runs"] = _runs(row, threshold)
+    table = pd.DataFrame(
+        [{**dict(zip(factors, row.pop("key"), strict=True)), **row} for row in rows]
+    )
+    table.attrs["factors"] = factors
+    table.attrs["notes"] = tuple(_notes(parts, factors, len(chances), threshold))
+    return table
+
+
+def _factors(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> list[str]:
+    """What tells the configurations of both sides apart."""
+    both = pd.concat([side.drop(columns=["campaign"], errors="ignore") for side in sides])
+    names = list(pooling.left_out(both, [], among))
+    for name in names:
+        if not all(name in side.columns for side in sides):
+            raise DataError(f"{name} is a factor on one side only: nothing matches")
+    taken = [name for name in names if name in _OURS]
+    if taken:
+        raise DataError(f"a factor called {taken[0]} cannot be compared by: rename it in the files")
+    return names
+
+
+def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
+    names = [of] if isinstance(of, str) else list(of)
+    metrics = [frames.column(frame, name) for name in names or defaults.metrics(frame)]
+    for metric in metrics if names else ():
+        if not metric.better:
+            raise DataError(f"{metric.name} is neither better higher nor better lower")
+    return [metric for metric in metrics if metric.better]
+
+
+def _row(
+    key: Key, metric: Metric, runs: Sequence[pd.DataFrame], confidence: float
+) -> dict[str, Any]:
+    samples = [
+        pd.to_numeric(part[metric.column], errors="coerce").dropna().to_numpy(float)
+        if metric.column in part.columns
+        else np.empty(0)
+        for part in runs
+    ]
+    means = [float(sample.mean()) if len(sample) else math.nan for sample in samples]
+    contrast = _contrast(samples, means, confidence)
+    return {
+        "key": key,
+        "metric": metric.name,
+        "before": means[0],
+        "after": means[1],
+        "ratio": contrast.value,
+        "low": contrast.low,
+        "high": contrast.high,
+        "p": contrast.p,
+        "n_before": len(samples[0]),
+        "n_after": len(samples[1]),
+    }
+
+
+_OURS = ("metric", "before", "after", "ratio", "low", "high", "p", "verdict", "runs")
+
+
+def _contrast(samples: Sequence[np.ndarray], means: Sequence[float], share: float) -> Contrast:
+    """After to before; no interval where there is no logarithm, or a single run."""
+    first, second = samples
+    if any((sample <= 0).any() for sample in samples) or min(map(len, samples)) < 2:
+        value = means[1] / means[0] if means[0] else math.nan
+        return Contrast(value, math.nan, math.nan, math.nan, contrasts.NONE, len(first))
+    return contrasts.ratio(second, first, confidence=share)
+
+
+def _discovered(chances: Sequence[float]) -> float:
+    """The greatest p-value that is more than chance among all of them; -1 where none is."""
+    from scipy.stats import false_discovery_control
+
+    if not chances:
+        return -1.0
+    adjusted = false_discovery_control(chances)
+    real = [p for p, q in zip(chances, adjusted, strict=True) if q <= FALSE_DISCOVERIES]
+    return max(real, default=-1.0)
+
+
+def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: float) -> str:
+    if row["low"] >= 1 - threshold and row["high"] <= 1 + threshold:
+        return SAME
+    beyond = not 1 - threshold <= row["ratio"] <= 1 + threshold
+    if not (beyond and row["p"] <= discovered):  # a missing p is no discovery
+        return UNCLEAR
+    return BETTER if (row["ratio"] > 1) == (better == "higher") else WORSE
+
+
+def _runs(row: Mapping[str, Any], threshold: float) -> float:
+    """Runs of each side after which the interval is as narrow as the threshold, at this spread."""
+    if row["verdict"] != UNCLEAR or math.isnan(row["low"]):
+        return math.nan
+    half = math.log(row["high"] / row["low"]) / 2
+    runs = min(row["n_before"], row["n_after"])
+    return float(math.ceil(runs * (half / math.log1p(threshold)) ** 2)) if half else math.nan
+
+
+def _parts(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, pd.DataFrame]:
+    return {
+        tuple("" if wording.is_missing(value) else wording.text(value) for value in values): runs
+        for values, runs in frames.groups(side, factors)
+    }
+
+
+def _listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
+    """Configurations in words: "send_size 1024, transport UDP; …", not all of many."""
+    configurations = [
+        ", ".join(f"{name} {value}" for name, value in zip(factors, key, strict=True) if value)
+        for key in keys
+    ]
+    more = f" and {len(configurations) - SHOWN} more" if len(configurations) > SHOWN else ""
+    return "; ".join(configurations[:SHOWN]) + more
+
+
+def _notes(
+    parts: Sequence[Mapping[Key, object]], factors: Sequence[str], count: int, threshold: float
+) -> Iterator[str]:
+    for name, here, there_too in (("before", parts[0], parts[1]), ("after", parts[1], parts[0])):
+        alone = [key for key in here if key not in there_too]
+        if alone:
+            yield f"only {name}: {_listed(alone, factors)}"
+    yield SESSIONS
+    yield (
+        f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "
+        f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)"
+    )
+    yield f"same: the whole interval within {100 * threshold:g} %"

@@ -1,0 +1,98 @@
+"""The file of a gate: which figures must not grow worse, from which share on, where.
+
+gate:
+  - {of: throughput, threshold: 5%}
+  - {of: local_sd, threshold: 10%, where: {send_size: 1024}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netlimits.errors import DataError, DocumentErrors, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CONDITION = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["of"],
+    "properties": {
+        "of": {"type": "string"},
+        "threshold": {"type": ["string", "number"]},
+        "where": {"type": "object"},
+    },
+}
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["gate"],
+    "properties": {"gate": {"type": "array", "minItems": 1, "items": _CONDITION}},
+}
+THRESHOLD = "3%"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One figure that must not grow worse by more than a share, in configurations with values."""
+
+    of: str
+    threshold: float
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+    def broken(self, table: pd.DataFrame) -> Iterator[str]:
+        """The configurations of a comparison in which it is worse, in words.
+
+        Raises DataError for a factor or a value that the comparison does not have.
+        """
+        from netlimits.analysis import wording
+
+        factors = table.attrs["factors"]
+        for factor, value in self.where.items():
+            if factor not in factors:
+                known = ", ".join(factors) or "none"
+                raise DataError(f"gate: {factor} is no factor of both sides; there are {known}")
+            table = table[table[factor] == wording.text(value)]
+        if table.empty:
+            raise DataError(f"gate: no configuration of both sides has {dict(self.where)}")
+        for row in table[table["verdict"] == "worse"].to_dict("records"):
+            where = ", ".join(f"{name} {row[name]}" for name in factors)
+            yield (
+                f"{self.of} is worse{' at ' if where else ''}{where}: {row['ratio']:.3f} of what "
+                f"it was [{row['low']:.3f}, {row['high']:.3f}]"
+            )
+
+
+def conditions(path: Path) -> list[Condition]:
+    """What a gate's file asks for. Raises DocumentErrors, each with its line and key."""
+    from netlimits.experiment import document
+    from netlimits.experiment.violations import faults
+
+    written = document.load(path)
+    wrong = faults(written.data, SCHEMA, skip_templates=False)
+    if wrong:
+        raise DocumentErrors([written.error(fault.problem, *fault.key) for fault in wrong])
+    listed = []
+    for number, entry in enumerate(written.data["gate"]):
+        try:
+            threshold = share(entry.get("threshold", THRESHOLD))
+        except InputError as error:
+            raise written.error(str(error), "gate", number, "threshold") from None
+        listed.append(Condition(entry["of"], threshold, entry.get("where", {})))
+    return listed
+
+
+def share(text: str | float) -> float:
+    """A threshold as a share: 0.03 of "3%", "3 %" or 0.03. Raises InputError."""
+    written = str(text).strip()
+    try:
+        number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1:
+        raise InputError(f"a threshold is a share such as 3%, not {written}")
+    return number

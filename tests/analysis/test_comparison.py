@@ -1,0 +1,97 @@
+"""Campaigns against a baseline: simulated ones, whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netlimits.analysis.comparison import compare
+from netlimits.errors import DataError
+
+CV, RUNS = 0.02, 10
+
+
+def runs(
+    chance: np.random.Generator, mbps: float, sizes: tuple[int, ...] = (1024,)
+) -> pd.DataFrame:
+    """Ten runs of each size, log-normal, of 2 %; service demand goes as the inverse."""
+    rows = [
+        {"config": str(size), "send_size": size, "status": "ok", "throughput_mbps": value,
+         "local_sd_us_per_kib": 1000 / value}
+        for size in sizes
+        for value in mbps * np.exp(chance.normal(0, CV, RUNS))
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def verdicts(loss: float) -> list[str]:
+    chance = np.random.default_rng(11)
+    return [
+        compare(runs(chance, 900), runs(chance, 900 * (1 - loss)), "throughput")["verdict"].iloc[0]
+        for _ in range(50)
+    ]
+
+
+def test_of_fifty_comparisons_of_the_same_at_most_three_say_that_something_changed():
+    told = verdicts(0)
+    assert sum(verdict in ("better", "worse") for verdict in told) <= 3
+    assert told.count("same") >= 35, "ten runs of 2 % tell 3 % mostly"
+
+
+def test_of_fifty_true_losses_of_5_percent_at_least_48_are_seen():
+    assert verdicts(0.05).count("worse") >= 48
+
+
+def test_better_is_the_metrics_own_direction():
+    chance = np.random.default_rng(1)
+    table = compare(runs(chance, 900), runs(chance, 1200), ["throughput", "local_sd"])
+    assert table["verdict"].tolist() == ["better", "better"]
+    assert (table["ratio"] > 1).tolist() == [True, False]
+    assert table["ratio"].iloc[0] == pytest.approx(4 / 3, rel=0.03)
+    assert ((table["low"] < table["ratio"]) & (table["ratio"] < table["high"])).all()
+
+
+def test_an_unclear_ratio_says_how_many_runs_would_tell():
+    """The half width of n runs is s·sqrt(2/n)·t: four times the runs halve it, nearly."""
+    chance = np.random.default_rng(3)
+    before, after = runs(chance, 900), runs(chance, 900)
+    (row,) = compare(before, after, "throughput", threshold=0.004).to_dict("records")
+    assert row["verdict"] == "unclear"
+    half = np.log(row["high"] / row["low"]) / 2
+    assert row["runs"] == pytest.approx(RUNS * (half / 0.004) ** 2, rel=0.1)
+
+
+def test_configurations_are_matched_by_their_factors_and_the_rest_is_named():
+    chance = np.random.default_rng(5)
+    before, after = runs(chance, 900, (64, 1024)), runs(chance, 900, (1024, 8192))
+    table = compare(before, after, "throughput")
+    assert table["send_size"].tolist() == ["1024"] or table["send_size"].tolist() == [1024]
+    assert "only before: send_size 64" in table.attrs["notes"]
+    assert "only after: send_size 8192" in table.attrs["notes"]
+    with pytest.raises(DataError, match="no configuration is on both sides: send_size 64 before"):
+        compare(runs(chance, 900, (64,)), runs(chance, 900, (1024,)), "throughput")
+
+
+def test_among_many_ratios_of_the_same_few_are_called_different():
+    """Of 40 ratios at 95 % two are wrong by chance; at a false discovery rate hardly one."""
+    chance, sizes = np.random.default_rng(7), tuple(range(40))
+    table = compare(runs(chance, 900, sizes), runs(chance, 900, sizes), "throughput", 0.001)
+    assert (table["p"] < 0.05).sum() >= 1
+    assert (table["verdict"] == "unclear").all()
+
+
+def test_runs_that_are_not_ok_do_not_count():
+    chance = np.random.default_rng(9)
+    after = runs(chance, 900)
+    after.loc[0, ["status", "throughput_mbps"]] = "failed", 1.0
+    (row,) = compare(runs(chance, 900), after, "throughput").to_dict("records")
+    assert (row["n_before"], row["n_after"]) == (RUNS, RUNS - 1)
+    assert row["after"] == pytest.approx(900, rel=0.03)
+
+
+@pytest.mark.parametrize("threshold", [0, 1, 3, -0.1])
+def test_a_threshold_is_a_share(threshold):
+    chance = np.random.default_rng(0)
+    with pytest.raises(DataError, match="a share between 0 and 1"):
+        compare(runs(chance, 9), runs(chance, 9), "throughput", threshold)

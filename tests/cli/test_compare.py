@@ -1,0 +1,121 @@
+"""`netlimits compare`, on campaigns that are kept, and its gate."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import pytest
+
+from netlimits.cli import main
+
+GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
+BEFORE = GALLERY / "stateless-offloads"
+
+
+class Told(NamedTuple):
+    """What the command ended with, and what it printed."""
+
+    exit_code: int
+    output: str
+    errors: str
+
+
+@pytest.fixture
+def compare(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+    """`netlimits compare WORDS`."""
+
+    def run(*words: object) -> Told:
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", *map(str, words)])
+        return Told(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def slower(tmp_path: Path) -> Path:
+    """The same runs as a file, each with half of its throughput."""
+    import netlimits as nl
+
+    frame = nl.open(BEFORE).frame()
+    frame["throughput_mbps"] /= 2
+    path = tmp_path / "slower.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_campaign_against_itself_is_no_worse(compare):
+    told = compare(BEFORE, BEFORE, "--of", "throughput")
+    assert told.exit_code == 0, told.output
+    assert "1.000 [" in told.output
+    assert "worse" not in told.output.splitlines()[0]
+    assert "two campaigns are two sessions" in told.output
+
+
+def test_what_is_worse_ends_with_4(compare, slower: Path):
+    told = compare(BEFORE, slower, "--of", "throughput")
+    assert told.exit_code == 4
+    assert told.output.startswith(f"{slower} against {BEFORE}: 6 worse")
+    rows = json.loads(compare(BEFORE, slower, "--of", "throughput", "--json").output)[0]["rows"]
+    assert [row["ratio"] for row in rows] == pytest.approx([0.5] * 6)
+    table = compare(BEFORE, slower, "--of", "throughput", "--format", "csv").output
+    assert pd.read_csv(io.StringIO(table))["verdict"].eq("worse").all()
+    assert "|" in compare(BEFORE, slower, "--format", "markdown").output
+
+
+def test_strict_ends_with_5_where_something_is_unclear(compare):
+    assert compare(BEFORE, BEFORE, "--threshold", "0.1%").exit_code == 0
+    assert compare(BEFORE, BEFORE, "--threshold", "0.1%", "--strict").exit_code == 5
+
+
+def test_several_are_each_held_against_the_first(compare, slower: Path):
+    told = compare(BEFORE, BEFORE, slower, "--of", "throughput")
+    assert told.exit_code == 4
+    assert told.output.count(f" against {BEFORE}: ") == 2
+
+
+GATE = """\
+gate:
+  - {of: throughput, threshold: 5%, where: {send_size: 8192}}
+  - {of: local_sd, threshold: 10%}
+"""
+
+
+def test_a_gate_fails_by_name(compare, slower: Path, tmp_path: Path):
+    gate = tmp_path / "gate.yaml"
+    gate.write_text(GATE)
+    told = compare(BEFORE, slower, "--gate", gate)
+    assert told.exit_code == 4
+    lines = [line for line in told.errors.splitlines() if line.startswith("gate: ")]
+    assert len(lines) == 3
+    assert all("throughput is worse at" in line and "send_size 8192" in line for line in lines)
+    gate.write_text("gate: [{of: local_sd}]\n")
+    assert compare(BEFORE, slower, "--gate", gate).exit_code == 0, "only what the gate names"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("gate: [{off: throughput}]", "gate.yaml:1: gate.0.off"),
+        ("gate:\n  - {of: throughput, threshold: much}", "gate.yaml:2: gate.0.threshold"),
+        ("{}", "gate.yaml"),
+        ("gate: [{of: throughput, where: {colour: red}}]", "colour is no factor"),
+        ("gate: [{of: throughput, where: {send_size: 77}}]", "no configuration of both sides"),
+    ],
+)
+def test_a_gate_that_cannot_be_is_told(compare, text: str, line: str, tmp_path: Path):
+    gate = tmp_path / "gate.yaml"
+    gate.write_text(text)
+    told = compare(BEFORE, BEFORE, "--gate", gate)
+    assert told.exit_code == 2
+    assert line in told.errors
+
+
+@pytest.mark.parametrize("words", [("--of", "nonsense"), ("--threshold", "much")])
+def test_wrong_words_are_told(compare, words: tuple[str, str]):
+    assert compare(BEFORE, BEFORE, *words).exit_code == 2

@@ -1,0 +1,63 @@
+"""The gate of a merge as README has it, against a real slow-down on the path, and against none."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import narrow_path
+import pytest
+from waiting import LONG
+
+from netlimits.lab.labs import Lab
+
+pytestmark = pytest.mark.lab
+
+README = Path(__file__).parents[2] / "README.md"
+EXPERIMENT = """\
+experiment: gate
+measure: {netperf: {seconds: 1, send_size: 1024}}
+repeat: {replicates: 6, order: listed}
+"""
+
+
+def steps() -> list[str]:
+    """README's commands, as the workflow runs them."""
+    lines = re.findall(r"- run: (netlimits .*)", README.read_text("utf-8"))
+    assert len(lines) == 2
+    return [line.replace("netlimits", f"{sys.executable} -m netlimits", 1) for line in lines]
+
+
+def bash(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    environment = {"GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, text=True, capture_output=True, timeout=LONG,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp_path: Path):
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    (gate / "experiment.yaml").write_text(EXPERIMENT)
+    (gate / "hosts.yaml").write_text(lab.hosts_file.read_text())
+    (gate / "gate.yaml").write_text("gate:\n  - {of: throughput, threshold: 5%}\n")
+    run, compare = steps()
+    made = bash(tmp_path, run.replace("--out results", "--out gate/baseline"))
+    assert made.returncode == 0, made.stderr
+
+    assert bash(tmp_path, run).returncode == 0
+    told = bash(tmp_path, compare)
+    assert told.returncode == 0, told.stderr
+    assert "| Throughput (Mbit/s)" in (tmp_path / "summary.md").read_text()
+
+    (tmp_path / "results").rename(tmp_path / "same")
+    with narrow_path.slower(lab):
+        assert bash(tmp_path, run).returncode == 0
+    told = bash(tmp_path, compare)
+    assert told.returncode == 4, told.stderr
+    ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)
+    assert ratio and float(ratio[1]) == pytest.approx(0.5, abs=0.15)
