@@ -41,6 +41,7 @@ _LONGEST = (
     "faults/test_logins.py",
     "lab/test_lab_link.py",
     "test_security.py",
+    "cli/test_compare_lab.py",
     "faults/test_disks.py",
     "test_notebooks.py",
     "faults/test_connection.py",

@@ -60,4 +60,5 @@ def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp
     told = bash(tmp_path, compare)
     assert told.returncode == 4, told.stderr
     ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)
-    assert ratio and float(ratio[1]) == pytest.approx(0.5, abs=0.15)
+    assert ratio
+    assert float(ratio[1]) == pytest.approx(0.5, abs=0.15)
