@@ -97,7 +97,7 @@ def compare(
 
 def _factors(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> list[str]:
     """What tells the configurations of both sides apart."""
-    both = pd.concat([side.drop(columns=["campaign"], errors="ignore") for side in sides])
+    both = frames.joined([side.drop(columns=["campaign"], errors="ignore") for side in sides])
     names = list(pooling.left_out(both, [], among))
     for name in names:
         if not all(name in side.columns for side in sides):

@@ -262,11 +262,31 @@ def measured(frame: pd.DataFrame) -> list[str]:
 
 
 def varied(frame: pd.DataFrame) -> list[str]:
-    """The columns that are neither metric nor bookkeeping: factors and derived values."""
+    """The columns that are neither metric nor bookkeeping: factors and derived values.
+
+    A campaign's frame says itself what it measured (`attrs["columns"]`); of any other table what
+    no metric is called after is taken to have been varied.
+    """
     here = [metric(name) for name in measured(frame)]
     metrics = {name for m in here for name in (m.column, m.extreme("min"), m.extreme("max"))}
-    metrics.add(AGGREGATED)
+    metrics |= {AGGREGATED, *frame.attrs.get("columns", {}).get("metrics", ())}
     return [str(c) for c in frame.columns if c not in metrics and c not in IDENTITY]
+
+
+def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The frames under one another; what any of them varied is a factor of all."""
+    together = pd.concat(parts, ignore_index=True)
+    roles = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
+    together.attrs.pop("columns", None)
+    if len(roles) == len(parts):
+        several = {
+            role: list(dict.fromkeys(name for columns in roles for name in columns[role]))
+            for role in ("factors", "derived", "metrics")
+        }
+        labels = {*several["factors"], *several["derived"]}
+        several["metrics"] = [name for name in several["metrics"] if name not in labels]
+        together.attrs["columns"] = several
+    return together
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:

@@ -51,13 +51,19 @@ def kept(archive: Archive) -> pd.DataFrame | None:
 def frame(
     experiment: Experiment, records: Iterable[Record], shared_kernel: bool | None
 ) -> pd.DataFrame:
-    """One row an attempt, in the order of `records`."""
+    """One row an attempt, in the order of `records`.
+
+    `attrs["columns"]` tells `factors`, `derived` values and `metrics` apart; Parquet keeps it.
+    """
     rows = [_row(record, shared_kernel) for record in records]
-    columns = [*IDENTITY, *_values(experiment), *_metrics(rows, experiment)]
-    labels = set(_values(experiment))
+    factors, derived = list(_factors(experiment)), list(experiment.derive)
+    metrics = _metrics(rows, experiment)
+    columns = [*IDENTITY, *factors, *derived, *metrics]
+    labels = {*factors, *derived}
     for name in columns:
         _one_type(rows, name, name in labels)
     table = pd.DataFrame(rows, columns=columns)
+    table.attrs["columns"] = {"factors": factors, "derived": derived, "metrics": metrics}
     table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
     return table
 
@@ -165,16 +171,15 @@ def _row(record: Record, shared: bool | None) -> dict[str, Any]:
     }
 
 
-def _values(experiment: Experiment) -> Iterator[str]:
+def _factors(experiment: Experiment) -> Iterator[str]:
     yield from experiment.factors
     for group in experiment.zips:
         yield from group
-    yield from experiment.derive
 
 
 def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str]:
     """The metrics' columns that rows hold: those of METRICS in its order, then the tools' own."""
-    other = {*IDENTITY, *_values(experiment)}
+    other = {*IDENTITY, *_factors(experiment), *experiment.derive}
     columns = dict.fromkeys(name for row in rows for name in row if name not in other)
     known = [m.column for m in METRICS if m.column in columns]
     return [*known, *(name for name in columns if name not in known)]

@@ -107,14 +107,14 @@ def opened(path: Path, *others: Path) -> Results:
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
-    import pandas as pd
+    from netlimits.analysis import frames
 
     labelled_frames, before = [], 0
     for (name, part), frame in zip(parts, each, strict=True):
         limits = {f"campaign_{key}": value for key, value in _limits(part).items()}
         labelled_frames.append(frame.assign(campaign=name, run=frame["run"] + before, **limits))
         before += int(part.frame["run"].max())
-    return pd.concat(labelled_frames, ignore_index=True)
+    return frames.joined(labelled_frames)
 
 
 def _limits(part: Results) -> Mapping[str, Any]:

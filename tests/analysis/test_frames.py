@@ -1,5 +1,6 @@
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import netlimits as nl
 from netlimits.analysis import frames
 from netlimits.errors import DataError, InputError
 
@@ -171,3 +173,31 @@ def test_a_parquet_file_that_lies_of_itself_is_refused_in_one_line(tmp_path):
     ) as error:
         frames.load(path)
     assert "\n" not in str(error.value)
+
+
+EXAMPLE = Path(__file__).parents[2] / "notebooks" / "example-campaign"
+
+
+def test_a_campaigns_frame_knows_what_was_varied(tmp_path: Path) -> None:
+    frame = nl.open(EXAMPLE).frame()
+    varied = ["protocol", "send_size", "offloads", "mss", "transport"]
+    assert frames.varied(frame) == varied
+    assert frame.attrs["columns"]["derived"] == ["mss", "transport"]
+    assert "netperf_protocol" in frame.attrs["columns"]["metrics"]
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "kept.parquet")
+    assert frames.varied(pd.read_parquet(tmp_path / "kept.parquet")) == varied
+    assert frames.varied(frame[frame["protocol"] == "tcp"].assign(site="A")) == [*varied, "site"]
+
+
+def test_what_one_of_several_campaigns_measured_is_no_factor_of_all() -> None:
+    one = nl.open(EXAMPLE).frame()
+    other = one.drop(columns="netperf_protocol").assign(driver_version="1.2")
+    other.attrs["columns"] = {
+        "factors": ["protocol", "send_size"],
+        "derived": [],
+        "metrics": [*one.attrs["columns"]["metrics"], "driver_version", "offloads"],
+    }
+    assert frames.varied(frames.joined([one, other])) == frames.varied(one)
+    assert "driver_version" not in frames.varied(other)
+    plain = pd.DataFrame({"mtu": [1500]})
+    assert frames.varied(frames.joined([plain, plain])) == ["mtu"]
