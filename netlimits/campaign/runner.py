@@ -33,9 +33,10 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
 from netlimits.model import Experiment, Machine, Measurement, Record, Run, SettingUse
+from netlimits.restore.changes import Changes
 from netlimits.restore.guard.guards import PATIENCE
-from netlimits.restore.put_back import applied, guards, put_back
-from netlimits.restore.undo_log import OF_QUEUES
+from netlimits.restore.originals import OF_QUEUES
+from netlimits.restore.put_back import CampaignLog, guards, put_back
 from netlimits.tools import Features, tool
 
 ATTEMPTS = 2
@@ -91,7 +92,8 @@ class Runner:
         self._way = ""
         self._set: dict[tuple[str, str], frozenset[str]] = {}  # options by role and setting
         self._guards = guards(archive, self._host, guard)
-        self._applied = applied(archive, self._host, survey.facts, self._guards)
+        log = CampaignLog(archive, self._guards, survey.facts)
+        self._changes = Changes(self._host, log)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
         """Every run of the plan that has no outcome yet; then put the hosts back.
@@ -103,7 +105,7 @@ class Runner:
             for host in self._hosts.values():
                 last.callback(host.close)
             self._guards.claim()
-            last.callback(put_back, self._applied, self._guards)
+            last.callback(put_back, self._changes, self._guards)
             last.callback(self._servers.stop)
             return self._every_run(on_progress)
 
@@ -253,7 +255,7 @@ class Runner:
                 continue
             self.stop.check()
             interface = self.survey.machines[role].interface or ""
-            self._applied.as_found((role, interface, name))
+            self._changes.as_found((role, interface, name))
             del self._set[role, name]
 
     def _apply(self, settings: tuple[SettingUse, ...]) -> None:
@@ -266,11 +268,11 @@ class Runner:
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
         for use in settings:
             for role in queues & {*use.roles} if use.name in OF_QUEUES else ():
-                self._applied.look(role, interface[role], use.name, use.options)
+                self._changes.look(role, interface[role], use.name, use.options)
         for use in settings:
             self.stop.check()
             for role in use.roles:
-                self._applied.reach(role, interface[role], use.name, use.options)
+                self._changes.reach(role, interface[role], use.name, use.options)
 
     def _pace(self, specification: Specification) -> Specification:
         """Pace the sender by the best way that its kernel takes; the tool's options with it."""

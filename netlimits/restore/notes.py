@@ -17,7 +17,7 @@ from typing import Any
 from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed, decoding
 from netlimits.model.decoding import PLACE, TEXT, WHOLE
-from netlimits.restore.undo_log import Original
+from netlimits.restore.originals import Original
 from netlimits.settings import State
 
 NOTE: Mapping[str, Any] = PLACE | {"state": (dict,), "link_address": TEXT, "order?": WHOLE}

@@ -22,10 +22,11 @@ from netlimits.evidence import facts
 from netlimits.hosts.base import Host, must
 from netlimits.model import Command
 from netlimits.restore import notes
+from netlimits.restore.changes import Changes, current
 from netlimits.restore.guard.claim import holder
 from netlimits.restore.guard.guards import PATIENCE, Guards
 from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced
-from netlimits.restore.undo_log import Original, UndoLog, current, from_event, way_back
+from netlimits.restore.originals import Original, from_event, way_back
 
 
 def guards(
@@ -46,45 +47,69 @@ def identity(archive: Archive) -> str:
     return hashlib.sha256(repr(origin).encode()).hexdigest()[:16]
 
 
-def applied(
-    archive: Archive,
-    host: Callable[[str], Host],
-    known_facts: Mapping[str, Mapping[str, Any]],
-    guarding: Guards,
-    originals: tuple[Original, ...] = (),
-) -> UndoLog:
-    """An UndoLog that writes what it finds to the journal, to the host and into its guard."""
-    order = 0
+class CampaignLog:
+    """The undo log of a campaign: its journal, a note on the host, and the host's guard."""
 
-    def address(of: Original) -> str:
-        return str((facts.value(known_facts[of.role], "link") or {}).get("address", ""))
+    def __init__(
+        self, archive: Archive, guards: Guards, known_facts: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._archive = archive
+        self._guards = guards
+        self._facts = known_facts
+        self._order = 0
+        self.run = guards.run
+        self.putting_back = guards.putting_back
 
-    def on_found(of: Original) -> None:
-        nonlocal order
-        order += 1
-        fields = {"role": of.role, "interface": of.interface, "setting": of.setting}
-        archive.append("found", **fields, state=of.state)
-        name, campaign = archive.path.name, identity(archive)
-        note = notes.write(of, address(of), name, campaign, time.time(), order)
-        must(guarding.run(of.role, note))
-        guarding.arm(of)
+    def found(self, original: Original) -> None:
+        """Write it to the journal first, to the host second, and into its guard third."""
+        self._order += 1
+        self._archive.append("found", **_place(original), state=original.state)
+        name, campaign = self._archive.path.name, identity(self._archive)
+        address = self._link_address(original)
+        note = notes.write(original, address, name, campaign, time.time(), self._order)
+        must(self.run(original.role, note))
+        self._guards.arm(original)
 
-    def on_put_back(of: Original) -> None:
-        must(guarding.run(of.role, notes.remove(of, address(of))))
-        archive.append("put_back", role=of.role, interface=of.interface, setting=of.setting)
+    def put_back(self, original: Original) -> None:
+        """Take the note off the host, and say so in the journal."""
+        must(self.run(original.role, notes.remove(original, self._link_address(original))))
+        self._archive.append("put_back", **_place(original))
 
-    return UndoLog(host, on_found, on_put_back, originals, guarding.putting_back, guarding.run)
+    def _link_address(self, original: Original) -> str:
+        link = facts.value(self._facts[original.role], "link") or {}
+        return str(link.get("address", ""))
 
 
-def put_back(work: UndoLog, guarding: Guards) -> None:
+class NoteLog:
+    """The undo log of what a note on a host tells: the note itself, which goes when it is done."""
+
+    def __init__(self, guards: Guards, noted: Original, link_address: str) -> None:
+        self._noted = noted
+        self._link_address = link_address
+        self.run = guards.run
+        self.putting_back = guards.putting_back
+
+    def found(self, original: Original) -> None:
+        """Nothing: it is written down."""
+
+    def put_back(self, original: Original) -> None:
+        """Take the note away, which is under the role that it was written for."""
+        must(self.run(original.role, notes.remove(self._noted, self._link_address)))
+
+
+def _place(original: Original) -> dict[str, str]:
+    return dict(zip(("role", "interface", "setting"), original.place, strict=True))
+
+
+def put_back(changes: Changes, guarding: Guards) -> None:
     """Put everything back, then end the guards and claims of the hosts where nothing is left.
 
     Raises RestoreError for what is left; its host's guard stays, and tries again at its time.
     """
     try:
-        work.put_back()
+        changes.put_back()
     finally:
-        guarding.release({original.role for original in work.changed})
+        guarding.release({original.role for original in changes.changed})
 
 
 def restore(
@@ -98,7 +123,8 @@ def restore(
     known = {role: archive.facts(role) for role in archive.machines}
     guarding = guards(archive, hosts.__getitem__, None)
     guarding.claim(forced(RESTORE, force))
-    put_back(applied(archive, hosts.__getitem__, known, guarding, originals), guarding)
+    log = CampaignLog(archive, guarding, known)
+    put_back(Changes(hosts.__getitem__, log, originals), guarding)
     return originals
 
 
@@ -152,7 +178,7 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
         left = []
         for original, noted, mac in notes_here:
             try:
-                _one_from_notes(role, host, guarding, original, noted, mac)
+                _one_from_notes(host, guarding, original, noted, mac)
                 yield original
             except RestoreError as error:
                 problems.append(str(error))
@@ -163,18 +189,11 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
 
 
 def _one_from_notes(
-    role: str, host: Host, guarding: Guards, original: Original, noted: Original, mac: str
+    host: Host, guarding: Guards, original: Original, noted: Original, mac: str
 ) -> None:
     """Put one back, and take its note away, which is under the role that it was `noted` for."""
-
-    def forget(_: Original) -> None:
-        must(guarding.run(role, notes.remove(noted, mac)))
-
-    work = UndoLog(
-        lambda _: host, lambda _: None, forget, (original,), guarding.putting_back, guarding.run
-    )
     _refuse_beyond(host, original)
-    work.put_back()
+    Changes(lambda _: host, NoteLog(guarding, noted, mac), (original,)).put_back()
 
 
 def _refuse_beyond(host: Host, original: Original) -> None:

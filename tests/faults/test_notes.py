@@ -10,7 +10,7 @@ from written_states import IPV6, MTU
 
 import netlimits as nl
 from netlimits.restore import notes
-from netlimits.restore.undo_log import Original
+from netlimits.restore.originals import Original
 
 pytestmark = pytest.mark.lab
 

@@ -24,7 +24,7 @@ from netlimits.restore.guard.claim import PLACES, Holder, parse
 from netlimits.restore.guard.guards import Guards, look_at, patience
 from netlimits.restore.guard.report import lines, report
 from netlimits.restore.guard.terms import FROM_NOTES, forced
-from netlimits.restore.undo_log import Original
+from netlimits.restore.originals import Original
 from netlimits.settings import SETTINGS
 from netlimits.settings.offload import Offload
 from netlimits.settings.sysctl import Sysctl

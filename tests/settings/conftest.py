@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from undoing import ListLog
 from waiting import LONG
 
 from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
-from netlimits.restore.undo_log import Original, UndoLog
+from netlimits.restore.changes import Changes
+from netlimits.restore.originals import Original
 
 NEAR, FAR = f"nls{os.getpid()}a", f"nls{os.getpid()}b"
 
@@ -54,14 +56,14 @@ class Bench:
 
     def __init__(self) -> None:
         self.host = InNamespace()
-        self.found: list[Original] = []
-        self.applied = self.apply_to()
+        self.log = ListLog(lambda _: self.host)
+        self.changes = self.apply_to()
 
-    def apply_to(self, found: tuple[Original, ...] = ()) -> UndoLog:
-        return UndoLog(lambda _: self.host, self.found.append, lambda _: None, found)
+    def apply_to(self, originals: tuple[Original, ...] = ()) -> Changes:
+        return Changes(lambda _: self.host, self.log, originals)
 
     def reach(self, name: str, wanted: object) -> None:
-        self.applied.reach("sender", self.interface, name, wanted)
+        self.changes.reach("sender", self.interface, name, wanted)
 
     def sh(self, *argv: str, check: bool = True) -> str:
         """Run in the namespace, past netlimits; what it printed."""
@@ -69,7 +71,7 @@ class Bench:
 
     def put_back_as(self, before: dict[str, list[str]]) -> None:
         """Put back; nothing that can be seen may differ from `before`."""
-        self.applied.put_back()
+        self.changes.put_back()
         after = self.leaves()
         assert {k: (before[k], v) for k, v in after.items() if v != before[k]} == {}
 

@@ -1,4 +1,4 @@
-"""Every setting on a real kernel: applied, looked at by other means, put back, compared."""
+"""Every setting on a real kernel: changes, looked at by other means, put back, compared."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_mtu_that_would_lose_something_for_good_is_refused(bench):
     with pytest.raises(SettingError, match=r"sender: mtu: .* 2001:db8:7::1; use 1280 or more"):
         bench.reach("mtu", 1000)
     assert bench.sh("ip", "link", "show", "data0") == before
-    assert bench.found == []
+    assert bench.log.originals == []
 
 
 def test_an_mtu_the_driver_has_not(bench):
@@ -142,7 +142,7 @@ def test_a_qdisc_that_could_not_be_put_back_is_left_alone(bench, make, why):
     with pytest.raises(SettingError, match=f"could not be put back: .*{why}"):
         bench.reach("qdisc", {"kind": "pfifo", "limit": 10})
     assert bench.leaves() == before
-    assert bench.found == []
+    assert bench.log.originals == []
 
 
 def test_sysctls_one_after_the_other(bench):
@@ -153,11 +153,11 @@ def test_sysctls_one_after_the_other(bench):
     bench.reach("sysctl", {"net.ipv4.tcp_timestamps": 0, "net.ipv4.tcp_sack": 1})
     bench.reach("sysctl", {"net.ipv4.tcp_timestamps": 1, "net.ipv4.tcp_sack": 0})
     assert words(bench, "cat", "/proc/sys/net/ipv4/tcp_sack") == "0"
-    assert [set(f.state) for f in bench.found] == [
+    assert [set(f.state) for f in bench.log.originals] == [
         {"net.ipv4.tcp_rmem", "net.ipv4.tcp_sack"},
         {"net.ipv4.tcp_rmem", "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps"},
     ]
-    assert bench.found[-1].state["net.ipv4.tcp_sack"] == "1"  # as it was first found
+    assert bench.log.originals[-1].state["net.ipv4.tcp_sack"] == "1"  # as it was first found
     bench.put_back_as(before)
 
 
@@ -256,7 +256,7 @@ def test_channels(bench):
 def test_what_a_veth_has_not(bench, name, wanted, why):
     with pytest.raises(SettingError, match=why):
         bench.reach(name, wanted)
-    assert bench.found == []
+    assert bench.log.originals == []
 
 
 def test_everything_at_once_and_a_controller_that_is_lost(bench):
@@ -274,10 +274,10 @@ def test_everything_at_once_and_a_controller_that_is_lost(bench):
     ]
     for name, wanted in wishes:
         bench.reach(name, wanted)
-    assert [f.setting for f in bench.found] == [name for name, _ in wishes]
-    journal = [json.loads(json.dumps(dict(f.state))) for f in bench.found]
-    assert journal == [f.state for f in bench.found]
-    bench.applied = bench.apply_to(tuple(bench.found))
+    assert [f.setting for f in bench.log.originals] == [name for name, _ in wishes]
+    journal = [json.loads(json.dumps(dict(f.state))) for f in bench.log.originals]
+    assert journal == [f.state for f in bench.log.originals]
+    bench.changes = bench.apply_to(tuple(bench.log.originals))
     bench.put_back_as(before)
 
 
@@ -286,4 +286,4 @@ def test_what_cannot_be_put_back_is_told_with_the_command(bench):
     bench.reach("mtu", 4000)
     bench.sh("ip", "link", "del", "data0")
     with pytest.raises(RestoreError, match=r"data0: mtu: .*\n.*data0: qdisc: "):
-        bench.applied.put_back()
+        bench.changes.put_back()

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from undoing import ListLog
 
 from netlimits.errors import SettingError
 from netlimits.hosts.local import local_host
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
-from netlimits.restore.undo_log import UndoLog, current
+from netlimits.restore.changes import Changes, current
 from netlimits.settings import setting
 
 IRQ = setting("irq")
@@ -88,22 +89,24 @@ class Kernel:
 
 def test_set_read_back_and_put_back():
     kernel = Kernel()
-    applied = UndoLog(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
-    applied.reach("sender", "eth0", "irq", {"cpus": 0})
+    host = ScriptedHost(kernel)
+    changes = Changes(lambda _: host, ListLog(lambda _: host))
+    changes.reach("sender", "eth0", "irq", {"cpus": 0})
     assert set(kernel.on.values()) == {"0"}
     kernel.on["40"] = "0-1"  # a channel more: found now, and put back with the others
-    applied.reach("sender", "eth0", "irq", {"cpus": 1})
+    changes.reach("sender", "eth0", "irq", {"cpus": 1})
     assert set(kernel.on.values()) == {"1"}
-    applied.put_back()
+    changes.put_back()
     assert kernel.on == {"37": "0-1", "38": "0-1", "39": "0-1", "40": "0-1"}
 
 
 def test_an_interrupt_that_the_kernel_manages_is_reported():
     kernel = Kernel("38")
-    applied = UndoLog(lambda _: ScriptedHost(kernel), lambda _: None, lambda _: None)
+    host = ScriptedHost(kernel)
+    changes = Changes(lambda _: host, ListLog(lambda _: host))
     with pytest.raises(SettingError, match=r"interrupt 38 stays on CPUs 0-1, not 0 .*Input/output"):
-        applied.reach("sender", "eth0", "irq", {"cpus": 0})
-    applied.put_back()
+        changes.reach("sender", "eth0", "irq", {"cpus": 0})
+    changes.put_back()
     assert kernel.on == Kernel().on
 
 

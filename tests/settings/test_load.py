@@ -12,13 +12,15 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from undoing import ListLog
 from waiting import wait
 
 from netlimits.errors import SettingError
 from netlimits.hosts.connect import connect
 from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed, Machine
-from netlimits.restore.undo_log import Original, UndoLog, current
+from netlimits.restore.changes import Changes, current
+from netlimits.restore.originals import Original
 from netlimits.settings import setting
 
 LOAD = setting("load")
@@ -105,10 +107,10 @@ class OneHost:
     def __init__(self, machine: Machine, folder: str) -> None:
         self.machine, self.folder = machine, folder
         self.host = connect(machine)
-        self.applied = UndoLog(lambda _: self.host, lambda _: None, lambda _: None)
+        self.changes = Changes(lambda _: self.host, ListLog(lambda _: self.host))
 
     def reach(self, **wanted: object) -> None:
-        self.applied.reach("sender", "data0", "load", wanted)
+        self.changes.reach("sender", "data0", "load", wanted)
 
     def state(self) -> dict[str, object]:
         return dict(current(self.host, "load", "data0", {}))
@@ -127,10 +129,10 @@ class OneHost:
         self.host.close()
         self.host = connect(self.machine)
 
-    def another(self) -> UndoLog:
+    def another(self) -> Changes:
         """Another controller, which knows from the journal that there was no load."""
         found = Original("sender", "data0", "load", NONE | {"cpus": os.cpu_count()})
-        return UndoLog(lambda _: self.host, lambda _: None, lambda _: None, (found,))
+        return Changes(lambda _: self.host, ListLog(lambda _: self.host), (found,))
 
 
 @pytest.fixture(params=["root", "engineer"])
@@ -175,7 +177,7 @@ def test_workers_run_on_after_the_login_is_closed_and_end_when_put_back(on):
     assert on.leader == leader, "what is there already is not started anew"
     on.log_in_anew()
     assert len(programs(leader)) == 1 + 2 * CPUS, "it outlives the login"
-    on.applied.put_back()
+    on.changes.put_back()
     assert programs(leader) == []
     assert on.state()["running"] == 0
     assert on.sh("ls -A") == ""
@@ -192,7 +194,7 @@ def test_hosts_that_share_a_folder_each_have_their_own(bench):
         machine.run(LOAD.undo("data0", NONE, TWO)[0])
         assert current(bench.host, "load", "data0", {})["running"] == CPUS
     finally:
-        bench.applied.put_back()
+        bench.changes.put_back()
         machine.close()
     assert current(bench.host, "load", "data0", {})["running"] == 0
 
@@ -236,7 +238,7 @@ def test_a_process_that_has_got_our_number_is_left_alone(on):
 def test_a_method_that_is_none_is_told_and_nothing_stays(on):
     with pytest.raises(SettingError, match=r"0 workers run, not \d+ \(.*cpu-method"):
         on.reach(workers_per_cpu=1, method="nosuch")
-    on.applied.put_back()
+    on.changes.put_back()
     assert on.sh("ls -A") == ""
 
 
@@ -249,5 +251,5 @@ def test_it_ends_by_itself(on):
         time.sleep(0.1)
     assert programs(leader) == []
     assert on.state()["running"] == 0
-    on.applied.put_back()
+    on.changes.put_back()
     assert on.sh("ls -A") == "", "its file too"

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import jsonschema
 import pytest
+from undoing import ListLog
 
 from netlimits.errors import SettingError
 from netlimits.hosts.connect import connect
 from netlimits.model import Command, Completed, Machine
-from netlimits.restore.undo_log import UndoLog
+from netlimits.restore.changes import Changes
 from netlimits.settings import setting
 
 NAPI = setting("napi")
@@ -79,7 +80,7 @@ def engineer(lab) -> Iterator[Machine]:
 @pytest.mark.lab
 def test_on_a_real_interface_through_sudo(engineer):
     host = connect(engineer)
-    applied = UndoLog(lambda _: host, lambda _: None, lambda _: None)
+    changes = Changes(lambda _: host, ListLog(lambda _: host))
 
     def values() -> list[str]:
         return host.run(
@@ -90,14 +91,14 @@ def test_on_a_real_interface_through_sudo(engineer):
 
     try:
         before = values()
-        applied.reach(
+        changes.reach(
             "sender", "data0", "napi", {"gro_flush_timeout": 123456, "defer_hard_irqs": 3}
         )
         assert values() == ["123456", "3"]
-        applied.reach("sender", "data0", "napi", {"gro_flush_timeout": 0})
+        changes.reach("sender", "data0", "napi", {"gro_flush_timeout": 0})
         assert values() == ["0", "3"]
-        applied.put_back()
+        changes.put_back()
         assert values() == before
     finally:
-        applied.put_back()
+        changes.put_back()
         host.close()

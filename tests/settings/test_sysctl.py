@@ -9,12 +9,13 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from undoing import ListLog
 
 from netlimits.archive.records import unfinished
 from netlimits.errors import SettingError
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
-from netlimits.restore.undo_log import UndoLog
+from netlimits.restore.changes import Changes
 from netlimits.settings.sysctl import Sysctl
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "ip"
@@ -131,14 +132,13 @@ def test_every_name_of_every_run_is_put_back(wishes):
     before = {f"net.ipv4.tcp_{n}": f"{i}\t{i}" for i, n in enumerate("abcdef")}
     kernel = Kernel(dict(before))
     host = ScriptedHost(kernel, "sender")
-    journal: list = []
-    applied = UndoLog(lambda _: host, journal.append, lambda _: None)
+    changes = Changes(lambda _: host, ListLog(lambda _: host))
     for wanted in wishes:
-        applied.reach("sender", "data0", "sysctl", wanted)
+        changes.reach("sender", "data0", "sysctl", wanted)
         assert {n: kernel.values[n] for n in wanted} == {n: str(v) for n, v in wanted.items()}
-    (found,) = applied.changed
+    (found,) = changes.changed
     assert found.state.keys() == set().union(*wishes)
-    applied.put_back()
+    changes.put_back()
     assert kernel.values == before
 
 

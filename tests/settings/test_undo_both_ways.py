@@ -1,6 +1,6 @@
 """What a guard puts back is what `restore` puts back: every setting, alone and together.
 
-Each case is applied twice on a real kernel and undone twice: by the guard's own script, then by
+Each case is changes twice on a real kernel and undone twice: by the guard's own script, then by
 `Applied`. Everything that can be seen of the stack has to be as before, both times.
 """
 
@@ -67,7 +67,7 @@ GROUNDS = {
 def by_guard(bench: Bench, folder: Path) -> None:
     """What a guard does when its time has come."""
     file = folder / "key.guard"
-    text = script.render(HOLDER, bench.applied.changed, 60)
+    text = script.render(HOLDER, bench.changes.changed, 60)
     file.write_text(text.replace(f"sleep {script.SECOND_PASS}\n", "sleep 0.2\n"))
     bench.sh("sh", str(file), "now")
 
@@ -105,8 +105,8 @@ def seen(bench: Bench) -> dict[str, list[str]]:
 def undone_both_ways(bench: Bench, wishes: list[tuple[str, object]], folder: Path) -> None:
     before = seen(bench)
     for way in ("guard", "restore"):
-        bench.found.clear()
-        bench.applied = bench.apply_to()
+        bench.log.originals.clear()
+        bench.changes = bench.apply_to()
         for name, wanted in wishes:
             try:
                 bench.reach(name, wanted)
@@ -119,7 +119,7 @@ def undone_both_ways(bench: Bench, wishes: list[tuple[str, object]], folder: Pat
         if way == "guard":
             by_guard(bench, folder)
         else:
-            bench.applied.put_back()
+            bench.changes.put_back()
         for name, lines in seen(bench).items():
             gone, new = set(before[name]) - set(lines), set(lines) - set(before[name])
             assert lines == before[name], (way, wishes, name, {"gone": gone, "new": new})

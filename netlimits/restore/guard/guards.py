@@ -22,7 +22,7 @@ from netlimits.restore.guard.terms import (
     must_be_dead,
     refusal,
 )
-from netlimits.restore.undo_log import Original
+from netlimits.restore.originals import Original
 
 PATIENCE = 300.0
 """Seconds without word from the controller, beyond a run's own, after which hosts are put back."""

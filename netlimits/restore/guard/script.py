@@ -22,7 +22,7 @@ from netlimits.hosts.shell import ROOTS_PATH, SUDO
 from netlimits.model import Command
 from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import PLACES, Holder, printable
-from netlimits.restore.undo_log import Original, way_back
+from netlimits.restore.originals import Original, way_back
 from netlimits.settings import setting
 
 SECOND_PASS = 3

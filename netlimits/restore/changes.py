@@ -1,0 +1,226 @@
+"""Settings on real hosts: what was found is written down before anything is changed.
+
+`Changes` is the only place that changes a host. It reads a setting before it writes it, has what
+it found written down (`UndoLog`) before the first write, reads back after every write, and puts
+everything back in reverse order. A state that is known from the journal of a killed campaign is
+put back by the same code.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from netlimits.errors import (
+    ArchiveError,
+    ConnectionLost,
+    NetlimitsError,
+    RestoreError,
+    SettingError,
+)
+from netlimits.hosts.base import Host
+from netlimits.model import Command
+from netlimits.restore import states
+from netlimits.restore.originals import Original, way_back
+from netlimits.restore.undo_log import UndoLog
+from netlimits.settings import State
+from netlimits.settings import setting as setting_of
+
+
+class Changes:
+    """What we changed on hosts, and the way back.
+
+    `host` gives the host of a role, connected again if need be; `log` writes down what is changed.
+    `originals` are those that somebody wrote down before: what they hold is held to what may be
+    set.
+    """
+
+    def __init__(
+        self, host: Callable[[str], Host], log: UndoLog, originals: tuple[Original, ...] = ()
+    ) -> None:
+        self._host = host
+        self._log = log
+        self._originals: dict[tuple[str, str, str], Original] = {f.place: f for f in originals}
+        self._seen: dict[tuple[str, str, str], State] = {}
+        self._handed = frozenset(self._originals)
+        self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
+
+    @property
+    def changed(self) -> tuple[Original, ...]:
+        """What is to be put back, in the order of the first changes."""
+        return tuple(self._originals.values())
+
+    def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
+        """Take a setting's state for the one found, before another setting changes it too."""
+        place = (role, interface, name)
+        if place not in self._originals and place not in self._seen:
+            self._seen[place] = current(self._host(role), name, interface, wanted)
+
+    def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
+        """Bring a setting to `wanted` and return the state that was read back.
+
+        Nothing is written when it is there already. Raises SettingError when the host refuses.
+        """
+        setting, host = setting_of(name), self._host(role)
+        state = current(host, name, interface, wanted)
+        commands = _named(role, lambda: setting.change(interface, state, wanted))
+        if not commands:
+            return state
+        seen = self._seen.get((role, interface, name), state)
+        self._remember(Original(role, interface, name, seen))
+        answers = [self._log.run(role, command) for command in commands]
+        state = current(host, name, interface, wanted)
+        if unmet := setting.unmet(state, wanted):
+            printed = " ".join(" ".join((c.stderr or c.stdout).split()) for c in answers)
+            raise SettingError(
+                f"did not take: {'; '.join(unmet)}" + (f" ({printed[:200]})" if printed else ""),
+                setting=name,
+                host=role,
+            )
+        return state
+
+    def as_found(self, place: tuple[str, str, str]) -> None:
+        """Bring a setting to how it was found, for now; `put_back` still sees to it in the end.
+
+        Nothing is done where it was never changed. Raises SettingError when the host refuses.
+        """
+        original = self._originals.get(place)
+        if original and (problem := self._put_one_back(original)):
+            raise SettingError(
+                f"is left out and not as it was found: {problem}",
+                setting=original.setting,
+                host=original.role,
+            )
+
+    def _remember(self, original: Original) -> None:
+        """Make durable what was found and is not known yet; each part counts as first found.
+
+        What could be written down in part alone is to be put back too, which takes it away.
+        """
+        known = self._originals.get(original.place)
+        if known:
+            original = replace(original, state={**original.state, **known.state})
+        if self._durable.get(original.place, frozenset()) != set(original.state):
+            self._originals[original.place] = original
+            self._log.found(original)
+            self._durable[original.place] = frozenset(original.state)
+
+    def put_back(self) -> None:
+        """Put back all that was changed, last change first, and verify it leaf by leaf.
+
+        One that fails does not stop the others, and is tried once more after them: IPv6, and with
+        it a route, is there again only once the MTU is. Raises RestoreError with what is left and
+        the commands that mend it by hand; ArchiveError when all is as found and the journal could
+        not take that in.
+        """
+        count = len(self.changed)
+        problems, unwritten = self._all_put_back(way_back(self.changed))
+        if problems and len(problems) < count:
+            problems, again = self._all_put_back(way_back(self.changed))
+            unwritten = unwritten or again
+        left = [f"{f.role}: {f.interface}: {f.setting}: {why}" for f, why in problems]
+        if left:
+            raise RestoreError(
+                "not put back:\n  "
+                + "\n  ".join(left)
+                + "\nmend it and run `netlimits restore` again, which verifies it"
+            )
+        if unwritten:
+            raise unwritten
+
+    def _all_put_back(
+        self, changed: tuple[Original, ...]
+    ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
+        """Each that could not be put back, with why; and what the journal could not take in."""
+        problems: list[tuple[Original, str]] = []
+        unwritten: ArchiveError | None = None
+        for original in changed:
+            try:
+                # once more if need be, over a new connection if the old one was lost
+                problem = self._try_to_put_back(original) and self._try_to_put_back(original)
+            except ArchiveError as error:  # a full disk under the journal does not stop the others
+                problem, unwritten = "", error
+            if problem:
+                problems.append((original, problem))
+        return problems, unwritten
+
+    def _try_to_put_back(self, original: Original) -> str:
+        """What keeps it from being as it was found; "" when it is, and that is written down.
+
+        Raises ArchiveError when it is, and the journal could not take it in: `resume` will.
+        """
+        try:
+            self._log.putting_back(original)
+            problem = self._put_one_back(original)
+        except ConnectionLost as error:
+            return f"{str(error).removeprefix(f'{original.role}: ')}; {_whole_way_back(original)}"
+        except NetlimitsError as error:
+            return str(error)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            return f"what is written down of how it was found is damaged ({error!r})"
+        if problem:
+            return problem
+        try:
+            self._log.put_back(original)
+        except ArchiveError:
+            self._forget(original)
+            raise
+        except NetlimitsError as error:
+            return str(error)
+        self._forget(original)
+        return ""
+
+    def _forget(self, original: Original) -> None:
+        del self._originals[original.place]
+        self._durable.pop(original.place, None)
+
+    def _put_one_back(self, original: Original) -> str:
+        """What is still not as it was found, with the commands to mend it; "" when all is."""
+        if original.place in self._handed and (
+            fault := states.fault(original.setting, original.state)
+        ):
+            return fault
+        setting, host = setting_of(original.setting), self._host(original.role)
+        commands: tuple[Any, ...] = ()
+        for _ in range(2):  # a feature that another one blocked takes at the second attempt
+            state = current(host, original.setting, original.interface, original.state)
+            if not (commands := setting.undo(original.interface, original.state, state)):
+                break
+            for command in commands:
+                self._log.run(original.role, command)
+        state = current(host, original.setting, original.interface, original.state)
+        differences = setting.differences(original.state, state)
+        if not differences:
+            return ""
+        by_hand = setting.undo(original.interface, original.state, state) or commands
+        return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
+
+
+def _whole_way_back(original: Original) -> str:
+    """What mends it by hand, from whatever state there is."""
+    commands = setting_of(original.setting).undo(original.interface, original.state, {})
+    return "by hand: " + "; ".join(map(_by_hand, commands))
+
+
+def _by_hand(command: Command) -> str:
+    """A command as somebody would type it."""
+    fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
+    return f"`{fed}{shlex.join(command.argv)}`"
+
+
+def current(host: Host, name: str, interface: str, about: Any) -> State:
+    """A setting's state as the host shows it now; `about` as in `Setting.read`."""
+    setting = setting_of(name)
+    return setting.state(host.run(setting.read(interface, about)))
+
+
+def _named(role: str, act: Callable[[], Any]) -> Any:
+    """The result of `act`; a SettingError that names no host gets this one."""
+    try:
+        return act()
+    except SettingError as error:
+        if error.host:
+            raise
+        raise SettingError(error.problem, setting=error.setting, host=role) from None

@@ -1,0 +1,56 @@
+"""What a host had before we changed it, and the order in which it is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netlimits.settings import State
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A setting's state on one interface of one host before we changed it."""
+
+    role: str
+    interface: str
+    setting: str
+    state: State
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What identifies it: role, interface, setting."""
+        return (self.role, self.interface, self.setting)
+
+
+OF_QUEUES = ("ring", "coalesce", "irq", "qdisc")
+"""What the driver or the kernel makes anew with the queues, whenever `channels` change."""
+
+_FIRST = {"mtu": ("qdisc",), "channels": OF_QUEUES}
+"""Setting -> those that are put back only after it."""
+
+
+def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
+    """Last change first, but an interface's MTU and channels before what hangs on them.
+
+    Put back earlier that would be lost with the queues; and a default qdisc that comes back while
+    there are fewer queues, or another MTU, is another than was found.
+    """
+    back = [*changed][::-1]
+    for name, later in _FIRST.items():
+        for first in [change for change in back if change.setting == name]:
+            at = back.index(first)
+            waiting = [
+                change
+                for change in back[:at]
+                if change.setting in later and change.place[:2] == first.place[:2]
+            ]
+            ahead = [change for change in back[: at + 1] if change not in waiting]
+            back[: at + 1] = ahead + waiting
+    return tuple(back)
+
+
+def from_event(event: Mapping[str, Any]) -> Original:
+    """The Original that a journal's event holds."""
+    return Original(event["role"], event["interface"], event["setting"], event["state"])

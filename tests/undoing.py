@@ -1,0 +1,29 @@
+"""An undo log for tests of settings: a list of what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from netlimits.hosts.base import Host
+from netlimits.model import Command, Completed
+from netlimits.restore.originals import Original
+
+
+class ListLog:
+    """What was found stays in `originals`; a change is made as it is."""
+
+    def __init__(self, host: Callable[[str], Host]) -> None:
+        self.originals: list[Original] = []
+        self._host = host
+
+    def found(self, original: Original) -> None:
+        self.originals.append(original)
+
+    def run(self, role: str, command: Command) -> Completed:
+        return self._host(role).run(command)
+
+    def putting_back(self, original: Original) -> None:
+        pass
+
+    def put_back(self, original: Original) -> None:
+        pass
