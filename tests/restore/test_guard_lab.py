@@ -227,15 +227,18 @@ def test_a_second_campaign_on_a_host_hears_who_is_there(on, hosts):
 
 
 def test_two_campaigns_at_the_same_moment_one_is_refused(on, hosts):
-    text = NOTHING.replace("replicates: 40", "replicates: 2")
-    both = [on.start("run", on.experiment(text), *hosts, "--out", name) for name in ("a", "b")]
-    said = [process.communicate(timeout=2 * LONG) for process in both]
-    done, other = sorted(process.returncode for process in both)
+    file = on.experiment(NOTHING)
+    both = [on.start("run", file, *hosts, "--out", name) for name in ("a", "b")]
+    other = wait(lambda: next((p for p in both if p.poll() is not None), None), seconds=2 * LONG)
+    _, refused = other.communicate()
     # refused by the check before (2), or, with a folder of its own already, by the claim (1)
-    assert done == 0, said
-    assert other in (1, 2), said
-    (refused,) = (err for process, (_, err) in zip(both, said, strict=True) if process.returncode)
+    assert other.returncode in (1, 2), refused
     assert "is at work there" in refused
+    (one,) = (process for process in both if process is not other)
+    one.send_signal(signal.SIGINT)
+    _, ended = one.communicate(timeout=2 * LONG)
+    assert one.returncode == 130, ended
+    assert "interrupted" in ended
     assert on.ours() == []
 
 
