@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from netlimits.campaign.measurement import TRACE_MARGIN, address, client_command
+from netlimits.campaign import steps
 from netlimits.campaign.specifications import specified
-from netlimits.evidence import EVIDENCE, cpu, trace
+from netlimits.campaign.steps import Step
 from netlimits.experiment import pacing
-from netlimits.model import Command, Experiment, Machine, Run
+from netlimits.model import Experiment, Machine, Run
+from netlimits.restore.originals import OF_QUEUES
 from netlimits.settings import setting
-from netlimits.tools import Features, tool
+from netlimits.tools import Features
 
 
 def commands(
     experiment: Experiment, run: Run, machines: Mapping[str, Machine], features: Features
-) -> Iterator[tuple[str, Command]]:
-    """(role, command) in the order of one run; a change is sent only where the host differs."""
+) -> Iterator[Step]:
+    """The steps of one run; a change is sent only where the host differs.
+
+    Left out is what no experiment says: claims, guards and notes, and looks whether a server or
+    tcpdump listens already. INTERFACE and ADDRESS stand for what only a host tells.
+    """
+    machines = {
+        role: replace(machine, interface=machine.interface or "INTERFACE")
+        for role, machine in machines.items()
+    }
     settings, specification = specified(experiment, run, machines)
     if specification.around.pace:
         best = pacing.ways(specification.tool, features)[0]
@@ -25,33 +34,19 @@ def commands(
             best, specification.around.pace, specification.ends["local"], specification.options
         )
         settings, specification = (*settings, use), replace(specification, options=options)
+    queues = {role for use in settings if use.name == "channels" for role in use.roles}
+    for use in settings:
+        for role in use.roles if use.name in OF_QUEUES else ():
+            if role in queues:  # `channels` changes them too: what was found is read before
+                interface = machines[role].interface or ""
+                read = setting(use.name).read(interface, use.options)
+                yield Step(role, steps.SETTINGS, read)
     for use in settings:
         for role in use.roles:
-            interface = machines[role].interface or "INTERFACE"
-            yield role, setting(use.name).read(interface, use.options)
+            interface = machines[role].interface or ""
+            read = setting(use.name).read(interface, use.options)
+            yield Step(role, steps.SETTINGS, read)
             for command in setting(use.name).change(interface, {}, use.options):
-                yield role, command
-                yield role, setting(use.name).read(interface, use.options)
-
-    (local,), remote = specification.ends["local"], specification.ends["remote"]
-    for role in remote:
-        yield (
-            role,
-            tool(specification.tool).server(
-                specification.options, address(machines, specification, role)
-            ),
-        )
-    read = [
-        (role, evidence.read(machines[role].interface or "INTERFACE"))
-        for role in (local, *remote)
-        for evidence in EVIDENCE
-    ]
-    cpus = [(role, cpu.READ) for role in (local, *remote)]
-    yield from (*read, *cpus)
-    if specification.around.trace:
-        seconds = tool(specification.tool).seconds(specification.options) + TRACE_MARGIN
-        for role in specification.around.trace.roles:
-            interface = machines[role].interface or "INTERFACE"
-            yield role, trace.command(interface, specification.around.trace, seconds, None)
-    yield local, client_command(specification, features, machines)
-    yield from (*cpus, *read)
+                yield Step(role, steps.SETTINGS, command)
+            yield Step(role, steps.SETTINGS, read)
+    yield from steps.measurement(specification, features, machines)

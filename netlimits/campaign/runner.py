@@ -19,9 +19,9 @@ from typing import Any
 from netlimits.archive import raw
 from netlimits.archive.records import end_fields, records, run_fields
 from netlimits.archive.store import Archive
-from netlimits.campaign import interpret, specifications
+from netlimits.campaign import interpret, specifications, steps
 from netlimits.campaign.interrupt import Interrupted, Stop
-from netlimits.campaign.measurement import Testbed, client_command
+from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.specifications import Specification
 from netlimits.checks.survey import Survey
@@ -245,7 +245,7 @@ class Runner:
 
     def _leave_out(self, settings: tuple[SettingUse, ...], specification: Specification) -> None:
         """Bring what earlier runs set and this one leaves out to how it was found."""
-        self._step("settings")
+        self._step(steps.SETTINGS)
         wanted = specifications.options_set(settings)
         paced = specification.ends["local"] if specification.around.pace else ()
         for (role, name), options in reversed(list(self._set.items())):
@@ -259,7 +259,7 @@ class Runner:
             del self._set[role, name]
 
     def _apply(self, settings: tuple[SettingUse, ...]) -> None:
-        self._step("settings")
+        self._step(steps.SETTINGS)
         for place, options in specifications.options_set(settings).items():
             self._set[place] = self._set.get(place, frozenset()) | options
         interface = {
@@ -314,8 +314,11 @@ class Runner:
     def _longest(self, run: Run) -> float:
         """Seconds until the deadline of the run's tool, whatever happens, on the slowest host."""
         _, specification = self._resolved(run)
-        command = client_command(specification, self._features(specification), self.survey.machines)
-        return max(host.patience.allow(command).deadline for host in self._hosts.values())
+        planned = steps.measurement(
+            specification, self._features(specification), self.survey.machines
+        )
+        client = planned.client.command
+        return max(host.patience.allow(client).deadline for host in self._hosts.values())
 
     def _step(self, step: str) -> None:
         for host in self._hosts.values():

@@ -65,9 +65,11 @@ def plan(
     """Show what an experiment would run, in which order, and for how long.
 
     No host is asked, but for tools that may be missing when --hosts is given: their runs are
-    shown as skipped. What `check` would say and no host is needed for is said at the end. Settings
-    are changed only where a host differs, so a change that --commands shows may turn out not to be
-    needed.
+    shown as skipped. What `check` would say and no host is needed for is said at the end.
+
+    --commands shows what the runner has hosts do, to the letter. Settings are changed only where a
+    host differs, so a change may turn out not to be needed; left out are claims, guards and notes,
+    what is put back, and looks whether a server listens already.
 
     \b
     Examples:
@@ -305,15 +307,15 @@ def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machi
 
 def _commands(
     experiment_plan: Plan, run: Run, machines: Mapping[str, Machine]
-) -> Iterator[tuple[str, str]]:
-    """(role, command as a shell would take it) of one run."""
+) -> Iterator[tuple[str, str, str]]:
+    """(role, step, command as a shell would take it) of one run."""
     from netlimits.campaign import dry_run
     from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    for role, command in dry_run.commands(experiment_plan.experiment, run, machines, every):
-        sudo = ("sudo", "-n") if command.sudo else ()
-        yield role, shlex.join((*sudo, *command.argv))
+    for step in dry_run.commands(experiment_plan.experiment, run, machines, every):
+        sudo = ("sudo", "-n") if step.command.sudo else ()
+        yield step.role, step.name, shlex.join((*sudo, *step.command.argv))
 
 
 def _print_commands(
@@ -326,7 +328,7 @@ def _print_commands(
         if why := experiment_plan.skip(run.values):
             echo(f"  skipped: {' '.join(why.split())}")
             continue
-        for role, command in _commands(experiment_plan, run, machines):
+        for role, _, command in _commands(experiment_plan, run, machines):
             echo(f"  {role.ljust(width)}  {command}")
 
 
@@ -342,7 +344,9 @@ def _as_json(
     }
     if machines is not None and not experiment_plan.skip(run.values):
         commands = _commands(experiment_plan, run, machines)
-        entry["commands"] = [{"role": role, "command": command} for role, command in commands]
+        entry["commands"] = [
+            {"role": role, "step": step, "command": command} for role, step, command in commands
+        ]
     return entry
 
 

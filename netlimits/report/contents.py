@@ -19,7 +19,7 @@ from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
 from netlimits.experiment.resolution import resolved
 from netlimits.model import Record, SettingUse
-from netlimits.report.page import Change, Failure, HostFacts, Rows, Step
+from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
 REASONS = 50
 RUNS = 12
@@ -174,7 +174,7 @@ def _options(use: SettingUse) -> str:
     return json.dumps(use.options, ensure_ascii=False).replace('"', "").strip("{}")
 
 
-def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Step]]:
+def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[TakenStep]]:
     """The commands of the first run that is ok, or else of the first; which run that is."""
     tried = sorted(records, key=lambda r: (r.status != "ok", r.run.number, -r.attempt))
     for record in tried[:1]:
@@ -186,7 +186,7 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Step
         values = ", ".join(f"{name} {value}" for name, value in record.run.values.items())
         about = f"Run {record.run.number} ({values}), attempt {record.attempt}: {record.status}."
         return about, [
-            Step(
+            TakenStep(
                 entry["host"],
                 entry["step"],
                 ("sudo " if done.command.sudo else "") + shlex.join(done.command.argv),

@@ -68,7 +68,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TakenStep:
     """One command of a run."""
 
     host: str
@@ -95,7 +95,7 @@ class Page:
     hosts: Sequence[HostFacts] = ()
     changes: Sequence[Change] = ()
     run: str = ""
-    steps: Sequence[Step] = ()
+    steps: Sequence[TakenStep] = ()
     repeat: Sequence[str] = ()
     files: Rows = ()
     made_by: str = field(default="netlimits")

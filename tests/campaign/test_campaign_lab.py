@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -470,3 +472,57 @@ def test_a_setting_left_out_as_a_level_is_as_it_was_found(on, hosts):
         gso.append(printed.rpartition("generic-segmentation-offload: ")[2].split()[0])
     assert gso == ["off", "on", "on", "off"]
     assert on.features() == before
+
+
+TO_THE_LETTER = """\
+experiment: to-the-letter
+factors:
+  mtu: [1400, 1500]
+  tool: [netperf, iperf3]
+derive: {streams: 2 if tool == 'netperf' else 1}
+streams: ${streams}
+trace: {roles: [sender], packets: 100}
+settings:
+  - roles: [sender, receiver]
+    mtu: "${mtu}"
+    offload: {tso: off}
+  - roles: [sender]
+    sysctl: {net.ipv4.tcp_congestion_control: reno}
+measure:
+  netperf: {seconds: 1, send_size: 1024, interim_seconds: 0.5}
+  iperf3: {seconds: 1, send_size: 1024}
+repeat: {replicates: 1, order: blocked, seed: 3}
+"""
+
+
+def test_what_plan_prints_is_what_hosts_do(on, lab):
+    file = on.experiment(TO_THE_LETTER)
+    argv = (file, "--commands", "--json", "--hosts", lab.hosts_file)
+    planned = {run["run"]: run["commands"] for run in json.loads(on("plan", *argv).stdout)["first"]}
+    on("run", file, "--hosts", lab.hosts_file, "--out", "out")
+    campaign = nl.open(on.folder / "out")
+    assert len(planned) == len(campaign.records()) == 4
+    every = {"told": Counter(), "done": Counter()}
+    for record in campaign.records():
+        assert record.status == "ok", record.reason
+        told = Counter((c["role"], c["step"], c["command"]) for c in planned[record.run.number])
+        done = Counter(
+            (
+                raw["host"],
+                raw["step"],
+                shlex.join([*["sudo", "-n"][: 2 * raw["sudo"]], *raw["argv"]]),
+            )
+            for raw in campaign.archive.read_raw(record.run.number, record.attempt)
+        )
+        # guards and notes, and whether somebody listens already
+        besides = {command for _, _, command in done - told}
+        assert all(c.startswith("sh -c 'umask 077;") or c in AWAITED for c in besides), besides
+        # a setting that is there already, and a server that serves from an earlier run
+        assert {step for _, step, _ in told - done} <= {"settings", "server"}
+        every["told"] |= told
+        every["done"] |= done
+    never = {entry for entry in every["told"] - every["done"] if entry[1] != "server"}
+    assert not never, "every change was made by some run"
+
+
+AWAITED = {"cat /proc/net/packet", "ss -Hltn"}

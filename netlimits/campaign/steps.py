@@ -1,0 +1,165 @@
+"""What one measurement has hosts do, as data: what the runner does, and `plan --commands` prints.
+
+In this order: the tool's servers, a reading of the evidence, traces and looks that go on beside
+the client, the CPUs' times, the client, the CPUs' times, and a reading again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from netlimits.archive import raw
+from netlimits.campaign import parallel
+from netlimits.campaign.specifications import Specification
+from netlimits.evidence import EVIDENCE, cpu, trace
+from netlimits.evidence.sample import snapshots
+from netlimits.model import Command, Machine, ServerAddress
+from netlimits.tools import Features, tool
+
+LOOKS_MARGIN = 15.0
+"""Seconds beyond a run's own after which nothing is looked at any more."""
+
+TRACE_MARGIN = 3.0
+"""Seconds that a trace may last beyond the run that it is of."""
+
+SERVER, SETTINGS = "server", "settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of a run on the host of a role; `name` is what raw output calls it."""
+
+    role: str
+    name: str
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of one measurement, in their order; those of one kind on all hosts at once.
+
+    `traces` and `looks` begin before the client and end after it.
+    """
+
+    servers: tuple[Step, ...]
+    before: tuple[Step, ...]
+    traces: tuple[Step, ...]
+    looks: tuple[Step, ...]
+    cpus_before: tuple[Step, ...]
+    client: Step
+    cpus_after: tuple[Step, ...]
+    after: tuple[Step, ...]
+
+    def __iter__(self) -> Iterator[Step]:
+        for kind in fields(self):
+            steps = getattr(self, kind.name)
+            yield from (steps,) if isinstance(steps, Step) else steps
+
+
+def measurement(
+    specification: Specification,
+    features: Features,
+    machines: Mapping[str, Machine],
+    servers: Mapping[str, ServerAddress] | None = None,
+) -> Steps:
+    """The steps that a specification comes to; `servers` listen where they are known to."""
+    (client, *_), remote = specification.ends["local"], specification.ends["remote"]
+    roles = (client, *remote)
+    addresses = {role: address(machines, specification, role) for role in remote}
+    addresses |= servers or {}
+    server = tool(specification.tool).server
+
+    def evidence(step: str) -> tuple[Step, ...]:
+        return tuple(
+            Step(role, f"{step} {kind.name}", kind.read(machines[role].interface or ""))
+            for role in roles
+            for kind in EVIDENCE
+        )
+
+    def cpus(step: str) -> tuple[Step, ...]:
+        return tuple(Step(role, step, cpu.READ) for role in roles)
+
+    return Steps(
+        tuple(
+            Step(role, SERVER, server(specification.options, addresses[role])) for role in remote
+        ),
+        evidence(raw.BEFORE),
+        tuple(_traces(specification, machines)),
+        tuple(
+            Step(role, raw.SAMPLE, _look(specification, machines, role, addresses[remote[0]].port))
+            for role in roles
+        ),
+        cpus(raw.BEFORE),
+        Step(client, raw.CLIENT, _client(specification, features, addresses)),
+        cpus(raw.AFTER),
+        evidence(raw.AFTER),
+    )
+
+
+def address(
+    machines: Mapping[str, Machine], specification: Specification, role: str
+) -> ServerAddress:
+    """Where the tool's server of a role listens; ADDRESS where that is not known yet."""
+    unknown = "::ADDRESS" if specification.around.family == "ipv6" else "ADDRESS"
+    return ServerAddress(
+        machines[role].over(specification.around.family).address or unknown, _port(specification)
+    )
+
+
+def _port(specification: Specification) -> int:
+    """Where the tool's server listens, unless it has a port of its own each time."""
+    return int(specification.options.get("port", tool(specification.tool).port))
+
+
+def _traces(specification: Specification, machines: Mapping[str, Machine]) -> Iterator[Step]:
+    """A packet trace of each data link that the experiment asks for, of data alone."""
+    if not specification.around.trace:
+        return
+    seconds = tool(specification.tool).seconds(specification.options) + TRACE_MARGIN
+    control = _port(specification) if specification.tool == "netperf" else None
+    for role in specification.around.trace.roles:
+        interface = machines[role].interface or ""
+        command = trace.command(interface, specification.around.trace, seconds, control)
+        yield Step(role, raw.TRACE, command)
+
+
+def _look(
+    specification: Specification, machines: Mapping[str, Machine], role: str, port: int
+) -> Command:
+    """Two looks, a quarter from either end; one for each interim result where data arrives."""
+    here = "local" if role in specification.ends["local"] else "remote"
+    of = tool(specification.tool)
+    program = of.name if here == "local" else of.server_program
+    others = specification.ends["remote" if here == "local" else "local"]
+    family = specification.around.family
+    peers = tuple(machines[other].over(family).address or "" for other in others)
+    longest = of.seconds(specification.options) + LOOKS_MARGIN
+    if here == specification.receiver:
+        return snapshots.command(
+            *(program, peers, port),
+            first=0,
+            every=abs(float(specification.options.get("interim_seconds", 1))),
+            interface=machines[role].interface or "",
+            deadline=longest,
+        )
+    # of repetitions the first: a connection has no past in the next one
+    omitted = float(specification.options.get("omit", 0))
+    once = omitted + float(specification.options.get("seconds", longest - LOOKS_MARGIN))
+    return snapshots.command(
+        program, peers, port, first=once / 4, every=once / 2, count=2, deadline=longest
+    )
+
+
+def _client(
+    specification: Specification, features: Features, addresses: Mapping[str, ServerAddress]
+) -> Command:
+    """The client, or all of them at the same time: `streams` to each server."""
+    make = tool(specification.tool).client
+    return parallel.together(
+        [
+            make(specification.options, features, addresses[role])
+            for role in specification.ends["remote"]
+            for _ in range(specification.around.streams)
+        ]
+    )
