@@ -36,5 +36,5 @@ def test_the_table_says_how_many_runs_there_are_and_how_long(path: Path):
     (row,) = re.findall(rf"^\| \[{path.stem}\]\(#{path.stem}\) \|.*\| (.*) \|$", TEXT, re.MULTILINE)
     loaded = plan.seeded(load.load(path))
     runs = sum(1 for _ in plan.runs(loaded))
-    _, (tool, options) = resolution.resolved(loaded, next(iter(plan.runs(loaded))).values)
-    assert row == f"{runs} of {options.get('seconds', 10)} s", tool
+    setup = resolution.setup(loaded, next(iter(plan.runs(loaded))).values)
+    assert row == f"{runs} of {setup.options.get('seconds', 10)} s", setup.tool

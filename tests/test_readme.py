@@ -37,4 +37,4 @@ def test_the_example_of_what_is_around_the_tool_is_taken(name, tmp_path):
     path = tmp_path / "documented.yaml"
     path.write_text(f"{HEAD}{ROWS[name]}\n")
     found = load.load(path)
-    assert getattr(resolution.around(found, {}), name)
+    assert getattr(resolution.setup(found, {}).around, name)

@@ -118,10 +118,11 @@ def intervals(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def write(archive: Archive, table: pd.DataFrame) -> tuple[Path, Path]:
-    """Keep a frame as `results.csv` and `results.parquet`; returns their paths.
+def write(archive: Archive, table: pd.DataFrame, lines: int) -> tuple[Path, Path]:
+    """Keep a frame, made of so many `lines` of journal, as `results.csv` and `results.parquet`.
 
-    Raises ArchiveUnwritable when they cannot be written; the journal holds it all.
+    Returns their paths. Raises ArchiveUnwritable when they cannot be written; the journal holds it
+    all.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -130,7 +131,6 @@ def write(archive: Archive, table: pd.DataFrame) -> tuple[Path, Path]:
     name = "results.json"
     try:
         folder.remove(name)  # what it says does not hold from here on
-        lines = sum(1 for _ in archive.journal.lines())
         name = "results.csv"
         with folder.whole(name) as file:
             table.to_csv(file, index=False)

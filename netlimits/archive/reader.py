@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from netlimits.archive import formats, lock, raw, records
+from netlimits.archive.records import History
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, DataError, one_line
-from netlimits.experiment import document, load, plan
+from netlimits.experiment import document, load
+from netlimits.experiment.plan import Plan
 from netlimits.model import STATUSES, Experiment, Record, Run
 
 if TYPE_CHECKING:
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Campaign:
-    """One campaign's folder, for reading."""
+    """One campaign's folder, for reading; `planned` is the plan that it was just made of."""
 
     archive: Archive
+    planned: Plan | None = None
 
     @property
     def path(self) -> Path:
@@ -50,6 +53,8 @@ class Campaign:
 
         Of an imported campaign only the name and the factors' names are known.
         """
+        if self.planned:
+            return self.planned.experiment
         meta = self.archive.meta
         if self.imported:
             factors: dict[str, tuple[()]] = dict.fromkeys(self.imported["factors"], ())
@@ -80,6 +85,11 @@ class Campaign:
         return reasons
 
     @cached_property
+    def plan(self) -> Plan:
+        """The plan of the experiment, without the runs that were left out."""
+        return (self.planned or Plan(self.experiment)).leaving_out(self.skipped)
+
+    @cached_property
     def runs(self) -> Mapping[int, Run]:
         """The plan, by run number; of an imported campaign the runs that were read."""
         if self.imported:
@@ -88,11 +98,15 @@ class Campaign:
             return {row["run"]: Run(row["run"], 1, row["config"], row["values"]) for row in rows}
         if not self.archive.journal.sealed:  # later ones have a checksum of it
             check_plan(self)
-        return {run.number: run for run in plan.runs(self.experiment)}
+        return {run.number: run for run in self.plan.runs()}
+
+    def history(self) -> History:
+        """All that the journal tells, read once."""
+        return records.history(self.archive, self.runs)
 
     def records(self) -> list[Record]:
         """Every attempt, in the order in which they started."""
-        return records.records(self.archive, self.runs)
+        return [*self.history().records]
 
     def frame(self) -> pd.DataFrame:
         """One row an attempt: identity, factors and derived values, metrics (archive.frames)."""
@@ -119,9 +133,12 @@ class Campaign:
         Without `attempt` that of the run's last one; `role` chooses where several were traced.
         Raises ArchiveError where none was taken, DataError for a trace that cannot be read.
         """
+        return self._packets(self._attempt(run, attempt), role)
+
+    def _packets(self, record: Record, role: str | None) -> pd.DataFrame:
         from netlimits.analysis.traces import trace
 
-        record = self._attempt(run, attempt)
+        run = record.run.number
         where = f"{self.path}: run {run}"
         taken = {
             entry["host"]: entry["stdout"]
@@ -148,9 +165,14 @@ class Campaign:
         """
         import pandas as pd
 
-        chosen = self.ok_runs() if runs is None else runs
+        last = {record.run.number: record for record in self.records()}
+        ok = sorted(number for number, record in last.items() if record.status == "ok")
+        chosen = ok if runs is None else list(runs)
+        if missing := [number for number in chosen if number not in last]:
+            raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
         parts = [
-            self.packets(run, role=role).assign(run=run, **self.runs[run].values) for run in chosen
+            self._packets(last[run], role).assign(run=run, **self.runs[run].values)
+            for run in chosen
         ]
         if not parts:
             raise ArchiveError(f"{self.path}: no run is ok, so there is no trace")
@@ -171,60 +193,60 @@ class Campaign:
             raise ArchiveError(f"{self.path}: there was no {which}")
         return attempts[-1]
 
-    def write_results(self) -> tuple[Path, Path]:
+    def write_results(self, history: History | None = None) -> tuple[Path, Path]:
         """Make `results.csv` and `results.parquet` anew from the journal; returns their paths.
 
-        Nothing may append to the journal meanwhile: results.json says how far it went.
+        Nothing may append to the journal meanwhile, or since `history` was read of it: results.json
+        says how far it went.
         """
         from netlimits.archive import frames
 
-        return frames.write(self.archive, self._frame())
+        told = history or self.history()
+        return frames.write(self.archive, self._frame(told), told.lines)
 
-    def _frame(self) -> pd.DataFrame:
+    def _frame(self, history: History | None = None) -> pd.DataFrame:
         from netlimits.archive import frames
 
-        shared = self.archive.meta["shared_kernel"]
-        return frames.frame(self.experiment, self.records(), shared)
+        told, shared = history or self.history(), self.archive.meta["shared_kernel"]
+        return frames.frame(self.experiment, told.records, shared)
 
-    def state(self) -> dict[str, Any]:
+    def state(self, history: History | None = None) -> dict[str, Any]:
         """How far it is: runs by outcome, runs left, attempts interrupted, what is not put back.
 
         `running` says by whom it is being run right now, and at which run; None where nobody does.
         """
         at_work = lock.holder(self.path)  # before the journal: what ends meanwhile has ended
-        attempts = self.records()
+        told = history or self.history()
+        attempts = [*told.records]
         present = _present(attempts) if at_work else None
         if present:
             attempts.remove(present)
         outcomes = {r.run.number: r.status for r in attempts if r.status != "interrupted"}
         counts = Counter(outcomes.values())
-        skipped = self._skipped()
+        skipped = self.skipped_runs()
+        planned = len(self.runs) - sum(part["runs"] for part in skipped)
         return {
             "path": str(self.path),
             "experiment": self.experiment.name,
             "seed": self.experiment.repeat.seed,
             "imported": self.imported and [file["file"] for file in self.imported["files"]],
-            "planned": len(self.runs) - sum(skipped.values()),
-            "skipped": [
-                {"tool": tool, "runs": skipped[tool], "reason": reason}
-                for tool, reason in self.skipped.items()
-            ],
+            "planned": planned,
+            "skipped": skipped,
             **{status: counts.get(status, 0) for status in STATUSES if status != "interrupted"},
-            "left": len(self.runs) - sum(skipped.values()) - len(outcomes),
+            "left": planned - len(outcomes),
             "interrupted": sum(r.status == "interrupted" for r in attempts),
             "not_put_back": [
-                {k: e[k] for k in ("role", "interface", "setting")}
-                for e in records.unfinished(self.archive)
+                {k: e[k] for k in ("role", "interface", "setting")} for e in told.unfinished
             ],
             "running": at_work
             and {
                 "by": str(at_work),
                 "pid": at_work.pid or None,
-                "since": records.opened(self.archive),
+                "since": told.opened,
                 "run": present and present.run.number,
                 "attempt": present and present.attempt,
             },
-            "reconnected": dict(Counter(records.reconnected(self.archive))),
+            "reconnected": dict(Counter(told.reconnected)),
             "reasons": dict(Counter(r.reason for r in attempts if r.reason).most_common()),
         }
 
@@ -232,14 +254,17 @@ class Campaign:
         """How many runs have no outcome in a frame of this campaign, and how many there are."""
         if self.imported:
             return 0, len(self.runs)
-        whole_plan = plan.Plan(self.experiment, self.skipped)
-        planned = len(whole_plan) - whole_plan.left_out().total()
+        planned = len(self.plan) - self.plan.left_out().total()
         done = frame.loc[frame["status"] != "interrupted", "run"].nunique()
         return planned - int(done), planned
 
-    def _skipped(self) -> Counter[str]:
-        """How many runs of each tool are left out."""
-        return plan.Plan(self.experiment, self.skipped).left_out() if self.skipped else Counter()
+    def skipped_runs(self) -> list[dict[str, Any]]:
+        """The tools whose runs are left out: `tool`, how many `runs`, the `reason`."""
+        left_out = self.plan.left_out() if self.skipped else {}
+        return [
+            {"tool": tool, "runs": left_out[tool], "reason": reason}
+            for tool, reason in self.skipped.items()
+        ]
 
 
 def _present(records: list[Record]) -> Record | None:
@@ -261,7 +286,7 @@ def check_plan(campaign: Campaign) -> None:
     if campaign.imported:
         raise ArchiveError(f"{campaign.path}: was imported from files: there is nothing to resume")
     digest = _Digest()
-    plan.write_csv(campaign.experiment, cast(IO[str], digest), campaign.skipped)
+    campaign.plan.write_csv(cast(IO[str], digest))
     path = campaign.path / "plan.csv"
     try:
         kept = campaign.archive.folder.digest("plan.csv")

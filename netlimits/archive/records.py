@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from netlimits.archive.store import Archive
@@ -12,8 +13,25 @@ from netlimits.errors import ArchiveError
 from netlimits.model import Record, Run
 
 
-def records(archive: Archive, runs: Mapping[int, Run]) -> list[Record]:
-    """One Record for each attempt, in the order in which they started.
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a journal tells, read once.
+
+    `records` has one Record for each attempt, in the order in which they started. `unfinished` are
+    the `found` events that no `put_back` answers. `opened` is when the last process began or went
+    on with the campaign (epoch seconds), `reconnected` has the role of each lost connection that
+    was made again, `lines` how many lines there are.
+    """
+
+    records: tuple[Record, ...]
+    unfinished: tuple[dict[str, Any], ...]
+    opened: float | None
+    reconnected: tuple[str, ...]
+    lines: int
+
+
+def history(archive: Archive, runs: Mapping[int, Run]) -> History:
+    """All that the journal tells of the campaign whose plan has these runs.
 
     An attempt without an end was interrupted. The last `parsed` of an attempt replaces its end.
     Raises ArchiveError for a run that is not the plan's, and where raw output is kept of an attempt
@@ -21,9 +39,18 @@ def records(archive: Archive, runs: Mapping[int, Run]) -> list[Record]:
     """
     kept = archive.raw_attempts()  # before the journal, which may grow meanwhile
     attempts: dict[tuple[int, int], dict[str, Any]] = {}
+    changes = _Changes()
+    opened: float | None = None
+    reconnected, line = [], 0
     for line, event in archive.numbered():
-        rows = event.get("rows", ()) if event["event"] == "imported" else ()
-        if event["event"] in ("start", "end", "parsed"):
+        name = event["event"]
+        changes.add(event)
+        if name == "opened":
+            opened = float(event["at"])
+        elif name == "reconnected":
+            reconnected.append(event["role"])
+        rows = event.get("rows", ()) if name == "imported" else ()
+        if name in ("start", "end", "parsed"):
             rows = (event,)
         for row in rows:
             key = (row["run"], row["attempt"])
@@ -36,7 +63,39 @@ def records(archive: Archive, runs: Mapping[int, Run]) -> list[Record]:
             f"{attempt} at run {run}, whose output is {archive.raw_path(run, attempt)}; put it "
             "back from a copy"
         )
-    return [_record(runs[run], attempt, event) for (run, attempt), event in attempts.items()]
+    records = (_record(runs[run], attempt, event) for (run, attempt), event in attempts.items())
+    return History(tuple(records), changes.unfinished, opened, tuple(reconnected), line)
+
+
+def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
+    """The `found` events that no `put_back` answers: what a killed process left changed."""
+    changes = _Changes()
+    for event in archive.events():
+        changes.add(event)
+    return changes.unfinished
+
+
+class _Changes:
+    """The `found` events that no `put_back` has answered yet."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Count an event in, which may be of another kind."""
+        if event["event"] not in ("found", "put_back"):
+            return
+        place = (event["role"], event["interface"], event["setting"])
+        if event["event"] == "found":
+            first = self._found.get(place, event)
+            self._found[place] = {**first, "state": {**event["state"], **first["state"]}}
+        else:
+            self._found.pop(place, None)
+
+    @property
+    def unfinished(self) -> tuple[dict[str, Any], ...]:
+        """One for each place, in the order of the first; each part as it was found first."""
+        return tuple(self._found.values())
 
 
 def _hold_to_plan(archive: Archive, line: int, row: Mapping[str, Any], run: Run | None) -> None:
@@ -75,34 +134,6 @@ def imported(archive: Archive, runs: int | None = None) -> dict[int, dict[str, A
             "from a copy, or import the files in raw/imported again"
         )
     return rows
-
-
-def reconnected(archive: Archive) -> Iterator[str]:
-    """The role of each lost connection that was made again."""
-    return (event["role"] for event in archive.events() if event["event"] == "reconnected")
-
-
-def opened(archive: Archive) -> float | None:
-    """When the last process began or went on with the campaign, epoch seconds."""
-    times = [event["at"] for event in archive.events() if event["event"] == "opened"]
-    return float(times[-1]) if times else None
-
-
-def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
-    """The `found` events that no `put_back` answers: what a killed process left changed.
-
-    One for each place, in the order of the first; each part of a state as it was found first.
-    """
-    open_: dict[tuple[str, ...], dict[str, Any]] = {}
-    for event in archive.events():
-        if event["event"] in ("found", "put_back"):
-            place = (event["role"], event["interface"], event["setting"])
-            if event["event"] == "found":
-                first = open_.get(place, event)
-                open_[place] = first | {"state": {**event["state"], **first["state"]}}
-            else:
-                open_.pop(place, None)
-    return tuple(open_.values())
 
 
 def run_fields(run: Run) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from netlimits import __version__
 from netlimits.archive.files import Folder
@@ -15,24 +14,23 @@ from netlimits.archive.registry import Registration
 from netlimits.archive.store import Archive
 from netlimits.checks.survey import Survey
 from netlimits.evidence import facts
-from netlimits.experiment import plan
+from netlimits.experiment.plan import Plan
 from netlimits.model import Experiment
-
-if TYPE_CHECKING:
-    pass
 
 
 def create(
-    experiment: Experiment,
+    plan: Plan,
     survey: Survey,
     path: Path,
     register: Callable[[Folder, Registration], None] | None = None,
 ) -> Campaign:
     """A new campaign's folder, with the plan, ready to be run.
 
-    `experiment` has its seed; `register` writes it down as the user's own (archive.registry).
+    The plan's experiment has its seed; `register` writes the folder down as the user's own
+    (archive.registry).
     Raises ArchiveError when the folder cannot be made or is in use.
     """
+    experiment = plan.experiment
     meta = {
         "netlimits": __version__,
         "experiment": experiment.name,
@@ -58,10 +56,10 @@ def create(
         meta,
         experiment.text,
         survey.facts,
-        lambda file: plan.write_csv(experiment, file, survey.skipped),
+        plan.leaving_out(survey.skipped).write_csv,
         register,
     )
-    return Campaign(archive)
+    return Campaign(archive, plan)
 
 
 def default_path(experiment: Experiment) -> Path:

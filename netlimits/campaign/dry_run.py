@@ -9,16 +9,16 @@ from netlimits.campaign import steps
 from netlimits.campaign.specifications import specified
 from netlimits.campaign.steps import Step
 from netlimits.experiment import pacing
-from netlimits.model import Experiment, Machine, Run
+from netlimits.model import Ends, Machine, Setup
 from netlimits.restore.originals import OF_QUEUES
 from netlimits.settings import setting
 from netlimits.tools import Features
 
 
 def commands(
-    experiment: Experiment, run: Run, machines: Mapping[str, Machine], features: Features
+    setup: Setup, ends: Ends, machines: Mapping[str, Machine], features: Features
 ) -> Iterator[Step]:
-    """The steps of one run; a change is sent only where the host differs.
+    """The steps of a run of one configuration; a change is sent only where the host differs.
 
     Left out is what no experiment says: claims, guards and notes, and looks whether a server or
     tcpdump listens already. INTERFACE and ADDRESS stand for what only a host tells.
@@ -27,13 +27,11 @@ def commands(
         role: replace(machine, interface=machine.interface or "INTERFACE")
         for role, machine in machines.items()
     }
-    settings, specification = specified(experiment, run, machines)
-    if specification.around.pace:
-        best = pacing.ways(specification.tool, features)[0]
-        use, options = pacing.paced(
-            best, specification.around.pace, specification.ends["local"], specification.options
-        )
-        settings, specification = (*settings, use), replace(specification, options=options)
+    if setup.around.pace:
+        best = pacing.ways(setup.tool, features)[0]
+        use, options = pacing.paced(best, setup.around.pace, ends["local"], setup.options)
+        setup = replace(setup, settings=(*setup.settings, use), options=options)
+    settings = setup.settings
     queues = {role for use in settings if use.name == "channels" for role in use.roles}
     for use in settings:
         for role in use.roles if use.name in OF_QUEUES else ():
@@ -49,4 +47,4 @@ def commands(
             for command in setting(use.name).change(interface, {}, use.options):
                 yield Step(role, steps.SETTINGS, command)
             yield Step(role, steps.SETTINGS, read)
-    yield from steps.measurement(specification, features, machines)
+    yield from steps.measurement(specified(setup, ends, machines), features, machines)

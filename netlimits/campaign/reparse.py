@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields
 from netlimits.campaign import interpret, specifications
+from netlimits.campaign.specifications import Specification
 from netlimits.errors import ToolFailure
 from netlimits.model import Record
-
-if TYPE_CHECKING:
-    pass
 
 
 def reparse(campaign: Campaign) -> tuple[int, int]:
@@ -28,17 +26,23 @@ def reparse(campaign: Campaign) -> tuple[int, int]:
         if not interpret.has_client(entries):
             continue
         read += 1
-        again = _read_again(record, campaign, entries)
+        again = _read_again(record, _specification(campaign, record), entries)
         if again != record:
             changed += 1
             campaign.archive.append("parsed", **end_fields(again))
     return read, changed
 
 
-def _read_again(record: Record, campaign: Campaign, entries: list[dict[str, Any]]) -> Record:
+def _specification(campaign: Campaign, record: Record) -> Specification:
     machines = campaign.archive.machines
     known = {role: campaign.archive.facts(role) for role in machines}
-    _, specification = specifications.specified(campaign.experiment, record.run, machines, known)
+    setup = campaign.plan.setup(record.run.values)
+    return specifications.specified(setup, campaign.experiment.ends, machines, known)
+
+
+def _read_again(
+    record: Record, specification: Specification, entries: list[dict[str, Any]]
+) -> Record:
     try:
         again = interpret.read(specification, entries)
     except ToolFailure as error:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from netlimits.archive import raw
-from netlimits.archive.records import end_fields, records, run_fields
+from netlimits.archive.records import end_fields, history, run_fields
 from netlimits.archive.store import Archive
 from netlimits.campaign import interpret, specifications, steps
 from netlimits.campaign.interrupt import Interrupted, Stop
@@ -32,7 +32,7 @@ from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
-from netlimits.model import Experiment, Machine, Measurement, Record, Run, SettingUse
+from netlimits.model import Machine, Measurement, Record, Run, SettingUse
 from netlimits.restore.changes import Changes
 from netlimits.restore.guard.guards import PATIENCE
 from netlimits.restore.originals import OF_QUEUES
@@ -41,9 +41,6 @@ from netlimits.tools import Features, tool
 
 ATTEMPTS = 2
 """How often a run is begun by one process: once more after a connection was lost under it."""
-
-Resolved = tuple[tuple[SettingUse, ...], Specification]
-"""The settings of a configuration, and what it measures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Runner:
     def __init__(
         self,
         archive: Archive,
-        experiment: Experiment,
+        plan: Plan,
         survey: Survey,
         hosts: Mapping[str, Host],
         stop: Stop,
@@ -79,14 +76,14 @@ class Runner:
         `connect` makes a lost connection again, as long as the host's patience lasts.
         """
         self.archive = archive
-        self.experiment = experiment
+        self.plan = plan.leaving_out(survey.skipped)
         self.survey = survey
         self.stop = stop
         self._entries: list[dict[str, Any]] = []
         self._connect = connect
         self._budget = {role: host.patience.seconds for role, host in hosts.items()}
         self._hosts = {role: Recorder(host, self._entries) for role, host in hosts.items()}
-        self._configurations: dict[str, Resolved] = {}
+        self._specifications: dict[str, Specification] = {}
         self._servers = Servers(stop.check)
         self._measuring = Testbed(self._host, survey.machines, self._servers, stop)
         self._way = ""
@@ -149,10 +146,9 @@ class Runner:
             )
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        plan = Plan(self.experiment, self.survey.skipped)
-        runs = [run for run in plan.runs() if not plan.skip(run.values)]
+        runs = [run for run in self.plan.runs() if not self.plan.skip(run.values)]
         by_number = {run.number: run for run in runs}
-        before = records(self.archive, by_number)
+        before = history(self.archive, by_number).records
         outcomes = {r.run.number: r for r in before if r.status != "interrupted"}
         attempts = {r.run.number: r.attempt for r in before}
         pending = [run for run in runs if run.number not in outcomes]
@@ -191,14 +187,14 @@ class Runner:
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
         self.archive.append("start", **run_fields(run), attempt=attempt, started=started)
-        settings, specification = self._resolved(run)
+        specification = self._specification(run)
         interrupted: Interrupted | None = None
         status, reason = "ok", ""
         measurement = None
         measuring = False
         try:
-            self._leave_out(settings, specification)
-            self._apply(settings)
+            self._leave_out(specification)
+            self._apply(specification.setup.settings)
             if specification.around.pace:
                 specification = self._pace(specification)
             measuring = True
@@ -243,10 +239,10 @@ class Runner:
                 "and `netlimits parse` reads it again"
             ) from error
 
-    def _leave_out(self, settings: tuple[SettingUse, ...], specification: Specification) -> None:
+    def _leave_out(self, specification: Specification) -> None:
         """Bring what earlier runs set and this one leaves out to how it was found."""
         self._step(steps.SETTINGS)
-        wanted = specifications.options_set(settings)
+        wanted = specifications.options_set(specification.setup.settings)
         paced = specification.ends["local"] if specification.around.pace else ()
         for (role, name), options in reversed(list(self._set.items())):
             if options <= wanted.get((role, name), frozenset()):
@@ -292,28 +288,30 @@ class Runner:
                 refused.append(f"{way}: {error.problem}")
                 continue
             self._way = way
-            return replace(specification, options=options)
+            return replace(specification, setup=replace(specification.setup, options=options))
         raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
 
     def _features(self, specification: Specification) -> Features:
         return self.survey.features[specification.tool]
 
-    def _resolved(self, run: Run) -> Resolved:
-        """The settings and the measurement of a run, looked up once a configuration."""
-        if run.config not in self._configurations:
-            resolved = specifications.specified(
-                self.experiment, run, self.survey.machines, self.survey.facts
+    def _specification(self, run: Run) -> Specification:
+        """What a run measures, made once a configuration."""
+        if run.config not in self._specifications:
+            self._specifications[run.config] = specifications.specified(
+                self.plan.setup(run.values),
+                self.plan.experiment.ends,
+                self.survey.machines,
+                self.survey.facts,
             )
-            self._configurations[run.config] = resolved
-        return self._configurations[run.config]
+        return self._specifications[run.config]
 
     def _seconds(self, run: Run) -> float:
-        _, specification = self._resolved(run)
+        specification = self._specification(run)
         return tool(specification.tool).seconds(specification.options)
 
     def _longest(self, run: Run) -> float:
         """Seconds until the deadline of the run's tool, whatever happens, on the slowest host."""
-        _, specification = self._resolved(run)
+        specification = self._specification(run)
         planned = steps.measurement(
             specification, self._features(specification), self.survey.machines
         )

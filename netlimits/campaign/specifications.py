@@ -7,36 +7,41 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.campaign import flows, physics
-from netlimits.experiment import resolution
-from netlimits.model import (
-    Around,
-    Ends,
-    Experiment,
-    Machine,
-    Run,
-    SettingUse,
-)
+from netlimits.model import Around, Ends, Machine, SettingUse, Setup
 
 LOOPBACK = "lo"
 
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """What a run was to measure: with which tool, around what, between whom, over what.
+    """What a run is to measure: what its configuration sets up, between whom, over what.
 
     `one_stack` says that both ends are one network stack (`run --local`), whose counters count
     every packet at both ends at once. `machines` and `speeds` (bit/s, where they are known) are
     those of the data links by role, `caps` what the run's own settings make of them.
     """
 
-    tool: str
-    options: Mapping[str, Any]
-    around: Around
+    setup: Setup
     ends: Ends
     one_stack: bool = False
     machines: Mapping[str, Machine] = field(default_factory=dict)
     speeds: Mapping[str, float] = field(default_factory=dict)
     caps: Mapping[str, physics.Cap] = field(default_factory=dict)
+
+    @property
+    def tool(self) -> str:
+        """The tool that measures."""
+        return self.setup.tool
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What the tool is told."""
+        return self.setup.options
+
+    @property
+    def around(self) -> Around:
+        """What goes on around the tool."""
+        return self.setup.around
 
     @property
     def connections(self) -> int:
@@ -69,25 +74,21 @@ class Specification:
 
 
 def specified(
-    experiment: Experiment,
-    run: Run,
+    setup: Setup,
+    ends: Ends,
     machines: Mapping[str, Machine],
     facts: Mapping[str, Mapping[str, Any]] | None = None,
-) -> tuple[tuple[SettingUse, ...], Specification]:
-    """The settings of a run's configuration, and what it measures."""
-    settings, (name, options) = resolution.resolved(experiment, run.values)
-    around = resolution.around(experiment, run.values)
-    stacks = {machines[role].address for roles in experiment.ends.values() for role in roles}
+) -> Specification:
+    """What a configuration measures between machines of which these facts are known."""
+    stacks = {machines[role].address for roles in ends.values() for role in roles}
     speeds = {role: physics.speed(of) for role, of in (facts or {}).items()}
-    return settings, Specification(
-        name,
-        options,
-        around,
-        experiment.ends,
+    return Specification(
+        setup,
+        ends,
         one_stack=len(stacks) == 1,
         machines=machines,
         speeds={role: bps for role, bps in speeds.items() if bps},
-        caps=physics.caps(settings),
+        caps=physics.caps(setup.settings),
     )
 
 

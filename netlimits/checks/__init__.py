@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.checks._base import Check, Finding, Requirement, Severity, Site, error
+from netlimits.checks._base import Check, Finding, Severity, Site, error
 from netlimits.checks.clock import Clock
 from netlimits.checks.congestion import Congestion
 from netlimits.checks.cpus import Cpus
@@ -34,4 +34,4 @@ CHECKS: tuple[Check, ...] = (
 AFTERWARDS: tuple[Check, ...] = (PathMtu(),)
 """After the trial of each tool, whose packets have told the kernel how large they may be."""
 
-__all__ = ["AFTERWARDS", "CHECKS", "Check", "Finding", "Requirement", "Severity", "Site", "error"]
+__all__ = ["AFTERWARDS", "CHECKS", "Check", "Finding", "Severity", "Site", "error"]

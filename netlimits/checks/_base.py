@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset
-from netlimits.model import Around, Command, Completed, Experiment, Machine, SettingUse
+from netlimits.model import Command, Completed, Experiment, Machine, SettingUse, Setup
 from netlimits.settings import State
 from netlimits.tools import Features
 
@@ -45,19 +45,10 @@ def error(host: str, check: str, message: str) -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """One configuration of the plan, as far as hosts are concerned; all that differ are kept."""
-
-    settings: tuple[SettingUse, ...]
-    tool: str
-    options: Mapping[str, Any]
-    around: Around
-
-
-@dataclass(frozen=True, slots=True)
 class Site:
     """What is known of plan and hosts when checks are made; only hosts that answered are in it.
 
+    `requirements` are what the plan asks for, each setup once.
     `states` maps (role, reading command) to a setting's state, `skipped` a tool to the reason.
     """
 
@@ -65,7 +56,7 @@ class Site:
     machines: Mapping[str, Machine]
     facts: Mapping[str, Mapping[str, Any]]
     features: Mapping[str, Features]
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[Setup, ...] = ()
     states: Mapping[tuple[str, Command], State] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     clocks: Mapping[str, Offset] = field(default_factory=dict)

@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from netlimits.checks._base import Finding, Requirement, Site
-from netlimits.model import Command, Completed, Family
+from netlimits.checks._base import Finding, Site
+from netlimits.model import Command, Completed, Family, Setup
 
 ETHERNET = 14
 UDP_HEADERS = {4: 28, 6: 48}
@@ -114,7 +114,7 @@ class Fragments:
                 return
 
 
-def is_udp(requirement: Requirement) -> bool:
+def is_udp(requirement: Setup) -> bool:
     """Whether a configuration sends datagrams."""
     options = requirement.options
     return options.get("protocol") == "udp" or str(options.get("test", "")).startswith("UDP")
@@ -126,7 +126,7 @@ def datagram(options: Any) -> int:
     return max((size for size in sizes if type(size) is int), default=0)
 
 
-def wanted_mtu(site: Site, requirement: Requirement, role: str) -> int:
+def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
     """The MTU that a role has during a configuration: asked for, or as it is now."""
     uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)

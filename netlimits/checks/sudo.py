@@ -10,11 +10,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from netlimits.checks._base import Finding, Requirement, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.errors import SettingError
 from netlimits.evidence import trace
 from netlimits.experiment import pacing
-from netlimits.model import Command, Completed, SettingUse
+from netlimits.model import Command, Completed, SettingUse, Setup
 from netlimits.settings import setting
 
 MOST = 200
@@ -98,7 +98,7 @@ def _of_setting(site: Site, role: str, use: SettingUse) -> Iterator[tuple[str, .
     yield from _rooted(kind.undo(interface, state, {}))
 
 
-def _pacing(requirement: Requirement, site: Site, role: str) -> Iterator[SettingUse]:
+def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
     """The qdiscs by which a configuration may be paced on a role."""
     if (
         requirement.around.pace

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -83,23 +83,23 @@ def run(
     from netlimits.experiment.plan import Plan, seeded
     from netlimits.restore.guard.guards import refuse_claimed
 
-    experiment = seeded(load(experiment_file, pairs(overrides)))
-    bound = machines_of(experiment.roles, hosts_file, local)
-    folder = out or creation.default_path(experiment)
+    plan = Plan(seeded(load(experiment_file, pairs(overrides))))
+    bound = machines_of(plan.experiment.roles, hosts_file, local)
+    folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
     guarding = _guard_seconds(guard)
     with Stop() as stop, stop.interruptible(), all_logged_in(bound, patience) as hosts:
         refuse_claimed(hosts)
-        host_survey = survey(experiment, bound, hosts)
-        plan = Plan(experiment, host_survey.skipped)
-        room = disk.here(folder, len(plan) - plan.left_out().total())
+        host_survey = survey(plan, bound, hosts)
+        runs = len(plan) - plan.leaving_out(host_survey.skipped).left_out().total()
+        room = disk.here(folder, runs)
         say_warnings([*host_survey.findings, room])
         stop.defer()
         campaign = creation.create(
-            experiment, host_survey, folder, logins.registrar(host_survey.machines)
+            plan, host_survey, folder, logins.registrar(host_survey.machines)
         )
         echo(f"results: {campaign.path}", err=as_json)
-        for line in skipped_lines(campaign.state()):
+        for line in skipped_lines(campaign.skipped_runs()):
             echo(line, err=as_json)
         with logins.locked(campaign):
             _carry_out(campaign, host_survey, hosts, stop, guarding, patience, as_json)
@@ -159,7 +159,7 @@ def resume(
         stop.defer()
         say_put_back(put_back(campaign.archive, hosts))
         with stop.interruptible():
-            host_survey = survey(campaign.experiment, bound, hosts, campaign.skipped)
+            host_survey = survey(campaign.plan, bound, hosts, campaign.skipped)
         say_warnings(host_survey.findings)
         changed = creation.changed_hosts(campaign, host_survey)
         if changed and not accept_changed_hosts:
@@ -188,7 +188,7 @@ def _carry_out(
     def again(machine: Machine) -> Host:
         return connect(machine, patience)
 
-    work = runner.Runner(campaign.archive, campaign.experiment, survey, hosts, stop, again, guard)
+    work = runner.Runner(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
     campaign.archive.append("opened")
     try:
         with shown(campaign.experiment) as on_progress:
@@ -205,12 +205,11 @@ def _carry_out(
         error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
         raise
     campaign.archive.append("closed")
-    written = campaign.write_results()
-    _report(campaign, written, as_json)
+    history = campaign.history()
+    _report(campaign.state(history), campaign.write_results(history), campaign.path, as_json)
 
 
-def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
-    state = campaign.state()
+def _report(state: Mapping[str, Any], written: Sequence[Path], folder: Path, as_json: bool) -> None:
     if as_json:
         files = [str(path) for path in written]
         echo(json.dumps({**state, "files": files}, indent=2))
@@ -221,9 +220,9 @@ def _report(campaign: Campaign, written: Sequence[Path], as_json: bool) -> None:
         for path in written:
             echo(str(path))
         if state["ok"]:
-            echo(f"next: netlimits table {quoted(campaign.path)}")
-            echo(f"      netlimits figures {quoted(campaign.path)}")
-            echo(f"      netlimits report {quoted(campaign.path)}")
+            echo(f"next: netlimits table {quoted(folder)}")
+            echo(f"      netlimits figures {quoted(folder)}")
+            echo(f"      netlimits report {quoted(folder)}")
     if state["ok"] < state["planned"]:
         sys.exit(1)
 

@@ -90,12 +90,12 @@ def _findings(
     from netlimits.checks.survey.login import logged_in
     from netlimits.experiment.plan import Plan
 
+    plan = Plan(experiment)
     with logged_in(machines, patience) as (hosts, findings):
         findings += (claims := list(_claims(hosts)))
-        survey = look(experiment, machines, hosts, try_tools=not claims)
+        survey = look(plan, machines, hosts, try_tools=not claims)
         findings += survey.findings
-        plan = Plan(experiment, survey.skipped)
-        runs = len(plan) - plan.left_out().total()
+        runs = len(plan) - plan.leaving_out(survey.skipped).left_out().total()
     return [*findings, here(Path("results"), runs)], survey.skipped
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
@@ -20,9 +20,9 @@ def counts(state: Mapping[str, Any]) -> str:
     return f"{of_all(state, state['left'])}{again}"
 
 
-def skipped_lines(state: Mapping[str, Any]) -> Iterator[str]:
+def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """How many runs are left out, and why."""
-    for part in state["skipped"]:
+    for part in skipped:
         reason = " ".join(part["reason"].split())
         yield f"  {part['runs']} more are skipped, {part['tool']}: {reason}"
 

@@ -171,7 +171,7 @@ def _foreseen(experiment_plan: Plan, hosts_file: Path | None) -> tuple[Finding, 
     if len(experiment_plan.configurations) > LARGE:
         return ()
     bound = machines(hosts_file, experiment_plan.experiment.roles) if hosts_file else None
-    return foreseen(experiment_plan.experiment, bound, experiment_plan.skipped)
+    return foreseen(experiment_plan, bound)
 
 
 def _summary(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
@@ -313,7 +313,8 @@ def _commands(
     from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    for step in dry_run.commands(experiment_plan.experiment, run, machines, every):
+    setup, ends = experiment_plan.setup(run.values), experiment_plan.experiment.ends
+    for step in dry_run.commands(setup, ends, machines, every):
         sudo = ("sudo", "-n") if step.command.sudo else ()
         yield step.role, step.name, shlex.join((*sudo, *step.command.argv))
 

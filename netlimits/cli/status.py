@@ -83,7 +83,7 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
     yield counts(state)
     if state["running"]:
         yield _running(state["running"])
-    yield from skipped_lines(state)
+    yield from skipped_lines(state["skipped"])
     for reason, count in state["reasons"].items():
         yield f"  {count} × {' '.join(reason.split())}"
     for role, count in state["reconnected"].items():

@@ -8,6 +8,7 @@ every machine.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import itertools
@@ -20,9 +21,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
 from netlimits.errors import DocumentError
-from netlimits.experiment import expressions, resolution, templates
+from netlimits.experiment import expressions, resolution
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
-from netlimits.model import Experiment, Run, Values
+from netlimits.model import Experiment, Run, Setup, Values
 
 RUN_LIMIT = 10_000_000
 """Four months of runs of a second each; more is a slip of the pen."""
@@ -84,6 +85,8 @@ class Plan:
         self.experiment = experiment
         self.skipped = dict(skipped or {})
         self.configurations = Configurations(experiment)
+        self._looked_up = sorted(resolution.looked_up(experiment))
+        self._setups: dict[tuple[str, ...], Setup] = {}
         known = len(self.configurations)
         make = self.configurations.configuration
         self._configuration = functools.cache(make) if known <= _KEPT else make
@@ -178,33 +181,47 @@ class Plan:
         """
         from netlimits.tools import tool
 
-        uses = [use.options for use in self.experiment.settings]
-        around = dict(self.experiment.around)
-        looked_up = templates.used([uses, *self.experiment.measure.values(), around]) | {"tool"}
-        known: dict[str, float] = {}
         total, weight = 0.0, 0
         every = len(self.configurations)
-        sample = range(0, every, math.ceil(every / SAMPLE))
         wrong: dict[str, DocumentError] = {}
-        for number in sample:
-            values = self._configuration(number).values
-            key = identity({name: values[name] for name in values if name in looked_up})
-            if key not in known:
-                try:
-                    _, (name, options) = resolution.resolved(self.experiment, values)
-                    resolution.around(self.experiment, values)
-                except DocumentError as error:
-                    for fault in getattr(error, "errors", (error,)):
-                        wrong.setdefault(fault.key, fault)
-                    known[key] = 0.0
-                    continue
-                left_out = name in self.skipped
-                known[key] = 0.0 if left_out else tool(name).seconds(options) + OVERHEAD
+        for number in range(0, every, math.ceil(every / SAMPLE)):
             often = self._often[number] if self._often else 1
-            total += known[key] * often
             weight += often
+            try:
+                setup = self.setup(self._configuration(number).values)
+            except DocumentError as error:
+                for fault in getattr(error, "errors", (error,)):
+                    wrong.setdefault(fault.key, fault)
+                continue
+            if setup.tool not in self.skipped:
+                total += (tool(setup.tool).seconds(setup.options) + OVERHEAD) * often
         resolution.raise_all(list(wrong.values()))
         return total / weight * len(self)
+
+    def setup(self, values: Values) -> Setup:
+        """What a configuration sets and measures; resolved once for all that look up the same.
+
+        Raises DocumentError as `resolution.setup` does.
+        """
+        key = tuple(repr(values.get(name)) for name in self._looked_up)
+        if key not in self._setups:
+            self._setups[key] = resolution.setup(self.experiment, values)
+        return self._setups[key]
+
+    def setups(self) -> Iterator[Setup]:
+        """All that the plan asks of hosts: each setup once, but for tools that are left out."""
+        seen = set()
+        for number in range(len(self.configurations)):
+            setup = self.setup(self._configuration(number).values)
+            if id(setup) not in seen and setup.tool not in self.skipped:
+                yield setup
+            seen.add(id(setup))
+
+    def leaving_out(self, skipped: Mapping[str, str]) -> Plan:
+        """The same plan, without the runs of these tools; nothing is expanded again."""
+        plan = copy.copy(self)
+        plan.skipped = dict(skipped)
+        return plan
 
     def _order(self) -> Iterator[tuple[int, int]]:
         """(block, number of the configuration) of every run."""

@@ -12,7 +12,7 @@ from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.violations import faults
-from netlimits.model import Around, Experiment, Pace, SettingUse, Trace, Values
+from netlimits.model import Around, Experiment, Pace, Setup, Trace, Values
 
 
 def source(experiment: Experiment) -> Source:
@@ -26,10 +26,8 @@ def names(experiment: Experiment) -> tuple[str, ...]:
     return (*experiment.factors, *zipped, *experiment.derive)
 
 
-def resolved(
-    experiment: Experiment, values: Values
-) -> tuple[tuple[SettingUse, ...], tuple[str, dict[str, Any]]]:
-    """The settings and the (tool, options) of one configuration, with every `${…}` looked up.
+def setup(experiment: Experiment, values: Values) -> Setup:
+    """What one configuration sets and measures, with every `${…}` looked up.
 
     What is null is left out: an option, or a setting as a whole, which is then as it was found.
     Raises DocumentError for all options that cannot take the value that they get.
@@ -50,9 +48,23 @@ def resolved(
     options = templates.resolve(unresolved, values)
     part = schema.measured(tool(name).schema)
     errors += _hold(experiment, ("measure", name), unresolved, options, part, values)
+    parts = {}
+    for part_name, written in experiment.around.items():
+        resolved = templates.resolve(written, values)
+        if not templates.left_out(written, resolved):
+            allowed = schema.AROUND[part_name]
+            errors += _hold(experiment, (part_name,), written, resolved, allowed, values)
+            parts[part_name] = resolved
     raise_all(errors)
     options.pop(schema.IF_MISSING, None)  # for us, not for the tool
-    return tuple(settings), (name, options)
+    return Setup(name, options, _around(parts), tuple(settings))
+
+
+def looked_up(experiment: Experiment) -> frozenset[str]:
+    """The names whose values decide what `setup` gives."""
+    options = [use.options for use in experiment.settings]
+    written = [options, *experiment.measure.values(), dict(experiment.around)]
+    return templates.used(written) | {"tool"}
 
 
 def tool_of(experiment: Experiment, values: Values) -> str:
@@ -69,18 +81,7 @@ def may_be_missing(experiment: Experiment, tool: str) -> bool:
     return bool(policy == "skip")
 
 
-def around(experiment: Experiment, values: Values) -> Around:
-    """The streams, pace and trace of one configuration, with every `${…}` looked up.
-
-    Raises DocumentError when one of them cannot take the value that it gets.
-    """
-    parts = {}
-    for name, written in experiment.around.items():
-        parts[name] = templates.resolve(written, values)
-        if templates.left_out(written, parts[name]):
-            del parts[name]
-            continue
-        raise_all(_hold(experiment, (name,), written, parts[name], schema.AROUND[name], values))
+def _around(parts: Mapping[str, Any]) -> Around:
     pace, trace = parts.get("pace"), parts.get("trace")
     return Around(
         streams=parts.get("streams", 1),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netlimits.experiment.document import KeyPath
-from netlimits.model import Around, Experiment, Scalar, SettingUse
+from netlimits.model import Experiment, Scalar, SettingUse, Setup
 from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import binary_bytes, decimal_bits, netperf_bytes
@@ -28,16 +28,13 @@ TOLERANCE_PCT = 20
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """One configuration as it ran: settings and options looked up, and what was measured.
+    """One configuration as it ran: what it set up, and what was measured.
 
     `throughput` is the median in bit/s, `sender` the end that sent, `sysctls` the hosts' by end.
     """
 
     experiment: Experiment
-    settings: tuple[SettingUse, ...]
-    tool: str
-    options: Mapping[str, Any]
-    around: Around
+    setup: Setup
     throughput: float
     sender: str = "local"
     udp: bool = False
@@ -53,9 +50,8 @@ class Configured:
     def use(self, name: str, end: str) -> SettingUse | None:
         """The last setting of that name on the roles at an end."""
         roles = set(self.experiment.ends[end])
-        return next(
-            (u for u in reversed(self.settings) if u.name == name and roles & set(u.roles)), None
-        )
+        uses = reversed(self.setup.settings)
+        return next((use for use in uses if use.name == name and roles & set(use.roles)), None)
 
     @property
     def receiver(self) -> str:
@@ -65,19 +61,19 @@ class Configured:
 
 def streams(of: Configured, times: float) -> Levels | str:
     """So many times the streams."""
-    if "interim_seconds" not in tool(of.tool).schema["properties"]:
-        return f"{of.tool} cannot have parallel streams added up"
-    return {("streams",): round(of.around.streams * times)}
+    if "interim_seconds" not in tool(of.setup.tool).schema["properties"]:
+        return f"{of.setup.tool} cannot have parallel streams added up"
+    return {("streams",): round(of.setup.around.streams * times)}
 
 
 def pace(of: Configured, times: float) -> Levels | str:
     """The pace that was asked for, or what was measured, so many times."""
-    if of.around.pace:
+    if of.setup.around.pace:
         return {
-            ("pace", "rate"): of.around.pace.rate * times,
-            ("pace", "frame_rate"): of.around.pace.frame_rate * times,
+            ("pace", "rate"): of.setup.around.pace.rate * times,
+            ("pace", "frame_rate"): of.setup.around.pace.frame_rate * times,
         }
-    if of.options.get("rate"):
+    if of.setup.options.get("rate"):
         return rate(of, times)
     if of.sender != "local" or of.use("qdisc", "local"):
         return "the sender cannot be paced beside the qdisc that it has"
@@ -91,25 +87,25 @@ def pace(of: Configured, times: float) -> Levels | str:
 
 def rate(of: Configured, times: float) -> Levels | str:
     """What the tool is asked for, bit/s, so many times."""
-    rate_option = of.options.get("rate")
+    rate_option = of.setup.options.get("rate")
     if not rate_option or not decimal_bits(rate_option):
-        return f"{of.tool} is asked for no rate that could be changed"
-    return {("measure", of.tool, "rate"): round(decimal_bits(rate_option) * times)}
+        return f"{of.setup.tool} is asked for no rate that could be changed"
+    return {("measure", of.setup.tool, "rate"): round(decimal_bits(rate_option) * times)}
 
 
 def send_size(of: Configured, times: float) -> Levels | str:
     """Bytes a send, so many times."""
-    size = _bytes(of, of.options.get("send_size"))
+    size = _bytes(of, of.setup.options.get("send_size"))
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
-    return {("measure", of.tool, "send_size"): int(size * times)}
+    return {("measure", of.setup.tool, "send_size"): int(size * times)}
 
 
 def datagram(of: Configured, times: float) -> Levels | str:
     """The largest datagram that needs no fragments, over IPv4."""
     if not of.mtu:
         return "the MTU is not known"
-    return {("measure", of.tool, "send_size"): of.mtu - 28}
+    return {("measure", of.setup.tool, "send_size"): of.mtu - 28}
 
 
 def receive_buffer(of: Configured, times: float) -> Levels | str:
@@ -125,11 +121,11 @@ def send_buffer(of: Configured, times: float) -> Levels | str:
 def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
     """By the tool's own option where it has one, else by the end's sysctl."""
     for option in (f"{end}_buffer", "window"):
-        size = _bytes(of, of.options.get(option))
+        size = _bytes(of, of.setup.options.get(option))
         if size:
-            return {("measure", of.tool, option): int(size * times)}
-        if option in of.options:
-            return f"{option} is {of.options[option]}, not one size"
+            return {("measure", of.setup.tool, option): int(size * times)}
+        if option in of.setup.options:
+            return f"{option} is {of.setup.options[option]}, not one size"
     use = of.use("sysctl", end)
     written = dict(use.options) if use else {}
     sysctls = (of.sysctls or {}).get(end, {})
@@ -179,7 +175,7 @@ def _bytes(of: Configured, size: Any) -> int | None:
     """A size in bytes, as the tool reads it; None for none, or two."""
     if not isinstance(size, int | str) or not size or "," in str(size):
         return None
-    return netperf_bytes(size) if of.tool == "netperf" else binary_bytes(size)
+    return netperf_bytes(size) if of.setup.tool == "netperf" else binary_bytes(size)
 
 
 CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {

@@ -178,9 +178,7 @@ class _Links:
 
     def _set_mtus(self, values: Mapping[str, Any]) -> Iterator[int]:
         if not self._campaign.imported:
-            from netlimits.experiment.resolution import resolved
-
-            uses, _ = resolved(self._campaign.experiment, values)
+            uses = self._campaign.plan.setup(values).settings
             yield from (int(_scalar(use.options)) for use in uses if use.name == "mtu")
 
     def _own_mtu(self) -> int | None:

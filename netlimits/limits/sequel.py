@@ -70,14 +70,10 @@ def _planned(campaign: Campaign, suspects: tuple[str, ...]) -> Iterator[_Planned
         runs = [evidence[index] for index in part.index]
         verdict = of_configuration([of_run(run) for run in runs])
         values = campaign.runs[int(part["run"].iloc[0])].values
-        settings, (name, options) = resolution.resolved(campaign.experiment, values)
         rates = sorted(run.throughput for run in runs if run.throughput)
         configured = Configured(
             campaign.experiment,
-            settings,
-            name,
-            options,
-            resolution.around(campaign.experiment, values),
+            campaign.plan.setup(values),
             throughput=rates[len(rates) // 2] * 1e6 if rates else 0.0,
             sender=runs[0].sender,
             udp=runs[0].udp,

@@ -163,6 +163,20 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
+class Setup:
+    """What one configuration sets and measures: nothing in it is left to be looked up.
+
+    `tool` runs with `options`, `around` it what an experiment may ask for besides. Of `settings`
+    each has its options; one that is left out in this configuration is not among them.
+    """
+
+    tool: str
+    options: Mapping[str, Any]
+    around: Around = Around()
+    settings: tuple[SettingUse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """How often, in which order. `runs` only for `coin-flips`, `replicates` for the others.
 

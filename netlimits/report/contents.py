@@ -17,7 +17,6 @@ from netlimits.archive import raw
 from netlimits.archive.reader import Campaign
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
-from netlimits.experiment.resolution import resolved
 from netlimits.model import Record, SettingUse
 from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
@@ -160,8 +159,7 @@ def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
         if run.config in known:
             continue
         known.add(run.config)
-        uses, _ = resolved(campaign.experiment, run.values)
-        for use in uses:
+        for use in campaign.plan.setup(run.values).settings:
             for role in use.roles:
                 words = values.setdefault((role, use.name), [])
                 if (text := _options(use)) not in words:

@@ -499,7 +499,11 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
     file = on.experiment(TO_THE_LETTER)
     argv = (file, "--commands", "--json", "--hosts", lab.hosts_file)
     planned = {run["run"]: run["commands"] for run in json.loads(on("plan", *argv).stdout)["first"]}
-    on("run", file, "--hosts", lab.hosts_file, "--out", "out")
+    printed = on("run", file, "--hosts", lab.hosts_file, "--out", "out").stdout
+    following = printed.partition("next: ")[2].splitlines()
+    assert [line.split() for line in following] == [
+        ["netlimits", command, "out"] for command in ("table", "figures", "report")
+    ]
     campaign = nl.open(on.folder / "out")
     assert len(planned) == len(campaign.records()) == 4
     every = {"told": Counter(), "done": Counter()}

@@ -122,7 +122,8 @@ def moved(folder: Path, number: int) -> tuple[float, float]:
     """
     campaign = nl.open(folder / "out")
     machines = campaign.archive.machines
-    _, asked = specifications.specified(campaign.experiment, campaign.runs[number], machines)
+    setup = campaign.plan.setup(campaign.runs[number].values)
+    asked = specifications.specified(setup, campaign.experiment.ends, machines)
     measured = interpret.read(asked, campaign.archive.read_raw(number, 1))
     figures = measured.figures
     assert measured.work

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from simulated import Fails, SimulatedMachine
 
+from netlimits.archive.journal import Journal
 from netlimits.archive.records import unfinished
 from netlimits.campaign import creation, runner
 from netlimits.campaign.interrupt import Interrupted, Stop
@@ -16,7 +18,8 @@ from netlimits.errors import (
     NetlimitsError,
     RestoreError,
 )
-from netlimits.experiment import load, plan
+from netlimits.experiment import load, plan, resolution
+from netlimits.experiment.configurations import Configurations
 from netlimits.restore.put_back import restore, restore_from_notes
 
 TEXT = """\
@@ -45,10 +48,10 @@ class Work:
 
     def __init__(self, folder: Path, two, text: str = TEXT) -> None:
         self.two = two
-        self.experiment = plan.seeded(load.parse(text, "small.yaml"))
+        self.plan = plan.Plan(plan.seeded(load.parse(text, "small.yaml")))
         self.machines = {role: m.machine() for role, m in two.items()}
-        self.found = survey(self.experiment, self.machines, self.hosts())
-        self.campaign = creation.create(self.experiment, self.found, folder)
+        self.found = survey(self.plan, self.machines, self.hosts())
+        self.campaign = creation.create(self.plan, self.found, folder)
 
     def hosts(self):
         return {role: m.host() for role, m in self.two.items()}
@@ -58,7 +61,7 @@ class Work:
         archive.lock()
         try:
             return runner.Runner(
-                archive, self.experiment, self.found, hosts or self.hosts(), Stop(),
+                archive, self.plan, self.found, hosts or self.hosts(), Stop(),
                 lambda machine: self.two[machine.role].host(),
             ).carry_out(on_progress)  # fmt: skip
         finally:
@@ -95,6 +98,31 @@ def test_every_run_is_recorded_and_the_hosts_are_as_found(work):
     # 100 busy ticks between two readings of one CPU, 800 Mbit/s for one second
     assert figures["local_cpu_pct"] == pytest.approx(50)
     assert figures["local_sd_us_per_kib"] == pytest.approx(1e6 / (800e6 / 8 / 1024))
+
+
+def test_a_plan_is_expanded_once_and_the_journal_read_twice(tmp_path, two, monkeypatch):
+    counts = Counter()
+
+    def counted(owner, name):
+        function = getattr(owner, name)
+
+        def call(*args, **kwargs):
+            counts[name] += 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(load, "parse")
+    counted(Configurations, "_expand")
+    counted(resolution, "setup")
+    counted(Journal, "lines")
+    work = Work(tmp_path / "results", two)
+    work.run()
+    history = work.campaign.history()
+    work.campaign.write_results(history)
+    assert work.campaign.state(history)["ok"] == 4
+    # two configurations; before the first run and after the last
+    assert counts == {"parse": 1, "_expand": 1, "setup": 2, "lines": 2}
 
 
 def test_a_setting_is_written_only_where_it_differs(work):
@@ -235,7 +263,7 @@ def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
     archive.lock()
     hosts = {role: Dies(host) for role, host in work.hosts().items()}
     doomed = runner.Runner(
-        archive, work.experiment, work.found, hosts, Stop(), lambda m: work.two[m.role].host()
+        archive, work.plan, work.found, hosts, Stop(), lambda m: work.two[m.role].host()
     )
     doomed._guards.claim()
     with pytest.raises(Killed):
@@ -305,7 +333,7 @@ def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):
     archive = work.campaign.archive
     archive.lock()
     with pytest.raises(NetlimitsError):
-        runner.Runner(archive, work.experiment, work.found, failing, Stop(), gone).carry_out(
+        runner.Runner(archive, work.plan, work.found, failing, Stop(), gone).carry_out(
             lambda _: None
         )
     archive.close()

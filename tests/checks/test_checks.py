@@ -52,7 +52,7 @@ def site(text: str = TEXT, **facts: Any) -> Site:
     }
     other = {**values, "boot_id": {"value": "b"}}
     features = {name: Features("1") for name in experiment.measure}
-    asked = tuple(survey._distinct(experiment, {}))
+    asked = tuple(plan.Plan(experiment).setups())
     return Site(experiment, machines, {"sender": values, "receiver": other}, features, asked)
 
 
@@ -320,7 +320,7 @@ def look(text: str = TOOLS, **more: Any) -> survey.Survey:
     two = [SimulatedMachine("sender", "192.0.2.1"), SimulatedMachine("receiver", "192.0.2.2")]
     machines = {m.role: m.machine() for m in two}
     # `command -v` of a simulated machine finds everything: only the client's nttcp is missing
-    return survey.look(experiment, machines, {m.role: m.host() for m in two}, **more)
+    return survey.look(plan.Plan(experiment), machines, {m.role: m.host() for m in two}, **more)
 
 
 def test_a_tool_that_may_be_missing_is_skipped_with_its_reason():
@@ -345,11 +345,9 @@ def test_a_tool_that_must_be_there_is_an_error():
 
 @pytest.mark.parametrize("text", [TEXT, TOOLS])
 def test_a_client_that_cannot_be_reached_is_not_said_to_lack_its_tools(text):
-    experiment = plan.seeded(load.parse(text, "x.yaml"))
+    planned = plan.Plan(plan.seeded(load.parse(text, "x.yaml")))
     receiver = SimulatedMachine("receiver", "192.0.2.2")
-    result = survey.look(
-        experiment, {"receiver": receiver.machine()}, {"receiver": receiver.host()}
-    )
+    result = survey.look(planned, {"receiver": receiver.machine()}, {"receiver": receiver.host()})
     assert result.skipped == {}
     assert [f for f in result.findings if f.check == "tools"] == []
 
@@ -362,8 +360,8 @@ def test_whether_a_tool_may_be_missing_cannot_depend_on_a_factor():
 
 def test_if_missing_is_for_us_and_not_for_the_tool():
     experiment = plan.seeded(load.parse(TOOLS, "x.yaml"))
-    _, (name, options) = resolution.resolved(experiment, {"tool": "nttcp"})
-    assert (name, options) == ("nttcp", {"count": 10})
+    setup = resolution.setup(experiment, {"tool": "nttcp"})
+    assert (setup.tool, setup.options) == ("nttcp", {"count": 10})
 
 
 def test_a_fixed_data_port_takes_one_stream():
@@ -442,7 +440,7 @@ repeat: {{replicates: 1, order: listed}}
     experiment = plan.seeded(load.parse(text, "x.yaml"))
     roles = zip(("sender", "receiver"), addresses, strict=True)
     machines = {role: Machine(role, "x", "data0", address) for role, address in roles}
-    asked = tuple(survey._distinct(experiment, {}))
+    asked = tuple(plan.Plan(experiment).setups())
     site = Site(experiment, machines, {}, {}, asked)
     found = [f for f in Fragments().findings(site, "sender", ()) if f.severity == "error"]
     assert len(found) == errors

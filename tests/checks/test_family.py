@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import netlimits as nl
-from netlimits.checks import Requirement, Site
+from netlimits.checks import Site
 from netlimits.checks.family import Families
 from netlimits.checks.fragments import Fragments
 from netlimits.errors import DocumentError
 from netlimits.experiment import load, resolution
 from netlimits.lab import labs
-from netlimits.model import Around, Machine
+from netlimits.model import Around, Machine, Setup
 
 TEXT = """\
 experiment: families
@@ -41,19 +41,17 @@ def test_a_machine_is_reached_over_the_family_that_is_asked_for() -> None:
 
 def test_a_family_is_one_of_two_words() -> None:
     made = load.parse(TEXT, "e.yaml")
-    assert resolution.around(made, {"family": "ipv6"}).family == "ipv6"
-    assert resolution.around(load.parse(
-        "experiment: e\nmeasure: {netperf: {}}\n", "e.yaml"), {}).family is None  # fmt: skip
+    assert resolution.setup(made, {"family": "ipv6", "protocol": "tcp"}).around.family == "ipv6"
+    assert resolution.setup(load.parse(
+        "experiment: e\nmeasure: {netperf: {}}\n", "e.yaml"), {}).around.family is None  # fmt: skip
     with pytest.raises(DocumentError, match="family: must be one of ipv4, ipv6"):
-        resolution.around(made, {"family": "ipv5"})
+        resolution.setup(made, {"family": "ipv5", "protocol": "tcp"})
 
 
 def site(machine: Machine, **options: object) -> Site:
     made = load.parse(TEXT, "e.yaml")
     asked = tuple(
-        Requirement(
-            (), "netperf", {"protocol": "udp", "send_size": 1472, **options}, Around(family=f)
-        )
+        Setup("netperf", {"protocol": "udp", "send_size": 1472, **options}, Around(family=f))
         for f in ("ipv4", "ipv6")
     )
     facts = {"sender": {"link": {"value": {"mtu": 1500}}}}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from netlimits.errors import DocumentError, InputError
 from netlimits.experiment import load, resolution
-from netlimits.model import Around, Experiment, Pace, Trace
+from netlimits.model import Around, Experiment, Pace, Setup, Trace
 
 STATELESS = Path(__file__).parents[2] / "experiments" / "stateless-offloads.yaml"
 HEAD = "experiment: trial\nmeasure: {netperf: {}}\n"
@@ -40,7 +40,8 @@ def test_the_reports_experiment():
 def test_options_are_looked_up_with_their_type():
     found = load.load(STATELESS)
     values = {"protocol": "tcp", "send_size": 8192, "offloads": "off", "mss": 8204}
-    settings, (tool, options) = resolution.resolved(found, values)
+    setup = resolution.setup(found, values)
+    settings, tool, options = setup.settings, setup.tool, setup.options
     both = ("sender", "receiver")
     assert [(use.name, use.roles) for use in settings] == [("mtu", both), ("offload", both)]
     assert settings[0].options == 8896
@@ -68,11 +69,11 @@ def test_what_is_asked_for_around_the_tool():
         "pace: {rate: '${rate}', frame_rate: '${frames}'}\n"
         "trace: {roles: [receiver], packets: 100}\n"
     )
-    around = resolution.around(found, {"streams": 4, "rate": 1e6, "frames": 1.5e6})
+    around = resolution.setup(found, {"streams": 4, "rate": 1e6, "frames": 1.5e6}).around
     assert around == Around(4, Pace(1e6, 1.5e6, 1.0), Trace(("receiver",), 100, 96))
-    assert resolution.around(read(HEAD), {}) == Around()
+    assert resolution.setup(read(HEAD), {}).around == Around()
     with pytest.raises(DocumentError, match=r"streams: .*where streams = 0"):
-        resolution.around(found, {"streams": 0, "rate": 1e6, "frames": 1.5e6})
+        resolution.setup(found, {"streams": 0, "rate": 1e6, "frames": 1.5e6})
 
 
 def test_a_lookup_inside_of_a_text():
@@ -80,8 +81,8 @@ def test_a_lookup_inside_of_a_text():
         "experiment: a\nfactors: {size: [64], how: [true]}\n"
         'measure: {netperf: {recv_size: "${size}K,${size}K", nodelay: "${how}"}}'
     )
-    _, (_, options) = resolution.resolved(found, {"size": 64, "how": True})
-    assert options == {"recv_size": "64K,64K", "nodelay": True}
+    setup = resolution.setup(found, {"size": 64, "how": True})
+    assert setup.options == {"recv_size": "64K,64K", "nodelay": True}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_a_value_that_an_option_cannot_take(name: str, value: Any, key: str, say
     found = load.load(STATELESS)
     values = {"protocol": "tcp", "send_size": 8192, "offloads": "off", "mss": 8204}
     with pytest.raises(DocumentError) as caught:
-        resolution.resolved(found, {**values, name: value})
+        resolution.setup(found, {**values, name: value})
     first, *others = getattr(caught.value, "errors", (caught.value,))
     assert first.key.startswith(key)
     assert first.line == found.lines[tuple(_parts(first.key))]
@@ -264,8 +265,8 @@ def test_several_tools_are_chosen_by_a_factor(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(DocumentError, match=r"measure.other: no value of the factor `tool`"):
         read(both + "factors: {tool: [netperf]}")
     found = read(both + "factors: {tool: [netperf, other]}")
-    assert resolution.resolved(found, {"tool": "other"})[1] == ("other", {"seconds": 2})
-    assert resolution.resolved(found, {"tool": "netperf"})[1] == ("netperf", {"seconds": 1})
+    assert resolution.setup(found, {"tool": "other"}) == Setup("other", {"seconds": 2})
+    assert resolution.setup(found, {"tool": "netperf"}) == Setup("netperf", {"seconds": 1})
 
 
 def test_derived_values_come_in_an_order_that_can_be_computed():
@@ -519,13 +520,14 @@ measure: {netperf: {send_size: "${size}", interim_seconds: 1}}
 def test_what_is_null_is_left_out():
     found = read(LEVELS)
     values = {"mtu": None, "size": None, "rate": None, "streams": None}
-    settings, (_, options) = resolution.resolved(found, values)
-    assert [(use.name, use.options) for use in settings] == [("offload", {"tso": "on"})]
-    assert options == {"interim_seconds": 1}
-    assert resolution.around(found, values) == Around()
+    setup = resolution.setup(found, values)
+    assert [(use.name, use.options) for use in setup.settings] == [("offload", {"tso": "on"})]
+    assert setup.options == {"interim_seconds": 1}
+    assert setup.around == Around()
     set_too = {"mtu": None, "size": 64, "rate": 1e6, "streams": 2}
-    assert resolution.resolved(found, set_too)[1][1]["send_size"] == 64
-    assert resolution.around(found, set_too) == Around(2, Pace(1e6, 1e6))
+    setup = resolution.setup(found, set_too)
+    assert setup.options["send_size"] == 64
+    assert setup.around == Around(2, Pace(1e6, 1e6))
 
 
 def test_null_as_written_is_left_out_of_nothing():

@@ -153,8 +153,7 @@ def _experiment(data: bytes) -> None:
     if product > 1000:
         return
     for configuration in islice(plan.configurations(loaded), 20):
-        resolution.resolved(loaded, configuration.values)
-        resolution.around(loaded, configuration.values)
+        resolution.setup(loaded, configuration.values)
 
 
 @cache
@@ -385,7 +384,7 @@ def _site() -> checks.Site:
         role: Machine(role, role, "data0", f"192.0.2.{n}")
         for n, role in enumerate(planned.roles, 1)
     }
-    asked = tuple(survey._distinct(planned, {}))
+    asked = tuple(plan.Plan(planned).setups())
     return checks.Site(planned, two, {}, {"netperf": Features("1")}, asked)
 
 

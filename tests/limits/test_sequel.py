@@ -16,7 +16,7 @@ from netlimits.limits import CLASSES, explain
 from netlimits.limits.base import Intervention
 from netlimits.limits.changes import CHANGES, Configured
 from netlimits.limits.sequel import sequel
-from netlimits.model import Around, Pace, SettingUse
+from netlimits.model import Around, Pace, SettingUse, Setup
 
 GALLERY = sorted((Path(__file__).parents[2] / "experiments" / "gallery").iterdir())
 EVERY = tuple(each.name for each in CLASSES)
@@ -42,12 +42,12 @@ def test_every_intervention_of_a_real_campaign_can_be_planned(folder, tmp_path):
         (same,) = [before[config] for config in ran
                    if all(before[config].get(k, v) == v for k, v in values.items())]  # fmt: skip
         old, new = (
-            resolution.resolved(of, by) for of, by in
+            resolution.setup(of, by) for of, by in
             ((campaign.experiment, same), (experiment, values))
         )  # fmt: skip
-        assert new[1][1] | {"interim_seconds": 0} == old[1][1] | {"interim_seconds": 0}
-        assert [use.options for use in new[0]] == [use.options for use in old[0]]
-        assert resolution.around(experiment, values) == resolution.around(campaign.experiment, same)
+        assert new.options | {"interim_seconds": 0} == old.options | {"interim_seconds": 0}
+        assert [use.options for use in new.settings] == [use.options for use in old.settings]
+        assert new.around == old.around
 
 
 EXPERIMENT = load.parse("experiment: a\nmeasure: {netperf: {}}\n", "a.yaml")
@@ -56,8 +56,8 @@ SHAPED = SettingUse("qdisc", ("sender",), {"kind": "tbf", "rate": "100mbit", "bu
 
 def configured(settings=(), around=None, **options) -> Configured:
     of = {"sysctls": {"remote": {"net.ipv4.tcp_rmem": "4096 131072 6291456"}}, "mtu": 1500}
-    around = around or Around()
-    return Configured(EXPERIMENT, settings, "netperf", options, around, 1e8, **of)
+    setup = Setup("netperf", options, around or Around(), settings)
+    return Configured(EXPERIMENT, setup, 1e8, **of)
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from netlimits import checks
-from netlimits.checks import Finding, Requirement, Site, fragments
+from netlimits.checks import Finding, Site, fragments
 from netlimits.checks.survey import settings, tools, trial
 from netlimits.errors import CheckError, HostError, NetlimitsError
 from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset, measured
-from netlimits.experiment import plan, resolution, templates
+from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host, must
 from netlimits.hosts.threads import at_once
-from netlimits.model import Command, Experiment, Machine
+from netlimits.model import Command, Machine
 from netlimits.tools import Features
 
 
@@ -48,13 +48,13 @@ class Survey:
 
 
 def survey(
-    experiment: Experiment,
+    plan: Plan,
     machines: Mapping[str, Machine],
     hosts: Mapping[str, Host],
     skipped: Mapping[str, str] | None = None,
 ) -> Survey:
     """The same as `look`, for a campaign. Raises CheckError with all that would make it fail."""
-    host_survey = look(experiment, machines, hosts, skipped)
+    host_survey = look(plan, machines, hosts, skipped)
     refuse(host_survey.findings)
     return host_survey
 
@@ -66,7 +66,7 @@ def refuse(findings: Iterable[Finding]) -> None:
 
 
 def look(
-    experiment: Experiment,
+    plan: Plan,
     machines: Mapping[str, Machine],
     hosts: Mapping[str, Host],
     skipped: Mapping[str, str] | None = None,
@@ -90,10 +90,10 @@ def look(
     known = {role: reading for role, reading in read.items() if not isinstance(reading, Finding)}
     findings += [reading for reading in read.values() if isinstance(reading, Finding)]
     known_machines = {role: machine for role, machine in placed.items() if role in known}
-    features, left_out, tool_findings = tools.inventory(experiment, hosts, skipped)
+    features, left_out, tool_findings = tools.inventory(plan.experiment, hosts, skipped)
     findings += tool_findings
-    requirements = tuple(_distinct(experiment, left_out))
-    site = Site(experiment, known_machines, known, features, requirements, skipped=left_out)
+    requirements = tuple(plan.leaving_out(left_out).setups())
+    site = Site(plan.experiment, known_machines, known, features, requirements, skipped=left_out)
     findings += tools.refused(site)
     site = replace(site, clocks=_clocks(known_machines, hosts))
     findings += _everywhere(known_machines, lambda role: _on_host(site, hosts[role], role))
@@ -106,22 +106,18 @@ def look(
     return Survey(known_machines, known, features, left_out, tuple(findings), site.clocks)
 
 
-def foreseen(
-    experiment: Experiment,
-    machines: Mapping[str, Machine] | None = None,
-    skipped: Mapping[str, str] | None = None,
-) -> tuple[Finding, ...]:
+def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
     """What `look` would find and no host is needed for: parts of the plan that contradict another.
 
     Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
     itself sets.
     """
+    experiment = plan.experiment
     bound = machines or {role: Machine(role) for role in experiment.roles}
-    left_out = dict(skipped or {})
     names = dict.fromkeys(
-        (name for name in experiment.measure if name not in left_out), tools.ANY_BUILD
+        (name for name in experiment.measure if name not in plan.skipped), tools.ANY_BUILD
     )
-    site = Site(experiment, bound, {}, names, tuple(_distinct(experiment, left_out)))
+    site = Site(experiment, bound, {}, names, tuple(plan.setups()))
     findings = [*tools.refused(site)]
     for role in bound:
         findings += fragments.Fragments().findings(site, role, ())
@@ -166,22 +162,6 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, Host]) -> dict[
     """How far each host's clock is ahead of ours, one host after the other: it is quick."""
     offsets = {role: measured(hosts[role].run) for role in machines}
     return {role: offset for role, offset in offsets.items() if offset}
-
-
-def _distinct(experiment: Experiment, skipped: Mapping[str, str]) -> Iterator[Requirement]:
-    """What the plan asks for, once for all configurations that look up the same."""
-    options = [[use.options for use in experiment.settings], list(experiment.measure.values())]
-    used = templates.used([*options, dict(experiment.around)])
-    looked_up = sorted(used | {"tool"})
-    seen = set()
-    for configuration in plan.configurations(experiment):
-        key = tuple(repr(configuration.values.get(name)) for name in looked_up)
-        if key not in seen:
-            seen.add(key)
-            uses, (name, resolved) = resolution.resolved(experiment, configuration.values)
-            if name not in skipped:
-                around = resolution.around(experiment, configuration.values)
-                yield Requirement(uses, name, resolved, around)
 
 
 def _placed(host: Host, machine: Machine) -> Machine:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from netlimits.checks import _base
-from netlimits.checks._base import Finding, Requirement, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.errors import InputError, NetlimitsError
 from netlimits.experiment import resolution
 from netlimits.hosts.base import Host
 from netlimits.metrics import selectors
-from netlimits.model import Command, Experiment
+from netlimits.model import Command, Experiment, Setup
 from netlimits.tools import Features, tool
 
 NAME = "tools"
@@ -120,7 +120,7 @@ def refused(site: Site) -> Iterator[Finding]:
     yield from (_base.error(client, NAME, problem) for problem in sorted(problems))
 
 
-def _together(site: Site, requirement: Requirement) -> Iterator[str]:
+def _together(site: Site, requirement: Setup) -> Iterator[str]:
     """Why several clients of a tool cannot run at the same time."""
     streams, sinks = requirement.around.streams, len(site.experiment.ends["remote"])
     schema = tool(requirement.tool).schema["properties"]

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netlimits.checks._base import Finding, Requirement, Site
+from netlimits.checks._base import Finding, Site
 from netlimits.checks.fragments import UDP_HEADERS, datagram, is_udp, version
 from netlimits.errors import HostError, ToolFailure
 from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
-from netlimits.model import Command, Completed, Family, ServerAddress
+from netlimits.model import Command, Completed, Family, ServerAddress, Setup
 from netlimits.tools import tool
 
 NAME = "ports"
@@ -99,7 +99,7 @@ def trials(site: Site) -> list[Trial]:
     return list(by_key.values())
 
 
-def _trial(site: Site, requirement: Requirement, role: str) -> Trial:
+def _trial(site: Site, requirement: Setup, role: str) -> Trial:
     udp = is_udp(requirement)
     protocol = "udp" if udp else str(requirement.options.get("protocol", "tcp"))
     options: dict[str, Any] = {
