@@ -3,7 +3,7 @@
 `step` says what a command was for. Those that figures are made of: `before` and `after`
 (/proc/stat of each host) around `client` (the tool), `before NAME` and `after NAME` (evidence),
 `sample` (looks during the run), `trace` (packets), `guard` (whether a host's guard put settings
-back meanwhile). Everything else is kept, not read.
+back meanwhile), `controller` (what the run cost here). Everything else is kept, not read.
 """
 
 from __future__ import annotations
@@ -58,4 +58,4 @@ def completed(entry: Mapping[str, Any]) -> Completed:
 
 BEFORE, CLIENT, AFTER, SAMPLE, TRACE = "before", "client", "after", "sample", "trace"
 
-GUARD = "guard"
+GUARD, CONTROLLER = "guard", "controller"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, completed
-from netlimits.campaign import ack_ratio, flows, parallel, physics, rates
+from netlimits.campaign import ack_ratio, controller, flows, parallel, physics, rates
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import EVIDENCE, cpu, queues, sample
@@ -61,6 +61,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     if specification.around.pace:
         way = rates.way(entries, specification.ends["local"][0])
         figures |= rates.hold(specification.around.pace, way, figures)
+    figures |= controller.figures(entries)
     return replace(measured, figures=figures)
 
 

@@ -20,6 +20,7 @@ from netlimits.archive import raw
 from netlimits.archive.records import end_fields, history, run_fields
 from netlimits.archive.store import Archive
 from netlimits.campaign import interpret, specifications, steps
+from netlimits.campaign.controller import Controller
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.recorder import Recorder
@@ -187,6 +188,7 @@ class Runner:
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
         self.archive.append("start", **run_fields(run), attempt=attempt, started=started)
+        controller = Controller()
         specification = self._specification(run)
         interrupted: Interrupted | None = None
         status, reason = "ok", ""
@@ -201,6 +203,7 @@ class Runner:
             self._measuring.measure(specification, self._features(specification))
             self._step(raw.GUARD)
             self._guards.fired()
+            self._entries.append(controller.entry())
             self.archive.write_raw(run.number, attempt, self._entries)
             measurement = self._read(specification)
         except ToolFailure as error:

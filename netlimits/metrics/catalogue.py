@@ -254,6 +254,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
     Metric("start_skew", "start_skew_s", "Streams' starts apart", "s", "lower"),
     Metric("end_skew", "end_skew_s", "Streams' ends apart", "s", "lower"),
+    Metric("controller_cpu", "controller_cpu_pct", "netlimits' own CPU", "% of one CPU", "lower"),
+    Metric("controller_memory", "controller_memory_mib", "netlimits' own memory", "MiB", "lower"),
+    Metric("controller_busy", "controller_busy_pct", "CPU of the machine that runs netlimits", "%"),
     Metric("disturbed", "disturbed_pct", "Other traffic on the link", "% of the run's", "lower"),
     *(metric for row in _OF_BOTH_ENDS for metric in _both(*row)),
 )

@@ -191,6 +191,7 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Take
                 "timed out" if done.timed_out else f"status {done.status}, {done.seconds:.3f} s",
             )
             for entry, done in commands
+            if entry["step"] != raw.CONTROLLER
         ]
     return "", []
 

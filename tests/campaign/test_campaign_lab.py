@@ -517,6 +517,7 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
                 shlex.join([*["sudo", "-n"][: 2 * raw["sudo"]], *raw["argv"]]),
             )
             for raw in campaign.archive.read_raw(record.run.number, record.attempt)
+            if raw["step"] != "controller"
         )
         # guards and notes, and whether somebody listens already
         besides = {command for _, _, command in done - told}

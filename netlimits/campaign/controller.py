@@ -1,0 +1,84 @@
+"""What a run cost here: this process, and how busy the machine that it runs on was.
+
+A controller that is busy is late with what it does around a run, never with the run itself; but
+where it is a test host too, what it takes is in that host's CPU. So each run says it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psutil
+
+from netlimits.archive.raw import CONTROLLER, raw_entry
+from netlimits.model import Command, Completed, Scalar, decoding
+
+_READING: Mapping[str, Any] = {
+    "seconds": decoding.NUMBER,
+    "cpu_s": decoding.NUMBER,
+    "idle_s": decoding.NUMBER,
+    "cpus": decoding.WHOLE,
+    "memory_bytes": decoding.WHOLE,
+}
+
+
+class Controller:
+    """This process and its machine, from when it is made until it is read."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._begin = self._times()
+
+    def entry(self) -> dict[str, Any]:
+        """What they did since, as raw output keeps it: seconds of the clock, the process and idle
+        CPUs, how many CPUs there are, the memory that the process holds.
+        """
+        seconds, cpu, idle = (
+            round(now - then, 6) for now, then in zip(self._times(), self._begin, strict=True)
+        )
+        reading = {
+            "seconds": seconds,
+            "cpu_s": cpu,
+            "idle_s": idle,
+            "cpus": psutil.cpu_count(),
+            "memory_bytes": self._process.memory_info().rss,
+        }
+        command = Command(("netlimits",))
+        return raw_entry(
+            Completed("", command, 0, json.dumps(reading) + "\n", "", seconds), CONTROLLER
+        )
+
+    def _times(self) -> tuple[float, float, float]:
+        mine, machine = self._process.cpu_times(), psutil.cpu_times()
+        idle = machine.idle + getattr(machine, "iowait", 0.0)
+        return time.monotonic(), mine.user + mine.system, idle
+
+
+def figures(entries: Sequence[Mapping[str, Any]]) -> dict[str, Scalar]:
+    """`controller_cpu_pct` of one CPU, `controller_memory_mib`, `controller_busy_pct` of all CPUs.
+
+    The last is wall − idle, as a host's CPU is; a run of an older netlimits has none of them.
+    """
+    for entry in entries:
+        if entry["step"] == CONTROLLER:
+            return _figures(entry["stdout"])
+    return {}
+
+
+def _figures(printed: str) -> dict[str, Scalar]:
+    try:
+        reading = json.loads(printed)
+    except ValueError:
+        return {}
+    if not decoding.has(reading, _READING) or not reading["seconds"] > 0 < reading["cpus"]:
+        return {}
+    seconds = reading["seconds"]
+    idle = reading["idle_s"] / (seconds * reading["cpus"])
+    return {
+        "controller_cpu_pct": 100 * reading["cpu_s"] / seconds,
+        "controller_memory_mib": reading["memory_bytes"] / 2**20,
+        "controller_busy_pct": 100 * max(0.0, 1 - idle),
+    }
