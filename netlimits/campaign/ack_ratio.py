@@ -9,6 +9,7 @@ segments to both counts; below MINIMUM they would matter, and there is no figure
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from netlimits.model import Scalar
 
@@ -23,16 +24,18 @@ def segments_per_ack(local: Mapping[str, Scalar], remote: Mapping[str, Scalar]) 
     """Segments for each ACK, from the differenced figures of both ends (without `local_`).
 
     The sender is the end that sent more bytes, whatever the tool's direction. None when TCP is
-    not what carried the data (more UDP datagrams than segments, or next to no segments), and when
-    both ends sent data.
+    not what carried the data (more UDP datagrams than segments, or next to no segments), when
+    both ends sent data, and where a host does not count one of these.
     """
-    sender, receiver = sorted((local, remote), key=_sent, reverse=True)
-    segments, acks = _count(sender, "tcp_out_segs"), _count(receiver, "tcp_out_segs")
-    if acks < MINIMUM or _count(sender, "udp_out_datagrams") > segments:
+    ends = [_Sent.of(end) for end in (local, remote)]
+    if None in ends:
         return None
-    if _count(receiver, "tx_bytes") > BOTH_SEND * _count(sender, "tx_bytes") > 0:
+    receiver, sender = sorted(filter(None, ends))
+    if receiver.segments < MINIMUM or sender.datagrams > sender.segments:
         return None
-    return segments / acks
+    if receiver.bytes > BOTH_SEND * sender.bytes:
+        return None
+    return sender.segments / receiver.segments
 
 
 def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -45,9 +48,15 @@ def figures(both: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return {} if ratio is None else {"segments_per_ack": ratio}
 
 
-def _sent(end: Mapping[str, Scalar]) -> tuple[float, float]:
-    return _count(end, "tx_bytes"), _count(end, "tcp_out_segs")
+class _Sent(NamedTuple):
+    """What one end sent over its interface."""
 
+    bytes: float
+    segments: float
+    datagrams: float
 
-def _count(end: Mapping[str, Scalar], name: str) -> float:
-    return float(end.get(name) or 0)
+    @classmethod
+    def of(cls, end: Mapping[str, Scalar]) -> _Sent | None:
+        """None where one of the counts is not known, which is not 0."""
+        counts = [end.get(name) for name in ("tx_bytes", "tcp_out_segs", "udp_out_datagrams")]
+        return None if None in counts else cls(*(float(count or 0) for count in counts))

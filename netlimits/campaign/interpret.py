@@ -125,14 +125,16 @@ def _counted(entries: Entries, role: str) -> dict[str, float]:
         if not {f"{BEFORE} {evidence.name}", f"{AFTER} {evidence.name}"} & read:
             continue
         both = (_output(entries, f"{step} {evidence.name}", role) for step in (BEFORE, AFTER))
-        counts |= {name: float(value or 0) for name, value in evidence.figures(*both).items()}
+        figures = evidence.figures(*both)
+        counts |= {name: float(value) for name, value in figures.items() if value is not None}
     return counts
 
 
 def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Several hosts' counts added up."""
-    names = dict.fromkeys(name for host_counts in counts for name in host_counts)
-    return {name: sum(host_counts.get(name, 0.0) for host_counts in counts) for name in names}
+    """Several hosts' counts added up; one that a host lacks has no sum."""
+    first, *others = counts
+    names = [name for name in first if all(name in host_counts for host_counts in others)]
+    return {name: sum(host_counts[name] for host_counts in counts) for name in names}
 
 
 def _sampled(

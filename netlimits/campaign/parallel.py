@@ -144,7 +144,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
         )
     # a tool may leave out its last interim result: when a stream was over it says by its time
     over = [
-        max(c.times[-1], c.times[0] + _number(f, "elapsed_s"))
+        max(c.times[-1], c.times[0] + _number(f, "elapsed_s")) if "elapsed_s" in f else c.times[-1]
         for c, f in zip(curves, figures, strict=True)
     ]
     span = max(over) - min(starts)
@@ -213,4 +213,8 @@ def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
 
 
 def _number(figures: Mapping[str, Scalar], name: str) -> float:
-    return float(figures.get(name) or 0)
+    """A stream's figure. Raises ToolFailure where it has none, which is not 0."""
+    value = figures.get(name)
+    if value is None:
+        raise ToolFailure(f"a stream tells no {name}: the streams cannot be added up")
+    return float(value)

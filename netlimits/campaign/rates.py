@@ -41,9 +41,9 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
     """The figures that tell of the pacing: `paced_by`, `pace_mbps`, `pace_off_pct`.
 
     Raises ToolFailure (`invalid`) for a run that left at another rate than was asked for, or of
-    which a qdisc dropped more than the tolerance.
+    which a qdisc dropped more than the tolerance, or where one of these is not known.
     """
-    sent = float(figures.get("local_send_throughput_mbps") or figures.get("throughput_mbps") or 0)
+    sent = _figure(figures, "local_send_throughput_mbps", "throughput_mbps")
     target = pace.rate / 1e6
     off = 100 * (sent / target - 1)
     if abs(off) > pace.tolerance_pct:
@@ -52,7 +52,7 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
             f"where {pace.tolerance_pct:g} % are allowed: {_why(off, sent - target, figures)}",
             status="invalid",
         )
-    dropped, packets = _count(figures, "local_qdisc_drops"), _count(figures, "local_tx_packets")
+    dropped, packets = (_figure(figures, f"local_{n}") for n in ("qdisc_drops", "tx_packets"))
     if 100 * dropped > pace.tolerance_pct * (packets + dropped):
         raise ToolFailure(
             f"paced by {way} to {target:g} Mbit/s, the sender's qdisc dropped {dropped:g} packets "
@@ -78,7 +78,10 @@ def kept(
     else:
         return
     senders = ("local_send_throughput_mbps", "remote_send_throughput_mbps")
-    sent = max(float(figures.get(sender) or 0) for sender in senders)
+    known = [float(sent) for sender in senders if (sent := figures.get(sender)) is not None]
+    if not known:  # what a tool does not tell cannot be held to
+        return
+    sent = max(known)
     excess = (sent - most / 1e6 * (1 + OPTION_TOLERANCE)) * 1e6 / 8
     if excess * float(figures.get("elapsed_s") or 1) > BUFFERED:
         raise ToolFailure(
@@ -91,15 +94,15 @@ def kept(
 
 def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
     """What makes a run miss its rate, by what else is known of it."""
-    if off < 0 and _count(figures, "local_ip_frag_creates"):
+    if off < 0 and figures.get("local_ip_frag_creates"):
         return (
             "its datagrams were fragmented, and each fragment has headers of its own; send at "
             "most the data link's MTU less 28 bytes (48 over IPv6)"
         )
     if off < 0:
         return "the sender or its CPU could not keep it up"
-    excess = excess_mbps * 1e6 / 8 * _count(figures, "elapsed_s")
-    if 0 < excess <= BUFFERED:
+    excess = excess_mbps * 1e6 / 8 * _figure(figures, "elapsed_s")
+    if excess <= BUFFERED:
         return (
             f"{excess / 1024:.0f} KiB too many, as many as wait in a socket's send buffer, where "
             "they count as sent; make the runs longer or the buffer smaller (local_buffer)"
@@ -107,8 +110,16 @@ def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
     return "the pacing let it pass"
 
 
-def _count(figures: Mapping[str, Scalar], name: str) -> float:
-    return float(figures.get(name) or 0)
+def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
+    """The first of the figures that is there. Raises ToolFailure (`invalid`) for none: not known
+    is not 0.
+    """
+    for name in names:
+        if (value := figures.get(name)) is not None:
+            return float(value)
+    raise ToolFailure(
+        f"whether it kept its pace cannot be told: there is no {names[-1]}", status="invalid"
+    )
 
 
 def _last_qdisc(entries: Sequence[Mapping[str, Any]], role: str) -> str:

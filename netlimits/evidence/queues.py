@@ -59,10 +59,11 @@ class Queues:
         pairs = list(zip(first, second, strict=True))
         roots = [pair for pair in pairs if pair[0].get("root")]
         own = [pair for pair in pairs if pair[0]["kind"] not in _SUMS_OF_CHILDREN]
+        counted = (("drops", roots), ("overlimits", own), ("requeues", roots))
         return {
-            "qdisc_drops": _grown(before.host, "drops", roots),
-            "qdisc_overlimits": _grown(before.host, "overlimits", own),
-            "qdisc_requeues": _grown(before.host, "requeues", roots),
+            f"qdisc_{counter}": _grown(before.host, counter, pairs)
+            for counter, pairs in counted
+            if all(counter in qdisc for pair in pairs for qdisc in pair)
         }
 
 
@@ -79,7 +80,7 @@ def qdiscs(completed: Completed) -> Qdiscs | None:
 
 def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:
     return sum(
-        growth(f"{host}: {counter} of {_words(a)}", a.get(counter, 0), b.get(counter, 0), bits=32)
+        growth(f"{host}: {counter} of {_words(a)}", a[counter], b[counter], bits=32)
         for a, b in pairs
     )
 

@@ -16,6 +16,7 @@ from netlimits.model import Command, Completed, Pace, ServerAddress
 from netlimits.settings import setting
 from netlimits.tools import Features, tool
 
+KNOWN = {"local_qdisc_drops": 0, "local_tx_packets": 100_000, "elapsed_s": 10}
 AT = Pace(1e9, 1e9 * (1024 + 42) / 1024)
 NEWER = Features("2.7.1", frozenset({"pacing"}))
 DEBIANS = Features("2.7.0", frozenset({"demo", "burst"}))
@@ -117,7 +118,18 @@ def test_a_qdisc_that_paces_nothing_is_no_way():
 
 
 def held(**figures: float) -> dict:
-    return dict(rates.hold(AT, "tbf", {"local_send_throughput_mbps": 1000.0, **figures}))
+    return dict(rates.hold(AT, "tbf", KNOWN | {"local_send_throughput_mbps": 1000.0, **figures}))
+
+
+@pytest.mark.parametrize(
+    "name", ["local_send_throughput_mbps", "local_qdisc_drops", "local_tx_packets"]
+)
+def test_what_is_not_known_is_not_held_to_be_0(name):
+    figures = KNOWN | {"local_send_throughput_mbps": 1000.0}
+    del figures[name]
+    with pytest.raises(ToolFailure, match="cannot be told: there is no") as caught:
+        dict(rates.hold(AT, "tbf", figures))
+    assert caught.value.status == "invalid"
 
 
 @pytest.mark.parametrize("sent", [990.001, 1000, 1009.999])
@@ -159,9 +171,10 @@ def test_a_run_at_another_rate_is_invalid_and_says_why(figures, why):
 
 def test_the_tolerance_is_the_experiment_s():
     at = Pace(1e9, 1.1e9, tolerance_pct=5)
-    assert dict(rates.hold(at, "tbf", {"throughput_mbps": 1049}))["pace_off_pct"] > 4.8
+    figures = KNOWN | {"throughput_mbps": 1049}
+    assert dict(rates.hold(at, "tbf", figures))["pace_off_pct"] > 4.8
     with pytest.raises(ToolFailure, match="where 5 % are allowed"):
-        dict(rates.hold(at, "tbf", {"throughput_mbps": 1051}))
+        dict(rates.hold(at, "tbf", KNOWN | {"throughput_mbps": 1051}))
 
 
 def test_a_few_drops_among_many_packets_are_within_the_tolerance():

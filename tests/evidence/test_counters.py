@@ -121,16 +121,20 @@ def test_segments_per_ack_is_the_senders_out_over_the_receivers_whichever_end_se
 
 
 def test_a_quick_acknowledging_receiver_that_sends_more_segments_is_still_the_receiver():
-    sender = {"tcp_out_segs": 1000, "tx_bytes": 1_000_000}
-    receiver = {"tcp_out_segs": 1010, "tx_bytes": 66_000}
+    sender = {"tcp_out_segs": 1000, "tx_bytes": 1_000_000, "udp_out_datagrams": 0}
+    receiver = {"tcp_out_segs": 1010, "tx_bytes": 66_000, "udp_out_datagrams": 0}
     assert ack_ratio.segments_per_ack(sender, receiver) == pytest.approx(1000 / 1010)
 
 
 def test_where_both_ends_send_data_there_are_no_segments_per_ack():
-    one = {"tcp_out_segs": 13170, "tx_bytes": 95_912_906}
-    other = {"tcp_out_segs": 14599, "tx_bytes": 102_161_969}
+    one = {"tcp_out_segs": 13170, "tx_bytes": 95_912_906, "udp_out_datagrams": 2}
+    other = one | {"tcp_out_segs": 14599, "tx_bytes": 102_161_969}
     assert ack_ratio.segments_per_ack(one, other) is None
-    assert ack_ratio.segments_per_ack(one, {"tcp_out_segs": 4421, "tx_bytes": 300_000}) is not None
+    acking = one | {"tcp_out_segs": 4421, "tx_bytes": 300_000}
+    assert ack_ratio.segments_per_ack(one, acking) is not None
+    for name in acking:  # a count that a host does not have is not 0
+        unknown = {key: value for key, value in acking.items() if key != name}
+        assert ack_ratio.segments_per_ack(one, unknown) is None
 
 
 @pytest.mark.parametrize(

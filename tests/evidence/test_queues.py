@@ -22,7 +22,8 @@ def completed(text: str, status: int = 0) -> Completed:
 
 def qdisc(kind: str, handle: str, parent: str = "", **counters: int) -> dict[str, Any]:
     place = {"parent": parent} if parent else {"root": True}
-    return {"kind": kind, "handle": handle, **place, "drops": 0, **counters}
+    zero = {"drops": 0, "overlimits": 0, "requeues": 0}
+    return {"kind": kind, "handle": handle, **place, **zero, **counters}
 
 
 def figures(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> dict[str, Any]:
@@ -60,6 +61,11 @@ def test_what_is_policed_on_the_way_in_is_no_queue():
         "qdisc_overlimits": 0,
         "qdisc_requeues": 0,
     }
+
+
+def test_a_counter_that_a_qdisc_does_not_tell_is_not_0():
+    without = [{k: v for k, v in qdisc("fq", "1:").items() if k != "overlimits"}]
+    assert figures(without, without) == {"qdisc_drops": 0, "qdisc_requeues": 0}
 
 
 def test_a_counter_of_a_qdisc_has_32_bits():
