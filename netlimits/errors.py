@@ -160,12 +160,16 @@ class RestoreError(NetlimitsError):
     exit_status = 3
 
 
+def nearest(written: str, known: Iterable[str]) -> str:
+    """The known name that somebody most likely meant; "" where none is near."""
+    return next(iter(difflib.get_close_matches(written[:80], [*known], n=1)), "")
+
+
 def did_you_mean(written: str, known: Iterable[str]) -> str:
     """What to say after an unknown name: the nearest known one, or else all of them."""
     known = list(known)
-    near = difflib.get_close_matches(written[:80], known, n=1)
-    if near:
-        return f"; did you mean {near[0]}?"
+    if near := nearest(written, known):
+        return f"; did you mean {near}?"
     return f"; known: {', '.join(known)}" if known else ""
 
 

@@ -103,7 +103,7 @@ def _traced(step: Step, host: Recorder) -> Iterator[None]:
     deadline = time.monotonic() + host.patience.seconds
     while trace.sockets(host.run(trace.PACKET_SOCKETS)) <= sockets_before:
         if not server.alive() or time.monotonic() > deadline:
-            printed = " ".join(server.stop().stderr.split())[:200]
+            printed = server.stop().complaint
             raise HostError(f"tcpdump does not listen: {printed or 'no reason'}", host=host.name)
         time.sleep(0.02)
     try:

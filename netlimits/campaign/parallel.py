@@ -85,7 +85,7 @@ def split(completed: Completed, count: int) -> tuple[Completed, ...]:
     pieces = _HEAD.split(completed.stdout)[1:]
     heads = list(zip(*(iter(pieces),) * 4, strict=True))
     if completed.timed_out or completed.truncated or len(heads) != 2 * count:
-        printed = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+        printed = completed.complaint or f"exit status {completed.status}"
         why = (
             "were killed at their deadline" if completed.timed_out else f"were cut short: {printed}"
         )

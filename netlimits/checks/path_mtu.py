@@ -48,7 +48,7 @@ class PathMtu:
         except (ValueError, RecursionError):
             routes = None
         if not decoding.has(routes, _ROUTE) or not routes:
-            why = " ".join(answer.stderr.split())[:120] or "`ip route get` shows none"
+            why = answer.complaint or "`ip route get` shows none"
             advice = f"bring {site.interface(role)} up with an address of the same network"
             refused = answer.status == KERNEL_REFUSED
             severity: Severity = "error" if refused else "warning"

@@ -59,7 +59,7 @@ class Qdiscs:
     def _refused(
         self, role: str, options: dict[str, Any], answer: Completed, kernel_kinds: list[str]
     ) -> Iterator[Finding]:
-        why = " ".join(answer.stderr.split())[:160] or f"tc exited {answer.status}"
+        why = answer.complaint or f"tc exited {answer.status}"
         unknown = "kind is unknown" in why
         advice = (
             f"ask for one that it has ({', '.join(kernel_kinds) or 'none of ours'}), or load the "

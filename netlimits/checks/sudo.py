@@ -48,7 +48,7 @@ class Sudo:
                 refused.setdefault(answer.command.argv[4], []).append(answer)
         for program, answers in refused.items():
             first = answers[0]
-            why = " ".join((first.stderr or first.stdout).split())[:200] or "refused"
+            why = first.complaint or "refused"
             more = f" (and {len(answers) - 1} more such)" if len(answers) > 1 else ""
             yield Finding(
                 role,

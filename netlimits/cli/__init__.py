@@ -6,7 +6,6 @@ little more than click itself; its one-line help therefore stands here.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import keyword
 import os
@@ -18,7 +17,7 @@ from typing import NoReturn
 import click
 
 from netlimits import __version__
-from netlimits.errors import CheckError, DocumentErrors, NetlimitsError, printable
+from netlimits.errors import CheckError, DocumentErrors, NetlimitsError, nearest, printable
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "plan": (
@@ -83,8 +82,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the first word names; what was meant when it names none."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            near = nearest(args[0], COMMANDS)
+            hint = f"; did you mean {near}?" if near else ""
             raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 

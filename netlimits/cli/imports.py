@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import sys
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.errors import DataError, InputError
+from netlimits.errors import DataError, InputError, nearest
 
 if TYPE_CHECKING:
     from netlimits.importers.base import Given
@@ -160,8 +159,8 @@ def _given(columns: str | None, pairs: Sequence[str]) -> Given:
             raise InputError(f"--given {pair}: write NAME=VALUE, as in offloads=off")
         if name.isupper():
             if name not in HEADERS:
-                near = difflib.get_close_matches(name, HEADERS, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                near = nearest(name, HEADERS)
+                hint = f"; did you mean {near}?" if near else ""
                 raise InputError(f"--given {name}: netperf has no such selector{hint}")
             selectors[name] = value
         elif name in RESERVED or name == "file":

@@ -6,7 +6,6 @@ from `metrics`, checks from what is run before a campaign. Nothing is said twice
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import itertools
 import sys
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from netlimits.errors import InputError
+from netlimits.errors import InputError, nearest
 from netlimits.experiment import hosts_file, report_schema, schema, templates
 from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Metric
 
@@ -52,8 +51,8 @@ def described(name: str) -> list[Section]:
     every = itertools.chain(_to_write(), _to_read())
     sections = [make() for topic, make in every if topic == name]
     if not sections:
-        near = difflib.get_close_matches(name, topics(), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_general())}"
+        near = nearest(name, topics())
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(_general())}"
         raise InputError(f"there is nothing called {name!r} to describe; {hint}")
     return sections
 

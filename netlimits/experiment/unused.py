@@ -9,11 +9,10 @@ kind lie apart) stands under `dummies`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from netlimits.errors import DocumentError, InputError
+from netlimits.errors import DocumentError, InputError, nearest
 from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
@@ -25,9 +24,7 @@ def errors(
 ) -> list[DocumentError]:
     """One for each name without effect; none for one that a misspelt name may have meant."""
     faults = []
-    meant = {
-        near for name in unknown for near in difflib.get_close_matches(name, _names(experiment))
-    }
+    meant = {nearest(name, _names(experiment)) for name in unknown}
     dummies = data.get("dummies", [])
     used = effective(experiment)
     labels = used | _reported(experiment)

@@ -78,7 +78,7 @@ class Servers:
         while not _listens(host, ends):
             if not server.alive() or time.monotonic() > deadline:
                 completed = self._running.pop(key).stop()
-                printed = " ".join((completed.stderr or completed.stdout).split())[:200]
+                printed = completed.complaint
                 raise HostError(
                     f"{tool.server_program} does not listen on {ends.address} port "
                     f"{ends.port}: {printed or 'it printed nothing'}",

@@ -20,7 +20,7 @@ from dataclasses import replace
 from netlimits.errors import InputError
 from netlimits.metrics import selectors
 from netlimits.metrics.catalogue import METRICS, Better, Direction, Metric, names
-from netlimits.metrics.hints import nearest
+from netlimits.metrics.hints import alternatives
 
 __all__ = [
     "IDENTITY",
@@ -90,7 +90,7 @@ def metric(name: str) -> Metric:
             return metric(prefix + bare.lower())
         column = selectors.column(selector)
         return _of_column(column) or _selected(selector, column)
-    near = " or ".join(nearest(bare))
+    near = " or ".join(alternatives(bare))
     hint = f"did you mean {near}?" if near else f"known: {', '.join(names())}"
     raise InputError(f"no metric is called {name!r}; {hint}")
 

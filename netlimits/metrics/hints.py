@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 
+from netlimits.errors import nearest
 from netlimits.metrics.catalogue import METRICS, names
 
 _MEANING: Mapping[str, str] = {
@@ -46,7 +46,7 @@ _EMPTY_WORDS = frozenset(
 MOST_HINTS = 8
 
 
-def nearest(name: str) -> list[str]:
+def alternatives(name: str) -> list[str]:
     """The metrics that mean what a wrong name says, by its words; else the nearest in letters."""
     wanted = _words(name)
     scores: dict[str, float] = {}
@@ -60,8 +60,9 @@ def nearest(name: str) -> list[str]:
         best = [known for known, score in scores.items() if score >= enough - slack - 1e-9]
         if len(best) <= MOST_HINTS:
             return best
-    near = difflib.get_close_matches(name[:80].lower(), list(names()), n=1)
-    return near or [known for known, score in scores.items() if score == enough][:MOST_HINTS]
+    if near := nearest(name.lower(), names()):
+        return [near]
+    return [known for known, score in scores.items() if score == enough][:MOST_HINTS]
 
 
 def _words(name: str) -> frozenset[str]:

@@ -87,6 +87,11 @@ class Completed:
     timed_out: bool = False
     truncated: bool = False
 
+    @property
+    def complaint(self) -> str:
+        """What it printed of its failure, on one line, as much as a message takes; or ""."""
+        return " ".join((self.stderr.strip() or self.stdout).split())[:COMPLAINT_LIMIT]
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -281,6 +286,9 @@ class Record:
     figures: Mapping[str, Scalar]
     interim: tuple[Mapping[str, float], ...] = ()
 
+
+COMPLAINT_LIMIT = 200
+"""Characters of a command's complaint that a message takes."""
 
 OUTCOMES = ("ok", "failed", "timeout", "invalid")
 """What a run may come to; a run whose attempt was cut off has come to nothing yet."""

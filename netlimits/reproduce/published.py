@@ -8,7 +8,6 @@ campaign's: nothing in `analysis` or `charts` knows where a frame came from.
 
 from __future__ import annotations
 
-import difflib
 import json
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.errors import DataError
+from netlimits.errors import DataError, nearest
 
 DTYPES = {"integer": "Int64", "number": "float64", "string": "str"}
 
@@ -48,8 +47,8 @@ def resource(name: str) -> dict[str, Any]:
     known: dict[str, dict[str, Any]] = {r["name"]: r for r in description()["resources"]}
     if name in known:
         return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
     raise DataError(f"nothing published is called {name!r}; {hint}")
 
 

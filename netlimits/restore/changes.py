@@ -73,7 +73,7 @@ class Changes:
         answers = [self._log.run(role, command) for command in commands]
         state = current(host, name, interface, wanted)
         if unmet := setting.unmet(state, wanted):
-            printed = " ".join(" ".join((c.stderr or c.stdout).split()) for c in answers)
+            printed = " ".join(c.complaint for c in answers)
             raise SettingError(
                 f"did not take: {'; '.join(unmet)}" + (f" ({printed[:200]})" if printed else ""),
                 setting=name,

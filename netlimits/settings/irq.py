@@ -61,7 +61,7 @@ class Irq:
         state = {match["what"]: match["cpus"] for match in _LINE.finditer(completed.stdout)}
         if len(state) < 2 or "online" not in state:
             interface = completed.command.argv[-1]
-            printed = " ".join(completed.stderr.split())[:200]
+            printed = completed.stderr and completed.complaint
             raise SettingError(
                 f"{interface} has no interrupts of its own" + (f" ({printed})" if printed else "")
                 + " (a veth, bridge or other virtual interface has none); leave `irq` out for "

@@ -145,7 +145,7 @@ class Load:
         """What of ours runs: workers asked for a CPU, and how many are `running` in all."""
         cpus = re.search(r"^cpus ([1-9]\d*)$", completed.stdout, re.MULTILINE)
         if completed.status != 0 or not cpus:
-            reason = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+            reason = completed.complaint or f"exit status {completed.status}"
             raise SettingError(
                 f"cannot be read: {reason}", setting=self.name, host=completed.host
             )  # fmt: skip

@@ -59,7 +59,7 @@ class Napi:
         shown = {m["file"]: int(m["value"]) for m in _LINE.finditer(completed.stdout)}
         state = {name: shown[file] for name, file in _FILES.items() if file in shown}
         if not state:
-            reason = " ".join(completed.stderr.split())[:200] or f"exit status {completed.status}"
+            reason = completed.complaint or f"exit status {completed.status}"
             raise SettingError(
                 f"the interface shows none: {reason}", setting=self.name, host=completed.host
             )

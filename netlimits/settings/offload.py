@@ -11,12 +11,11 @@ so the exit status is never trusted, the state is read again.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from netlimits.errors import SettingError
+from netlimits.errors import SettingError, nearest
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
 
@@ -162,8 +161,8 @@ class Offload:
         name = SHORT_NAMES.get(feature, feature)
         if name in state["features"]:
             return name
-        near = difflib.get_close_matches(feature, [*SHORT_NAMES, *state["features"]], n=1)
-        hint = f"; did you mean {near[0]}?" if near else "; `ethtool -k` lists them"
+        near = nearest(feature, [*SHORT_NAMES, *state["features"]])
+        hint = f"; did you mean {near}?" if near else "; `ethtool -k` lists them"
         raise SettingError(f"there is no feature {feature!r}{hint}", setting=self.name)
 
 

@@ -93,7 +93,7 @@ class Sysctl:
         if missing and arguments[0] == "-e" and completed.status not in (126, 127):
             return {name: values.get(name) for name in arguments[1:]}
         if missing:
-            printed = " ".join(completed.stderr.split())
+            printed = completed.stderr and completed.complaint
             if completed.status in (126, 127):
                 raise SettingError(printed, setting=self.name, host=completed.host)
             raise SettingError(

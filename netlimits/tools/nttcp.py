@@ -87,7 +87,7 @@ class Nttcp:
         (version,) = completed
         match = re.search(r"nttcp version (\d[\w.]*)", version.stdout)
         if not match:
-            output = " ".join((version.stderr or version.stdout).split())[:200]
+            output = version.complaint
             raise ToolFailure(
                 f"nttcp does not answer ({output or 'it printed nothing'}); no distribution has it "
                 "any more: build version 1.47 from its source, or leave nttcp out"
@@ -132,7 +132,7 @@ class Nttcp:
         sides = {line.side: line for line in map(_line, completed.stdout.splitlines()) if line}
         for side, name in (("l", "the client"), ("1", "the server")):
             if side not in sides:
-                output = " ".join(completed.stderr.split() or completed.stdout.split())[:200]
+                output = completed.complaint
                 raise ToolFailure(
                     f"nttcp printed no line of {name}: did it die? It said: {output or 'nothing'}"
                 )

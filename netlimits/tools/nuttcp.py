@@ -110,7 +110,7 @@ class Nuttcp:
         version, options = completed
         match = re.search(r"nuttcp-(\d[\w.]*)", version.stdout)
         if not match:
-            output = " ".join((version.stderr or version.stdout).split())[:200]
+            output = version.complaint
             raise ToolFailure(
                 f"nuttcp does not answer ({output or 'it printed nothing'}); install it "
                 "(Debian and Ubuntu: nuttcp)"

@@ -61,7 +61,7 @@ def seen(completed: Completed) -> Seen:
         if not snapshot.key:
             raise ValueError("no key")
     except ValueError:
-        printed = " ".join((completed.stderr or completed.stdout).split())[:200]
+        printed = completed.complaint
         raise HostError(
             f"it does not say who is at work there: {printable(printed) or 'it printed nothing'}",
             host=completed.host,

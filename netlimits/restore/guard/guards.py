@@ -330,7 +330,7 @@ def patience(text: str) -> float | None:
 
 
 def _printed(completed: Completed) -> str:
-    text = printable(" ".join((completed.stderr or completed.stdout).split()))[:200]
+    text = printable(completed.complaint)
     return text or "another campaign is at it too"
 
 

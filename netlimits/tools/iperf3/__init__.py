@@ -158,7 +158,7 @@ class Iperf3:
         version, options = completed
         match = re.search(r"^iperf (\d+)\.(\d+)\S*", version.stdout, re.MULTILINE)
         if not match:
-            output = " ".join((version.stderr or version.stdout).split())[:200]
+            output = version.complaint
             raise ToolFailure(
                 f"iperf3 does not answer ({output or 'it printed nothing'}); install it "
                 "(Debian and Ubuntu: iperf3)"

@@ -8,12 +8,11 @@ of these into a failed run with its reason.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from netlimits.errors import InputError, ToolFailure
+from netlimits.errors import InputError, ToolFailure, nearest
 from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.tools._base import Features
 from netlimits.tools.netperf.options import (
@@ -93,7 +92,7 @@ class Netperf:
         match = re.search(r"Netperf version (\S+)", version.stdout)
         listed = frozenset(re.findall(r"[A-Z][A-Z0-9_]+", selectors.stdout))
         if not match or "THROUGHPUT" not in listed:
-            complaint = (version.stderr or version.stdout or selectors.stderr).strip()[:200]
+            complaint = version.complaint or selectors.complaint
             raise ToolFailure(
                 f"netperf does not answer ({' '.join(complaint.split()) or 'it printed nothing'}); "
                 "install it (Debian: netperf in non-free; Ubuntu: in multiverse)"
@@ -115,8 +114,8 @@ class Netperf:
         """Raise InputError for a selector or feature that this build does not have."""
         for selector in options.get("select", ()):
             if selector.upper() not in features.vocabulary:
-                near = difflib.get_close_matches(selector.upper(), features.vocabulary, n=1)
-                hint = f"; did you mean {near[0].lower()}?" if near else ""
+                near = nearest(selector.upper(), features.vocabulary)
+                hint = f"; did you mean {near.lower()}?" if near else ""
                 raise InputError(
                     f"measure.netperf.select: netperf {features.version} has no selector "
                     f"{selector!r}{hint}"
