@@ -1,11 +1,10 @@
-"""The receiver's CPU: one of them, or the tool's thread there, has nothing left."""
+"""The receiver's CPU."""
 
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
-
-BUSY_PCT = 95.0
 
 
 class ReceiverCpu:
@@ -13,19 +12,11 @@ class ReceiverCpu:
 
     name = "receiver-cpu"
     title = "The receiver's CPU"
-    needs = ("cpu_peak_pct", "process_cpu_pct")
+    needs = _cpu.NEEDS
     intervention = Intervention(
         "a load on the receiver's CPUs: throughput falls", "load", 1, most=0.9
     )
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The busiest CPU, or the tool's only thread there, whichever is busier."""
-        peak = run.received("cpu_peak_pct")
-        if peak is None:
-            return None
-        busiest = max(peak, run.thread_pct(run.receiver))
-        return Sign(
-            busiest / BUSY_PCT,
-            f"The receiver's CPU: its busiest one was {busiest:.0f} % busy.",
-            {f"{run.receiver}_cpu_peak_pct": peak},
-        )
+        return _cpu.sign(run, "receiver", run.receiver)
