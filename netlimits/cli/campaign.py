@@ -157,7 +157,7 @@ def resume(
         all_logged_in(bound, patience) as hosts,
     ):
         stop.defer()
-        say_put_back(put_back(campaign.archive, hosts))
+        say_put_back(put_back(campaign.archive, hosts, ours=own))
         with stop.interruptible():
             host_survey = survey(campaign.plan, bound, hosts, campaign.skipped)
         say_warnings(host_survey.findings)

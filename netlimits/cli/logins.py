@@ -129,9 +129,9 @@ def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None
         where = f"{campaign.archive.journal.path}: {role}: {interface}: {name}"
         if role not in machines or interface != machines[role].interface:
             raise ArchiveError(f"{where}: is no interface of this campaign's hosts")
-        if fault := states.fault(name, event["state"], ours=False):
+        if fault := states.fault(name, event["state"]):
             raise ArchiveError(f"{where}: {fault}; nothing is put back")
-        for command in setting(name).undo(interface, event["state"], {}):
+        for command in setting(name).undo(interface, states.settable(name, event["state"]), {}):
             echo(f"to put back: {role}: {_in_words(command)}", err=True)
     if not events or yes:
         return

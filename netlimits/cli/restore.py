@@ -59,7 +59,7 @@ def restore(
         if not own:
             logins.show(campaign, bound, yes)
         with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
-            done = from_journal(campaign.archive, hosts, force)
+            done = from_journal(campaign.archive, hosts, force, ours=own)
     elif hosts_file is not None:
         with interruptible(), connected(machines(hosts_file), patience) as hosts:
             done = restore_from_notes(hosts, force)

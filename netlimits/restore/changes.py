@@ -22,7 +22,7 @@ from netlimits.errors import (
 )
 from netlimits.hosts.base import Host
 from netlimits.model import Command
-from netlimits.restore import states
+from netlimits.restore import notes, states
 from netlimits.restore.originals import Original, way_back
 from netlimits.restore.undo_log import UndoLog
 from netlimits.settings import State
@@ -33,18 +33,25 @@ class Changes:
     """What we changed on hosts, and the way back.
 
     `host` gives the host of a role, connected again if need be; `log` writes down what is changed.
-    `originals` are those that somebody wrote down before: what they hold is held to what may be
-    set.
+    `originals` are those that were written down before: what they hold is held to what may be
+    set. Where that was by somebody else, and they are not `ours`, nothing is made that settings
+    make not, and only what they may set is set.
     """
 
     def __init__(
-        self, host: Callable[[str], Host], log: UndoLog, originals: tuple[Original, ...] = ()
+        self,
+        host: Callable[[str], Host],
+        log: UndoLog,
+        originals: tuple[Original, ...] = (),
+        *,
+        ours: bool = True,
     ) -> None:
         self._host = host
         self._log = log
         self._originals: dict[tuple[str, str, str], Original] = {f.place: f for f in originals}
         self._seen: dict[tuple[str, str, str], State] = {}
         self._handed = frozenset(self._originals)
+        self._foreign = frozenset() if ours else self._handed
         self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
 
     @property
@@ -183,10 +190,14 @@ class Changes:
         ):
             return fault
         setting, host = setting_of(original.setting), self._host(original.role)
+        foreign = original.place in self._foreign
+        wanted = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
         for _ in range(2):  # a feature that another one blocked takes at the second attempt
             state = current(host, original.setting, original.interface, original.state)
-            if not (commands := setting.undo(original.interface, original.state, state)):
+            if foreign and (why := notes.beyond(original, state)):
+                return why
+            if not (commands := setting.undo(original.interface, wanted, state)):
                 break
             for command in commands:
                 self._log.run(original.role, command)
@@ -194,7 +205,12 @@ class Changes:
         differences = setting.differences(original.state, state)
         if not differences:
             return ""
-        by_hand = setting.undo(original.interface, original.state, state) or commands
+        if foreign and not setting.differences(wanted, state):
+            return (
+                f"{'; '.join(differences)}: that is not put back from somebody else's folder; "
+                "`netlimits restore --hosts FILE` does it from the host's own notes"
+            )
+        by_hand = setting.undo(original.interface, wanted, state) or commands
         return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
 
 

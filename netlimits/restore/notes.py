@@ -82,7 +82,8 @@ def beyond(original: Original, now: State) -> str:
     missing for a reason that is not there. It is for a person to decide.
     """
     if original.setting == "route":
-        gone = [r for r in original.state["routes"] if " via " in r and r not in now["routes"]]
+        routes = original.state["routes"]
+        gone = [r for r, metrics in routes.items() if "?" not in metrics and r not in now["routes"]]
         return f"the route {gone[0]} is not there, and settings make none" if gone else ""
     if original.setting == "mtu":
         was, is_ = original.state["ipv6"]["conf"], now["ipv6"]["conf"]

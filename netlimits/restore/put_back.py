@@ -113,10 +113,11 @@ def put_back(changes: Changes, guarding: Guards) -> None:
 
 
 def restore(
-    archive: Archive, hosts: Mapping[str, Host], force: bool = False
+    archive: Archive, hosts: Mapping[str, Host], force: bool = False, *, ours: bool = True
 ) -> tuple[Original, ...]:
     """Put back what a killed process left changed, as its journal tells; returns what that was.
 
+    `ours` says that this user's netlimits wrote the journal, on this machine.
     Raises HostError when another campaign is at work on a host now; `force` takes it from that.
     """
     originals = tuple(from_event(event) for event in unfinished(archive))
@@ -124,7 +125,7 @@ def restore(
     guarding = guards(archive, hosts.__getitem__, None)
     guarding.claim(forced(RESTORE, force))
     log = CampaignLog(archive, guarding, known)
-    put_back(Changes(hosts.__getitem__, log, originals), guarding)
+    put_back(Changes(hosts.__getitem__, log, originals, ours=ours), guarding)
     return originals
 
 

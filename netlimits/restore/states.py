@@ -32,25 +32,30 @@ _NEIGHBOUR = re.compile(
 _CONF = re.compile(r"(conf|neigh)/[A-Za-z0-9_]+")
 
 
-def fault(name: str, state: State, *, ours: bool = True) -> str:
-    """Why a state of a setting is not put back, in words; "" when it may be.
-
-    `ours` says that a netlimits of this user wrote it down: then what a change of the MTU resets
-    in the kernel (an interface's own forwarding, say) may be put back, which nobody may ask for.
-    """
+def fault(name: str, state: State) -> str:
+    """Why a state of a setting is not put back, in words; "" when it may be."""
     try:
         reason = next(iter(_FAULTS[name](state)), "")
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         return f"what is written down is no state of {name}"
-    if not reason and name == "mtu" and not ours:
-        moving = [n for n in state["ipv6"]["conf"] if sysctl.MOVES_MORE.search(f".{_leaf(n)}")]
-        strange = [n for n in moving if _leaf(n) != "mtu"]
-        reason = f"net/ipv6/{strange[0]} changes more than itself" if strange else ""
     return f"what is written down may not be set: {reason}" if reason else ""
 
 
-def _leaf(name: str) -> str:
-    return name.rpartition("/")[2]
+def settable(name: str, state: State) -> State:
+    """What of a state that somebody else wrote down is set: nothing that `settings:` refuses.
+
+    A change of the MTU resets sysctls of the interface's IPv6 that nobody may ask for: they change
+    addresses, routes or other sysctls. Only who wrote them down puts these back.
+    """
+    if name != "mtu":
+        return state
+    conf = {n: v for n, v in state["ipv6"]["conf"].items() if not _moves_more(n)}
+    return {**state, "ipv6": {**state["ipv6"], "conf": conf}}
+
+
+def _moves_more(name: str) -> bool:
+    leaf = name.rpartition("/")[2]
+    return leaf != "mtu" and bool(sysctl.MOVES_MORE.search(f".{leaf}"))
 
 
 def _sysctl(state: State) -> Iterator[str]:

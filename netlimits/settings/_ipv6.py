@@ -111,7 +111,7 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
         yield _root("ip", "-6", "addr", "del", place, "dev", interface)
     if not now:
         places = map(_place, original["addresses"])
-        yield Command(("sh", "-c", _STRAYS, "sh", interface, *places))
+        yield Command(("sh", "-c", _STRAYS, "delete link-local addresses but", interface, *places))
     for address in reversed(original["addresses"]):  # `ip` shows the newest first
         if address not in have["addresses"]:
             yield _root("ip", "-6", "addr", "replace", *_words(address), "dev", interface)

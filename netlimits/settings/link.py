@@ -186,7 +186,7 @@ def _set(interface: str, *words: str) -> tuple[Command, ...]:
         raise SettingError(f"{strange[0]!r} is no speed, duplex or link mode", setting="link")
     return (
         Command(("ethtool", "-s", interface, *words), sudo=True),
-        Command(("sh", "-c", _WAIT, "sh", interface), deadline=30),
+        Command(("sh", "-c", _WAIT, "wait for the link", interface), deadline=30),
     )
 
 

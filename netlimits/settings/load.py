@@ -212,5 +212,6 @@ def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]
 
 
 def _set(each: int, share: int = 0, method: str = "-", seconds: int = 0) -> tuple[Command, ...]:
+    about = "stress-ng: workers per CPU, % busy, method, seconds"
     words = (str(each), str(share), method, str(seconds))
-    return (Command(("sh", "-c", _SET, "sh", *words), deadline=60),)
+    return (Command(("sh", "-c", _SET, about, *words), deadline=60),)

@@ -136,7 +136,7 @@ class Mtu:
                 commands.append(_set(other, mtu))
         commands += _ipv6.undo(interface, original["ipv6"], state["ipv6"] if state else {})
         if not state:
-            commands.append(Command(("sh", "-c", _FLUSH, "sh", interface)))
+            commands.append(Command(("sh", "-c", _FLUSH, "forget path MTUs", interface)))
         elif _new_exceptions(original, state):
             commands.append(Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True))
         return tuple(commands)

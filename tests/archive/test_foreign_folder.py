@@ -177,7 +177,6 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("mtu", {**MTU, "mtu": "9000 up"}, "an MTU cannot be"),
     ("mtu", {**MTU, "others": {"-x": 1500}}, "is no interface"),
     ("mtu", {**MTU, "ipv6": {**IPV6, "routes": ["::/0 via fe80::1 dev mgmt0"]}}, "is no route"),
-    ("mtu", {**MTU, "ipv6": {**IPV6, "conf": {"conf/forwarding": "1"}}}, "more than itself"),
     ("mtu", {**MTU, "ipv6": {**IPV6, "conf": {"conf/../x": "1"}}}, "is no sysctl"),
     ("mtu", {**MTU, "ipv6": {**IPV6, "neighbours": ["fe80::1 dev lo"]}}, "is no neighbour"),
     ("offload", {"features": {"-x": "on"}, "groups": {}}, "is no feature"),
@@ -203,9 +202,9 @@ BAD: tuple[tuple[str, Any, str], ...] = (
 def test_every_setting_s_states_are_held_to_its_rules():
     names = {one.name for one in SETTINGS}
     assert GOOD.keys() == names == {name for name, _, _ in BAD if name != "nosuch"}
-    assert {
-        name: states.fault(name, state, ours=False) for name, state in GOOD.items()
-    } == dict.fromkeys(GOOD, "")
+    assert {name: states.fault(name, state) for name, state in GOOD.items()} == dict.fromkeys(
+        GOOD, ""
+    )
 
 
 @pytest.mark.parametrize(("setting", "state", "why"), BAD)
@@ -216,9 +215,14 @@ def test_what_may_not_be_set_is_not_put_back(folder, hosts_file, setting, state,
     assert "nowhere" not in said(done), "no host was asked"
 
 
-def test_what_the_mtu_resets_is_put_back_for_oneself():
-    state = {**MTU, "ipv6": {**IPV6, "conf": {"conf/forwarding": "1"}}}
-    assert states.fault("mtu", state) == ""
+def test_what_the_mtu_resets_beside_itself_is_not_shown_nor_set_from_anothers_folder():
+    conf = {"conf/forwarding": "1", "conf/addr_gen_mode": "1", "conf/mtu": "1500", "neigh/x": "1"}
+    state = {**MTU, "ipv6": {**IPV6, "conf": conf}}
+    assert states.fault("mtu", state) == "", "every campaign with an MTU has written these down"
+    kept = states.settable("mtu", state)
+    assert kept["ipv6"]["conf"] == {"conf/mtu": "1500", "neigh/x": "1"}
+    assert {**kept, "ipv6": state["ipv6"]} == state
+    assert states.settable("napi", {"gro_flush_timeout": 1}) == {"gro_flush_timeout": 1}
 
 
 def test_nothing_is_put_back_on_another_interface(folder, hosts_file):

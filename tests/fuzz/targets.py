@@ -572,7 +572,8 @@ def _campaign(name: str) -> Callable[[bytes], object]:
         opened.frame()
         for event in unfinished(opened.archive):
             states.fault(event["setting"], event["state"])
-            states.fault(event["setting"], event["state"], ours=False)
+            if not states.fault(event["setting"], event["state"]):
+                states.settable(event["setting"], event["state"])
 
     return read
 

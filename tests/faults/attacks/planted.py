@@ -79,9 +79,9 @@ def a_state(held: Held) -> str | None:
     setting = chance.choice(SETTINGS)
     state = _state(chance, setting.name)
     held.says(f"{setting.name}: {str(state)[:200]}")
-    if states.fault(setting.name, state, ours=False):
+    if states.fault(setting.name, state):
         return None
-    for command in setting.undo("data0", state, {}):
+    for command in setting.undo("data0", states.settable(setting.name, state), {}):
         strange = [
             w for w in command.argv if w in ("-w", "--help", "") and command.argv.index(w) > 1
         ]
