@@ -31,7 +31,11 @@ def commands(
     if specification.around.pace:
         best = pacing.ways(specification.tool, features)[0]
         use, options = pacing.paced(
-            best, specification.around.pace, specification.ends["local"], specification.options
+            specification.tool,
+            best,
+            specification.around.pace,
+            specification.ends["local"],
+            specification.options,
         )
         settings, specification = (*settings, use), replace(specification, options=options)
     queues = {role for use in settings if use.name == "channels" for role in use.roles}

@@ -17,7 +17,7 @@ from typing import Any
 from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
 from netlimits.errors import InputError
 from netlimits.experiment import hosts_file, report_schema, schema, templates
-from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Metric
+from netlimits.metrics import IDENTITY, METRICS, Metric
 
 ANY = "NAME"
 """Stands for a key that the reader chooses."""
@@ -239,7 +239,9 @@ METRIC = ("name", "column of results.csv", "what it is", "unit", "better")
 
 
 def _metrics() -> Iterator[Section]:
-    prefixes = ", ".join(TOOL_PREFIXES)
+    from netlimits import tools
+
+    prefixes = ", ".join(tools.OWN)
     about = f"A column with {prefixes} in front is that tool's own idea of the metric."
     yield Section("metrics", about, METRIC, tuple(map(_row, METRICS)))
     yield Section("the other columns of results.csv", "", NAMED, tuple(IDENTITY.items()))
