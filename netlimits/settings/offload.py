@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
 
 SHORT_NAMES = {
@@ -42,6 +42,8 @@ _FEATURE = re.compile(
 )
 
 _SWITCH = {"enum": ["on", "off"]}
+
+_WRITTEN = re.compile(r"(on|off)( \[fixed\])?( \[requested (on|off)\])?")
 
 
 class Offload:
@@ -165,6 +167,15 @@ class Offload:
         near = difflib.get_close_matches(feature, [*SHORT_NAMES, *state["features"]], n=1)
         hint = f"; did you mean {near[0]}?" if near else "; `ethtool -k` lists them"
         raise SettingError(f"there is no feature {feature!r}{hint}", setting=self.name)
+
+    def faults(self, state: State, *, ours: bool) -> Iterator[str]:
+        """What is no feature, or no value of one."""
+        pattern = re.compile(self.schema["propertyNames"]["pattern"])
+        for name, value in state["features"].items():
+            if not pattern.search(name) or not _WRITTEN.fullmatch(value):
+                yield f"{name[:40]!r}: {value[:40]!r} is no feature"
+        if not decoding.has(list(state["groups"].values()), [[decoding.TEXT]]):
+            yield "its groups are none"
 
 
 def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:

@@ -10,7 +10,12 @@ from netlimits.tools.nuttcp import Nuttcp
 
 __all__ = ["OWN", "TOOLS", "Features", "Tool", "tool"]
 
-TOOLS: tuple[Tool, ...] = (Netperf(), Iperf3(), Nuttcp(), Nttcp())
+TOOLS: tuple[Tool, ...] = (
+    Netperf(),
+    Iperf3(),
+    Nuttcp(),
+    Nttcp(),
+)
 
 OWN = tuple(f"{each.name}_" for each in TOOLS)
 """What columns begin with that hold what a tool itself says."""
