@@ -32,18 +32,20 @@ ORDER = (
     ("metrics",),
     ("hosts", "settings", "tools", "evidence", "lab"),
     ("analysis",),
+    ("charts",),
     ("experiment",),
     ("archive",),
     ("restore",),
     ("checks",),
     ("campaign",),
-    ("charts", "tables", "importers", "export", "limits"),
+    ("tables", "importers", "export", "limits"),
     ("reproduce", "report"),
     ("cli",),
     ("__main__",),
 )
 """From the bottom up: a room imports from below, never from its own floor. `analysis` knows frames
-alone, and an archive reads its packet traces with it."""
+alone, and an archive reads its packet traces with it. An experiment names charts, as it does
+settings and tools."""
 
 WITHOUT_HOSTS = ("analysis", "charts", "tables", "limits", "export", "report", "reproduce")
 DRIVING = ("hosts", "restore", "checks", "campaign", "lab")
@@ -146,12 +148,10 @@ PEERS = {
     "tools": "TOOLS",
     "evidence": "EVIDENCE",
     "checks": "CHECKS",
-    "charts": "CHARTS",
 }
 BESIDE = {
     "evidence": {"clocks", "cpu", "facts", "sample", "trace"},  # not differenced: evidence's head
     "checks": {"path_mtu", "survey"},  # AFTERWARDS, and what runs them all
-    "charts": {"goodput"},  # draws bounds, which need no campaign
 }
 
 

@@ -17,7 +17,8 @@ the same, and what belongs together is a configuration (`config`), here as in th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -102,6 +103,16 @@ def along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, lis
     """What differs along a curve beside the ratio, where this was set; name -> its values."""
     mine = [ratio] if was_set(frame, ratio) else []
     return pooling.left_out(frames.usable(frame), [*keys, *mine])
+
+
+def points(frame: pd.DataFrame, shown: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """The one column that the points of a curve differ in: the ratio, or what moves it."""
+    ratio = options["ratio"]
+    frames.factors(frame, [ratio, *shown])
+    if was_set(frame, ratio):
+        return [ratio]
+    moving = along(frame, shown, ratio)  # that of most values, as it makes most points
+    return sorted(moving, key=lambda name: -len(moving[name]))[:1]
 
 
 def was_set(frame: pd.DataFrame, ratio: str) -> bool:

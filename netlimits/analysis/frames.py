@@ -16,7 +16,7 @@ import pandas as pd
 
 from netlimits.analysis import wording
 from netlimits.errors import DataError, one_line
-from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Direction, Metric, metric
+from netlimits.metrics import IDENTITY, METRICS, Direction, Metric, metric, tools_own
 from netlimits.model import OUTCOMES, of_all
 
 AGGREGATED = "aggregated_runs"
@@ -134,8 +134,9 @@ def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
 
 def _tools_own(frame: pd.DataFrame, column: str) -> list[str]:
     """The columns in which tools say of themselves what `column` is: its name, prefixed."""
-    own = [prefix + column for prefix in TOOL_PREFIXES]
-    return [name for name in own if column in PROCESS_CPU and name in frame.columns]
+    if column not in PROCESS_CPU:
+        return []
+    return [name for name, known in tools_own(frame.columns).items() if known.column == column]
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
@@ -252,13 +253,8 @@ def sent(frame: pd.DataFrame) -> str:
 def measured(frame: pd.DataFrame) -> list[str]:
     """The short names of the metrics that `frame` holds, in the order of METRICS."""
     here = set(frame.columns)
-    prefixed = (
-        prefix + known.name
-        for prefix in ("", *TOOL_PREFIXES)
-        for known in METRICS
-        if prefix + known.column in here
-    )
-    return list(prefixed)
+    own = (metric(column).name for column in tools_own(frame.columns))
+    return [*(known.name for known in METRICS if known.column in here), *own]
 
 
 def varied(frame: pd.DataFrame) -> list[str]:

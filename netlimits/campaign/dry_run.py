@@ -29,7 +29,9 @@ def commands(
     }
     if setup.around.pace:
         best = pacing.ways(setup.tool, features)[0]
-        use, options = pacing.paced(best, setup.around.pace, ends["local"], setup.options)
+        use, options = pacing.paced(
+            setup.tool, best, setup.around.pace, ends["local"], setup.options
+        )
         setup = replace(setup, settings=(*setup.settings, use), options=options)
     settings = setup.settings
     queues = {role for use in settings if use.name == "channels" for role in use.roles}

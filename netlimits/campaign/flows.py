@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from netlimits.units.sizes import binary_bytes, netperf_bytes
+from netlimits.tools import tool
 
 
 def transport(options: Mapping[str, Any]) -> str:
@@ -23,9 +23,9 @@ def receiver(options: Mapping[str, Any]) -> str | None:
     return "local" if back else "remote"
 
 
-def datagram(tool: str, options: Mapping[str, Any]) -> float:
+def datagram(name: str, options: Mapping[str, Any]) -> float:
     """Bytes of each datagram; 0 where they are not all of one size that was asked for."""
     size = str(options.get("send_size", ""))
     if not size or "," in size:
         return 0.0
-    return float(netperf_bytes(size) if tool == "netperf" else binary_bytes(size))
+    return float(tool(name).bytes_of(size))

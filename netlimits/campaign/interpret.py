@@ -39,9 +39,9 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     figures: dict[str, Scalar] = dict(measured.figures)
     if arrived := _arrived(specification, entries):
         measured = replace(measured, interim=arrived.rows)
-        # of one TCP stream netperf's own figure is of all that arrived until the last byte did
+        # of one TCP stream a tool's own figure may be of all that arrived until the last byte did
         udp = flows.transport(specification.options) == "udp"
-        if specification.connections > 1 or specification.tool == "iperf3" or udp:
+        if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             names = ("throughput_mbps", f"{specification.receiver}_recv_throughput_mbps")
             figures |= dict.fromkeys(names, arrived.rate_mbps)
     for end, roles in specification.ends.items():
@@ -59,7 +59,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     figures |= _obeyed(specification, entries, client.seconds, streams, figures, counts)
     rates.kept(specification.tool, specification.options, specification.connections, figures)
     if specification.around.pace:
-        way = rates.way(entries, specification.ends["local"][0])
+        way = rates.way(specification.tool, entries, specification.ends["local"][0])
         figures |= rates.hold(specification.around.pace, way, figures)
     figures |= controller.figures(entries)
     return replace(measured, figures=figures)

@@ -10,10 +10,10 @@ from typing import Any
 
 from netlimits.archive.raw import completed
 from netlimits.errors import ToolFailure
-from netlimits.experiment.pacing import FQ, SOCKET, TBF
+from netlimits.experiment import pacing
 from netlimits.model import Pace, Scalar
 from netlimits.settings import setting
-from netlimits.units.sizes import decimal_bits
+from netlimits.tools import tool
 
 OPTION_TOLERANCE = 0.01
 """By how much a tool may send above a rate in its own options."""
@@ -22,7 +22,7 @@ BUFFERED = 2 << 20
 """Bytes that a socket's buffer may hold, generously: more than that is no effect of it."""
 
 
-def way(entries: Sequence[Mapping[str, Any]], role: str) -> str:
+def way(name: str, entries: Sequence[Mapping[str, Any]], role: str) -> str:
     """Which way a run was paced, from its raw output: the client's words, the qdisc read back.
 
     Raises ToolFailure when it shows none of them.
@@ -32,9 +32,10 @@ def way(entries: Sequence[Mapping[str, Any]], role: str) -> str:
     if kind not in ("fq", "tbf"):
         raise ToolFailure(f"{role}: its qdisc is {kind}, which paces nothing", status="invalid")
     if kind == "tbf":
-        return TBF
+        return pacing.TBF
     words = f" {' '.join(client[0])} " if client else ""  # of several clients it is one script
-    return SOCKET if " -q " in words else FQ
+    by_socket = tool(name).socket_pace
+    return pacing.own(name) if by_socket and f" {by_socket.flag} " in words else pacing.FQ
 
 
 def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
@@ -63,20 +64,17 @@ def hold(pace: Pace, way: str, figures: Mapping[str, Scalar]) -> Iterator[tuple[
 
 
 def kept(
-    tool: str, options: Mapping[str, Any], streams: int, figures: Mapping[str, Scalar]
+    name: str, options: Mapping[str, Any], streams: int, figures: Mapping[str, Scalar]
 ) -> None:
     """Raise ToolFailure (`invalid`) for a run that sent above the rate in the tool's own options.
 
     netperf's `pacing` (bytes/s of frames) does nothing for datagrams where no fq is at the egress,
     and says nothing. A rate of a tool is the most that it sends: below it other things limit.
     """
-    if tool == "netperf" and "pacing" in options:
-        name, most = "pacing", options["pacing"] * 8.0 * streams
-    elif tool in ("iperf3", "nuttcp") and decimal_bits(options.get("rate", 0)) > 0:
-        ways = int(options.get("parallel", 1)) if tool == "iperf3" else 1
-        name, most = "rate", decimal_bits(options["rate"]) * ways * streams
-    else:
+    limit = tool(name).limit(options)
+    if limit is None:
         return
+    option, most = limit[0], limit[1] * streams
     senders = ("local_send_throughput_mbps", "remote_send_throughput_mbps")
     known = [float(sent) for sender in senders if (sent := figures.get(sender)) is not None]
     if not known:  # what a tool does not tell cannot be held to
@@ -85,7 +83,7 @@ def kept(
     excess = (sent - most / 1e6 * (1 + OPTION_TOLERANCE)) * 1e6 / 8
     if excess * float(figures.get("elapsed_s") or 1) > BUFFERED:
         raise ToolFailure(
-            f"{tool}'s `{name}` asked for {most / 1e6:g} Mbit/s at most, and {sent:.6g} were "
+            f"{name}'s `{option}` asked for {most / 1e6:g} Mbit/s at most, and {sent:.6g} were "
             "sent: for UDP the kernel paces a socket only under `fq` (setting `qdisc: {kind: fq}`; "
             "or let `pace:` choose what the hosts can do)",
             status="invalid",

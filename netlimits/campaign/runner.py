@@ -283,7 +283,11 @@ class Runner:
             else pacing.ways(specification.tool, self._features(specification))
         ):
             use, options = pacing.paced(
-                way, specification.around.pace, specification.ends["local"], specification.options
+                specification.tool,
+                way,
+                specification.around.pace,
+                specification.ends["local"],
+                specification.options,
             )
             try:
                 self._apply((use,))

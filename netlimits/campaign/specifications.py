@@ -8,6 +8,7 @@ from typing import Any
 
 from netlimits.campaign import flows, physics
 from netlimits.model import Around, Ends, Machine, SettingUse, Setup
+from netlimits.tools import tool
 
 LOOPBACK = "lo"
 
@@ -56,16 +57,9 @@ class Specification:
 
     @property
     def receiver(self) -> str | None:
-        """The end that is looked at through the run, since the tool does not tell what arrives.
-
-        netperf tells at the end alone; iperf3's figure after omitted seconds holds what had
-        waited behind a hole in them.
-        """
-        looked_at = {
-            "netperf": self.connections > 1 or "interim_seconds" in self.options,
-            "iperf3": bool(self.options.get("omit")),
-        }
-        return flows.receiver(self.options) if looked_at.get(self.tool) else None
+        """The end that is looked at through the run, since the tool does not tell what arrives."""
+        untold = tool(self.tool).untold(self.options, self.connections)
+        return flows.receiver(self.options) if untold else None
 
     def roles(self) -> Iterator[tuple[str, str]]:
         """Each end with each of its roles."""

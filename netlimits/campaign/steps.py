@@ -117,7 +117,7 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
     if not specification.around.trace:
         return
     seconds = tool(specification.tool).seconds(specification.options) + TRACE_MARGIN
-    control = _port(specification) if specification.tool == "netperf" else None
+    control = _port(specification) if tool(specification.tool).control_apart else None
     for role in specification.around.trace.roles:
         interface = machines[role].interface or ""
         command = trace.command(interface, specification.around.trace, seconds, control)

@@ -1,66 +1,162 @@
-"""A frame in, a Figure out: one file for each kind of chart.
+"""A frame in, a Figure out: what each kind of chart is, and where it is drawn.
 
-To add a kind: one file with a function `kind(frame, …) -> Chart`, its import here and its name
-in CHARTS at the place where the list should show it. Each function takes a frame and the options
-that an experiment's `report:` gives the chart; `style` has what all share. The name of its first
-parameter says what the frame holds (`TAKES`).
+A kind is one file in `kinds/` and one line of CHARTS, which is data: an experiment's `report:` is
+checked by it without importing matplotlib. What draws a chart, and what makes the table beside it,
+are imported when they are first called. `charts.spread(frame, …)` draws a chart by its name.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from netlimits.charts._style import Chart, save
-from netlimits.charts.acks import acks
-from netlimits.charts.aggregate import aggregate, highest_average
-from netlimits.charts.bursts import burst_histogram, bursts, first_bursts
-from netlimits.charts.cost import cost
-from netlimits.charts.goodput import goodput
-from netlimits.charts.pacing import pacing
-from netlimits.charts.packet_rate import packet_rate
-from netlimits.charts.percentiles import percentiles
-from netlimits.charts.spread import spread
+if TYPE_CHECKING:
+    import pandas as pd
 
-CHARTS: tuple[tuple[str, Callable[..., Chart]], ...] = (
-    ("percentiles", percentiles),
-    ("spread", spread),
-    ("cost", cost),
-    ("packet_rate", packet_rate),
-    ("pacing", pacing),
-    ("acks", acks),
-    ("highest_average", highest_average),
-    ("aggregate", aggregate),
-    ("first_bursts", first_bursts),
-    ("bursts", bursts),
-    ("burst_histogram", burst_histogram),
-)
-"""Name in `report:` and on the command line -> function, in the order the help shows.
+    from netlimits.charts._style import Chart, save
 
-`goodput` is not among them: it draws bounds, which need no campaign.
-"""
+Source = Literal["runs", "intervals", "packets"]
 
-TAKES: Mapping[str, str] = {
-    "frame": "runs: `campaign.frame()`, or a table of one's own",
-    "intervals": "interim results: `campaign.intervals()`",
-    "packets": "packet traces: `campaign.traces()`",
+SOURCES: Mapping[Source, str] = {
+    "runs": "runs",
+    "intervals": "interim results",
+    "packets": "packet traces",
 }
-"""The first parameter of a chart's function -> what it is. One with `run` draws a single run."""
+"""What a chart is drawn from: `campaign.frame()`, `.intervals()`, `.traces()` -> in words."""
+
+REQUIRED = ...
+"""The default of an option that has none."""
+
+
+@dataclass(frozen=True)
+class ChartKind:
+    """A chart: its name in `report:` and on the command line, and all that others know of it.
+
+    `module` is the file in `kinds/` whose function of this name draws it from a frame of `source`.
+    `options` are what an entry of `report:` may say of it, with their defaults: the function's
+    arguments, and `role` where a packet trace is drawn. `table` is the function that makes the
+    table beside it, from the package down, and `looks` the options that do not concern the table.
+    `along` says what the points of a chart of many runs differ in, beside `series`: the options
+    that name it, or a function that tells it from the runs, what is shown, and the options.
+    """
+
+    name: str
+    module: str
+    source: Source
+    options: Mapping[str, Any]
+    table: str
+    looks: tuple[str, ...] = ("title",)
+    along: tuple[str, ...] | str | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether it draws a single run."""
+        return "run" in self.options
+
+    @property
+    def draw(self) -> Callable[..., Chart]:
+        """The function that draws it."""
+        return _function(f"charts.kinds.{self.module}.{self.name}")
+
+    def alternative(self, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
+        """The table beside the chart of this frame and these options."""
+        known = {name: value for name, value in options.items() if name in self.options}
+        taken = {name: value for name, value in known.items() if name not in self.looks}
+        table: pd.DataFrame = _function(self.table)(data, **taken)
+        return table
+
+    def points(
+        self, frame: pd.DataFrame, shown: list[str], given: Mapping[str, Any]
+    ) -> list[str] | None:
+        """The columns that the points of the runs' curves differ in; None where none are told."""
+        options = {**self.options, **given}
+        if isinstance(self.along, str):
+            columns: list[str] = _function(self.along)(frame, shown, options)
+            return columns
+        return None if self.along is None else [options[name] for name in self.along]
+
+
+def _function(path: str) -> Callable[..., Any]:
+    """A function by its name from the package down."""
+    module, _, name = path.rpartition(".")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"netlimits.{module}"), name)
+    return function
+
+
+# fmt: off
+CHARTS: tuple[ChartKind, ...] = (
+    ChartKind("percentiles", "percentiles", "runs", along=(),
+         options={"of": REQUIRED, "series": (), "title": None, "pool": ()},
+         table="charts.kinds.percentiles.quartiles"),
+    ChartKind("spread", "spread", "runs", along=("by",),
+         options={"of": "throughput", "by": "send_size", "series": (), "bound_mbps": None,
+                  "title": None, "pool": ()},
+         table="analysis.spread.spread", looks=("bound_mbps", "title")),
+    ChartKind("cost", "cost", "runs", along=("size",),
+         options={"of": ("local_sd", "remote_sd"), "size": "send_size", "series": (),
+                  "title": None, "pool": ()},
+         table="analysis.cost.cost"),
+    ChartKind("packet_rate", "packet_rate", "runs", along=("size",),
+         options={"of": None, "size": "send_size", "title": None, "pool": ()},
+         table="analysis.packet_rate.packet_rate"),
+    ChartKind("pacing", "pacing", "runs", along=("size",),
+         options={"requested": None, "of": None, "size": "send_size", "title": None, "pool": ()},
+         table="analysis.pacing.pacing"),
+    ChartKind("acks", "acks", "runs", along="analysis.acks.points",
+         options={"of": "local_sd", "series": (), "ratio": "segments_per_ack", "tolerance": 0.01,
+                  "title": None, "pool": ()},
+         table="analysis.acks.acks"),
+    ChartKind("highest_average", "aggregate", "intervals", along=("by",),
+         options={"window_s": None, "by": "mtu", "series": (), "link": None, "cap": None,
+                  "title": None, "pool": ()},
+         table="charts.kinds.aggregate.highest", looks=("link", "cap", "title")),
+    ChartKind("aggregate", "aggregate", "intervals",
+         options={"of": "throughput", "stream": "stream", "step": None, "window_s": None,
+                  "bound_mbps": None, "run": None, "title": None},
+         table="charts.kinds.aggregate.steps", looks=("window_s", "bound_mbps", "title")),
+    ChartKind("first_bursts", "bursts", "packets", along=(),
+         options={"series": (), "first_transaction": 1, "role": None, "title": None},
+         table="analysis.bursts.over_transactions", looks=("role", "title")),
+    ChartKind("bursts", "bursts", "packets",
+         options={"connection": None, "first_transaction": 1, "transactions": None,
+                  "gap_s": None, "run": None, "role": None, "title": None},
+         table="charts.kinds.bursts.busiest", looks=("transactions", "role", "title")),
+    ChartKind("burst_histogram", "bursts", "packets",
+         options={"run": None, "role": None, "title": None},
+         table="charts.kinds.bursts.sizes", looks=("role", "title")),
+)
+# fmt: on
+"""In the order the help shows. `goodput` is not among them: it draws bounds, without a campaign."""
+
+KINDS: Mapping[str, ChartKind] = {kind.name: kind for kind in CHARTS}
+"""Each by its name."""
 
 __all__ = [
     "CHARTS",
-    "TAKES",
+    "KINDS",
+    "REQUIRED",
+    "SOURCES",
     "Chart",
-    "acks",
-    "aggregate",
-    "burst_histogram",
-    "bursts",
-    "cost",
-    "first_bursts",
+    "ChartKind",
+    "Source",
     "goodput",
-    "highest_average",
-    "pacing",
-    "packet_rate",
-    "percentiles",
     "save",
-    "spread",
 ]
+__all__ += KINDS
+
+
+def __getattr__(name: str) -> Callable[..., Chart]:
+    """What draws a chart, and what all charts share, imported when it is first used."""
+    if name in KINDS:
+        return KINDS[name].draw
+    if name in ("Chart", "save"):
+        return _function(f"charts._style.{name}")
+    if name == "goodput":
+        return _function("charts.kinds.goodput.goodput")
+    raise AttributeError(f"module 'netlimits.charts' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

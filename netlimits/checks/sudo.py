@@ -106,7 +106,10 @@ def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
         and requirement.tool in site.features
     ):
         for way in pacing.ways(requirement.tool, site.features[requirement.tool]):
-            yield pacing.paced(way, requirement.around.pace, (role,), requirement.options)[0]
+            use, _ = pacing.paced(
+                requirement.tool, way, requirement.around.pace, (role,), requirement.options
+            )
+            yield use
 
 
 def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:

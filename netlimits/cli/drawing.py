@@ -1,19 +1,19 @@
 """Which figures an entry of `report:` makes of RESULTS: what each kind of chart is drawn from.
 
-A chart's function says by the name of its first parameter what it takes (`charts.TAKES`): runs,
-interim results or packet traces. One that has an option `run` draws a single run: that run, or
-the first one that is ok of each configuration, a figure each.
+A chart's line in `charts.CHARTS` says what it is drawn from: runs, interim results or packet
+traces. One that draws a single run draws that of its option `run`, or the first one that is ok of
+each configuration, a figure each.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
 from netlimits.cli import entries
 from netlimits.errors import DataError
 
@@ -125,11 +125,9 @@ def _limits(part: Results) -> Mapping[str, Any]:
 
 def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
     """The first campaign's charts, a series for each campaign, each with its own limits."""
-    from netlimits.experiment import report_schema
-
     chart_entries = []
     for entry in parts[0][1].report:
-        if "chart" not in entry or "series" not in report_schema.CHARTS[entry["chart"]]:
+        if "chart" not in entry or "series" not in KINDS[entry["chart"]].options:
             continue
         series = entry.get("series", [])
         own = {key: f"campaign_{key}" for key in ("link", "cap") if _differs(parts, key)}
@@ -144,18 +142,6 @@ def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
     return None not in values and len(set(map(str, values))) > 1
 
 
-ALONG: Mapping[str, tuple[str, ...]] = {
-    "percentiles": (),
-    "spread": ("by",),
-    "cost": ("size",),
-    "packet_rate": ("size",),
-    "pacing": ("size",),
-    "highest_average": ("by",),
-    "first_bursts": (),
-}
-"""Chart of many runs -> the options that name what its points differ in, beside `series`."""
-
-
 @dataclass(frozen=True)
 class Drawing:
     """One figure to draw: its name, its kind, and what it is drawn from, with which options."""
@@ -167,9 +153,7 @@ class Drawing:
 
     def figure(self) -> Any:
         """The figure."""
-        from netlimits import charts
-
-        return dict(charts.CHARTS)[self.kind](self.data, **self.options)
+        return KINDS[self.kind].draw(self.data, **self.options)
 
 
 def figures_of(
@@ -197,118 +181,95 @@ def drawings_of(
     What cannot be drawn is added to `failed`, and the rest goes on; `say` is told of what was
     split.
     """
-    from netlimits import charts
-
-    kinds = dict(charts.CHARTS)
-    kind = entry["chart"]
+    name = entry["chart"]
     try:
-        if kind not in kinds:
-            raise DataError(f"no chart is called {kind!r}; there are {', '.join(kinds)}")
-        takes = inspect.signature(kinds[kind]).parameters
-        options = _split(results, kind, takes, dict(entry), say)
+        if name not in KINDS:
+            raise DataError(f"no chart is called {name!r}; there are {', '.join(KINDS)}")
+        kind = KINDS[name]
+        options = _split(results, kind, dict(entry), say)
         wanted = options.pop("of", [])
         every = [wanted] if isinstance(wanted, str) else list(wanted) or [None]
-        parts = list(_data(results, kind, takes, options))
+        parts = list(_data(results, kind, options))
     except DataError as error:
-        failed.append(DataError(f"chart {kind}: {error}"))
+        failed.append(DataError(f"chart {name}: {error}"))
         return
     for suffix, data in parts:
         for metric in every:
-            name = "-".join(part for part in (kind, metric, suffix) if part)
+            figure = "-".join(part for part in (name, metric, suffix) if part)
             given = {**options, **({"of": metric} if metric else {})}
             try:
-                taken = _taken(results, kind, takes, given)
+                taken = _taken(results, kind, given)
             except DataError as error:
-                failed.append(DataError(f"chart {kind}: {error}"))
+                failed.append(DataError(f"chart {name}: {error}"))
             else:
-                yield Drawing(name, kind, data, taken)
-
-
-Takes = Mapping[str, inspect.Parameter]
+                yield Drawing(figure, name, data, taken)
 
 
 def _split(
-    results: Results, kind: str, takes: Takes, entry: dict[str, Any], say: Callable[[str], None]
+    results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
     """The entry's options with what else differs among its series, or under `apart`.
 
     A chart that has no series comes once for each combination of what differs.
     """
-    from netlimits.analysis import frames
-
     options = {name: value for name, value in entry.items() if name != "chart"}
     if (
         results.parts
-        and "series" in takes
+        and "series" in kind.options
         and "campaign" not in entries.listed(options.get("series"))
     ):
         options["series"] = ["campaign", *entries.listed(options.get("series"))]
-    if kind == "acks":
-        from netlimits.analysis import acks
-
-        ratio = options.get("ratio", takes["ratio"].default)
-        shown = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
-        frames.factors(results.frame, [ratio, *shown])
-        moving = acks.along(results.frame, shown, ratio)
-        if acks.was_set(results.frame, ratio):
-            keys = [ratio]
-        else:  # one thing moves the ratio: that of most values, as it makes most points
-            keys = sorted(moving, key=lambda name: -len(moving[name]))[:1]
-    elif kind in ALONG:
-        keys = [options.get(name, takes[name].default) for name in ALONG[kind]]
-    else:
+    shown = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
+    keys = kind.points(results.frame, shown, options)
+    if keys is None:
         return options
     split_options, note = entries.split(options, "series", keys, results.frame)
     if note:
-        say(f"{kind}: {note}")
-    if "series" not in takes and split_options.get("series"):
+        say(f"{kind.name}: {note}")
+    if "series" not in kind.options and split_options.get("series"):
         split_options["apart"] = split_options.pop("series")
     return split_options
 
 
-def _taken(
-    results: Results, kind: str, takes: Takes, given: Mapping[str, Any]
-) -> Mapping[str, Any]:
+def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The options. Raises DataError for one that this kind of chart has not, and lacks `of`."""
     for name in given:
-        if name not in takes:
-            raise DataError(f"takes no {name!r}; it takes {', '.join(list(takes)[1:])}")
-    if "of" not in given and "of" in takes and takes["of"].default is inspect.Parameter.empty:
+        if name not in kind.options:
+            raise DataError(f"takes no {name!r}; it takes {', '.join(kind.options)}")
+    if "of" not in given and kind.options.get("of") is REQUIRED:
         raise DataError(f"{results.path}: say --of METRIC; {results.contents}")
     return given
 
 
 def _data(
-    results: Results, kind: str, takes: Takes, options: dict[str, Any]
+    results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """What a kind of chart is drawn from, with what its figure's name ends in.
 
     `run`, `role` and `apart`, which choose it, are taken out of the options.
     """
-    from netlimits import charts
     from netlimits.analysis import frames, wording
 
-    source = next(iter(takes))
-    if source == "frame":
+    if kind.source == "runs":
         apart = options.pop("apart", [])
         for key, part in frames.groups(frames.usable(results.frame), apart):
             named = (f"{n}-{wording.text(v)}" for n, v in zip(apart, key, strict=True))
             yield re.sub(r"[^\w.+-]+", "-", "-".join(named)), part if apart else results.frame
         return
-    if source == "packets" and "pool" in options and "pool" not in takes:
+    if kind.source == "packets" and "pool" in options and "pool" not in kind.options:
         options.pop("pool")
-    if results.parts and source == "intervals" and "run" not in takes:
+    if results.parts and kind.source == "intervals" and not kind.single:
         yield "", results.intervals()
         return
     if results.campaign is None:
         raise DataError(
-            f"{results.path}: chart {kind} is drawn from {charts.TAKES[source].partition(':')[0]}, "
+            f"{results.path}: chart {kind.name} is drawn from {SOURCES[kind.source]}, "
             "which only one campaign's folder holds, not a file of runs"
         )
     frames.usable(results.frame)  # raises, with the reason, when no run is ok
-    whole = results.intervals() if source == "intervals" else None
-    role = options.pop("role", None) if source == "packets" else None
-    if "run" not in takes or results.campaign.imported:
+    whole = results.intervals() if kind.source == "intervals" else None
+    role = options.pop("role", None) if kind.source == "packets" else None
+    if not kind.single or results.campaign.imported:
         yield "", results.campaign.traces(role=role) if whole is None else whole
         return
     run = options.pop("run", None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from netlimits.charts import CHARTS, KINDS, REQUIRED
 from netlimits.errors import DataError
 from netlimits.experiment import report_schema
 
@@ -55,14 +56,10 @@ def charts(
     first = next(iter(fitting), {} if laid.get("chart") else named[0])
     kept = {k: v for k, v in first.items() if k != "title" or "of" not in laid}
     entry = {"chart": "percentiles"} | kept | laid
-    takes = report_schema.CHARTS.get(entry["chart"], ())
-    if not first and "of" in takes and "of" not in entry and entry["chart"] in _NEED_A_METRIC:
+    kind = KINDS.get(entry["chart"])
+    if not first and "of" not in entry and kind and kind.options.get("of") is REQUIRED:
         entry["of"] = defaults.metrics(frame)[:1]
     return [_without_pooled(entry)]
-
-
-_NEED_A_METRIC = ("percentiles",)
-"""Charts whose function has no metric of its own to begin with."""
 
 
 def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
@@ -99,10 +96,12 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
     """The entries with these options at the charts that take them; one of them has to."""
     copies = [dict(entry) for entry in entries]
     for name, value in options.items():
-        taking = [entry for entry in copies if name in report_schema.CHARTS.get(entry["chart"], ())]
+        taking = [
+            entry for entry in copies if (k := KINDS.get(entry["chart"])) and name in k.options
+        ]
         if value is not None and not taking:
             drawn = ", ".join(dict.fromkeys(entry["chart"] for entry in copies))
-            takes = [kind for kind, named in report_schema.CHARTS.items() if name in named]
+            takes = [kind.name for kind in CHARTS if name in kind.options]
             raise DataError(
                 f"--{name.removesuffix('_s')}: {drawn}: only {', '.join(takes)} take it"
             )

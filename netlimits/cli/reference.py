@@ -1,12 +1,11 @@
 """What there is to write and to read, from the tables that the program itself goes by.
 
-Keys and options come from the schema, charts' defaults from their functions, metrics and columns
-from `metrics`, checks from what is run before a campaign. Nothing is said twice.
+Keys and options come from the schema, charts from their registry, metrics and columns from
+`metrics`, checks from what is run before a campaign. Nothing is said twice.
 """
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
 from netlimits.errors import InputError, nearest
 from netlimits.experiment import hosts_file, report_schema, schema, templates
-from netlimits.metrics import IDENTITY, METRICS, TOOL_PREFIXES, Metric
+from netlimits.metrics import IDENTITY, METRICS, Metric
 
 ANY = "NAME"
 """Stands for a key that the reader chooses."""
@@ -85,7 +85,7 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
         yield tool.name, partial(_of_schema, tool.name, schema.measured(tool.schema))
     for name, around in schema.AROUND.items():
         yield name, partial(_of_schema, name, around)
-    for kind in report_schema.CHARTS:
+    for kind in KINDS:
         yield kind, partial(_chart, kind)
 
 
@@ -117,7 +117,7 @@ def _experiment() -> Iterator[Section]:
         "charts, in an entry of `report:`",
         "",
         ("name", "options"),
-        tuple((kind, ", ".join(options)) for kind, options in report_schema.CHARTS.items()),
+        tuple((kind.name, ", ".join(kind.options)) for kind in CHARTS),
     )
 
 
@@ -238,7 +238,9 @@ METRIC = ("name", "column of results.csv", "what it is", "unit", "better")
 
 
 def _metrics() -> Iterator[Section]:
-    prefixes = ", ".join(TOOL_PREFIXES)
+    from netlimits import tools
+
+    prefixes = ", ".join(tools.OWN)
     about = f"A column with {prefixes} in front is that tool's own idea of the metric."
     yield Section("metrics", about, METRIC, tuple(map(_row, METRICS)))
     yield Section("the other columns of results.csv", "", NAMED, tuple(IDENTITY.items()))
@@ -249,28 +251,20 @@ def _row(of: Metric) -> tuple[str, ...]:
 
 
 def _charts() -> Iterator[Section]:
-    from netlimits.charts import CHARTS, TAKES
-
-    rows = []
-    for kind, draw in CHARTS:
-        source = TAKES[next(iter(inspect.signature(draw).parameters))].partition(":")[0]
-        rows.append((kind, source, _first(draw.__doc__)))
+    rows = [(kind.name, SOURCES[kind.source], _first(kind.draw.__doc__)) for kind in CHARTS]
     yield Section("charts", "", ("name", "drawn from", "what it is"), tuple(rows))
 
 
-def _chart(kind: str) -> Section:
-    from netlimits.charts import CHARTS
-
-    draw = dict(CHARTS)[kind]
-    takes = inspect.signature(draw).parameters
+def _chart(name: str) -> Section:
+    kind = KINDS[name]
     rows = []
-    for name in report_schema.CHARTS[kind]:
-        part = report_schema.chart_option(name)
-        default = takes[name].default if name in takes else None
-        required = default is inspect.Parameter.empty
+    for option, default in kind.options.items():
+        part = report_schema.OPTIONS[option]
         written = "" if default in (None, ()) else _listed(default)
-        rows.append((name, _takes(part), "required" if required else written, _text(part)))
-    return Section(f"chart {kind}", " ".join((draw.__doc__ or "").split()), OPTION, tuple(rows))
+        told = "required" if default is REQUIRED else written
+        rows.append((option, _takes(part), told, _text(part)))
+    about = " ".join((kind.draw.__doc__ or "").split())
+    return Section(f"chart {name}", about, OPTION, tuple(rows))
 
 
 def _listed(value: Any) -> str:

@@ -232,13 +232,12 @@ def figures(
     """
     from netlimits import charts
 
-    kinds = dict(charts.CHARTS)
     if chart == "list":
-        for name, draw in charts.CHARTS:
-            echo(f"{name:<17}{(draw.__doc__ or '').splitlines()[0]}")
+        for kind in charts.CHARTS:
+            echo(f"{kind.name:<17}{(kind.draw.__doc__ or '').splitlines()[0]}")
         return
-    if chart is not None and chart not in kinds:
-        raise DataError(f"no chart is called {chart!r}; there are {', '.join(kinds)}")
+    if chart is not None and chart not in charts.KINDS:
+        raise DataError(f"no chart is called {chart!r}; there are {', '.join(charts.KINDS)}")
     source = _opened(*results)
     if LIST in of:
         _list_metrics(source)

@@ -14,7 +14,11 @@ from netlimits.evidence.queues import Queues
 
 __all__ = ["EVIDENCE", "Evidence"]
 
-EVIDENCE: tuple[Evidence, ...] = (Queues(), Nic(), Counters())
+EVIDENCE: tuple[Evidence, ...] = (
+    Queues(),
+    Nic(),
+    Counters(),
+)
 """In the order of reading. The counters come last, so that before a run they are read nearest to
 it, and after it once all that the other two could disturb is over.
 """

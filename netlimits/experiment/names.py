@@ -10,12 +10,13 @@ import keyword
 from collections.abc import Iterable
 from typing import Any
 
+from netlimits import tools
 from netlimits.errors import DocumentError, InputError, did_you_mean
 from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
-from netlimits.metrics import METRICS, TOOL_PREFIXES
+from netlimits.metrics import METRICS, tools_own
 
 RESERVED = frozenset(
     ("run", "block", "config", "skip", "attempt", "status", "reason", "started", "duration_s")
@@ -46,7 +47,7 @@ class Names:
             or keyword.iskeyword(name)
         ):
             self.fault(f"{name} means something in expressions; call it otherwise", *key)
-        elif name in RESERVED or name.startswith(TOOL_PREFIXES):
+        elif name in RESERVED or name.startswith(tools.OWN) or tools_own([name]):
             self.fault(f"{name} is a column of the results; call it otherwise", *key)
         elif name in self.known:
             self.fault(f"{name} is the name of another factor already", *key)

@@ -21,10 +21,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.model import Pace, SettingUse
-from netlimits.tools import Features
+from netlimits.tools import Features, tool
 
-SOCKET, FQ, TBF = WAYS = ("netperf -q", "fq maxrate", "tbf")
-"""Best first: what paces a flow at its own socket, then each flow, then everything."""
+FQ, TBF = WAYS = ("fq maxrate", "tbf")
+"""Best first: what paces each flow, then everything. Before them comes what paces a flow at its own
+socket, for a tool that can (`own`)."""
 
 QUEUE_PACKETS = 20_000
 QUEUE_BYTES = 32 << 20
@@ -36,26 +37,34 @@ LEAST_BURST = 16 << 10
 what fq lets a new flow send unpaced, which by itself would be ten times the MTU.
 """
 
-MOST_BY_SOCKET = 2**31 - 1
-"""Bytes/s: netperf reads -q with atoi. Faster runs are paced by fq's maxrate."""
+
+def own(name: str) -> str:
+    """A tool's own way, such as `netperf -q`; "" where it has none."""
+    by_socket = tool(name).socket_pace
+    return f"{name} {by_socket.flag}" if by_socket else ""
 
 
-def ways(tool: str, features: Features) -> tuple[str, ...]:
-    """The ways to try, best first; which of them the kernel has, only the kernel can tell."""
-    return WAYS if tool == "netperf" and "pacing" in features.names else WAYS[1:]
+def ways(name: str, features: Features) -> tuple[str, ...]:
+    """The ways to try with a tool, best first; which the kernel has, only the kernel can tell."""
+    by_socket = tool(name).socket_pace
+    return (own(name), *WAYS) if by_socket and by_socket.feature in features.names else WAYS
 
 
 def paced(
-    way: str, pace: Pace, roles: tuple[str, ...], options: Mapping[str, Any]
+    name: str, way: str, pace: Pace, roles: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[SettingUse, dict[str, Any]]:
-    """The qdisc that a way needs on the sender, and the tool's options with what it adds."""
+    """The qdisc that a way needs on the sender, and the tool's options with what it adds.
+
+    What is too fast for the tool's own way is left to fq's `maxrate`.
+    """
+    by_socket = tool(name).socket_pace
     rate = math.ceil(pace.frame_rate)
     in_bytes = math.ceil(pace.frame_rate / 8)
     queue = {"limit": QUEUE_PACKETS, "flow_limit": QUEUE_PACKETS}
     qdisc: dict[str, Any] = {"kind": "fq", **queue, "initial_quantum": LEAST_BURST}
     added: dict[str, Any] = {}
-    if way == SOCKET and in_bytes <= MOST_BY_SOCKET:
-        added = {"pacing": in_bytes}
+    if by_socket and way == own(name) and in_bytes <= by_socket.most:
+        added = {by_socket.option: in_bytes}
     elif way != TBF:
         qdisc["maxrate"] = rate
     else:

@@ -5,33 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netlimits.charts import KINDS
+
 TABLES = ("summary",)
 
 VERDICTS = "verdicts"
 """An entry that is this word alone: what limited each configuration (`limits.explain`)."""
-
-CHARTS: Mapping[str, tuple[str, ...]] = {
-    "percentiles": ("of", "series", "title", "pool"),
-    "spread": ("of", "by", "series", "bound_mbps", "title", "pool"),
-    "cost": ("of", "size", "series", "title", "pool"),
-    "packet_rate": ("of", "size", "title", "pool"),
-    "pacing": ("requested", "of", "size", "title", "pool"),
-    "acks": ("of", "series", "ratio", "tolerance", "title", "pool"),
-    "highest_average": ("window_s", "by", "series", "link", "cap", "title", "pool"),
-    "aggregate": ("of", "stream", "step", "window_s", "bound_mbps", "run", "title"),
-    "first_bursts": ("series", "first_transaction", "role", "title"),
-    "bursts": (
-        *("connection", "first_transaction", "transactions", "gap_s"),
-        *("run", "role", "title"),
-    ),
-    "burst_histogram": ("run", "role", "title"),
-}
-"""Kind of chart -> what an entry of `report:` may say of it: the arguments of its function, and
-`role` where that takes a packet trace.
-
-charts.CHARTS holds the functions; a test holds the two against each other, since an experiment
-must be read without importing matplotlib.
-"""
 
 _TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 _NAMES: Mapping[str, Any] = {
@@ -52,7 +31,7 @@ _WINDOW: Mapping[str, Any] = {
     **_ABOVE_ZERO,
 }
 
-_CHART_OPTIONS: Mapping[str, Any] = {
+OPTIONS: Mapping[str, Any] = {
     "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
     "series": {"description": "The factors that make a curve each.", **_NAMES},
     "by": {"description": "The factor on the x-axis.", **_TEXT},
@@ -86,6 +65,7 @@ _CHART_OPTIONS: Mapping[str, Any] = {
     "title": {"description": "Above the chart.", **_TEXT},
     "pool": _POOL,
 }
+"""What an entry may say of a chart; which chart takes which, its line of `charts.CHARTS` says."""
 
 
 def table_entry() -> dict[str, Any]:
@@ -118,22 +98,16 @@ def verdicts_entry() -> dict[str, Any]:
 
 def chart_entry(kind: str | None = None) -> dict[str, Any]:
     """The schema of one kind of chart; without one, of whatever any kind takes."""
-    takes = _CHART_OPTIONS if kind is None else CHARTS[kind]
+    takes = OPTIONS if kind is None else KINDS[kind].options
     return {
         "type": "object",
         "required": ["chart"],
         "additionalProperties": False,
         "properties": {
-            "chart": {"description": "Kind of chart.", "enum": [kind] if kind else list(CHARTS)},
-            **{option: _CHART_OPTIONS[option] for option in takes},
+            "chart": {"description": "Kind of chart.", "enum": [kind] if kind else list(KINDS)},
+            **{option: OPTIONS[option] for option in takes},
         },
     }
-
-
-def chart_option(name: str) -> Mapping[str, Any]:
-    """The schema of one option of charts."""
-    part: Mapping[str, Any] = _CHART_OPTIONS[name]
-    return part
 
 
 def report_entry(entry: Mapping[str, Any] | str) -> dict[str, Any]:
@@ -143,4 +117,4 @@ def report_entry(entry: Mapping[str, Any] | str) -> dict[str, Any]:
     if "chart" not in entry or "table" in entry:
         return table_entry()
     kind = entry["chart"]
-    return chart_entry(kind if isinstance(kind, str) and kind in CHARTS else None)
+    return chart_entry(kind if isinstance(kind, str) and kind in KINDS else None)

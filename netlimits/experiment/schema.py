@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netlimits.charts import KINDS
 from netlimits.experiment import templates
-from netlimits.experiment.report_schema import CHARTS, chart_entry, table_entry, verdicts_entry
+from netlimits.experiment.report_schema import chart_entry, table_entry, verdicts_entry
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
@@ -296,9 +297,7 @@ def document_schema() -> dict[str, Any]:
     whole = structure()
     keys = whole["properties"]
     keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
-    keys["report"]["items"] = {
-        "anyOf": [verdicts_entry(), table_entry(), *map(chart_entry, CHARTS)]
-    }
+    keys["report"]["items"] = {"anyOf": [verdicts_entry(), table_entry(), *map(chart_entry, KINDS)]}
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
     measures = {tool.name: templated(measured(tool.schema)) for tool in TOOLS}

@@ -15,7 +15,7 @@ from netlimits.experiment.document import KeyPath
 from netlimits.model import Experiment, Scalar, SettingUse, Setup
 from netlimits.tools import tool
 from netlimits.units import tc
-from netlimits.units.sizes import binary_bytes, decimal_bits, netperf_bytes
+from netlimits.units.sizes import decimal_bits
 
 Levels = Mapping[KeyPath, Scalar]
 """Key of the file -> its value. `("settings", ROLE, …)` is an entry of its own for that role."""
@@ -175,7 +175,7 @@ def _bytes(of: Configured, size: Any) -> int | None:
     """A size in bytes, as the tool reads it; None for none, or two."""
     if not isinstance(size, int | str) or not size or "," in str(size):
         return None
-    return netperf_bytes(size) if of.setup.tool == "netperf" else binary_bytes(size)
+    return tool(of.setup.tool).bytes_of(size)
 
 
 CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netlimits.metrics import TOOL_PREFIXES
+from netlimits import tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RunFigures:
 
     def figure(self, column: str) -> float | None:
         """A figure, or a tool's own of that name; None without one."""
-        for name in (column, *(prefix + column for prefix in TOOL_PREFIXES)):
+        for name in (column, *(prefix + column for prefix in tools.OWN)):
             value = self.figures.get(name)
             if isinstance(value, int | float) and not math.isnan(value):
                 return float(value)

@@ -5,8 +5,9 @@ A metric has a short name (what an experiment's `report:` and the command line s
 arrived. Service demand is µs of CPU per KiB (1024 bytes) or per transaction, of the whole
 machine, all over one window (evidence.cpu); `ticks` in a name is netperf's formula. "Local" is the
 client's end, "remote" the server's; titles are those of data that the client sends, and
-`Metric.towards` has them for the other directions. A tool's own CPU figures keep the tool's name in
-front: `netperf_local_sd_…`.
+`Metric.towards` has them for the other directions. What a tool says of an end in its own way (CPU,
+service demand) keeps the tool's name in front of that metric, `netperf_local_sd_…`: one word before
+a metric of an end is a tool, whichever.
 
 One vocabulary: what `select:` calls a figure (metrics.selectors) is accepted wherever a metric is
 named, and a name that is none is answered with those that mean the same.
@@ -14,7 +15,8 @@ named, and a name that is none is answered with those that mean the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from netlimits.errors import InputError
@@ -26,12 +28,12 @@ __all__ = [
     "IDENTITY",
     "METRICS",
     "SUFFIX_UNITS",
-    "TOOL_PREFIXES",
     "Better",
     "Direction",
     "Metric",
     "metric",
     "names",
+    "tools_own",
 ]
 
 IDENTITY: Mapping[str, str] = {
@@ -52,9 +54,10 @@ IDENTITY: Mapping[str, str] = {
 Imported files tell neither where they do not; what is not known is missing.
 """
 
-TOOL_PREFIXES = ("netperf_", "iperf3_", "nuttcp_", "nttcp_")
-"""A column so prefixed is that tool's own idea of the metric that follows the prefix."""
+_TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
+"""The tool's name before a metric of an end: its own idea of it."""
 
+_COLUMNS = {known.column: known for known in METRICS}
 
 SUFFIX_UNITS = {
     "gbps": "Gbit/s",
@@ -77,13 +80,16 @@ def metric(name: str) -> Metric:
 
     Raises InputError naming the metrics that mean the same, or the nearest in letters.
     """
-    prefix = next((p for p in TOOL_PREFIXES if name.lower().startswith(p)), "")
+    prefix = _prefix(name)
     bare = name[len(prefix) :]
+    prefix = prefix.lower()
     for known in METRICS:
         if bare in (known.name, known.column):
             return _by_tool(prefix, known)
-    selector = bare.upper()
-    if selector in selectors.SELECTORS and bare in (selector, selector.lower()):
+    asked = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # whose vocabulary selectors are
+    selector = asked.upper()
+    ours = asked != bare and asked.lower() in names()
+    if selector in selectors.SELECTORS and asked in (selector, selector.lower()) and not ours:
         if selectors.is_text(selector):
             raise InputError(f"{name!r} is a word, not a figure: no table or chart can be of it")
         if bare == selector and bare.lower() in names():
@@ -95,11 +101,34 @@ def metric(name: str) -> Metric:
     raise InputError(f"no metric is called {name!r}; {hint}")
 
 
+def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
+    """The columns among these in which a tool says its own idea of a metric -> that metric of ours.
+
+    Tool by tool in the columns' order, and of each in the order of METRICS.
+    """
+    by_tool: dict[str, list[str]] = {}
+    for name in map(str, columns):
+        if (prefix := _prefix(name)) and name.removeprefix(prefix) in _COLUMNS:
+            by_tool.setdefault(prefix, []).append(name.removeprefix(prefix))
+    order = list(_COLUMNS)
+    return {
+        prefix + bare: _COLUMNS[bare]
+        for prefix, bares in by_tool.items()
+        for bare in sorted(bares, key=order.index)
+    }
+
+
+def _prefix(name: str) -> str:
+    """The tool's name in front of a metric's, with its underscore; "" for a metric of ours."""
+    match = None if name in _COLUMNS else _TOOL.match(name)
+    return match[1] if match else ""
+
+
 def _of_column(column: str) -> Metric | None:
     """The metric that has this column, by a tool or by us."""
-    prefix = next((p for p in TOOL_PREFIXES if column.startswith(p)), "")
-    bare = column.removeprefix(prefix)
-    return next((_by_tool(prefix, known) for known in METRICS if bare == known.column), None)
+    prefix = _prefix(column)
+    known = _COLUMNS.get(column.removeprefix(prefix))
+    return known and _by_tool(prefix, known)
 
 
 def _by_tool(prefix: str, known: Metric) -> Metric:

@@ -259,6 +259,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("controller_busy", "controller_busy_pct", "CPU of the machine that runs netlimits", "%"),
     Metric("disturbed", "disturbed_pct", "Other traffic on the link", "% of the run's", "lower"),
     *(metric for row in _OF_BOTH_ENDS for metric in _both(*row)),
+    Metric("iperf3_loss", "iperf3_loss_pct", "Packet loss by iperf3", "%", "lower"),
 )
 
 

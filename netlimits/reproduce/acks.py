@@ -10,8 +10,8 @@ import pandas as pd
 from netlimits import charts
 from netlimits.analysis import acks, bursts, goodput
 from netlimits.charts import Chart
-from netlimits.charts.bursts import burst_histogram
-from netlimits.charts.bursts import bursts as burst_chart
+from netlimits.charts.kinds.bursts import burst_histogram
+from netlimits.charts.kinds.bursts import bursts as burst_chart
 from netlimits.reproduce import published
 from netlimits.reproduce.items import Agreement, Item, Report
 from netlimits.reproduce.rounding import (

@@ -6,7 +6,7 @@ what `read` found, as JSON-able data, complete enough to put the interface back 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from netlimits.model import Command, Completed
@@ -56,3 +56,11 @@ class Setting(Protocol):
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """What in `state` differs from `original`, in words, leaf by leaf."""
+
+    def faults(self, state: State) -> Iterator[str]:
+        """What of a state that was written down may not be put back, in words.
+
+        A journal or a note may come from a stranger: its names and values are held to what the
+        schema lets an experiment set and to what the commands take. What is no state at all may
+        raise any of what looking into it does.
+        """

@@ -7,7 +7,7 @@ driver does not have is `n/a`, or 0 with a maximum of 0 where ethtool still spea
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _values
 from netlimits.settings._base import State
+from netlimits.settings._written import is_number
 
 _LINE = re.compile(r"^(?P<name>[A-Za-z][A-Za-z ]*):\s*(?P<value>[0-9]+|n/a)\s*$")
 _MAXIMUMS, _CURRENT = "Pre-set maximums:", "Current hardware settings:"
@@ -97,6 +98,12 @@ class Quantities:
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each number that is not as it was."""
         return _values.differences(original["now"], state["now"])
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Names that are none of these, and what is no number."""
+        for part, value in {**state["most"], **state["now"]}.items():
+            if part not in self.names or not is_number(value, 2**31):
+                yield f"{part[:40]} cannot be {str(value)[:40]!r}"
 
     def _write(self, interface: str, numbers: Mapping[str, int]) -> tuple[Command, ...]:
         words = [word for name, value in numbers.items() for word in (name, str(value))]

@@ -8,7 +8,7 @@ need not come back the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
@@ -16,6 +16,7 @@ from netlimits.model import Command, Completed
 from netlimits.settings import _values
 from netlimits.settings._base import State
 from netlimits.settings._quantities import shows_none
+from netlimits.settings._written import is_number
 
 _PAIR = re.compile(r"^(?P<kind>Adaptive|CQE mode) RX: (?P<rx>\S+)\s+TX: (?P<tx>\S+)\s*$")
 _LINE = re.compile(r"^(?P<name>[a-z][a-z-]+):\s*(?P<value>[0-9]+|n/a)\s*$")
@@ -101,6 +102,14 @@ class Coalesce:
         """What is not as it was, but for the numbers that the driver adapts by itself."""
         kept = {name: value for name, value in original.items() if not _adapts(name, original)}
         return _values.differences(kept, state)
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Names and values that `ethtool -C` does not take."""
+        known = self.schema["properties"]
+        for name, value in state.items():
+            switch = "enum" in known.get(name, {})
+            if name not in known or not (value in ("on", "off") if switch else is_number(value)):
+                yield f"{name[:40]} cannot be {str(value)[:40]!r}"
 
 
 def _adapts(name: str, state: State) -> bool:

@@ -9,7 +9,7 @@ interrupts by itself; the next run's read-back finds that too, and sets them aga
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
@@ -104,6 +104,13 @@ class Irq:
             for n, cpus in _interrupts(original)
             if state.get(n, cpus) != cpus
         )
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Interrupts and CPUs that are none."""
+        pattern = re.compile(CPU_LIST["pattern"])
+        for name, cpus in state.items():
+            if not re.fullmatch("online|[0-9]{1,9}", name) or not pattern.search(cpus):
+                yield f"interrupt {name[:40]!r} cannot be on CPUs {cpus[:40]!r}"
 
 
 def _interrupts(state: State) -> list[tuple[str, str]]:

@@ -11,13 +11,14 @@ refuses. Both are refused here, by name, unless the experiment accepts the link 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
 from netlimits.settings._quantities import shows_none
+from netlimits.settings._written import is_number
 
 _FIELD = re.compile(r"^\t(?P<name>[A-Z][A-Za-z -]*): +(?P<value>.*?)\s*$")
 _MORE = re.compile(r"^\t {8,}(?P<value>\S.*?)\s*$")
@@ -138,6 +139,16 @@ class Link:
             for name in names
             if state[name] != original[name]
         )
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Words that are none of a link's."""
+        if state["autoneg"] not in ("on", "off") or state["duplex"] not in ("half", "full", ""):
+            yield "its duplex or autonegotiation is none"
+        if state["speed"] is not None and not is_number(state["speed"], 2**31):
+            yield f"a speed of {state['speed']!r} cannot be"
+        for mode in (*state["supported"], *state["advertised"]):
+            if not MODE.fullmatch(mode):
+                yield f"{mode[:40]!r} is no link mode"
 
 
 def _fields(text: str) -> dict[str, str]:

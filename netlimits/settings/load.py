@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
+from netlimits.settings._written import is_number
 
 _OURS = r"""umask 077
 if [ "$(id -u)" = 0 ]; then d=/run/netlimits; else d=$HOME/.local/state/netlimits; fi
@@ -197,6 +198,21 @@ class Load:
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """How the load that runs differs from what was found."""
         return _unlike(state, original, "was")
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Loads that may not be asked for."""
+        known = self.schema["properties"]
+        each = state["workers_per_cpu"]
+        if not is_number(each, known["workers_per_cpu"]["maximum"] + 1):
+            yield f"{each!r} workers for each CPU cannot be"
+        elif each:
+            if not is_number(state["cpu_load"], 101) or not state["cpu_load"]:
+                yield f"a load of {state['cpu_load']!r} % cannot be"
+            if not re.search(known["method"]["pattern"], state["method"]):
+                yield f"{state['method'][:40]!r} is no method"
+            left = state["seconds_left"]
+            if left > 0 and not is_number(left, known["hours"]["maximum"] * 3600 + 1):
+                yield f"{left!r} seconds cannot be left"
 
 
 def _unlike(state: State, like: Mapping[str, Any], word: str) -> tuple[str, ...]:

@@ -12,14 +12,17 @@ entry can be deleted alone, so the cache is flushed: what it knows of other path
 
 from __future__ import annotations
 
+import ipaddress
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings import _ipv6
 from netlimits.settings._base import State
+from netlimits.settings._written import is_number, route_fault
 
 _SCRIPT = (
     'ip -d -j link show dev "$1" || exit 1; ip -j link show; '
@@ -38,6 +41,11 @@ _LINK = {
     "ifname": decoding.TEXT, "mtu": decoding.WHOLE,
     "min_mtu?": decoding.WHOLE, "max_mtu?": decoding.WHOLE,
 }  # fmt: skip
+
+_NEIGHBOUR = re.compile(
+    r"[0-9a-fA-F:.]+( lladdr [0-9a-f:]+)?( (router|proxy|extern_learn|managed))*"
+)
+_CONF = re.compile(r"(conf|neigh)/[A-Za-z0-9_]+")
 
 
 class Mtu:
@@ -154,6 +162,29 @@ class Mtu:
             for peer in _new_exceptions(original, state)
         ]
         return (*wrong, *_ipv6.differences(original["ipv6"], state["ipv6"]))
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Addresses, routes, neighbours and sysctls that are none of an interface."""
+        for name, mtu in (("", state["mtu"]), *state["others"].items()):
+            if name and not decoding.interface(name):
+                yield f"{name!r} is no interface"
+            if not is_number(mtu, 2**31):
+                yield f"an MTU cannot be {mtu!r}"
+        held = state["ipv6"]
+        for address in held["addresses"]:
+            if ipaddress.ip_address(address["local"]).version != 6:
+                yield f"{address['local']} is no IPv6 address"
+            if not is_number(address["prefixlen"], 129) or not is_number(address.get("metric", 0)):
+                yield f"{address['local']} has no prefix"
+            if not re.fullmatch("[a-z0-9]+", address["scope"]):
+                yield f"{address['scope']!r} is no scope"
+        yield from filter(None, map(route_fault, held["routes"]))
+        for neighbour in held["neighbours"]:
+            if not _NEIGHBOUR.fullmatch(neighbour):
+                yield f"{neighbour[:80]!r} is no neighbour"
+        for name, value in held["conf"].items():
+            if not _CONF.fullmatch(name) or not re.fullmatch(r"[\w.,:/ \t-]*", value, re.ASCII):
+                yield f"{name[:80]!r} is no sysctl of an interface"
 
 
 def _new_exceptions(original: State, state: State) -> list[str]:

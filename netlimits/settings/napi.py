@@ -8,13 +8,14 @@ may wait that much longer. Both hold for every queue of the interface.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings import _values
 from netlimits.settings._base import State
+from netlimits.settings._written import is_number
 
 _FILES = {"gro_flush_timeout": "gro_flush_timeout", "defer_hard_irqs": "napi_defer_hard_irqs"}
 """What an experiment calls it -> the file in /sys/class/net/INTERFACE."""
@@ -87,6 +88,13 @@ class Napi:
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each that is not as it was."""
         return _values.differences(original, state)
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Files that are none of these, and what is no number."""
+        known = self.schema["properties"]
+        for name, value in state.items():
+            if name not in known or not is_number(value, 2**63):
+                yield f"{name[:40]} cannot be {str(value)[:40]!r}"
 
 
 def _path(interface: str, name: str) -> str:

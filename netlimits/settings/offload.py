@@ -12,11 +12,11 @@ so the exit status is never trusted, the state is read again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError, nearest
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
 
 SHORT_NAMES = {
@@ -41,6 +41,8 @@ _FEATURE = re.compile(
 )
 
 _SWITCH = {"enum": ["on", "off"]}
+
+_WRITTEN = re.compile(r"(on|off)( \[fixed\])?( \[requested (on|off)\])?")
 
 
 class Offload:
@@ -164,6 +166,15 @@ class Offload:
         near = nearest(feature, [*SHORT_NAMES, *state["features"]])
         hint = f"; did you mean {near}?" if near else "; `ethtool -k` lists them"
         raise SettingError(f"there is no feature {feature!r}{hint}", setting=self.name)
+
+    def faults(self, state: State) -> Iterator[str]:
+        """What is no feature, or no value of one."""
+        pattern = re.compile(self.schema["propertyNames"]["pattern"])
+        for name, value in state["features"].items():
+            if not pattern.search(name) or not _WRITTEN.fullmatch(value):
+                yield f"{name[:40]!r}: {value[:40]!r} is no feature"
+        if not decoding.has(list(state["groups"].values()), [[decoding.TEXT]]):
+            yield "its groups are none"
 
 
 def _wishes(wanted: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:

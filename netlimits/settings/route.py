@@ -8,12 +8,14 @@ it also takes (but `rto_min lock 5ms`, whose lock it adds by itself).
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
+from netlimits.settings._written import route_fault
 
 _SCRIPT = (
     'ip -4 route show table main dev "$1" || exit 1; '
@@ -140,6 +142,18 @@ class Route:
             for route, metrics in original["routes"].items()
             if "?" not in metrics and now.get(route) != metrics
         )
+
+    def faults(self, state: State) -> Iterator[str]:
+        """What is no route of the interface, or no metric of one."""
+        for words, metrics in state["routes"].items():
+            if "?" in metrics:  # one that is never touched
+                continue
+            yield from filter(None, [route_fault(words)])
+            for name, value in metrics.items():
+                if name not in METRICS or not re.fullmatch(
+                    r"(lock )?[A-Za-z0-9][A-Za-z0-9._-]*", value
+                ):
+                    yield f"{name[:40]} {value[:40]!r} is no metric of a route"
 
 
 def _whole_lines(text: str) -> Iterator[str]:

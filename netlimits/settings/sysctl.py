@@ -9,7 +9,7 @@ so what was written is read back.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
@@ -139,6 +139,17 @@ class Sysctl:
             for name, value in original.items()
             if state.get(name) != value
         )
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Names that may not be set, and values that no sysctl takes."""
+        pattern = re.compile(self.schema["additionalProperties"]["anyOf"][1]["pattern"])
+        for name, value in state.items():
+            if not NAME.match(name):
+                yield f"{name!r} is no sysctl under net."
+            elif MOVES_MORE.search(name):
+                yield f"{name} changes more than itself"
+            elif value != "" and not pattern.search(value):
+                yield f"{name} cannot be {value[:80]!r}"
 
 
 def _accepts(value: Any) -> bool:

@@ -8,9 +8,17 @@ from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
-__all__ = ["TOOLS", "Features", "Tool", "tool"]
+__all__ = ["OWN", "TOOLS", "Features", "Tool", "tool"]
 
-TOOLS: tuple[Tool, ...] = (Netperf(), Iperf3(), Nuttcp(), Nttcp())
+TOOLS: tuple[Tool, ...] = (
+    Netperf(),
+    Iperf3(),
+    Nuttcp(),
+    Nttcp(),
+)
+
+OWN = tuple(f"{each.name}_" for each in TOOLS)
+"""What columns begin with that hold what a tool itself says."""
 
 
 def tool(name: str) -> Tool:

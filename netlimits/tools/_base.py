@@ -25,6 +25,20 @@ class Features:
     vocabulary: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class SocketPace:
+    """How a tool paces a flow at its own socket (SO_MAX_PACING_RATE), under `fq` at the egress.
+
+    The `option` takes bytes/s of whole frames, at most `most`; builds with the `feature` have it.
+    `flag` is its word on the command line, and what tables call this way of pacing.
+    """
+
+    option: str
+    flag: str
+    most: int
+    feature: str
+
+
 class Tool(Protocol):
     """A measuring program. One file, one line in TOOLS, a capture under tests/."""
 
@@ -40,6 +54,15 @@ class Tool(Protocol):
 
     reuses_port: bool
     """Whether the server takes its port although old connections to it are in TIME_WAIT."""
+
+    control_apart: bool
+    """Whether the server's port carries nothing but control, which packet traces then leave out."""
+
+    counts_all: bool
+    """Whether its rate over one TCP connection is of all that arrived, to the last byte."""
+
+    socket_pace: SocketPace | None
+    """Its own way to pace a flow, where it has one."""
 
     schema: Mapping[str, Any]
     """JSON Schema of the options under that key; `${…}` is allowed at every leaf."""
@@ -66,6 +89,18 @@ class Tool(Protocol):
 
     def seconds(self, options: Mapping[str, Any]) -> float:
         """How long one run is meant to take, for the estimate of what is left."""
+
+    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+        """The options of a run as short as it goes, whose datagrams are few: to try ports."""
+
+    def bytes_of(self, size: int | str) -> int:
+        """Bytes of a size as the tool reads it: "1k" is 1000 or 1024."""
+
+    def untold(self, options: Mapping[str, Any], connections: int) -> bool:
+        """Whether it does not tell what arrives while it does: then the receiver is looked at."""
+
+    def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
+        """The option that limits what one client sends, and to how many bit/s; None without."""
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         """What the client's output says. Raises ToolFailure for every run that must not count."""

@@ -18,8 +18,9 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
-from netlimits.tools import _affinity
-from netlimits.tools._base import Features
+from netlimits.tools import _affinity, _options
+from netlimits.tools._base import Features, SocketPace
+from netlimits.units.sizes import binary_bytes
 
 FORMAT = "%20b%14.6rt%14.6ct%16.4rbr%14c"
 """Bytes, real seconds, CPU seconds, 10⁶ bit/s, calls: wide enough that no two run together."""
@@ -38,45 +39,39 @@ class Nttcp:
     port = 5037
     server_lasts: Literal["campaign", "run"] = "campaign"
     reuses_port = False
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "nttcp",
-        "description": "One TCP transfer from the first role (client) to the last (nttcp -i).",
-        "additionalProperties": False,
-        "required": ["count"],
-        "properties": {
-            "count": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 999999999,
-                "description": "Buffers to send (-n). nttcp knows no duration: for S seconds at "
-                "R bit/s take ceil(S * R / (8 * send_size)), with `derive`.",
-            },
-            "send_size": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 99999999,
-                "default": DEFAULT_SIZE,
-                "description": "Bytes per send (-l).",
-            },
-            "seconds": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 86400,
-                "default": 10,
-                "description": "How long `count` is expected to take, for the estimate of what is "
-                f"left; after {PATIENCE} times as long a run counts as hung.",
-            },
-            "window": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 9999,
-                "description": "The client's socket buffers in KiB (-w).",
-            },
-            "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
-            **_affinity.PROPERTIES,
+    control_apart = False
+    counts_all = True
+    socket_pace: SocketPace | None = None
+    schema: Mapping[str, Any] = _options.schema(
+        name,
+        "One TCP transfer from the first role (client) to the last (nttcp -i).",
+        "count",
+        count={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 999999999,
+            "description": "Buffers to send (-n). nttcp knows no duration: for S seconds at "
+            "R bit/s take ceil(S * R / (8 * send_size)), with `derive`.",
         },
-    }
+        send_size={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 99999999,
+            "default": DEFAULT_SIZE,
+            "description": "Bytes per send (-l).",
+        },
+        seconds=_options.length(
+            "How long `count` is expected to take, for the estimate of what is "
+            f"left; after {PATIENCE} times as long a run counts as hung."
+        ),
+        window={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 9999,
+            "description": "The client's socket buffers in KiB (-w).",
+        },
+        nodelay=_options.switch("TCP_NODELAY (-D)"),
+    )
 
     def probes(self) -> tuple[Command, ...]:
         """The version."""
@@ -125,6 +120,22 @@ class Nttcp:
     def seconds(self, options: Mapping[str, Any]) -> float:
         """How long the count is expected to take."""
         return float(options.get("seconds", 10))
+
+    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+        """A thousand buffers at most."""
+        return {"seconds": 1, "count": min(int(options.get("count", 1000)), 1000)}
+
+    def bytes_of(self, size: int | str) -> int:
+        """A number of bytes."""
+        return binary_bytes(size)
+
+    def untold(self, options: Mapping[str, Any], connections: int) -> bool:
+        """The receiver tells."""
+        return False
+
+    def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
+        """It knows no rate."""
+        return None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         """The figures under their columns. Raises ToolFailure for a run that must not count."""

@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
-from netlimits.tools import _affinity
-from netlimits.tools._base import Features
+from netlimits.tools import _affinity, _options
+from netlimits.tools._base import Features, SocketPace
 from netlimits.tools._clock import stamped, started
-from netlimits.units.sizes import RATE, SIZE, TIMESTAMPS, binary_bytes, decimal_bits
+from netlimits.units.sizes import RATE, TIMESTAMPS, binary_bytes, decimal_bits
 
 START_UP = 15.0
 """Seconds that a run may take beyond its own; a UDP receiver waits two for stragglers."""
@@ -32,7 +32,6 @@ _MEGABIT = 2**20 * 8 / 1e6
 """10⁶ bit in one of nuttcp's megabytes."""
 
 _INTERIM = ("megabytes", "real_sec", "rate_Mbps")
-_LARGEST_DATAGRAM = 65507
 _FALLBACK = "classic_mode"
 
 
@@ -44,62 +43,29 @@ class Nuttcp:
     port = 5000
     server_lasts: Literal["campaign", "run"] = "run"
     reuses_port = True
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "nuttcp",
-        "description": "One test between the first role (client) and the last (one-off server).",
-        "additionalProperties": False,
-        "properties": {
-            "seconds": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 86400,
-                "default": 10,
-                "description": "Length of a run (-T).",
-            },
-            "protocol": {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."},
-            "send_size": {
-                **SIZE,
-                "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
-                "is fragmented where it does not fit the MTU (MTU - 28).",
-            },
-            "rate": {
-                **RATE,
-                "description": "bit/s to send at (-R), K M G are 1000^n, 0 is unlimited. UDP needs "
-                "it: nuttcp's default is 1 Mbit/s. Pacing takes the sender a whole CPU.",
-            },
-            "mss": {
-                "type": "integer",
-                "minimum": 88,
-                "maximum": 32767,
-                "description": "TCP maximum segment size to set (-M), timestamps included.",
-            },
-            "window": {
-                **SIZE,
-                "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
-            },
-            "parallel": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 128,
-                "default": 1,
-                "description": "Streams (-N), all in one process.",
-            },
-            "reverse": {
-                "type": "boolean",
-                "default": False,
-                "description": "The server sends (-r).",
-            },
-            "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-D)"},
-            "interim_seconds": {
-                "type": "number",
-                "minimum": 0.1,
-                "maximum": 3600,
-                "description": "Keep interim results of the receiver at this interval (-i).",
-            },
-            **_affinity.PROPERTIES,
+    control_apart = False
+    counts_all = True
+    socket_pace: SocketPace | None = None
+    schema: Mapping[str, Any] = _options.schema(
+        name,
+        _options.ONE_OFF,
+        seconds=_options.length("Length of a run (-T)."),
+        protocol=_options.PROTOCOL,
+        send_size=_options.SEND_SIZE,
+        rate={
+            **RATE,
+            "description": "bit/s to send at (-R), K M G are 1000^n, 0 is unlimited. UDP needs "
+            "it: nuttcp's default is 1 Mbit/s. Pacing takes the sender a whole CPU.",
         },
-    }
+        mss=_options.mss(32767),
+        window=_options.WINDOW,
+        parallel=_options.parallel("Streams (-N), all in one process."),
+        reverse=_options.switch("The server sends (-r)."),
+        nodelay=_options.switch("TCP_NODELAY (-D)"),
+        interim_seconds=_options.interim(
+            3600, "Keep interim results of the receiver at this interval (-i)."
+        ),
+    )
 
     def probes(self) -> tuple[Command, ...]:
         """The version, and the options it knows."""
@@ -130,8 +96,9 @@ class Nuttcp:
         for option in ("mss", "nodelay") if udp else ():
             if options.get(option):
                 raise _wrong(option, "it is for TCP only; leave it out")
-        if udp and binary_bytes(options.get("send_size", 1)) > _LARGEST_DATAGRAM:
-            raise _wrong("send_size", f"a UDP datagram holds {_LARGEST_DATAGRAM} bytes at most")
+        if udp and binary_bytes(options.get("send_size", 1)) > _options.LARGEST_DATAGRAM:
+            most = f"a UDP datagram holds {_options.LARGEST_DATAGRAM} bytes at most"
+            raise _wrong("send_size", most)
 
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
         """A server for one test, in the foreground."""
@@ -157,6 +124,23 @@ class Nuttcp:
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run."""
         return float(options.get("seconds", 10))
+
+    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+        """Less than a second; 5 Mbit/s of datagrams."""
+        return {"seconds": 0.5, "rate": "5M"} if udp else {"seconds": 0.2}
+
+    def bytes_of(self, size: int | str) -> int:
+        """Powers of 1024, whatever the case."""
+        return binary_bytes(size)
+
+    def untold(self, options: Mapping[str, Any], connections: int) -> bool:
+        """The receiver tells."""
+        return False
+
+    def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
+        """The rate of all streams together."""
+        rate = decimal_bits(options.get("rate", 0))
+        return ("rate", rate) if rate > 0 else None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         """The figures under their columns. Raises ToolFailure for a run that must not count."""

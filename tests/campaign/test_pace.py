@@ -20,12 +20,13 @@ KNOWN = {"local_qdisc_drops": 0, "local_tx_packets": 100_000, "elapsed_s": 10}
 AT = Pace(1e9, 1e9 * (1024 + 42) / 1024)
 NEWER = Features("2.7.1", frozenset({"pacing"}))
 DEBIANS = Features("2.7.0", frozenset({"demo", "burst"}))
+SOCKET = pacing.own("netperf")
 OPTIONS = {"test": "UDP_STREAM", "send_size": 1024}
 
 
 def qdisc_words(way: str, at: Pace = AT) -> str:
     """The words of the `tc` command that a way has the sender run."""
-    use, _ = pacing.paced(way, at, ("sender",), OPTIONS)
+    use, _ = pacing.paced("netperf", way, at, ("sender",), OPTIONS)
     assert use.roles == ("sender",)
     qdisc = setting(use.name)
     (command,) = qdisc.change("data0", {}, use.options)[-1:]
@@ -34,7 +35,7 @@ def qdisc_words(way: str, at: Pace = AT) -> str:
 
 
 def client_words(way: str, at: Pace = AT, features: Features = NEWER) -> tuple[str, ...]:
-    _, options = pacing.paced(way, at, ("sender",), OPTIONS)
+    _, options = pacing.paced("netperf", way, at, ("sender",), OPTIONS)
     netperf = tool("netperf")
     netperf.check(options, features)
     return netperf.client(options, features, ServerAddress("192.0.2.2", 12865)).argv
@@ -47,10 +48,10 @@ def test_a_netperf_that_paces_is_tried_first_and_others_leave_it_to_the_qdisc():
 
 
 def test_netperf_q_is_bytes_a_second_of_frames_under_fq_without_a_rate_of_its_own():
-    words = client_words(pacing.SOCKET)
+    words = client_words(SOCKET)
     behind = words[words.index("--") :]
     assert behind[behind.index("-q") + 1] == str(125_000_000 * (1024 + 42) // 1024 + 1)
-    assert qdisc_words(pacing.SOCKET) == "fq limit 20000 flow_limit 20000 initial_quantum 16384"
+    assert qdisc_words(SOCKET) == "fq limit 20000 flow_limit 20000 initial_quantum 16384"
 
 
 def test_fq_and_tbf_get_the_frame_rate_and_netperf_nothing():
@@ -65,14 +66,14 @@ def test_fq_and_tbf_get_the_frame_rate_and_netperf_nothing():
 
 def test_what_atoi_cannot_hold_is_left_to_fq():
     fast = Pace(100e9, 100e9 * (8192 + 42) / 8192)
-    assert "-q" not in client_words(pacing.SOCKET, fast)
-    assert "maxrate 100512695312bit" in qdisc_words(pacing.SOCKET, fast)
+    assert "-q" not in client_words(SOCKET, fast)
+    assert "maxrate 100512695312bit" in qdisc_words(SOCKET, fast)
 
 
 @given(st.floats(1e4, 4e11), st.integers(1, 9000))
 def test_tbf_lets_every_jumbo_frame_through_and_no_more_than_2_ms_at_once(rate, size):
     at = Pace(rate, rate * (size + 42) / size)
-    use, _ = pacing.paced(pacing.TBF, at, ("sender",), {})
+    use, _ = pacing.paced("netperf", pacing.TBF, at, ("sender",), {})
     assert use.options["burst"] >= 9216 + 14
     assert use.options["burst"] <= max(16 << 10, at.frame_rate / 8 * 2e-3 + 1)
     assert 0 <= use.options["rate"] - at.frame_rate < 1
@@ -108,12 +109,12 @@ def entries(*kinds: str, client: tuple[str, ...] = ("netperf", "-t", "UDP_STREAM
     ],
 )
 def test_which_way_it_was_is_read_off_what_was_done(kinds, client, way):
-    assert rates.way(entries(*kinds, client=client), "sender") == way
+    assert rates.way("netperf", entries(*kinds, client=client), "sender") == way
 
 
 def test_a_qdisc_that_paces_nothing_is_no_way():
     with pytest.raises(ToolFailure, match="its qdisc is noqueue, which paces nothing") as caught:
-        rates.way(entries("tbf", "noqueue"), "sender")
+        rates.way("netperf", entries("tbf", "noqueue"), "sender")
     assert caught.value.status == "invalid"
 
 

@@ -6,7 +6,7 @@ import pytest
 from netlimits.analysis.bursts import ack_bursts, trace
 from netlimits.analysis.bursts import bursts as table_of
 from netlimits.charts._style import save
-from netlimits.charts.bursts import LABELLED, burst_histogram, bursts, first_bursts
+from netlimits.charts.kinds.bursts import LABELLED, burst_histogram, bursts, first_bursts
 from netlimits.errors import DataError
 from netlimits.reproduce import published
 

@@ -138,10 +138,9 @@ def test_the_same_series_has_the_same_colour_in_different_charts() -> None:
 
 
 def test_every_registered_chart_says_what_it_is() -> None:
-    assert [name for name, _ in charts.CHARTS] == list(dict(charts.CHARTS))
-    for name, draw in charts.CHARTS:
-        assert draw is getattr(charts, name)
-        assert (draw.__doc__ or "").splitlines()[0].endswith(".")
+    for kind in charts.CHARTS:
+        assert kind.draw is getattr(charts, kind.name)
+        assert (kind.draw.__doc__ or "").splitlines()[0].endswith(".")
 
 
 def test_a_spread_of_two_tools_shows_each_ones_own_cpu() -> None:

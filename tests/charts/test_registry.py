@@ -1,24 +1,65 @@
+"""The registry of charts: what its lines say is what the functions take."""
+
 from __future__ import annotations
 
 import inspect
+import pkgutil
+import subprocess
+import sys
+from typing import Any
+
+import pytest
 
 from netlimits import charts
+from netlimits.charts import kinds
 from netlimits.experiment import report_schema
 
-
-def takes(draw: object) -> tuple[str, set[str]]:
-    """What a chart is drawn from, and its options: all that YAML can say, so no mapping."""
-    source, *options = inspect.signature(draw).parameters.values()  # type: ignore[arg-type]
-    sayable = {p.name for p in options if not str(p.annotation).startswith("Mapping")}
-    return source.name, sayable | ({"role"} if source.name == "packets" else set())
+FRAMES = {"runs": "frame", "intervals": "intervals", "packets": "packets"}
 
 
-def test_an_experiment_may_ask_for_each_chart_with_all_that_it_takes():
-    functions = {name: takes(draw)[1] for name, draw in charts.CHARTS}
-    assert functions == {name: set(options) for name, options in report_schema.CHARTS.items()}
-    assert list(functions) == list(report_schema.CHARTS)
+def parameters(function: Any) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
 
 
-def test_the_first_parameter_of_a_chart_says_what_it_is_drawn_from():
-    sources = {takes(draw)[0] for _, draw in charts.CHARTS}
-    assert sources == set(charts.TAKES)
+@pytest.mark.parametrize("kind", charts.CHARTS, ids=lambda kind: kind.name)
+def test_a_charts_line_says_what_its_function_takes(kind: charts.ChartKind) -> None:
+    source, *options = parameters(kind.draw)
+    assert source.name == FRAMES[kind.source]
+    sayable = {  # by YAML, so no mapping
+        p.name: charts.REQUIRED if p.default is p.empty else p.default
+        for p in options
+        if not str(p.annotation).startswith("Mapping")
+    }
+    role = {"role": None} if kind.source == "packets" else {}
+    assert {**sayable, **role} == dict(kind.options)
+    assert set(kind.options) <= set(report_schema.OPTIONS)
+
+
+@pytest.mark.parametrize("kind", charts.CHARTS, ids=lambda kind: kind.name)
+def test_the_table_beside_a_chart_takes_what_is_not_the_drawings_alone(
+    kind: charts.ChartKind,
+) -> None:
+    _, *options = parameters(charts._function(kind.table))
+    assert set(kind.looks) <= set(kind.options)
+    assert {*kind.options} - {*kind.looks} <= {p.name for p in options}
+
+
+def test_every_file_of_charts_is_of_a_kind() -> None:
+    files = {module.name for module in pkgutil.iter_modules(kinds.__path__)}
+    assert files - {kind.module for kind in charts.CHARTS} == {"goodput"}  # bounds, no campaign
+
+
+def test_an_experiment_is_checked_without_matplotlib() -> None:
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom netlimits.experiment import load\n"
+        "load.load(Path('experiments/stateless-offloads.yaml'))\n"
+        "print(sorted({'matplotlib', 'pandas', 'numpy'} & set(sys.modules)))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_a_chart_is_drawn_by_its_name() -> None:
+    assert {*charts.KINDS, "goodput", "save", "Chart"} <= set(dir(charts))
+    with pytest.raises(AttributeError, match="no attribute 'pie'"):
+        charts.pie  # noqa: B018

@@ -16,7 +16,7 @@ from netlimits.cli import reference
 from netlimits.cli.describe import describe
 from netlimits.cli.results import figures, table
 from netlimits.errors import InputError
-from netlimits.experiment import report_schema, resolution, schema
+from netlimits.experiment import resolution, schema
 from netlimits.metrics import METRICS
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
@@ -72,22 +72,20 @@ def test_every_key_of_an_experiment_is_told() -> None:
     assert told >= set(schema.structure()["properties"]) - {"report"}
     assert {"repeat.replicates", "repeat.order", "repeat.seed", "pace.rate"} <= told
     printed = call("experiment")
-    for name in (*(s.name for s in SETTINGS), *(t.name for t in TOOLS), *report_schema.CHARTS):
+    for name in (*(s.name for s in SETTINGS), *(t.name for t in TOOLS), *charts.KINDS):
         assert f"\n{name} " in printed
 
 
 def test_every_option_of_a_chart_is_told_with_its_functions_default() -> None:
-    for kind, options in report_schema.CHARTS.items():
-        (section,) = [s for s in reference.described(kind) if s.title == f"chart {kind}"]
-        assert [row[0] for row in section.rows] == list(options)
+    for kind in charts.CHARTS:
+        (section,) = [s for s in reference.described(kind.name) if s.title == f"chart {kind.name}"]
+        assert [row[0] for row in section.rows] == list(kind.options)
     told = {row[0]: row[2] for row in reference.described("spread")[0].rows}
     assert told == {
         "of": "throughput", "by": "send_size", "series": "", "bound_mbps": "", "title": "",
         "pool": "",
     }  # fmt: skip
-    assert [row[0] for row in reference.described("charts")[0].rows] == [
-        k for k, _ in charts.CHARTS
-    ]
+    assert [row[0] for row in reference.described("charts")[0].rows] == [*charts.KINDS]
 
 
 def test_every_column_of_results_csv_is_told() -> None:

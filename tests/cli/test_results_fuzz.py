@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recorded import recorded
 
+from netlimits.charts import KINDS
 from netlimits.cli.results import figures, table
 from netlimits.errors import NetlimitsError
-from netlimits.experiment import report_schema
 from netlimits.reproduce import published
 
 pytestmark = pytest.mark.long
@@ -95,7 +95,7 @@ TABLE = options(
     ("--format", ["text", "csv", "json", "html", "markdown"], 1),
 )
 CHART = options(
-    ("--chart", list(report_schema.CHARTS), 1),
+    ("--chart", list(KINDS), 1),
     ("--of", METRICS, 2),
     ("--series", FACTORS, 2),
     ("--pool", FACTORS, 2),

@@ -3,7 +3,7 @@
 import pytest
 
 from netlimits.errors import InputError
-from netlimits.metrics import METRICS, metric
+from netlimits.metrics import METRICS, metric, tools_own
 from netlimits.metrics.selectors import SELECTORS, column, is_text
 
 
@@ -74,3 +74,22 @@ def test_titles_follow_the_direction() -> None:
 def test_names_and_columns_are_there_once() -> None:
     for names in ([m.name for m in METRICS], [m.column for m in METRICS]):
         assert len(names) == len(set(names))
+
+
+def test_one_word_before_a_metric_of_an_end_is_a_tools_own_whichever_tool() -> None:
+    columns = ["other_local_sd_us_per_kib", "link_mtu", "other_local_cpu_pct", "target_loss_pct"]
+    assert {name: known.name for name, known in tools_own([*columns, "local_cpu_pct"]).items()} == {
+        "other_local_sd_us_per_kib": "local_sd",
+        "other_local_cpu_pct": "local_cpu",
+    }
+    own = metric("other_local_sd")
+    assert (own.column, own.title) == ("other_local_sd_us_per_kib", "Send service demand by other")
+    assert metric(own.column) == own
+    for factor in ("link_mtu", "other_throughput"):
+        with pytest.raises(InputError, match="no metric is called"):
+            metric(factor)
+
+
+def test_a_selector_may_stand_under_its_own_column() -> None:
+    assert metric("netperf_throughput_confid").column == "netperf_throughput_confid_pct"
+    assert metric("iperf3_loss").column == "iperf3_loss_pct"

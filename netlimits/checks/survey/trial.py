@@ -38,16 +38,6 @@ _CONNECTING = f"while sleep {WAIT}; do ss -Htn state syn-sent; done"
 CONNECTING = Command(("sh", "-c", _CONNECTING))
 """Which connections are being made, again and again until it is stopped."""
 
-_SHORTEST: Mapping[tuple[str, bool], Mapping[str, Any]] = {
-    ("netperf", False): {"seconds": -100_000},  # a count of bytes: over in milliseconds
-    ("nuttcp", False): {"seconds": 0.2},
-    ("nuttcp", True): {"seconds": 0.5},
-}
-"""(tool, whether UDP) -> a run shorter than a second, where the tool has one."""
-
-_SLOW = {"iperf3": {"rate": "5M"}, "nuttcp": {"rate": "5M"}}
-"""What UDP needs to be told, or is asked for so that it loses nothing."""
-
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -107,19 +97,14 @@ def _trial(site: Site, requirement: Setup, role: str) -> Trial:
         for name in ("port", "data_port", "route")
         if name in requirement.options
     }
-    properties = tool(requirement.tool).schema["properties"]
-    if "protocol" in properties:
+    of = tool(requirement.tool)
+    if "protocol" in of.schema["properties"]:
         options["protocol"] = protocol
-    if "cpu" in properties:
-        options["cpu"] = False
-    if "count" in requirement.options:
-        options["count"] = min(int(requirement.options["count"]), 1000)
-    options |= {"seconds": 1} | dict(_SHORTEST.get((requirement.tool, udp), {}))
+    options |= of.shortest(requirement.options, udp=udp)
     if udp:
         mtu = min(filter(None, (site.mtu(r) for r in (_client(site), role))), default=1500)
         most = mtu - UDP_HEADERS[version(site, requirement.around.family, role)]
         options |= {"send_size": min(datagram(requirement.options) or SMALL, most)}
-        options |= _SLOW.get(requirement.tool, {})
     return Trial(requirement.tool, role, protocol, options, requirement.around.family)
 
 
@@ -202,9 +187,12 @@ def _closed(site: Site, trial: Trial, what: str, closed: int) -> Finding:
 
 
 def _fixed(trial: Trial) -> str:
-    if trial.tool != "netperf" or "data_port" in trial.options:
+    if "data_port" not in tool(trial.tool).schema["properties"] or "data_port" in trial.options:
         return ""
-    return "; netperf's data port is another each time: fix it with `data_port` in the experiment"
+    return (
+        f"; {trial.tool}'s data port is another each time: fix it with `data_port` in the "
+        "experiment"
+    )
 
 
 def _vanished(site: Site, trial: Trial, what: str) -> Finding:

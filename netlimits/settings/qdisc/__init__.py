@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
@@ -40,6 +40,8 @@ _HEADER = 14
 """Bytes of Ethernet's header, which belong to such a frame."""
 
 _OURS = "6e6c:"  # "nl": a handle that nobody else gives, to tell ours from another's
+
+_HANDLE = re.compile(r"[0-9a-f]{1,8}:")
 
 
 class Qdisc:
@@ -164,6 +166,18 @@ class Qdisc:
             if was != now and not _is_default(inner, was, now, mtu)
         }
         return tuple(others)
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Qdiscs that could not be put back, and words that are no parameters."""
+        kind, handle = state["kind"], state["handle"]
+        if not re.fullmatch("[a-z][a-z0-9_]*", kind) or not _HANDLE.fullmatch(handle):
+            yield f"{kind[:40]!r} {handle[:40]!r} is no qdisc"
+        elif handle != "0:":
+            # an htb is of an earlier campaign: never given back, but recognized
+            if kind != "htb" and (why := returns(state)):
+                yield f"a {kind} qdisc could not be put back: {why}"
+            if strange := [w for w in parameters(state) if not re.fullmatch("[a-z0-9_.]+%?", w)]:
+                yield f"{strange[0][:40]!r} is no parameter of {kind}"
 
 
 def _is_default(name: str, was: Mapping[str, Any], now: Mapping[str, Any], mtu: int) -> bool:

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement, ServerAddress
-from netlimits.tools import _affinity
-from netlimits.tools._base import Features
+from netlimits.tools import _affinity, _options
+from netlimits.tools._base import Features, SocketPace
 from netlimits.tools._clock import stamped
 from netlimits.tools.iperf3.results import measurement
-from netlimits.units.sizes import RATE, SIZE, binary_bytes
+from netlimits.units.sizes import RATE, binary_bytes, decimal_bits
 
 OLDEST = (3, 12)
 START_UP = 15.0
@@ -41,7 +41,6 @@ _NEEDS = {
     "bidirectional": "bidirectional",
 }
 _ONLY_TCP = ("mss", "nodelay", "congestion_control", "zerocopy")
-_LARGEST_DATAGRAM = 65507
 
 _FLAGS = {
     "send_size": "-l",
@@ -69,85 +68,52 @@ class Iperf3:
     port = 5201
     server_lasts: Literal["campaign", "run"] = "run"
     reuses_port = True
-    schema: Mapping[str, Any] = {
-        "type": "object",
-        "title": "iperf3",
-        "description": "One test between the first role (client) and the last (one-off server).",
-        "additionalProperties": False,
-        "properties": {
-            "seconds": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 86400,
-                "default": 10,
-                "description": "Length of a run (-t): whole seconds, since 0.5 would run for ever.",
-            },
-            "protocol": {"enum": ["tcp", "udp"], "default": "tcp", "description": "UDP is -u."},
-            "send_size": {
-                **SIZE,
-                "description": "Bytes per send (-l), K M G are 1024^n; for UDP the datagram, which "
-                "is fragmented where it does not fit the MTU (MTU - 28).",
-            },
-            "rate": {
-                **RATE,
-                "description": "bit/s of each stream (-b), K M G are 1000^n, 0 is unlimited. UDP "
-                "needs it: iperf3's default is 1 Mbit/s.",
-            },
-            "mss": {
-                "type": "integer",
-                "minimum": 88,
-                "maximum": 9216,
-                "description": "TCP maximum segment size to set (-M), timestamps included.",
-            },
-            "window": {
-                **SIZE,
-                "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
-            },
-            "parallel": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 128,
-                "default": 1,
-                "description": "Streams (-P); one thread serves all of them before iperf3 3.16.",
-            },
-            "reverse": {
-                "type": "boolean",
-                "default": False,
-                "description": "The server sends (-R).",
-            },
-            "bidirectional": {
-                "type": "boolean",
-                "default": False,
-                "description": "Both ends send (--bidir); throughput is the sum of both ways.",
-            },
-            "congestion_control": {
-                "type": "string",
-                "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
-                "description": "On both ends (-C); read back from the sender.",
-            },
-            "nodelay": {"type": "boolean", "default": False, "description": "TCP_NODELAY (-N)"},
-            "zerocopy": {"type": "boolean", "default": False, "description": "sendfile (-Z)"},
-            "dont_fragment": {
-                "type": "boolean",
-                "default": False,
-                "description": "Set Don't Fragment on UDP over IPv4 (--dont-fragment).",
-            },
-            "omit": {
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 600,
-                "default": 0,
-                "description": "Seconds before the measured ones that do not count (-O).",
-            },
-            "interim_seconds": {
-                "type": "number",
-                "minimum": 0.1,
-                "maximum": 60,
-                "description": "Keep interim results at this interval (-i).",
-            },
-            **_affinity.PROPERTIES,
+    control_apart = False
+    counts_all = False  # after omitted seconds it counts what had waited behind a hole in them
+    socket_pace: SocketPace | None = None
+    schema: Mapping[str, Any] = _options.schema(
+        name,
+        _options.ONE_OFF,
+        seconds={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 86400,
+            "default": 10,
+            "description": "Length of a run (-t): whole seconds, since 0.5 would run for ever.",
         },
-    }
+        protocol=_options.PROTOCOL,
+        send_size=_options.SEND_SIZE,
+        rate={
+            **RATE,
+            "description": "bit/s of each stream (-b), K M G are 1000^n, 0 is unlimited. UDP "
+            "needs it: iperf3's default is 1 Mbit/s.",
+        },
+        mss=_options.mss(9216),
+        window=_options.WINDOW,
+        parallel=_options.parallel(
+            "Streams (-P); one thread serves all of them before iperf3 3.16."
+        ),
+        reverse=_options.switch("The server sends (-R)."),
+        bidirectional=_options.switch(
+            "Both ends send (--bidir); throughput is the sum of both ways."
+        ),
+        congestion_control={
+            "type": "string",
+            "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]{0,14}$",
+            "description": "On both ends (-C); read back from the sender.",
+        },
+        nodelay=_options.switch("TCP_NODELAY (-N)"),
+        zerocopy=_options.switch("sendfile (-Z)"),
+        dont_fragment=_options.switch("Set Don't Fragment on UDP over IPv4 (--dont-fragment)."),
+        omit={
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 600,
+            "default": 0,
+            "description": "Seconds before the measured ones that do not count (-O).",
+        },
+        interim_seconds=_options.interim(60, "Keep interim results at this interval (-i)."),
+    )
 
     def probes(self) -> tuple[Command, ...]:
         """The version with its optional features, and the options it knows."""
@@ -183,8 +149,9 @@ class Iperf3:
         for option in _ONLY_TCP if udp else ("dont_fragment",):
             if options.get(option):
                 raise _wrong(option, f"it is for {'TCP' if udp else 'UDP'} only; leave it out")
-        if udp and binary_bytes(options.get("send_size", 1)) > _LARGEST_DATAGRAM:
-            raise _wrong("send_size", f"a UDP datagram holds {_LARGEST_DATAGRAM} bytes at most")
+        if udp and binary_bytes(options.get("send_size", 1)) > _options.LARGEST_DATAGRAM:
+            most = f"a UDP datagram holds {_options.LARGEST_DATAGRAM} bytes at most"
+            raise _wrong("send_size", most)
         if options.get("reverse") and options.get("bidirectional"):
             raise _wrong("reverse", "bidirectional sends both ways already; leave one of them out")
         for option, feature in _NEEDS.items():
@@ -230,6 +197,23 @@ class Iperf3:
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run and the seconds omitted before it."""
         return float(options.get("seconds", 10)) + float(options.get("omit", 0))
+
+    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+        """A second; 5 Mbit/s of datagrams."""
+        return {"seconds": 1, "rate": "5M"} if udp else {"seconds": 1}
+
+    def bytes_of(self, size: int | str) -> int:
+        """Powers of 1024, whatever the case."""
+        return binary_bytes(size)
+
+    def untold(self, options: Mapping[str, Any], connections: int) -> bool:
+        """After omitted seconds its figure holds what had waited behind a hole in them."""
+        return bool(options.get("omit"))
+
+    def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
+        """The rate of each stream, times the streams."""
+        rate = decimal_bits(options.get("rate", 0)) * int(options.get("parallel", 1))
+        return ("rate", rate) if rate > 0 else None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         """The figures under their columns. Raises ToolFailure for a run that must not count."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure, nearest
 from netlimits.model import Command, Completed, Measurement, ServerAddress
-from netlimits.tools._base import Features
+from netlimits.tools._base import Features, SocketPace
 from netlimits.tools.netperf.options import (
     EVERY_FEATURE,
     GLOBAL,
@@ -24,6 +24,7 @@ from netlimits.tools.netperf.options import (
     sends,
 )
 from netlimits.tools.netperf.results import measurement
+from netlimits.units.sizes import netperf_bytes
 
 _COST = (
     "local_cpu_util",
@@ -76,6 +77,14 @@ class Netperf:
     port = 12865
     server_lasts: Literal["campaign", "run"] = "campaign"
     reuses_port = True
+    control_apart = True
+    counts_all = True
+    socket_pace: SocketPace | None = SocketPace(
+        "pacing",
+        "-q",
+        most=2**31 - 1,  # it is read with atoi
+        feature="pacing",
+    )
     schema = SCHEMA
 
     def probes(self) -> tuple[Command, ...]:
@@ -162,6 +171,22 @@ class Netperf:
         """The length of a run, times the most iterations that `confidence` may take."""
         most = int(str(options.get("iterations", "10,3")).split(",")[0])
         return self._length(options) * (most if "confidence" in options else 1)
+
+    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+        """A count of bytes, which are sent in milliseconds; a second of datagrams."""
+        return {"seconds": 1 if udp else -100_000, "cpu": False}
+
+    def bytes_of(self, size: int | str) -> int:
+        """Powers of 1024, those of a small letter of 1000."""
+        return netperf_bytes(size)
+
+    def untold(self, options: Mapping[str, Any], connections: int) -> bool:
+        """It tells at the end alone, of one connection."""
+        return connections > 1 or "interim_seconds" in options
+
+    def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
+        """What the socket paces, frames and all."""
+        return ("pacing", options["pacing"] * 8.0) if "pacing" in options else None
 
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         """The figures under their columns. Raises ToolFailure for a run that must not count."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames, wording
@@ -59,3 +61,35 @@ def percentiles(
         if keys:
             label_ends(axes, ends)
     return figure
+
+
+QUARTILES = (0, 25, 50, 75, 100)
+
+
+def quartiles(
+    frame: pd.DataFrame,
+    of: str,
+    series: str | Sequence[str] = (),
+    pool: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """The table beside it: the curve of each series at five places."""
+    frame, (keys, meant) = frames.apart(frame, series, pool)
+    column = frames.column(frame, of).column
+    rows = []
+    for key, part in frames.groups(percentile_frame(frame, of, keys, pool=meant), keys):
+        curve = part.set_index("percentile")[column]
+        rows.append(
+            dict(zip(keys, key, strict=True))
+            | {"runs": int(part["n"].iloc[0])}
+            | {f"{place} %": _at(curve, place) for place in QUARTILES}
+        )
+    table = pd.DataFrame(rows)
+    table.attrs["notes"] = (
+        f"{wording.title(column)} at percentiles of the runs, read off the curve",
+    )
+    return table
+
+
+def _at(curve: pd.Series[Any], place: float) -> float:
+    """The curve at a percentile, between its points a straight line, as it is drawn."""
+    return float(np.interp(place, curve.index.to_numpy(dtype=float), curve.to_numpy(dtype=float)))

@@ -17,6 +17,7 @@ from netlimits.analysis import frames, pooling, wording
 from netlimits.analysis.aggregate import OF_AN_INTERVAL, highest_averages, highest_window
 from netlimits.analysis.aggregate import aggregate as aggregate_frame
 from netlimits.analysis.goodput import bits_per_second, bound
+from netlimits.analysis.spread import spread as spread_frame
 from netlimits.charts._style import (
     BLACK,
     BLUE,
@@ -205,3 +206,35 @@ def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:
     if "mtu" not in run.index:
         raise DataError("the goodput bound of a link depends on the MTU: name a factor `mtu`")
     return bound(int(run["mtu"]), rate, timestamps=True).goodput_bps / 1e6
+
+
+STEPS = 60
+"""The most rows of the table beside `aggregate`."""
+
+
+def highest(
+    intervals: pd.DataFrame,
+    window_s: float | None = None,
+    by: str = "mtu",
+    series: str | Sequence[str] = (),
+    pool: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """Least, mean and greatest of the runs' highest averages in each bar."""
+    runs = highest_averages(intervals, window_s)
+    return spread_frame(runs, "highest_average", by, series, pool=pool)
+
+
+def steps(
+    intervals: pd.DataFrame,
+    of: str = "throughput",
+    stream: str | Sequence[str] = "stream",
+    step: float | None = None,
+    run: int | None = None,
+) -> pd.DataFrame:
+    """The streams' sum over time, in at most STEPS."""
+    rows = frames.one_run(intervals, run)
+    table = aggregate_frame(rows, of, stream, step=step)
+    if len(table) > STEPS:
+        seconds = float(table["end_s"].iloc[-1] - table["start_s"].iloc[0])
+        table = aggregate_frame(rows, of, stream, step=seconds / STEPS)
+    return table

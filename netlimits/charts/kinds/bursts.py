@@ -226,3 +226,25 @@ def burst_histogram(
         about = f"{packets.attrs['run']} · {about}" if "run" in packets.attrs else about
         heading(axes, title or f"How many {unit} come in one burst", about)
     return figure
+
+
+def busiest(
+    packets: pd.DataFrame,
+    connection: int | None = None,
+    first_transaction: int = 1,
+    gap_s: float | None = None,
+    run: int | None = None,
+) -> pd.DataFrame:
+    """The bursts of the connection with most data."""
+    rows = frames.one_run(packets, run)
+    held = rows.groupby("connection")["length_bytes"].sum()
+    chosen = held.idxmax() if connection is None else connection
+    table = bursts_frame(
+        rows[rows["connection"] == chosen], gap_s=gap_s, first_transaction=first_transaction
+    )
+    return table[["transaction", "burst", "start_s", "end_s", "segments"]]
+
+
+def sizes(packets: pd.DataFrame, run: int | None = None) -> pd.DataFrame:
+    """How many bursts there are of each size."""
+    return burst_sizes(bursts_frame(frames.one_run(packets, run)))

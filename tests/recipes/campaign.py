@@ -1,0 +1,81 @@
+"""A campaign on two simulated machines that have every toy: `campaign.py EXPERIMENT FOLDER`.
+
+Prints what the checks find, how the runs end, and what the toy's switch was.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from simulated import SimulatedMachine
+
+from netlimits.campaign import creation, runner
+from netlimits.campaign.interrupt import Stop
+from netlimits.checks.survey import survey
+from netlimits.experiment import load, plan
+from netlimits.model import Command, Completed
+
+
+class ToyMachine(SimulatedMachine):
+    """Knows the toys' programs too."""
+
+    def __init__(self, role: str, address: str) -> None:
+        super().__init__(role, address)
+        self.switch, self.broken, self.switched = "off", 0, [""]
+
+    def __call__(self, command: Command) -> Completed:
+        match command.argv:
+            case ("toynet", "--version"):
+                return self._say(command, "toynet 1.0\n")
+            case ("toynet", *_):
+                return self._say(command, "toys: 640.00 Mbit/s 1.00 s 25.0 %\n")
+            case ("toyserver", *_):
+                self.serving = True
+                return self._say(command, "")
+            case ("ss", *_) if self.serving:
+                ports = "".join(f"LISTEN 0 5 {self.address}:{p} *\n" for p in (4242, 12865))
+                return self._say(command, ports)
+            case ("toggle", "show", _):
+                return self._say(command, f"{self.switch}\n")
+            case ("toggle", "set", _, switch):
+                self.switch = switch
+                self.switched.append(switch)
+                return self._say(command, "")
+            case ("barometer",):
+                return self._say(command, "storm\n")
+            case ("cat", "/proc/toys"):
+                self.broken += 7
+                return self._say(command, f"{self.broken}\n")
+        return super().__call__(command)
+
+
+def main(experiment_file: str, folder: str) -> None:
+    """Run the experiment."""
+    two = {
+        "sender": ToyMachine("sender", "192.0.2.1"),
+        "receiver": ToyMachine("receiver", "192.0.2.2"),
+    }
+    experiment = plan.seeded(load.load(Path(experiment_file)))
+    machines = {role: machine.machine() for role, machine in two.items()}
+    surveyed = survey(experiment, machines, {role: m.host() for role, m in two.items()})
+    for finding in surveyed.findings:
+        print(finding)
+    campaign = creation.create(experiment, surveyed, Path(folder))
+    campaign.archive.lock()
+    runner.Runner(
+        campaign.archive,
+        experiment,
+        surveyed,
+        {role: m.host() for role, m in two.items()},
+        Stop(),
+        lambda machine: two[machine.role].host(),
+    ).carry_out(lambda _: None)
+    campaign.archive.close()
+    for record in campaign.records():
+        print(f"run {record.run.number}: {record.status} {record.reason}".rstrip())
+    print(f"switched{' '.join(two['sender'].switched)}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,25 @@
+"""Whether a host's weather is fine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from netlimits.checks._base import Finding, Site
+from netlimits.model import Command, Completed
+
+
+class Weather:
+    """Asks a barometer."""
+
+    name = "weather"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """One look."""
+        return (Command(("barometer",)),)
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """A warning of a storm."""
+        if completed[0].stdout.strip() != "fair":
+            yield Finding(role, self.name, "warning", "there is a storm", "wait for it to pass")

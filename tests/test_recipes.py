@@ -1,0 +1,246 @@
+"""CONTRIBUTING's recipes: a toy of each kind is added by them alone, to a copy, and works.
+
+A recipe names its files: at most one new and two that are there, beside tests and README's table.
+The new files lie in `recipes/`; what goes into the others is a line after a line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import netlimits
+
+TESTS = Path(__file__).parent
+PACKAGE = Path(netlimits.__file__).parent
+TEXT = (TESTS.parent / "CONTRIBUTING.md").read_text("utf-8")
+SECTIONS = {
+    match[1]: match[2]
+    for match in re.finditer(r"^## Add an? (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
+}
+
+CAMPAIGN = """\
+experiment: toys
+factors: {send_size: [64, 128]}
+SETTINGS
+measure:
+  TOOL: {seconds: 1, send_size: "${send_size}"}
+repeat: {replicates: 1, order: listed, seed: 1}
+"""
+RUNS = "send_size,throughput_mbps,toy_rate_hz\n64,100,5\n64,110,6\n128,200,7\n128,210,8\n"
+REPORT = "report:\n  - {chart: toybars, toy_level: 150}\n"
+
+
+def campaign(tool: str = "netperf", settings: str = "") -> str:
+    return CAMPAIGN.replace("TOOL", tool).replace("SETTINGS", settings)
+
+
+RUN = ("campaign.py", "toys.yaml", "results")
+"""`recipes/campaign.py` rather than the command line."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A toy: its new file, the lines after which lines come in, and what shows that it works.
+
+    `lines` are (file, the line before or what it begins with, the line); the last registers it.
+    `shown` are commands and what each prints; the first is the quickest.
+    """
+
+    kind: str
+    new: Mapping[str, str]
+    lines: Sequence[tuple[str, str, str]]
+    shown: Sequence[tuple[tuple[str, ...], str]]
+    files: Mapping[str, str]
+
+
+RECIPES = (
+    Recipe(
+        "tool",
+        {"netlimits/tools/TOOL.py": "toynet"},
+        [
+            ("tools/__init__.py", "from netlimits.tools.nuttcp ", "from netlimits.tools.toynet import Toynet"),
+            ("tools/__init__.py", "    Nttcp(),", "    Toynet(),"),
+        ],
+        [
+            (("describe", "tools"), r"toynet.*toyserver.*4242"),
+            (("describe", "metrics"), r"netperf_, .*toynet_ in front"),
+            (("plan", "toys.yaml"), r"2 configurations"),
+            (RUN, r"run 2: ok"),
+            (("table", "results", "--of", "toynet_local_process_cpu"), r"by toynet(?s:.*)25"),
+        ],
+        {"toys.yaml": campaign("toynet")},
+    ),
+    Recipe(
+        "setting",
+        {"netlimits/settings/SETTING.py": "toggle"},
+        [
+            ("settings/__init__.py", "from netlimits.settings.sysctl ", "from netlimits.settings.toggle import Toggle"),
+            ("settings/__init__.py", "    Load(),", "    Toggle(),  # of nothing else"),
+        ],
+        [
+            (("describe", "toggle"), r"A toy's switch\.(?s:.*)on \| off"),
+            (("plan", "toys.yaml", "--commands", "--rows", "1"), r"toggle set \S+ on"),
+            (RUN, r"run 2: ok\nswitched on off"),
+            (("status", "results"), r"2 ok"),
+        ],
+        {"toys.yaml": campaign(settings="settings: [{roles: [sender], toggle: on}]")},
+    ),
+    Recipe(
+        "check",
+        {"netlimits/checks/CHECK.py": "weather"},
+        [
+            ("checks/__init__.py", "from netlimits.checks.trace ", "from netlimits.checks.weather import Weather"),
+            ("checks/__init__.py", "    Traces(),", "    Weather(),"),
+        ],
+        [
+            (("describe", "checks"), r"weather +Whether a host's weather is fine"),
+            (RUN, r"receiver: weather: there is a storm; wait for it to pass"),
+        ],
+        {"toys.yaml": campaign()},
+    ),
+    Recipe(
+        "piece of evidence",
+        {"netlimits/evidence/EVIDENCE.py": "toys"},
+        [
+            ("metrics/catalogue.py", "_OF_BOTH_ENDS: ", '    ("toys_broken", "toys_broken", "Toys broken", "toys", "lower"),'),
+            ("evidence/__init__.py", "from netlimits.evidence.queues ", "from netlimits.evidence.toys import Toys"),
+            ("evidence/__init__.py", "    Nic(),", "    Toys(),"),
+        ],
+        [
+            (("plan", "toys.yaml", "--commands", "--rows", "1"), r"cat /proc/toys"),
+            (RUN, r"run 2: ok"),
+            (("table", "results", "--of", "remote_toys_broken"), r"Toys broken, receiver(?s:.*)7"),
+        ],
+        {"toys.yaml": campaign()},
+    ),
+    Recipe(
+        "metric",
+        {},
+        [("metrics/catalogue.py", "METRICS: ", '    Metric("toy_rate", "toy_rate_hz", "Toys a second", "Hz", "higher"),')],
+        [
+            (("describe", "toy_rate"), r"toy_rate_hz(?s:.*)Toys a second(?s:.*)Hz"),
+            (("table", "runs.csv", "--of", "toy_rate", "--rows", "send_size"), r"Toys a second \(Hz - Higher is Better\)"),
+        ],
+        {"runs.csv": RUNS},
+    ),
+    Recipe(
+        "chart",
+        {"netlimits/charts/kinds/CHART.py": "toybars"},
+        [
+            ("experiment/report_schema.py", "OPTIONS: ", '    "toy_level": {"description": "What a toy reaches.", "type": "number"},'),
+            (
+                "charts/__init__.py",
+                "CHARTS: ",
+                '    ChartKind("toybars", "toybars", "runs", {"of": "throughput", "toy_level": None, "title": None},'
+                ' "charts.kinds.toybars.numbers", ("toy_level", "title")),',
+            ),
+        ],
+        [
+            (("describe", "toybars"), r"What a toy(?s:.*)reaches"),
+            (("figures", "runs.csv", "--chart", "toybars", "--of", "throughput", "--format", "svg"), r"toybars-throughput\.svg"),
+            (RUN, r"run 2: ok"),
+            (("report", "results"), r"report\.html"),
+        ],
+        {"toys.yaml": campaign() + REPORT, "runs.csv": RUNS},
+    ),
+    Recipe(
+        "command",
+        {"netlimits/cli/COMMAND.py": "toy"},
+        [("cli/__init__.py", "COMMANDS: ", '    "toy": ("netlimits.cli.toy", "Count toys."),')],
+        [
+            (("toy", "--help"), r"Count toys\.(?s:.*)netlimits toy --count 2"),
+            (("--help",), r"toy +Count toys\."),
+            (("toy",), r"there are 3 toys"),
+        ],
+        {},
+    ),
+)  # fmt: skip
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A folder with a copy of the package."""
+    shutil.copytree(PACKAGE, tmp_path / "netlimits")
+    return tmp_path
+
+
+def add(recipe: Recipe, house: Path, lines: Sequence[tuple[str, str, str]]) -> None:
+    """Follow the recipe in the copy."""
+    for path, name in recipe.new.items():
+        source = TESTS / "recipes" / f"{recipe.kind.rpartition(' ')[2]}.py"
+        shutil.copy(source, house / path.replace(re.findall("[A-Z]+", path)[0], name))
+    for path, before, line in lines:
+        file = house / "netlimits" / path
+        text = file.read_text("utf-8").splitlines()
+        (place,) = [number for number, present in enumerate(text) if present.startswith(before)]
+        text.insert(place + 1, line)
+        file.write_text("\n".join(text) + "\n", "utf-8")
+    for path, content in recipe.files.items():
+        (house / path).write_text(content, "utf-8")
+
+
+def output(house: Path, command: tuple[str, ...]) -> str:
+    argv = ["-m", "netlimits", *command]
+    if command is RUN:
+        argv = [str(TESTS / "recipes" / RUN[0]), *RUN[1:]]
+    ran = subprocess.run(
+        [sys.executable, *argv],
+        cwd=house,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{house}:{TESTS}",
+            "COLUMNS": "200",
+            "XDG_STATE_HOME": str(house / "state"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.stdout + ran.stderr
+
+
+def files(section: str) -> list[str]:
+    """The files of the package that a recipe says it touches."""
+    (named,) = re.findall(r"^Files: (.*?)\.\n", section, re.MULTILINE | re.DOTALL)
+    return re.findall(r"`(netlimits/[^`]+)`", named)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.kind)
+def test_a_recipe_is_all_that_it_takes(recipe: Recipe, house: Path) -> None:
+    touched = [*recipe.new, *(f"netlimits/{path}" for path, _, _ in recipe.lines)]
+    assert set(files(SECTIONS[recipe.kind])) == set(touched)
+    add(recipe, house, recipe.lines)
+    for command, pattern in recipe.shown:
+        printed = output(house, command)
+        assert re.search(pattern, printed), (command, printed)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.kind)
+def test_without_its_line_in_the_registry_nothing_knows_it(recipe: Recipe, house: Path) -> None:
+    add(recipe, house, recipe.lines[:-1])
+    command, pattern = recipe.shown[0]
+    assert not re.search(pattern, output(house, command))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SECTIONS if "Files:" in SECTIONS[kind]])
+def test_no_recipe_touches_more_than_one_new_file_and_two_that_are_there(kind: str) -> None:
+    named = files(SECTIONS[kind])
+    there = [path for path in named if (PACKAGE.parent / path).exists()]
+    new = [path for path in named if re.search("[A-Z]", path)]
+    assert sorted(there + new) == sorted(named), "a file that is there, or one that CAPITALS name"
+    assert len(new) <= 1
+    assert len(there) <= 2
+
+
+def test_every_recipe_is_walked_or_is_of_tests_or_of_peers_alone() -> None:
+    walked = {recipe.kind for recipe in RECIPES}
+    assert SECTIONS.keys() - walked == {"class of limits", "attack", "format of export"}

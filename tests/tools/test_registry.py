@@ -1,0 +1,60 @@
+"""What every tool says of itself, so that nothing else knows tools by their names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import netlimits
+from netlimits.tools import TOOLS, Features, tool
+
+PACKAGE = Path(netlimits.__file__).parent
+KNOW_TOOLS = ("tools", "importers", "reproduce", "charts/_style.py")
+"""Files and reports of a tool's, and its colour in the reports."""
+
+
+def test_only_a_tools_own_file_knows_it_by_its_name() -> None:
+    names = re.compile("|".join(f'"{each.name}"' for each in TOOLS))
+    knowing = [
+        path
+        for path in (p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))
+        if not str(path).startswith(KNOW_TOOLS) and names.search((PACKAGE / path).read_text())
+    ]
+    assert not knowing
+
+
+@pytest.mark.parametrize("of", TOOLS, ids=lambda of: of.name)
+@pytest.mark.parametrize("udp", [False, True])
+def test_the_shortest_run_is_one_that_the_tool_takes(of: Any, udp: bool) -> None:
+    options = dict(of.shortest({"count": 50_000}, udp=udp))
+    if udp and "protocol" in of.schema["properties"]:
+        options["protocol"] = "udp"
+    assert options.keys() <= of.schema["properties"].keys()
+    of.check(options, Features("1"))
+    assert of.seconds(options) <= 1
+    assert options.get("count", 0) <= 1000
+
+
+def test_who_does_not_tell_what_arrives_while_it_does() -> None:
+    assert tool("netperf").untold({}, 2)
+    assert tool("netperf").untold({"interim_seconds": 1}, 1)
+    assert not tool("netperf").untold({}, 1)
+    assert tool("iperf3").untold({"omit": 1}, 1)
+    assert not tool("iperf3").untold({}, 2)
+
+
+def test_what_limits_a_client_is_of_all_its_streams() -> None:
+    assert tool("netperf").limit({"pacing": 1000}) == ("pacing", 8000)
+    assert tool("iperf3").limit({"rate": "1M", "parallel": 3}) == ("rate", 3e6)
+    assert tool("nuttcp").limit({"rate": "1M", "parallel": 3}) == ("rate", 1e6)
+    assert tool("iperf3").limit({"rate": 0}) is None
+    assert tool("nttcp").limit({}) is None
+
+
+def test_a_size_is_read_as_the_tool_reads_it() -> None:
+    assert {of.name: of.bytes_of("1k") for of in TOOLS} == {
+        "netperf": 1000, "iperf3": 1024, "nuttcp": 1024, "nttcp": 1024,
+    }  # fmt: skip
