@@ -115,7 +115,7 @@ def _offload(state: State) -> Iterator[str]:
     for name, value in state["features"].items():
         if not pattern.search(name) or not _FEATURE.fullmatch(value):
             yield f"{name[:40]!r}: {value[:40]!r} is no feature"
-    if not decoding.has(list(state["groups"].values()), [[decoding.TEXT]]):
+    if not decoding.has(list(state["groups"].values()), list[list[str]]):
         yield "its groups are none"
 
 
