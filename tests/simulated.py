@@ -159,7 +159,7 @@ class SimulatedMachine:
 
     def _netperf(self, command: Command) -> Completed:
         argv = command.argv
-        captures = CAPTURES / "netperf"
+        captures = CAPTURES / "netperf" / "builds"
         if argv == ("netperf", "-V"):
             return self._say(command, (captures / "version-270.txt").read_text())
         if argv[-1] == "?":

@@ -214,8 +214,10 @@ def test_an_imported_file_is_kept_under_a_name_of_ours(name: str):
 
 @given(st.sampled_from(HOSTILE) | st.text())
 def test_a_journal_names_interfaces_and_roles_only(name: str):
-    for says in (decoding.interface, decoding.name):
-        assert not says(name) or ("/" not in name and not name.startswith((".", "-")))
+    for kind in (decoding.InterfaceName, decoding.Name):
+        assert not decoding.has(name, kind) or (
+            "/" not in name and name[0] != "-" and name not in (".", "..")
+        )
 
 
 @pytest.mark.parametrize(

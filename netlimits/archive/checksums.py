@@ -19,7 +19,7 @@ def made_of(folder: Folder) -> dict[str, Any] | None:
         contents = json_of(folder, "results.json")
     except (OSError, ValueError):
         return None
-    if not decoding.has(contents, formats.MADE):
+    if not decoding.has(contents, formats.MadeOf):
         return None
     return contents if contents.pop("sha256") == digest(contents) else None
 

@@ -6,121 +6,128 @@ is read, so that nothing further up meets a key that is missing or a text for a 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from msgspec import Meta
 
 from netlimits.archive.files import Folder
-from netlimits.model import STATUSES
+from netlimits.model import Status
 from netlimits.model.decoding import (
-    NUMBER,
-    PLACE,
-    TEXT,
-    WHOLE,
-    address,
+    FilePath,
+    InterfaceName,
+    IpAddress,
+    LoginName,
+    Name,
+    Place,
+    Scalars,
     has,
-    interface,
-    login,
-    name,
-    or_none,
     parsed,
-    scalars,
-    texts,
 )
 
 FILE_LIMIT = 64 * 2**20
 """Bytes of campaign.json, and of a host's facts."""
 
+Number = float
+"""Of any kind, as long as a float can be it."""
 
-def figures(value: Any) -> bool:
-    """Whether it maps texts to scalars that a column of numbers can hold."""
-    return scalars(value) and all(map(_writable, value)) and not any(map(_endless, value.values()))
+Count = Annotated[int, Meta(gt=0, lt=2**53)]
+"""What counts something from 1, as runs and their attempts do."""
 
+Instant = Annotated[float, Meta(gt=-1e9, lt=9e9)]
+"""A time in epoch seconds that a clock can show."""
 
-def _writable(name: str) -> bool:
-    """Whether UTF-8 can hold it, as a column's name: half of a pair of surrogates it cannot."""
-    return name.isascii() or max(name) < "\ud800" or not any("\ud800" <= c < "\ue000" for c in name)
+Figures = dict[str, str | float | bool | None]
+"""Scalars that a column of numbers can hold; `event` looks at their names."""
 
+Values = dict[Annotated[str, Meta(min_length=1)], str | int | float | bool | None]
+"""Factors and their values."""
 
-def number(value: Any) -> bool:
-    """Whether it is a number that a float can be."""
-    return has(value, NUMBER) and not _endless(value)
-
-
-def count(value: Any) -> bool:
-    """Whether it counts something from 1, as runs and their attempts are."""
-    return has(value, WHOLE) and 0 < value < 2**53
+Digests = dict[str, Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]]
+"""SHA-256 in hex, by the name of a file."""
 
 
-def _endless(value: Any) -> bool:
-    """Whether it is an integer beyond what a float can be."""
-    return isinstance(value, int) and value.bit_length() >= 1024
+class CreatedEvent(TypedDict):
+    """The first line: the checksums of the files that are never written again."""
+
+    files: Digests
 
 
-def numbers(value: Any) -> bool:
-    """Whether it maps texts to numbers."""
-    return figures(value) and all(has(figure, NUMBER) for figure in value.values())
+class FoundEvent(Place):
+    """A setting's state before the first change; undone until `put_back` says so."""
+
+    state: dict[str, Any]
 
 
-def machines(value: Any) -> bool:
-    """Whether it maps roles to machines."""
-    return isinstance(value, dict) and all(name(r) and has(m, MACHINE) for r, m in value.items())
+class StartEvent(TypedDict):
+    """An attempt at a run, with the run's configuration."""
+
+    run: Count
+    attempt: Count
+    started: Instant
+    block: NotRequired[Number]
+    config: NotRequired[str]
+    values: NotRequired[Values]
 
 
-def instant(value: Any) -> bool:
-    """Whether it is a time in epoch seconds that a clock can show."""
-    return has(value, NUMBER) and -1e9 < value < 9e9
+class Outcome(TypedDict):
+    """What came of an attempt."""
+
+    run: Count
+    attempt: Count
+    status: Status
+    reason: str
+    figures: Figures
+    duration_s: Number | None
+    interim: NotRequired[list[dict[str, Number]]]
+    started: NotRequired[Instant | None]
+    block: NotRequired[Number]
 
 
-def values(value: Any) -> bool:
-    """Whether it maps names of factors to values."""
-    return scalars(value) and all(value)
+class EndEvent(Outcome):
+    """An attempt's outcome, and the configuration again."""
+
+    config: NotRequired[str]
+    values: NotRequired[Values]
 
 
-def digests(value: Any) -> bool:
-    """Whether it maps names of files to SHA-256 in hex."""
-    return texts(value) and all(re.fullmatch("[0-9a-f]{64}", digest) for digest in value.values())
+class ImportedRow(Outcome):
+    """A run that was imported, and its configuration."""
+
+    config: str
+    values: Values
 
 
-MACHINE = {
-    "ssh": or_none(login), "interface": or_none(interface), "address": or_none(address),
-    "ssh_config": or_none(lambda c: has(c, TEXT) and c and "\0" not in c), "others?": [address],
-}  # fmt: skip
+class ReconnectedEvent(TypedDict):
+    """A lost connection was made again: why it was lost, after how many tries and seconds."""
 
-_STATUS = frozenset(STATUSES)
+    role: Name
+    reason: str
+    tries: int
+    seconds: Number
 
 
-_RUN = {"run": count, "block?": number, "config?": TEXT, "values?": values}
+class ImportedEvent(TypedDict):
+    """Runs read from a file that was there before, all in one event; the last reading counts."""
 
-_OUTCOME = {
-    **_RUN, "attempt": count, "status": _STATUS, "reason": TEXT, "figures": figures,
-    "duration_s": or_none(number), "interim?": [numbers], "started": or_none(instant),
-}  # fmt: skip
+    rows: list[ImportedRow]
 
-_ROW = _OUTCOME | {"values": values, "config": TEXT}
 
 EVENTS: Mapping[str, Any] = {
-    "created": {"files": digests},
-    "found": PLACE | {"state": (dict,)},
-    "put_back": PLACE,
-    "start": {**_RUN, "attempt": count, "started": instant},
-    "end": _OUTCOME,
-    "parsed": _OUTCOME,
-    "reconnected": {"role": name, "reason": TEXT, "tries": WHOLE, "seconds": number},
-    "imported": {"rows": [_ROW]},
+    "created": CreatedEvent,
+    "found": FoundEvent,
+    "put_back": Place,
+    "start": StartEvent,
+    "end": EndEvent,
+    "parsed": EndEvent,
+    "reconnected": ReconnectedEvent,
+    "imported": ImportedEvent,
 }
 """Event of the journal -> what it must hold; others may hold anything.
 
-created   the first line: the checksums of the files that are never written again
 opened    a process starts or goes on with the campaign
-found     a setting's state before the first change; undone until `put_back` says so
 put_back  it is as it was found again
-start     an attempt at a run, with the run's configuration
-end       its outcome: status, reason, figures, and the configuration again
 parsed    the same attempt, read again from raw output; the last one counts
-reconnected  a lost connection was made again: why it was lost, after how many tries and seconds
-imported  runs read from a file that was there before, all in one event; the last reading counts
 closed    the process left in good order
 """
 
@@ -128,60 +135,126 @@ closed    the process left in good order
 def event(line: bytes) -> dict[str, Any] | None:
     """The event in a line of the journal; None when it is none."""
     try:
-        entry: dict[str, Any] = json.loads(line)
-        return entry if has(entry, EVENTS.get(entry["event"], {})) else None
-    except (ValueError, KeyError, TypeError, RecursionError):
+        entry: dict[str, Any] = parsed(line)
+        kind = EVENTS.get(entry["event"])
+        if kind is None:
+            return entry if isinstance(entry, dict) else None
+        if not has(entry, kind):
+            return None
+        rows = entry["rows"] if kind is ImportedEvent else [entry] if kind is EndEvent else ()
+        return entry if all(map(_writable, rows)) else None
+    except (ValueError, KeyError, TypeError):
         return None
 
 
-ENTRY: Mapping[str, Any] = {
-    "step": TEXT, "host": TEXT, "argv": [TEXT], "sudo": (bool,), "deadline": number,
-    "status": WHOLE, "seconds": number, "timed_out": (bool,), "truncated": (bool,),
-    "stdout": TEXT, "stderr": TEXT,
-}  # fmt: skip
-"""One command of raw output."""
+def _writable(outcome: Mapping[str, Any]) -> bool:
+    """Whether UTF-8 can hold the names of its figures, which become names of columns.
 
-_FILE = {
-    "file": TEXT, "kept": TEXT, "format": TEXT, "sha256": TEXT, "bytes": WHOLE, "runs": WHOLE,
-    "repaired": WHOLE,
-}  # fmt: skip
+    Half of a pair of surrogates it cannot.
+    """
+    for figures in (outcome["figures"], *outcome.get("interim", ())):
+        names = "".join(figures)
+        if not names.isascii() and any("\ud800" <= letter < "\ue000" for letter in names):
+            return False
+    return True
 
-_IMPORTED = {
-    "files": [_FILE], "factors": [TEXT], "columns": [TEXT], "selectors": scalars,
-    "factors_given": scalars,
-}  # fmt: skip
 
-_META = {
-    "id?": lambda value: has(value, TEXT) and bool(re.fullmatch("[0-9a-f]{32}", value)),
-    "netlimits?": TEXT, "experiment?": TEXT, "created": TEXT,
-    "overrides": [lambda pair: has(pair, [TEXT]) and len(pair) == 2],
-    "machines": machines,
-    "shared_kernel": (bool, type(None)),
-    "skipped?": texts,
-    "imported?": or_none(_IMPORTED),
-}  # fmt: skip
+class RawEntry(TypedDict):
+    """One command of raw output."""
+
+    step: str
+    host: str
+    argv: list[str]
+    sudo: bool
+    deadline: Number
+    status: int
+    seconds: Number
+    timed_out: bool
+    truncated: bool
+    stdout: str
+    stderr: str
+
+
+class ImportedFile(TypedDict):
+    """A file that results were imported from."""
+
+    file: str
+    kept: str
+    format: str
+    sha256: str
+    bytes: int
+    runs: int
+    repaired: int
+
+
+class ImportedFiles(TypedDict):
+    """All of them, and what their runs are labelled with."""
+
+    files: list[ImportedFile]
+    factors: list[str]
+    columns: list[str]
+    selectors: Scalars
+    factors_given: Scalars
+
+
+class BoundMachine(TypedDict):
+    """The machine that a role is bound to."""
+
+    ssh: LoginName | None
+    interface: InterfaceName | None
+    address: IpAddress | None
+    ssh_config: FilePath | None
+    others: NotRequired[list[IpAddress]]
+
+
+class CampaignFile(TypedDict):
+    """campaign.json."""
+
+    id: NotRequired[Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]]
+    netlimits: NotRequired[str]
+    experiment: NotRequired[str]
+    created: str
+    overrides: list[tuple[str, str]]
+    machines: dict[Name, BoundMachine]
+    shared_kernel: bool | None
+    skipped: NotRequired[dict[str, str]]
+    imported: NotRequired[ImportedFiles | None]
 
 
 def meta(value: Any) -> bool:
     """Whether it is a campaign.json: of a campaign of ours, which has machines and a seed."""
-    if not has(value, _META):
+    if not has(value, CampaignFile):
         return False
     if value.get("imported"):
         return value.get("seed") is None
-    return bool(value["machines"]) and has(value.get("seed"), WHOLE)
+    return bool(value["machines"]) and has(value.get("seed"), int)
 
 
-MADE: Mapping[str, Any] = {"netlimits": TEXT, "lines": WHOLE, "files": digests, "sha256": TEXT}
-"""results.json."""
+class MadeOf(TypedDict):
+    """results.json."""
 
-_LINK = {"value?": or_none({"address?": TEXT, "addresses?": [TEXT]})}
+    netlimits: str
+    lines: int
+    files: Digests
+    sha256: str
+
+
+class LinkValue(TypedDict):
+    """What code looks into of a host's link."""
+
+    address: NotRequired[str]
+    addresses: NotRequired[list[str]]
+
+
+class LinkFact(TypedDict):
+    """The fact `link`."""
+
+    value: NotRequired[LinkValue | None]
 
 
 def facts(value: Any) -> bool:
     """Whether it is a hosts/ROLE.json: a mapping for each fact; code looks into `link` alone."""
-    return isinstance(value, dict) and all(
-        has(fact, _LINK if name == "link" else (dict,)) for name, fact in value.items()
-    )
+    return has(value, dict[str, dict[str, Any]]) and has(value.get("link", {}), LinkFact)
 
 
 def json_of(folder: Folder, name: str) -> Any:

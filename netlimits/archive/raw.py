@@ -42,7 +42,7 @@ def completed(entry: Mapping[str, Any]) -> Completed:
 
     Raises ArchiveError for an entry that is none.
     """
-    if not decoding.has(entry, formats.ENTRY):
+    if not decoding.has(entry, formats.RawEntry):
         raise ArchiveError(f"the raw output is damaged at {str(entry)[:80]}")
     return Completed(
         host=entry["host"],

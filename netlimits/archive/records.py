@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netlimits.archive import formats
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError
-from netlimits.model import Record, Run
+from netlimits.model import Record, Run, decoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def history(archive: Archive, runs: Mapping[int, Run]) -> History:
         name = event["event"]
         changes.add(event)
         if name == "opened":
-            opened = float(event["at"]) if formats.number(event.get("at")) else None
+            opened = float(event["at"]) if decoding.has(event.get("at"), float) else None
         elif name == "reconnected":
             reconnected.append(event["role"])
         rows = event.get("rows", ()) if name == "imported" else ()

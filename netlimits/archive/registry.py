@@ -30,12 +30,6 @@ from netlimits.model import decoding
 LIMIT = 2**20
 """Bytes of an entry, and of a configuration of ssh."""
 
-_ENTRY = {
-    "id": decoding.TEXT, "folder": decoding.TEXT, "campaign": decoding.TEXT,
-    "logins": decoding.texts, "inode": decoding.WHOLE, "lines": decoding.WHOLE,
-    "size": decoding.WHOLE, "sha256": decoding.TEXT,
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Registration:
@@ -90,12 +84,11 @@ def entry(identity: str) -> Registration | None:
         about = registry.stat()
         if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o022:
             return None
-        fields = decoding.parsed(Folder(registry).read(f"{identity}.json", LIMIT))
+        content = Folder(registry).read(f"{identity}.json", LIMIT)
+        registration = decoding.typed(content, Registration)
     except (OSError, ValueError):
         return None
-    if not decoding.has(fields, _ENTRY) or fields["id"] != identity:
-        return None
-    return Registration(**{name: fields[name] for name in _ENTRY})
+    return registration if registration.id == identity else None
 
 
 def doubt(known: Registration | None, folder: Folder) -> str:

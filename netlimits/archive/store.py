@@ -211,7 +211,7 @@ class Archive:
             facts: dict[str, Any] = json_of(self.folder, name)
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
-        if not decoding.has(facts, formats.facts):
+        if not formats.facts(facts):
             raise ArchiveError(f"{path}: is damaged")
         self.check(name)
         return facts
@@ -332,10 +332,10 @@ class Archive:
             with self.folder.reader(_raw_name(run, attempt)) as file:
                 text = file.read().decode("utf-8")
             # by line feeds alone: output may hold the other line breaks that splitlines() knows
-            entries = [json.loads(ln) for ln in text.split("\n") if ln]
-        except (OSError, ValueError, RecursionError) as error:
+            entries = [decoding.parsed(ln) for ln in text.split("\n") if ln]
+        except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
-        if not decoding.has(entries, [formats.ENTRY]):
+        if not decoding.has(entries, list[formats.RawEntry]):
             raise ArchiveError(f"{path}: is damaged")
         return entries
 

@@ -6,23 +6,25 @@ where it is a test host too, what it takes is in that host's CPU. So each run sa
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import psutil
 
 from netlimits.archive.raw import CONTROLLER, raw_entry
 from netlimits.model import Command, Completed, Scalar, decoding
 
-_READING: Mapping[str, Any] = {
-    "seconds": decoding.NUMBER,
-    "cpu_s": decoding.NUMBER,
-    "idle_s": decoding.NUMBER,
-    "cpus": decoding.WHOLE,
-    "memory_bytes": decoding.WHOLE,
-}
+
+class _Reading(msgspec.Struct):
+    """What `Controller.entry` prints."""
+
+    seconds: float
+    cpu_s: float
+    idle_s: float
+    cpus: int
+    memory_bytes: int
 
 
 class Controller:
@@ -39,17 +41,10 @@ class Controller:
         seconds, cpu, idle = (
             round(now - then, 6) for now, then in zip(self._times(), self._begin, strict=True)
         )
-        reading = {
-            "seconds": seconds,
-            "cpu_s": cpu,
-            "idle_s": idle,
-            "cpus": psutil.cpu_count(),
-            "memory_bytes": self._process.memory_info().rss,
-        }
+        cpus, memory = psutil.cpu_count() or 1, self._process.memory_info().rss
+        printed = msgspec.json.encode(_Reading(seconds, cpu, idle, cpus, memory)).decode()
         command = Command(("netlimits",))
-        return raw_entry(
-            Completed("", command, 0, json.dumps(reading) + "\n", "", seconds), CONTROLLER
-        )
+        return raw_entry(Completed("", command, 0, f"{printed}\n", "", seconds), CONTROLLER)
 
     def _times(self) -> tuple[float, float, float]:
         mine, machine = self._process.cpu_times(), psutil.cpu_times()
@@ -70,15 +65,14 @@ def figures(entries: Sequence[Mapping[str, Any]]) -> dict[str, Scalar]:
 
 def _figures(printed: str) -> dict[str, Scalar]:
     try:
-        reading = json.loads(printed)
+        reading = decoding.typed(printed, _Reading)
     except ValueError:
         return {}
-    if not decoding.has(reading, _READING) or not reading["seconds"] > 0 < reading["cpus"]:
+    if not (reading.seconds > 0 and reading.cpus > 0):
         return {}
-    seconds = reading["seconds"]
-    idle = reading["idle_s"] / (seconds * reading["cpus"])
+    idle = reading.idle_s / (reading.seconds * reading.cpus)
     return {
-        "controller_cpu_pct": 100 * reading["cpu_s"] / seconds,
-        "controller_memory_mib": reading["memory_bytes"] / 2**20,
+        "controller_cpu_pct": 100 * reading.cpu_s / reading.seconds,
+        "controller_memory_mib": reading.memory_bytes / 2**20,
         "controller_busy_pct": 100 * max(0.0, 1 - idle),
     }

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
+
+import msgspec
 
 from netlimits.checks._base import Finding, Site
 from netlimits.model import Command, Completed, decoding
 
-_LINKS = [
-    {"ifname": decoding.TEXT, "flags?": [decoding.TEXT], "addr_info?": [{"local?": decoding.TEXT}]}
-]
+
+class _Address(msgspec.Struct):
+    """An address of an interface, as `ip -j` shows it."""
+
+    local: str = ""
+
+
+class _Link(msgspec.Struct):
+    """An interface, as `ip -j` shows it."""
+
+    ifname: str
+    flags: tuple[str, ...] = ("UP",)
+    operstate: str = ""
+    addr_info: tuple[_Address, ...] = ()
 
 
 class Links:
@@ -40,7 +51,7 @@ class Links:
         yield from self._settings(site, role, interface, is_down=bool(down))
 
     def _address(
-        self, role: str, interface: str, address: str | None, links: dict[str, Any]
+        self, role: str, interface: str, address: str | None, links: dict[str, _Link]
     ) -> Iterator[Finding]:
         owners = [name for name, link in links.items() if address in _addresses(link)]
         if not owners:
@@ -80,24 +91,23 @@ class Links:
             )
 
 
-def _links(completed: Completed) -> dict[str, Any]:
+def _links(completed: Completed) -> dict[str, _Link]:
     """The interfaces by name; none where `ip` prints something else."""
     try:
-        links = json.loads(completed.stdout)
-    except (ValueError, RecursionError):
+        links = decoding.typed(completed.stdout, list[_Link])
+    except ValueError:
         return {}
-    return {link["ifname"]: link for link in links} if decoding.has(links, _LINKS) else {}
+    return {link.ifname: link for link in links}
 
 
-def _addresses(link: dict[str, Any]) -> list[str]:
-    return [info["local"] for info in link.get("addr_info", ()) if "local" in info]
+def _addresses(link: _Link) -> list[str]:
+    return [address.local for address in link.addr_info if address.local]
 
 
-def _down(link: dict[str, Any]) -> tuple[str, str] | None:
+def _down(link: _Link) -> tuple[str, str] | None:
     """Why nothing can pass, and what to do; None when something can."""
-    name, flags = link["ifname"], link.get("flags", ["UP"])
-    if "UP" not in flags:
-        return "is down", f"bring it up: `ip link set dev {name} up`"
-    if "NO-CARRIER" in flags or link.get("operstate") in ("DOWN", "LOWERLAYERDOWN"):
+    if "UP" not in link.flags:
+        return "is down", f"bring it up: `ip link set dev {link.ifname} up`"
+    if "NO-CARRIER" in link.flags or link.operstate in ("DOWN", "LOWERLAYERDOWN"):
         return "has no carrier", "look at the cable, the switch's port and the other end"
     return None

@@ -9,8 +9,9 @@ tried without changing it: of them only the drivers' limits are known.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+
+import msgspec
 
 from netlimits.checks._base import Finding, Severity, Site
 from netlimits.checks.fragments import wanted_mtu
@@ -19,7 +20,18 @@ from netlimits.model import Command, Completed, decoding
 KERNEL_REFUSED = 2
 """What `ip` exits with when it was the kernel that said no, and not a question that it has not."""
 
-_ROUTE = [{"dev": decoding.TEXT, "metrics?": [{"mtu?": decoding.WHOLE}]}]
+
+class _Metrics(msgspec.Struct):
+    """The metrics of a route, as `ip -j` shows them."""
+
+    mtu: int | None = None
+
+
+class _Route(msgspec.Struct):
+    """A route, as `ip -j` shows it."""
+
+    dev: str
+    metrics: tuple[_Metrics, ...] = ()
 
 
 class PathMtu:
@@ -44,17 +56,17 @@ class PathMtu:
 
     def _route(self, site: Site, role: str, address: str, answer: Completed) -> Iterator[Finding]:
         try:
-            routes = json.loads(answer.stdout)
-        except (ValueError, RecursionError):
-            routes = None
-        if not decoding.has(routes, _ROUTE) or not routes:
+            routes = decoding.typed(answer.stdout, list[_Route])
+        except ValueError:
+            routes = []
+        if not routes:
             why = answer.complaint or "`ip route get` shows none"
             advice = f"bring {site.interface(role)} up with an address of the same network"
             refused = answer.status == KERNEL_REFUSED
             severity: Severity = "error" if refused else "warning"
             yield Finding(role, self.name, severity, f"no route to {address}: {why}", advice)
             return
-        device, interface = routes[0]["dev"], site.interface(role)
+        device, interface = routes[0].dev, site.interface(role)
         if device == "lo" != interface:
             yield Finding(
                 role,
@@ -76,7 +88,7 @@ class PathMtu:
                 f"say `interface: {device}` in the hosts file, or route {address} through "
                 f"{interface}",
             )
-        known = [m["mtu"] for m in routes[0].get("metrics", ()) if "mtu" in m]
+        known = [m.mtu for m in routes[0].metrics if m.mtu is not None]
         now = site.mtu(role)
         wanted = max((wanted_mtu(site, a, role) for a in site.requirements), default=now)
         if known and known[0] < max(now, wanted):

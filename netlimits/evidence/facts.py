@@ -7,13 +7,12 @@ two machines' figures in one table.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, decoding
 
 
 class CommandRunner(Protocol):
@@ -43,7 +42,7 @@ def _text(stdout: str) -> str:
 
 
 def _json(stdout: str) -> Any:
-    return json.loads(stdout)
+    return decoding.parsed(stdout)
 
 
 def _cpu(stdout: str) -> dict[str, Any]:
@@ -59,7 +58,7 @@ def _pairs(stdout: str) -> dict[str, str]:
 
 
 def _link(stdout: str) -> dict[str, Any]:
-    (link,) = json.loads(stdout)
+    (link,) = decoding.parsed(stdout)
     keys = ("ifname", "mtu", "operstate", "address", "qdisc", "txqlen", "num_tx_queues")
     return {k: link[k] for k in keys if k in link} | {
         "addresses": [a["local"] for a in link.get("addr_info", ())]
@@ -116,7 +115,7 @@ def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:
     raw = {"command": " ".join(completed.command.argv), "printed": completed.stdout}
     try:
         value = fact.parse(completed.stdout)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         return {"absent": f"not understood: {error}", **raw}
     # `sysctl` exits 255 for one name of many that the kernel lacks: what it printed counts
     if completed.status != 0 and not value:

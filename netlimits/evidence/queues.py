@@ -13,9 +13,8 @@ What hangs on the way in (`ingress`, `clsact`) is not a queue and is left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import ToolFailure
 from netlimits.evidence._difference import growth
@@ -24,10 +23,16 @@ from netlimits.model import Command, Completed, Scalar, decoding
 _INGRESS = ("ingress", "clsact")
 _SUMS_OF_CHILDREN = ("mq", "mqprio")
 
-_QDISC = {
-    "kind": decoding.TEXT, "handle": decoding.TEXT,
-    "drops?": decoding.WHOLE, "overlimits?": decoding.WHOLE, "requeues?": decoding.WHOLE,
-}  # fmt: skip
+
+class _Qdisc(TypedDict):
+    """What of a qdisc must be there, and what it counts."""
+
+    kind: str
+    handle: str
+    drops: NotRequired[int]
+    overlimits: NotRequired[int]
+    requeues: NotRequired[int]
+
 
 Qdiscs = Sequence[Mapping[str, Any]]
 
@@ -70,10 +75,10 @@ class Queues:
 def qdiscs(completed: Completed) -> Qdiscs | None:
     """The qdiscs on the way out, as `tc` prints them; None where it does not."""
     try:
-        listed = json.loads(completed.stdout)
-    except (ValueError, RecursionError):
+        listed = decoding.parsed(completed.stdout)
+    except ValueError:
         return None
-    if not decoding.has(listed, [_QDISC]):
+    if not decoding.has(listed, list[_Qdisc]):
         raise ToolFailure(f"{completed.host}: `tc -j qdisc` lists no qdiscs as it should")
     return [qdisc for qdisc in listed if qdisc["kind"] not in _INGRESS]
 

@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NotRequired
 
 from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed, decoding
-from netlimits.model.decoding import PLACE, TEXT, WHOLE
+from netlimits.model.decoding import Place
 from netlimits.restore.originals import Original
 from netlimits.settings import State
 
-NOTE: Mapping[str, Any] = PLACE | {"state": (dict,), "link_address": TEXT, "order?": WHOLE}
-"""What a host's note says of a setting that was changed."""
+
+class Note(Place):
+    """What a host's note says of a setting that was changed."""
+
+    state: dict[str, Any]
+    link_address: str
+    order: NotRequired[int]
+
 
 FOLDER = (
     'umask 077; if [ "$(id -u)" = 0 ]; then d=/run/netlimits; '
@@ -96,11 +102,11 @@ def beyond(original: Original, now: State) -> str:
 def _notes(completed: Completed) -> Iterator[dict[str, Any]]:
     for line in completed.stdout.splitlines():
         try:
-            note = json.loads(line)
-            if not decoding.has(note, NOTE):
+            note = decoding.parsed(line)
+            if not decoding.has(note, Note):
                 raise ValueError
-            note["order"] = int(note.get("order", 0))
-        except (ValueError, RecursionError):
+            note.setdefault("order", 0)
+        except ValueError:
             raise RestoreError(
                 f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
                 "look at /run/netlimits (root) or ~/.local/state/netlimits there"

@@ -8,10 +8,9 @@ of routes. IPv4 loses nothing. All of it was seen on kernel 6.18 and is what tes
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from netlimits.model import Command, decoding
 from netlimits.settings._base import State
@@ -38,13 +37,21 @@ ip -6 -o addr show dev "$interface" scope link | while read -r _ _ _ place _; do
 done"""
 """Delete link-local addresses but those named: who has not looked cannot say which there are."""
 
+
+class _Address(TypedDict):
+    """What of an address must be there."""
+
+    local: str
+    prefixlen: int
+    scope: str
+
+
 _FLAGS = ("nodad", "noprefixroute", "mngtmpaddr", "home", "autojoin")
 _PASSING = {"tentative", "dadfailed", "optimistic", "stable-privacy", "deprecated", "temporary"}
 _KNOWN = {
     "family", "local", "prefixlen", "scope", "valid_life_time", "preferred_life_time", "metric",
     *_FLAGS, *_PASSING,
 }  # fmt: skip
-_ADDRESS = {"local": decoding.TEXT, "prefixlen": decoding.WHOLE, "scope": decoding.TEXT}
 _FOREVER = 2**32 - 1
 _CONF = re.compile(
     r"^/proc/sys/net/ipv6/(?P<kind>conf|neigh)/[^/]+/(?P<name>[A-Za-z0-9_]+):(?P<value>.*)$"
@@ -65,8 +72,8 @@ def state(lines: Iterable[str]) -> State:
     for line in lines:
         kind, _, rest = line.partition(" ")
         if line.startswith("["):
-            addresses += [a for link in json.loads(line) for a in link.get("addr_info", ())]
-            if not decoding.has(addresses, [_ADDRESS]):
+            addresses += [a for link in decoding.parsed(line) for a in link.get("addr_info", ())]
+            if not decoding.has(addresses, list[_Address]):
                 raise ValueError("no addresses")
         elif kind == "route":
             routes.append(" ".join(rest.split()))

@@ -13,10 +13,11 @@ entry can be deleted alone, so the cache is flushed: what it knows of other path
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+import msgspec
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
@@ -37,10 +38,17 @@ _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || 
 }"""
 """Flush the cache where it is needed: who has not looked cannot say."""
 
-_LINK = {
-    "ifname": decoding.TEXT, "mtu": decoding.WHOLE,
-    "min_mtu?": decoding.WHOLE, "max_mtu?": decoding.WHOLE,
-}  # fmt: skip
+
+class _Link(msgspec.Struct):
+    """An interface, as `ip -d -j` shows it."""
+
+    ifname: str
+    mtu: int
+    min_mtu: int = 0
+    max_mtu: int = 0
+    link: str | None = None
+    master: str | None = None
+
 
 _NEIGHBOUR = re.compile(
     r"[0-9a-fA-F:.]+( lladdr [0-9a-f:]+)?( (router|proxy|extern_learn|managed))*"
@@ -73,26 +81,23 @@ class Mtu:
         """
         try:
             first, second, *lines = completed.stdout.splitlines()
-            (link,), links = json.loads(first), json.loads(second)
-            if not decoding.has([link, *links], [_LINK]):
-                raise ValueError("no links")
-            name, master = link["ifname"], link.get("master")
+            (link,) = decoding.typed(first, list[_Link])
             others = {
-                other["ifname"]: other["mtu"]
-                for other in links
-                if other.get("link") == name or other["ifname"] == master
+                other.ifname: other.mtu
+                for other in decoding.typed(second, list[_Link])
+                if other.link == link.ifname or other.ifname == link.master
             }
             return {
-                "mtu": link["mtu"],
-                "least": link.get("min_mtu", 0),
-                "most": link.get("max_mtu", 0),
+                "mtu": link.mtu,
+                "least": link.min_mtu,
+                "most": link.max_mtu,
                 "others": others,
                 "exceptions": sorted(
                     line.split()[1] for line in lines if line.startswith("exception ")
                 ),
                 "ipv6": _ipv6.state(lines),
             }
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
                 f"`ip link show` shows no MTU: {reason}", setting=self.name, host=completed.host

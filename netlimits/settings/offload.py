@@ -173,7 +173,7 @@ class Offload:
         for name, value in state["features"].items():
             if not pattern.search(name) or not _WRITTEN.fullmatch(value):
                 yield f"{name[:40]!r}: {value[:40]!r} is no feature"
-        if not decoding.has(list(state["groups"].values()), [[decoding.TEXT]]):
+        if not decoding.has(list(state["groups"].values()), list[list[str]]):
             yield "its groups are none"
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,6 @@ from netlimits.evidence.counters import INTERFACE, PROTOCOLS, Counters
 from netlimits.metrics import METRICS
 from netlimits.model import Command, Completed, Scalar
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "evidence"
 ONE = """/proc/net/snmp:Tcp: RtoMin MaxConn InSegs OutSegs
 /proc/net/snmp:Tcp: 200 -1 10 20
 /proc/net/softnet_stat:00000001 fffffffe 00000002 0 0 0 0 0 0 0 0 0 00000000 0 0
@@ -29,21 +27,24 @@ def completed(text: str, status: int = 0, **more: bool) -> Completed:
 
 
 def captured(run: str, end: str) -> dict[str, Scalar]:
-    texts = ((CAPTURES / f"{run}-{end}-counters-{w}.txt").read_text() for w in ("before", "after"))
-    return Counters().figures(*map(completed, texts))
+    figures: dict[str, Scalar] = pairs.outcome("evidence/counters", f"{run}-{end}")["figures"]
+    return figures
+
+
+@pytest.mark.parametrize("name", pairs.names("evidence/counters"))
+def test_each_capture_gives_what_its_pair_expects(name: str):
+    pairs.check("evidence/counters", name)
 
 
 def test_each_figure_of_a_tcp_stream_is_the_difference_of_two_readings():
     sender, receiver = captured("tcp", "local"), captured("tcp", "remote")
     assert sender.keys() == {*PROTOCOLS, *INTERFACE, "softnet_dropped", "softnet_squeezed"}
-    assert sender["tcp_out_segs"] == 1447434
-    assert sender["tcp_retrans_segs"] == 658
     # what one end of a veth pair sends is what the other receives
     for sent, got in (("tx_packets", "rx_packets"), ("tx_bytes", "rx_bytes")):
         assert sender[sent] == receiver[got]
         assert receiver[sent] == sender[got]
     # after GRO: fewer than the segments on the wire
-    assert receiver["tcp_in_segs"] == 50778 < sender["tcp_out_segs"]
+    assert receiver["tcp_in_segs"] < sender["tcp_out_segs"]
 
 
 def test_a_udp_streams_lost_datagrams_are_the_receive_buffers_errors():
@@ -54,7 +55,7 @@ def test_a_udp_streams_lost_datagrams_are_the_receive_buffers_errors():
 
 
 def test_ipv6_datagrams_are_counted_along():
-    v4 = (CAPTURES / "udp-remote-counters-after.txt").read_text()
+    v4 = pairs.text("evidence/counters", "udp-remote").split(pairs.AFTER)[1]
     v6 = v4.replace("Udp6InDatagrams                 \t0", "Udp6InDatagrams                 \t5")
     assert v6 != v4
     assert Counters().figures(completed(v4), completed(v6))["udp_in_datagrams"] == 5

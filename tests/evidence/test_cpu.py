@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,11 @@ intr 1 2 3
 
 def stat(text: str) -> cpu.CpuTimes:
     return cpu.times(Completed("sender", cpu.READ, 0, text, "", 0.0))
+
+
+@pytest.mark.parametrize("name", pairs.names("evidence/cpu"))
+def test_each_capture_gives_what_its_pair_expects(name: str):
+    pairs.check("evidence/cpu", name)
 
 
 def test_utilization_is_100_minus_idle_over_all_cpus_and_the_busiest():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,6 @@ from netlimits.evidence.sample import snapshots
 from netlimits.metrics import METRICS
 from netlimits.model import Completed, Scalar
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "evidence"
 NETPERF, IPERF3 = 12865, 5201
 
 
@@ -28,23 +27,12 @@ def looked(text: str, port: int = NETPERF) -> Completed:
 
 
 def captured(name: str, port: int = NETPERF) -> Completed:
-    return looked((CAPTURES / f"{name}-sample.txt").read_text(), port)
+    return looked(pairs.text("evidence/sample", name), port)
 
 
-def test_the_senders_connection_tells_its_window_and_what_limited_it():
-    figures = sample.figures([captured("tcp-local")])
-    assert figures == {
-        "processes": 1,
-        "threads": 1,
-        "connections": 1,
-        "cwnd_segs": 514,
-        "mss_bytes": 1448,
-        "rtt_us": pytest.approx(154),
-        "min_rtt_us": pytest.approx(3),
-        "pacing_rate_mbps": pytest.approx(32254.2),
-        "delivery_rate_mbps": pytest.approx(23168),
-        "app_limited_pct": 100,
-    }
+@pytest.mark.parametrize("name", pairs.names("evidence/sample"))
+def test_each_capture_gives_what_its_pair_expects(name: str):
+    pairs.check("evidence/sample", name)
 
 
 SENT = {"bytes_sent:1249704376": "bytes_sent:1000"}
@@ -57,7 +45,7 @@ RECEIVED = {
 
 def twice(name: str, first: dict[str, str], seconds: float = 1.0) -> Completed:
     """A capture as the second of two looks, and the first as it differs from it."""
-    head, _, text = (CAPTURES / f"{name}-sample.txt").read_text().partition("\n")
+    head, _, text = pairs.text("evidence/sample", name).partition("\n")
     early = "\n".join(line for line in text.splitlines() if line.startswith("tcp"))
     for now, then in first.items():
         assert now in early
@@ -92,12 +80,6 @@ def test_the_receivers_connection_tells_segments_per_ack_and_nothing_of_a_sender
     assert figures["processes"] == 2
 
 
-def test_what_the_tools_processes_take_of_a_cpu():
-    figures = sample.figures([captured("tcp-remote-pcpu")])
-    assert figures["process_cpu_pct"] == pytest.approx(34.7), "the child's; the listener idles"
-    assert (figures["processes"], figures["threads"]) == (2, 2)
-
-
 def test_parallel_streams_share_a_port_with_their_control_connection():
     sampled = captured("iperf3-local", IPERF3)
     (look,) = snapshots.looks(sampled)
@@ -106,7 +88,7 @@ def test_parallel_streams_share_a_port_with_their_control_connection():
     assert figures["connections"] == 3
     streams = look.connections
     rate = sum(c.value("delivery_rate") for c in streams)
-    assert figures["delivery_rate_mbps"] == pytest.approx(rate / 1e6) == pytest.approx(13593.812)
+    assert figures["delivery_rate_mbps"] == pytest.approx(rate / 1e6)
     assert figures["cwnd_segs"] == pytest.approx(sum(c.value("cwnd") for c in streams) / 3)
     assert figures["app_limited_pct"] == pytest.approx(100 / 3)
 
@@ -168,7 +150,7 @@ def test_both_ends_in_one_network_stack_are_not_told_apart():
     ],
 )
 def test_an_impossible_number_is_passed_over(was: str, now: str):
-    whole = (CAPTURES / "tcp-local-sample.txt").read_text()
+    whole = pairs.text("evidence/sample", "tcp-local")
     assert was in whole
     figures = sample.figures([looked(whole.replace(was, now))])
     assert all(-1 < float(value or 0) < 1e15 for value in figures.values())
@@ -177,7 +159,7 @@ def test_an_impossible_number_is_passed_over(was: str, now: str):
 @given(st.text(max_size=300), st.integers(0, 2000))
 def test_no_output_and_no_cut_through_one_fails_a_run(text: str, cut: int):
     sample.figures([looked("namespace net:[1]\n" + text)])
-    whole = (CAPTURES / "tcp-local-sample.txt").read_text()
+    whole = pairs.text("evidence/sample", "tcp-local")
     sample.figures([looked(whole[:cut]), looked(whole[:cut] + text)])
 
 

@@ -102,7 +102,11 @@ def regressions(target: Target) -> list[Path]:
 def captures(*patterns: str) -> tuple[bytes, ...]:
     """The captures of these names, whole or their first SEED_LIMIT bytes."""
     paths = [path for pattern in patterns for path in sorted(CAPTURES.glob(pattern))]
-    return tuple(path.read_bytes()[:SEED_LIMIT] for path in paths if path.is_file())
+    return tuple(
+        path.read_bytes()[:SEED_LIMIT]
+        for path in paths
+        if path.is_file() and path.suffix != ".json"  # what is expected of a capture
+    )
 
 
 def seeded(outputs: Sequence[bytes]) -> tuple[bytes, ...]:
@@ -207,9 +211,7 @@ def _tools() -> Iterator[Target]:
     for tool in TOOLS:
         outputs = captures(f"{tool.name}/*")
         yield Target(f"{tool.name} output", _tool_read(tool), seeded(outputs), _keys(outputs))
-        features = captures(
-            f"{tool.name}/*feature*", f"{tool.name}/*version*", f"{tool.name}/*help*"
-        )
+        features = captures(f"{tool.name}/builds/*")
         yield Target(f"{tool.name} features", _tool_features(tool), seeded(features), weight=0.5)
 
 
@@ -323,7 +325,7 @@ def _evidence() -> Iterator[Target]:
         yield Target(f"fact {fact.name}", _fact(fact), seeded(FACT_OUTPUTS), weight=0.2)
     for evidence in EVIDENCE:
         command = evidence.read("data0")
-        outputs = captures(f"evidence/{evidence.name}*", f"{evidence.name}/*") + FACT_OUTPUTS
+        outputs = captures(f"evidence/{evidence.name}/*") + FACT_OUTPUTS
         seeds = seeded([a + SPLIT + b for a in outputs[:8] for b in outputs[:8]])
 
         def read(data: bytes, e: Any = evidence, c: Command = command) -> object:

@@ -98,7 +98,12 @@ def test_files_that_include_each_other_are_told(home):
         endpoint(home, "Include loop\n")
 
 
-@pytest.mark.parametrize("text", ["Port many", "ConnectTimeout soon", "=x", "Match what\n Port 1"])
+@pytest.mark.parametrize(
+    "text",
+    ["Port many", "ConnectTimeout soon", "=x", "Match what\n Port 1", 'Match host "vm1', 'Include "x',
+     "Match tagged lab\n User x", "Match localnetwork 10.0.0.0/8\n User x",
+     "Match host vm1 !tagged lab\n User x", "IdentityFile ${NO_SUCH_NAME}/key"],
+)  # fmt: skip
 def test_what_cannot_be_understood_is_told_with_the_file(home, text):
     with pytest.raises(ConnectError, match=r"config: "):
         endpoint(home, text)
@@ -119,3 +124,64 @@ def test_what_cannot_be_understood_is_told_with_the_file(home, text):
 )
 def test_a_hop_is_user_host_and_port(name, parts):
     assert split(name) == parts
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a;touch x", "a;touch${IFS}x", "$(id)", "`id`", "vm|x", "vm&", "a>b", "-oProxyCommand=x", "a b",
+     "x\ny", "x\x1b[2J", "x\x00", "x\x9b", "a'b", 'a"b', "a\\", "a\\b", "(a)", "bob`id`@vm", "-l@vm",
+     "b;c@vm", "me\\@vm", "ssh://a;b:22", "[a;b]:22", "me@[-o]:22"],
+)  # fmt: skip
+def test_a_name_that_a_shell_or_ssh_would_act_on_is_refused_before_anything_runs(home, name):
+    trap = home / "trap"
+    text = f'Match exec "touch {trap}; echo %n %h %r"\n User x\nHost *\n ProxyCommand nc %h %p %r\n'
+    with pytest.raises(ConnectError, match="is no name of a host or user") as caught:
+        endpoint(home, text, name)
+    assert not trap.exists()
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["vm-1_x.example.", "2001:db8::1", "fe80::1%data0", "me@vm", "köln", "a@b@vm", "DOM\\me@vm"],
+)
+def test_names_that_are_names_are_taken(home, name):
+    assert endpoint(home, "", name).name == split(name)[1]
+
+
+def test_comments_stand_behind_values_and_not_in_commands_or_quotes(home):
+    found = endpoint(
+        home,
+        """
+        Host vm1 # mine
+            User bob # the user
+            IdentityFile "~/a # b" # a key
+            IdentityFile ~/c#d
+            ProxyCommand nc %h %p # no comment
+        """,
+    )
+    assert found.user == "bob"
+    assert found.identities == (home / "a # b", home / "c#d")
+    assert found.proxy == "nc vm1 22 # no comment"
+
+
+def test_a_bracket_is_a_letter_of_a_pattern(home):
+    assert endpoint(home, "Host vm[12]\n Port 9").port == 22
+    assert endpoint(home, "Match host vm[12]\n Port 9").port == 22
+    assert endpoint(home, "Match originalhost vm?\n Port 9").port == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("5", 5), ("5m", 300), ("1M30s", 90), ("2h", 7200), ("none", None), ("0", None)],
+)
+def test_a_time_is_ssh_configs(home, text, seconds):
+    assert endpoint(home, f"ConnectTimeout {text}").timeout == seconds
+
+
+def test_paths_have_the_environment_and_tokens(home, monkeypatch):
+    monkeypatch.setenv("WHERE", "/keys")
+    text = "HostName h\nUser bob\nIdentityFile ${WHERE}/one\nUserKnownHostsFile %d/%h.%n.%p.%r%% ${WHERE}/k"
+    found = endpoint(home, text)
+    assert found.identities == (Path("/keys/one"),)
+    assert found.known_hosts[:2] == (home / "h.vm1.22.bob%", Path("/keys/k"))

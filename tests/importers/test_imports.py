@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import pairs
 import pytest
 
 from netlimits.errors import DataError
@@ -39,6 +39,11 @@ def text_runs(text: str, given: Given | None = None) -> list[Imported]:
 
 def lines(name: str) -> list[str]:
     return (CAPTURES / name).read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", pairs.names("imports"))
+def test_each_capture_gives_what_its_pair_expects(name: str):
+    pairs.check("imports", name)
 
 
 # -- the published percentile script --------------------------------------------------------
@@ -311,77 +316,6 @@ def test_a_shell_variable_is_no_selector():
 # -- classic tables -------------------------------------------------------------------------
 
 
-def test_classic_tcp_stream():
-    plain, both, one, giga = runs("classic-tcp-stream.txt")
-    printed = lines("classic-tcp-stream.txt")
-    assert plain.figures["throughput_mbps"] == float(printed[6].split()[4])
-    assert plain.values == {
-        "tool": "netperf",
-        "test": "TCP_STREAM",
-        "protocol": "tcp",
-        "direction": "send",
-        "send_size": 16384,
-    }
-    assert both.figures["netperf_remote_sd_us_per_kib"] == float(printed[13].split()[8])
-    assert "netperf_local_sd_us_per_kib" in one.figures
-    assert "netperf_remote_sd_us_per_kib" not in one.figures
-    assert giga.figures["throughput_mbps"] == pytest.approx(1000 * float(printed[27].split()[4]))
-
-
-def test_classic_udp_stream_has_what_was_sent_and_what_arrived():
-    first, again, cpu, large = runs("classic-udp-stream.txt")
-    printed = lines("classic-udp-stream.txt")
-    assert first.figures["local_send_throughput_mbps"] == float(printed[5].split()[5])
-    assert first.figures["throughput_mbps"] == float(printed[6].split()[3])
-    assert first.figures["remote_recv_calls"] == int(printed[6].split()[2])
-    assert again.values == first.values  # printed with -P 0
-    assert cpu.figures["netperf_remote_sd_us_per_kib"] > 0
-    assert large.figures["throughput_mbps"] > 10  # GBytes/s
-
-
-def test_classic_request_response():
-    plain, cpu, udp, connect, bits, bits_cpu = runs("classic-rr.txt")
-    assert plain.figures["transaction_rate_tps"] > 1000
-    assert (plain.values["request_size"], plain.values["response_size"]) == (1, 1)
-    assert cpu.figures["netperf_local_sd_us_per_tran"] > 0
-    assert udp.values["protocol"] == "udp"
-    assert connect.status == "invalid"  # netperf 2.7.0 says that the server was 500 % busy
-    assert "of a machine that has 100" in connect.reason
-    assert bits.figures["throughput_mbps"] < 10
-    assert bits_cpu.figures["netperf_local_sd_us_per_kib"] > 0
-
-
-def test_classic_maerts_sizes_belong_to_the_other_end():
-    for run in runs("classic-tcp-maerts.txt"):
-        assert run.values["direction"] == "recv"
-        assert run.figures["rss_size_bytes"] == 16384
-        assert run.figures["lsr_size_bytes"] == 131072
-
-
-def test_what_verbosity_and_demo_mode_add():
-    assert [run.status for run in runs("classic-verbose.txt")] == ["ok", "ok"]
-    first, second = runs("classic-interim.txt")
-    assert first.interim
-    assert second.interim
-    assert set(first.interim[0]) == {"ending_s", "interval_s", "throughput_mbps"}
-
-
-@pytest.mark.parametrize("name", ["classic-confidence.txt", "confidence-k.txt"])
-def test_a_confidence_that_was_not_reached_is_invalid(name: str):
-    (run,) = runs(name)
-    assert run.status == "invalid"
-    assert "confidence" in run.reason
-
-
-def test_runs_that_failed_in_between_say_what_netperf_said():
-    found = runs("failures.txt")
-    assert [run.status for run in found] == ["ok", "failed", "failed", "failed", "ok"]
-    assert "are you sure there is a netserver" in found[1].reason
-    assert "Message too long" in found[2].reason
-    assert found[2].values["test"] == "UDP_STREAM"
-    assert "NOSUCH" in found[3].reason
-
-
 def test_a_run_without_figures_is_a_failed_one():
     banner = lines("classic-tcp-stream.txt")[0]
     found = text_runs(f"{banner}\n{banner}\n")
@@ -399,131 +333,12 @@ def test_a_last_line_without_its_end_may_be_cut_off():
     assert "may be cut off" in found[-1].reason
 
 
-# -- iperf3 ---------------------------------------------------------------------------------
-
-
-def test_a_client_says_what_arrived_and_its_process_cpu():
-    document = json.loads((CAPTURES / "iperf3-udpP2.json").read_text())
-    (run,) = runs("iperf3-udpP2.json")
-    received = document["end"]["sum_received"]
-    assert run.figures["throughput_mbps"] == pytest.approx(received["bits_per_second"] / 1e6)
-    assert run.figures["loss_pct"] == pytest.approx(received["lost_percent"])
-    cpu = document["end"]["cpu_utilization_percent"]
-    assert run.figures["iperf3_local_process_cpu_pct"] == cpu["host_total"]
-    assert not any(name in run.figures for name in ("local_cpu_pct", "iperf3_local_cpu_pct"))
-    assert run.values["streams"] == 2
-    assert run.values["send_size"] == 1200
-
-
-@pytest.mark.parametrize(
-    ("name", "direction"),
-    [("tcp", "send"), ("rev", "recv"), ("udp", "send"), ("udp-rev", "recv"), ("bidirP2", "bidir")],
-)
-def test_clients_in_every_direction(name: str, direction: str):
-    (run,) = runs(f"iperf3-{name}.json")
-    assert run.status == "ok"
-    assert run.values["direction"] == direction
-    assert run.interim
-    assert run.started is not None
-
-
-def test_omitted_seconds_and_the_mss_in_use():
-    (run,) = runs("iperf3-omit.json")
-    assert run.values["mss"] == 900  # asked for
-    assert run.figures["transport_mss_bytes"] == 888  # timestamps take 12
-    assert run.values["congestion_control"] == "cubic"
-    document = json.loads((CAPTURES / "iperf3-omit.json").read_text())
-    kept = [one for one in document["intervals"] if not one["sum"]["omitted"]]
-    assert len(run.interim) == len(kept) < len(document["intervals"])
-
-
-def test_a_server_knows_its_own_side_only():
-    found = runs("iperf3-server.json")
-    assert len(found) == 8  # the last document says that the server was stopped
-    text, at, documents = (CAPTURES / "iperf3-server.json").read_text(), 0, []
-    while text[at:].strip():
-        at += len(text[at:]) - len(text[at:].lstrip())
-        document, at = json.JSONDecoder().raw_decode(text, at)
-        documents.append(document)
-    clients = [documents[n]["end"]["cpu_utilization_percent"] for n in (0, 1)]
-    tcp = json.loads((CAPTURES / "iperf3-tcp.json").read_text())
-    # what the second document calls its client's CPU is that of the client before
-    assert clients[1]["remote_total"] == tcp["end"]["cpu_utilization_percent"]["host_total"]
-    for run, document in zip(found, documents, strict=False):
-        assert run.values["reported_by"] == "server"
-        assert "iperf3_local_process_cpu_pct" not in run.figures
-        assert (
-            run.figures["iperf3_remote_process_cpu_pct"]
-            == (document["end"]["cpu_utilization_percent"]["host_total"])
-        )
-        sent_only = run.values["direction"] != "send"
-        assert ("throughput_mbps" in run.figures) != sent_only
-
-
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("error-*.json")), ids=lambda p: p.name)
-def test_an_error_is_a_failed_run_with_its_reason(path: Path):
-    (run,) = read(path.name, path.read_bytes())[1]
-    assert run.status == "failed"
-    assert run.reason == json.loads(path.read_text())["error"]
-
-
-def test_documents_one_after_another_count_their_lines():
-    text = (CAPTURES / "iperf3-tcp.json").read_text()
-    found = text_runs(text + text)
-    assert [run.line for run in found] == [1, text.count("\n") + 1]
-    with pytest.raises(DataError, match=rf"^x.txt:{2 * text.count(chr(10)) - 1}: is no whole JSON"):
-        text_runs(text + text[:-3])
-
-
 @pytest.mark.parametrize(
     "text", ["{}", '{"a": 1}', "[1]", "{" * 5000, '{"start": NaN}', '{"a": ' + "9" * 6000 + "}"]
 )
 def test_other_json_is_refused(text: str):
     with pytest.raises(DataError):
         text_runs(text)
-
-
-# -- the Turin scripts ----------------------------------------------------------------------
-
-IPERF3_TXT = "1 0.0061 0.0065 0.0071 98 98.7 99\n3 0.0201 0.0212 0.022 97 98 99\n"
-NTTCP_TXT = (
-    "1 14000000 10.5 11.25 12.0 99.0 99.0 99.0\n100000 30000 2340.1 2351.2 2353.0 8.0 9.5 11.0\n"
-)
-
-
-def test_turins_rows_are_aggregates_and_say_so():
-    first, second = text_runs(IPERF3_TXT)
-    assert first.values == {"tool": "iperf3", "protocol": "tcp", "send_size": 1}
-    assert first.figures["throughput_mbps"] == pytest.approx(6.5)
-    assert first.figures["throughput_min_mbps"] == pytest.approx(6.1)
-    assert first.figures["throughput_max_mbps"] == pytest.approx(7.1)
-    assert first.figures["aggregated_runs"] == 10
-    assert first.figures["local_process_cpu_max_pct"] == 99
-    assert second.values["send_size"] == 3
-    _, last = text_runs(NTTCP_TXT)
-    assert last.values["count"] == 30000
-    assert last.figures["throughput_mbps"] == 2351.2
-    assert last.figures["aggregated_runs"] == 20
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        IPERF3_TXT.replace("0.0065", "0.0165"),  # a mean above the greatest
-        IPERF3_TXT.replace("\n3 ", "\n1 "),  # a length again
-        IPERF3_TXT.splitlines()[0] + "\n",  # one line alone may be any table's row
-        IPERF3_TXT + "5 1 2 3\n",
-        "\n".join(lines("classic-udp-stream.txt")[16:17] * 2) + "\n",
-    ],
-)
-def test_numbers_that_are_no_turin_file_are_not_taken_for_one(text: str):
-    with pytest.raises(DataError, match="without its header"):
-        text_runs(text)
-
-
-def test_a_failed_run_within_an_aggregate_fails_it():
-    first, _ = text_runs(IPERF3_TXT.replace("0.0061", "0.0"))
-    assert first.status == "failed"
 
 
 # -- what is no text ------------------------------------------------------------------------
@@ -561,21 +376,7 @@ def test_windows_text_is_text():
         ]
 
 
-# -- netperf before 2.5, iperf3 from 3.17 ---------------------------------------------------
-
-
-def test_udp_unidirectional_send_is_a_udp_stream():
-    arrived, lost, broken, bare = runs("classic-udp-unidirectional.txt")
-    known = {"tool": "netperf", "test": "UDP_STREAM", "protocol": "udp", "direction": "send"}
-    for run in (arrived, lost, broken, bare):
-        assert run.values.items() >= known.items()
-    assert arrived.figures["throughput_mbps"] == 858.99
-    assert broken.figures["throughput_mbps"] == 6298.72, "what was received"
-    assert broken.figures["local_send_throughput_mbps"] == 6829.98
-    assert bare.status == "ok"
-    assert lost.status == "failed"
-    assert "nothing of 858.99 Mbit/s sent arrived" in lost.reason
-    assert not lost.figures
+# -- netperf before 2.5 ---------------------------------------------------------------------
 
 
 def test_a_table_of_udp_is_one_whatever_its_banner_says():
@@ -585,55 +386,3 @@ def test_a_table_of_udp_is_one_whatever_its_banner_says():
     assert run.values["direction"] == "send"
     assert run.figures["throughput_mbps"] == 858.99
     assert lost.status == "failed"
-
-
-def test_iperf3_s_stream_is_read_as_its_document_is():
-    (run,) = runs("iperf3-stream-full.json")
-    text = (CAPTURES / "iperf3-stream-full.json").read_text()
-    events = "".join(line for line in text.splitlines(keepends=True) if line.startswith('{"event"'))
-    assert text_runs(events)[0].figures == run.figures
-    assert text_runs(text.removeprefix(events))[0].figures == run.figures
-    assert run.figures["throughput_mbps"] == pytest.approx(15114.286581)
-    assert len(run.interim) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "throughput"),
-    [
-        ("tcp", {"protocol": "tcp", "direction": "send", "reported_by": "client"}, 14818.438882),
-        ("udp", {"protocol": "udp", "direction": "send", "target_mbps": 20.0}, 20.033742),
-        ("rev", {"protocol": "tcp", "direction": "recv", "streams": 2}, 26414.668382),
-    ],
-)
-def test_iperf3_s_streams_of_clients(name, values, throughput):
-    (run,) = runs(f"iperf3-stream-{name}.json")
-    assert run.status == "ok"
-    assert run.values.items() >= values.items()
-    assert run.figures["throughput_mbps"] == pytest.approx(throughput)
-
-
-def test_iperf3_s_streams_that_failed_or_broke_off():
-    (refused,) = runs("iperf3-stream-refused.json")
-    assert refused.status == "failed"
-    assert "Connection refused" in refused.reason
-    first = lines("iperf3-stream-tcp.json")[:2]
-    broken, whole = text_runs("\n".join([*first, *lines("iperf3-stream-udp.json")]) + "\n")
-    assert "the run did not come to its end" in broken.reason
-    assert (broken.status, whole.status) == ("failed", "ok")
-    served = runs("iperf3-stream-server.json")
-    assert [run.status for run in served] == ["ok"] * 5 + ["failed"], "one whose client gave up"
-    assert {run.values["reported_by"] for run in served} == {"server"}
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ('{"event": "start", "data": 1}', "has no data of the event start"),
-        ('{"event": "other", "data": {}}', "no event of iperf3"),
-        ('{"event": ["start"], "data": {}}', "no event of iperf3"),
-        ('{"event": "error", "data": {}}', "has no data of the event error"),
-    ],
-)
-def test_what_is_no_stream_of_iperf3_s_is_refused_with_its_line(line, why):
-    with pytest.raises(DataError, match=rf"x\.txt:2: .*{why}"):
-        text_runs("\n" + line + "\n")

@@ -17,7 +17,9 @@ from netlimits.importers import read
 from netlimits.importers.base import LINE_LIMIT, Given
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "imports"
-TEXTS = [path.read_text() for path in sorted(CAPTURES.glob("*.*")) if path.suffix != ".md"]
+TEXTS = [
+    path.read_text() for path in sorted(CAPTURES.glob("*.*")) if path.suffix in (".txt", ".csv")
+]
 LINES = sorted({line for text in TEXTS for line in text.split("\n")})
 COLUMNS = Given(("THROUGHPUT", "NO_SUCH", "RESULT_BRAND", "ELAPSED_TIME"))
 

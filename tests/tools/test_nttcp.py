@@ -1,13 +1,15 @@
-"""No distribution has nttcp any more: the outputs below are made after a sample of version 1.47's.
+"""No distribution has nttcp any more: the outputs are made after a sample of version 1.47's.
 
-SAMPLE is that sample, in nttcp's default format. TURIN is the format of the Turin report, whose
-side and bytes run together at nine digits. Ours has nttcp print the same figures, wider.
+captures/nttcp/sample-147 is that sample, in nttcp's default format. `turin` is the format of the
+Turin report, whose side and bytes run together at nine digits: the side is the first character.
+OURS has nttcp print the same figures, wider.
 """
 
 from __future__ import annotations
 
 import math
 
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,11 +22,7 @@ from netlimits.tools.nttcp import FORMAT, Nttcp
 nttcp = Nttcp()
 BUILD = Features("1.47")
 OPTIONS = {"count": 2048}
-SAMPLE = (
-    "l  8388608    0.02    0.01   3698.6808   5371.2873    2048 112874.78  163918.7\n"
-    "1  8388608    0.02    0.01   3670.9624   9742.8664    2063 112849.41  299506.4\n"
-)
-TURIN = "l1638400000    7.00    1.50   1872.4571\n11638400000    7.01    2.31   1869.7860\n"
+SAMPLE, TURIN = (pairs.text("nttcp", name) for name in ("sample-147", "turin"))
 
 
 def side(letter: str, count: int, real: float, cpu: float, calls: int) -> str:
@@ -84,17 +82,9 @@ def test_figures_stand_under_their_columns():
     assert kib == pytest.approx(8192)
 
 
-def test_the_published_sample_reads_the_same():
-    figures = nttcp.read(done(SAMPLE), OPTIONS).figures
-    assert figures["throughput_mbps"] == 3670.9624
-    assert figures["nttcp_local_process_cpu_pct"] == pytest.approx(50)
-    assert "local_send_calls" not in figures
-
-
-def test_the_side_is_the_first_character_even_where_it_runs_into_the_bytes():
-    figures = nttcp.read(done(TURIN), {"count": 16384, "send_size": 100000}).figures
-    assert figures["throughput_mbps"] == 1869.7860
-    assert figures["elapsed_s"] == pytest.approx(7.01, abs=0.01)
+@pytest.mark.parametrize("name", pairs.names("nttcp"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("nttcp", name)
 
 
 def test_a_message_of_either_side_between_the_lines_is_no_line():

@@ -8,10 +8,11 @@ campaign: it raises where a finding is an error. Nothing in this module changes 
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
 
 from netlimits import checks
 from netlimits.checks import Finding, Site, fragments
@@ -22,7 +23,7 @@ from netlimits.evidence.clocks import Offset, measured
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host, must
 from netlimits.hosts.threads import at_once
-from netlimits.model import Command, Machine
+from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
 
@@ -164,19 +165,33 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, Host]) -> dict[
     return {role: offset for role, offset in offsets.items() if offset}
 
 
+class _Address(msgspec.Struct):
+    """An address of an interface, as `ip -j` shows it."""
+
+    local: str = ""
+    scope: str = ""
+
+
+class _Link(msgspec.Struct):
+    """An interface, as `ip -j` shows it."""
+
+    ifname: str
+    addr_info: tuple[_Address, ...] = ()
+
+
 def _placed(host: Host, machine: Machine) -> Machine:
     """The machine with its data interface and address, whichever of the two was given."""
     listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
     try:
-        links = {str(link["ifname"]): link for link in json.loads(listing.stdout)}
-        return _at(links, machine)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        links = decoding.typed(listing.stdout, list[_Link])
+        return _at({link.ifname: link for link in links}, machine)
+    except ValueError as error:
         raise HostError(
             f"what `ip -j addr show` prints is not understood: {error}", host=machine.role
         ) from None
 
 
-def _at(links: Mapping[str, Any], machine: Machine) -> Machine:
+def _at(links: Mapping[str, _Link], machine: Machine) -> Machine:
     """The machine, placed among what `ip -j addr show` lists."""
     interface = machine.interface
     if interface is None and machine.address is not None:
@@ -203,9 +218,7 @@ def _at(links: Mapping[str, Any], machine: Machine) -> Machine:
     return replace(machine, interface=interface, address=address, others=others)
 
 
-def _addresses(
-    link: Mapping[str, Any],
-) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    for info in link.get("addr_info", ()):
-        if info.get("scope") in ("global", "host"):
-            yield ipaddress.ip_address(info["local"])
+def _addresses(link: _Link) -> Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    for address in link.addr_info:
+        if address.scope in ("global", "host"):
+            yield ipaddress.ip_address(address.local)

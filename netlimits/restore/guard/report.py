@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from netlimits.model import decoding
 from netlimits.restore.guard.claim import printable
 from netlimits.restore.guard.commands import Seen
 
@@ -100,7 +100,7 @@ def _time(seconds: int | None) -> str:
 def _note(text: str, now: Seen) -> dict[str, str] | None:
     """What a note is about; None for one of another host, whose login shares the folder."""
     try:
-        note = json.loads(text)
+        note = decoding.parsed(text)
         if note["link_address"] not in now.links:
             return None
         names = ("role", "interface", "setting", "campaign")

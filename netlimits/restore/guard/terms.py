@@ -7,9 +7,9 @@ it takes only when told to (`--force`).
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+from netlimits.model import decoding
 from netlimits.restore.guard.claim import Claim, Holder, printable
 from netlimits.restore.guard.commands import Seen
 
@@ -80,13 +80,13 @@ def _noted(now: Seen, holder: Holder) -> str:
     """Why the notes there keep `holder` away; "" when they do not."""
     for note in now.notes:
         try:
-            fields = json.loads(note)
+            fields = decoding.parsed(note)
             if fields["link_address"] in now.links and fields.get("id") != holder.id:
                 campaign = printable(str(fields["campaign"]))[:200]
                 return (
                     f"campaign {campaign} changed it and did not confirm that it was put back; "
                     "do that first: `netlimits restore --hosts FILE`"
                 )
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             return "a note in its netlimits folder is damaged; `netlimits restore --hosts FILE`"
     return ""

@@ -12,13 +12,12 @@ rounded to µs), `-d` its mpu; classes have no JSON in iproute2 6.1.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import SettingError
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
 from netlimits.settings.qdisc.kinds import KINDS, SHAPES, SHOWN, parameters, returns
 from netlimits.units import tc
@@ -42,6 +41,15 @@ _HEADER = 14
 _OURS = "6e6c:"  # "nl": a handle that nobody else gives, to tell ours from another's
 
 _HANDLE = re.compile(r"[0-9a-f]{1,8}:")
+
+
+class _Shown(TypedDict):
+    """A qdisc, as `tc -j` shows it."""
+
+    kind: str
+    handle: str
+    root: NotRequired[bool]
+    options: NotRequired[Any]
 
 
 class Qdisc:
@@ -74,9 +82,10 @@ class Qdisc:
         """
         try:
             first, *lines = completed.stdout.splitlines()
-            shown = [q for q in json.loads(first) if q["kind"] not in ("clsact", "ingress")]
+            listed = decoding.typed(first, list[_Shown])
+            shown = [q for q in listed if q["kind"] not in ("clsact", "ingress")]
             (root,) = [q for q in shown if q.get("root")]
-            state = {
+            state: dict[str, Any] = {
                 "kind": root["kind"],
                 "handle": root["handle"],
                 "options": root.get("options", {}),
@@ -87,13 +96,11 @@ class Qdisc:
                 "classes": [_words(ln) for ln in lines if ln.startswith("class ")],
                 "filters": [_words(ln) for ln in lines if ln.startswith("filter ")],
             }
-            if not all(isinstance(state[part], str) for part in ("kind", "handle")):
-                raise TypeError
             parameters(state)  # what tc shows is understood now, or not at all
             if state["kind"] in KINDS:
                 KINDS[state["kind"]].values(state["options"])
             return state
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
             reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
                 f"`tc qdisc show` shows no root qdisc: {reason}",

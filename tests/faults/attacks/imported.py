@@ -8,7 +8,8 @@ from pathlib import Path
 from faults.attacks.archives import CHANGES
 from faults.attacks.base import Family, Held
 
-CAPTURES = sorted((Path(__file__).parents[2] / "captures" / "imports").glob("*.*"))
+FOLDER = Path(__file__).parents[2] / "captures" / "imports"
+CAPTURES = sorted(path for path in FOLDER.iterdir() if path.suffix in (".txt", ".csv"))
 KERNELS = (
     "/proc/kmsg",
     "/proc/self/mem",

@@ -1,0 +1,151 @@
+"""Pairs of files under captures/: what a program printed, and what its reader makes of it.
+
+NAME.txt (or .csv) is the output to the letter. NAME.json says under `given` what else the reader is
+told (options, exit status, stderr) and under `expected` what comes out: figures to 14 digits, or
+why there are none. `captures/expect.py` writes the second half for review.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from netlimits.errors import DataError, ToolFailure
+from netlimits.evidence import EVIDENCE, cpu, sample
+from netlimits.evidence._base import Evidence
+from netlimits.evidence.sample import snapshots
+from netlimits.importers import read as read_file
+from netlimits.importers.base import Given
+from netlimits.model import Command, Completed
+from netlimits.tools import TOOLS
+from netlimits.tools._base import Tool
+
+CAPTURES = Path(__file__).parent / "captures"
+AFTER = "--- after ---\n"
+"""The line between two readings of one capture."""
+
+About = Mapping[str, Any]
+Reader = Callable[[str, About], dict[str, Any]]
+
+
+def completed(folder: str, name: str) -> Completed:
+    """A capture as the program that ended so."""
+    return _completed(text(folder, name), about(folder, name)["given"])
+
+
+def text(folder: str, name: str) -> str:
+    """A program's output, to the letter."""
+    path = CAPTURES / folder / f"{name}.txt"
+    return (path if path.exists() else path.with_suffix(".csv")).read_bytes().decode()
+
+
+def about(folder: str, name: str) -> dict[str, Any]:
+    """What the second file of a pair says."""
+    contents: dict[str, Any] = json.loads((CAPTURES / folder / f"{name}.json").read_text())
+    return contents
+
+
+def names(folder: str) -> list[str]:
+    """Every pair of a folder, and whatever lacks its half."""
+    files = (path for path in (CAPTURES / folder).iterdir() if path.is_file())
+    return sorted({path.stem for path in files if path.name != "README.md"})
+
+
+def measurements(tool: str) -> dict[str, dict[str, Any]]:
+    """The captures of a tool that are measurements, with the options of each."""
+    pairs = {name: about(tool, name) for name in names(tool)}
+    return {n: p["given"]["options"] for n, p in pairs.items() if "figures" in p["expected"]}
+
+
+def check(folder: str, name: str) -> None:
+    """Assert that a capture gives exactly what its pair expects, numbers of the same type too."""
+    made, expected = outcome(folder, name), about(folder, name)["expected"]
+    assert made == expected
+    assert json.dumps(made, sort_keys=True) == json.dumps(expected, sort_keys=True)
+
+
+def outcome(folder: str, name: str) -> dict[str, Any]:
+    """What the folder's reader makes of a capture now."""
+    return outcome_of(folder, text(folder, name), about(folder, name)["given"])
+
+
+def outcome_of(folder: str, printed: str, given: About) -> dict[str, Any]:
+    """What the folder's reader makes of an output."""
+    value: dict[str, Any] = _plain(READERS[folder](printed, given))
+    return value
+
+
+def _completed(printed: str, given: About) -> Completed:
+    return Completed(
+        "sender",
+        Command(("tool",), deadline=16),
+        given.get("status", 0),
+        printed,
+        given.get("stderr", ""),
+        1.0,
+        given.get("timed_out", False),
+        given.get("truncated", False),
+    )
+
+
+def _tool(tool: Tool, printed: str, given: About) -> dict[str, Any]:
+    try:
+        measurement = tool.read(_completed(printed, given), given["options"])
+    except ToolFailure as failure:
+        return {"status": failure.status, "reason": str(failure)}
+    interim = {"interim": measurement.interim} if measurement.interim else {}
+    return {"figures": measurement.figures, **interim, "work": measurement.work}
+
+
+def _evidence(evidence: Evidence, printed: str, given: About) -> dict[str, Any]:
+    before, after = (_completed(reading, given) for reading in printed.split(AFTER))
+    try:
+        return {"figures": evidence.figures(before, after)}
+    except ToolFailure as failure:
+        return {"status": failure.status, "reason": str(failure)}
+
+
+def _cpu(printed: str, given: About) -> dict[str, Any]:
+    before, after = (cpu.times(_completed(reading, given)) for reading in printed.split(AFTER))
+    return {"use": cpu.use(before, after)}
+
+
+def _sample(printed: str, given: About) -> dict[str, Any]:
+    command = snapshots.command(
+        "netperf", ["192.0.2.2"], given["port"], first=0.5, every=1.0, count=2, deadline=17
+    )
+    return {"figures": sample.figures([Completed("sender", command, 0, printed, "", 1.0)])}
+
+
+def _import(printed: str, given: About) -> dict[str, Any]:
+    columns = Given(tuple(given.get("columns", ())), given.get("selectors", {}))
+    try:
+        format_, runs = read_file("capture", printed.encode(), columns)
+    except DataError as error:
+        return {"error": str(error)}
+    return {"format": format_, "runs": runs}
+
+
+READERS: Mapping[str, Reader] = {
+    **{tool.name: partial(_tool, tool) for tool in TOOLS},
+    **{f"evidence/{evidence.name}": partial(_evidence, evidence) for evidence in EVIDENCE},
+    "evidence/cpu": _cpu,
+    "evidence/sample": _sample,
+    "imports": _import,
+}
+"""Folder of captures -> what reads them."""
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; what has its default is left out of a run, work and use."""
+    if isinstance(value, float):
+        return float(f"{value:.14g}")
+    if is_dataclass(value) and not isinstance(value, type):
+        return {key: _plain(part) for key, part in asdict(value).items() if part not in ((), {})}
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
