@@ -56,16 +56,16 @@ def main(experiment_file: str, folder: str) -> None:
         "sender": ToyMachine("sender", "192.0.2.1"),
         "receiver": ToyMachine("receiver", "192.0.2.2"),
     }
-    experiment = plan.seeded(load.load(Path(experiment_file)))
+    planned = plan.Plan(plan.seeded(load.load(Path(experiment_file))))
     machines = {role: machine.machine() for role, machine in two.items()}
-    surveyed = survey(experiment, machines, {role: m.host() for role, m in two.items()})
+    surveyed = survey(planned, machines, {role: m.host() for role, m in two.items()})
     for finding in surveyed.findings:
         print(finding)
-    campaign = creation.create(experiment, surveyed, Path(folder))
+    campaign = creation.create(planned, surveyed, Path(folder))
     campaign.archive.lock()
     runner.Runner(
         campaign.archive,
-        experiment,
+        planned,
         surveyed,
         {role: m.host() for role, m in two.items()},
         Stop(),

@@ -68,9 +68,9 @@ def test_an_interface_nobody_looked_at(state):
     assert whole[1].startswith("sysctl -w net/ipv6/conf/data0/")
     assert "ip -6 addr replace 2001:db8::1/64 scope global nodad dev data0" in whole
     strays, flush = (c.argv[3:] for c in commands if c.argv[0] == "sh")
-    assert strays[:2] == ("sh", "data0")
+    assert strays[:2] == ("delete link-local addresses but", "data0")
     assert set(strays[2:]) == {f"{a['local']}/{a['prefixlen']}" for a in state["ipv6"]["addresses"]}
-    assert flush == ("sh", "data0")
+    assert flush == ("forget path MTUs", "data0")
 
 
 @pytest.mark.parametrize(
