@@ -163,13 +163,17 @@ def _run(frame: pd.DataFrame) -> list[str]:
 
 
 def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
-    """What a reader of a table of `columns` must know: runs left out, roles on one kernel."""
+    """What a reader of a table of `columns` must know.
+
+    Runs left out, or disturbed; roles on one kernel; means without variance.
+    """
     sentences = []
     runs = last_attempts(frame)
     if "status" in runs.columns and not (runs["status"] == "ok").all():
         counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
         left = len(runs) - sum(counts.get(name, 0) for name in OUTCOMES)
         sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
+    sentences += filter(None, [disturbance(runs)])
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
         sentences.append(SHARED_KERNEL)
@@ -184,6 +188,21 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
             "variance is not known: it has no confidence interval"
         )
     return tuple(sentences)
+
+
+def disturbance(runs: pd.DataFrame) -> str:
+    """How many runs that are ok had other traffic on their link, and how much; "" for none."""
+    if "disturbed_pct" not in runs.columns:
+        return ""
+    ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
+    shares = ok["disturbed_pct"].dropna()
+    disturbed = shares[shares > 0]
+    if disturbed.empty:
+        return ""
+    return (
+        f"{len(disturbed)} of {len(ok)} runs had other traffic on their link, up to "
+        f"{disturbed.max():.2g} % of their own (disturbed_pct)"
+    )
 
 
 def column(frame: pd.DataFrame, name: str) -> Metric:

@@ -234,6 +234,9 @@ class Campaign:
             "skipped": skipped,
             **{status: counts.get(status, 0) for status in STATUSES if status != "interrupted"},
             "left": planned - len(outcomes),
+            "disturbed": sum(
+                r.status == "ok" and bool(r.figures.get("disturbed_pct")) for r in attempts
+            ),
             "interrupted": sum(r.status == "interrupted" for r in attempts),
             "not_put_back": [
                 {k: e[k] for k in ("role", "interface", "setting")} for e in told.unfinished

@@ -190,7 +190,7 @@ def _interfaces(
             continue
         ours = sum(len(entry["stdout"]) for entry in entries if entry["host"] == role)
         out, into = (_way(work, end, mine=mine) for mine in (True, False))
-        yield physics.Interface(role, name, counts[role], out, into, float(ours))
+        yield physics.Interface(role, name, counts[role], out, into, float(ours), end)
 
 
 def _way(work: Work, end: str, *, mine: bool) -> physics.Way:

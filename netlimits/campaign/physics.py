@@ -10,9 +10,11 @@ traffic beside. The margins:
   is missing beyond SHORT is then told as disturbance.
 - *Little else.* Each packet may have as many bytes of headers as IP, TCP with its options, UDP,
   Ethernet, a VLAN tag and a checksum take (HEADERS, ACK on the way back); data may be sent again
-  (the kernel counts retransmissions); what the tool's control connection, our own readings and
-  name services take is CONTROL. What is left over is somebody else's. Above DISTURBED of the run's
-  bytes the share is told (`disturbed_pct`), above SPOILED the run is invalid.
+  (the kernel counts retransmissions). Of the packets at most as many are the run's as the kernels
+  of its hosts sent: headers of a flood from elsewhere are not its. What the tool's control
+  connection, our own readings and name services take is CONTROL. What is left over is somebody
+  else's. Above DISTURBED of the run's bytes the share is told (`disturbed_pct`), above SPOILED the
+  run is invalid.
 - *No more than the link can.* Data of a link whose speed is known, or which is shaped, is at most
   its rate less the headers of each packet, within RATE. A shaper lets a burst pass at once, and
   datagrams that wait in its queue arrive after their sender's time.
@@ -20,6 +22,7 @@ traffic beside. The margins:
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +81,7 @@ class Interface:
     """A host's data interface during a run: what went over it, and what should have.
 
     `counts` are the differenced counters (`tx_bytes` …); `ours` the bytes that we had it print,
-    which went over the same link where there is only one.
+    which went over the same link where there is only one. `end` is `local` or `remote`.
     """
 
     role: str
@@ -87,6 +90,7 @@ class Interface:
     out: Way
     into: Way
     ours: float = 0.0
+    end: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,9 @@ def disturbance(
     for interface in interfaces:
         if {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"} <= interface.counts.keys():
             worst = max(worst, _short(interface, seconds))
-            worst = max(worst, _beside(interface, transport, mss, seconds, ipv6, again))
+            others = [peer for peer in interfaces if peer.end != interface.end]
+            packets = {"tx": _sent_packets([interface]), "rx": _sent_packets(others)}
+            worst = max(worst, _beside(interface, transport, mss, seconds, ipv6, again, packets))
     return 100 * worst if worst > DISTURBED else 0.0
 
 
@@ -136,12 +142,29 @@ def _short(interface: Interface, seconds: float) -> float:
     return worst
 
 
+_SENT = ("tcp_out_segs", "tcp_retrans_segs", "udp_out_datagrams", "ip_frag_creates")
+
+
+def _sent_packets(interfaces: Sequence[Interface]) -> float:
+    """How many packets hosts sent at most, by their kernels; endless where one does not tell."""
+    counts = [[interface.counts.get(name) for name in _SENT] for interface in interfaces]
+    known = [count for of_host in counts for count in of_host if count is not None]
+    return sum(known) if len(known) == len(_SENT) * len(counts) > 0 else math.inf
+
+
 def _beside(
-    interface: Interface, transport: str, mss: float, seconds: float, ipv6: bool, again: float
+    interface: Interface,
+    transport: str,
+    mss: float,
+    seconds: float,
+    ipv6: bool,
+    again: float,
+    most: Mapping[str, float],
 ) -> float:
     """The share of what an interface carried beside the run in the run's data.
 
-    `again` is how many bytes of it were sent again at most.
+    `again` is how many bytes of it were sent again at most, `most` how many packets the run's
+    hosts sent each way.
     """
     more = IPV6 if ipv6 else 0
     own = max(interface.out.sent, interface.into.sent)
@@ -151,6 +174,7 @@ def _beside(
         header = (HEADERS[transport] if way.sent > 0 else ACK) + more
         if mss:
             packets = max(packets, way.sent / mss)  # a packet of the kernel's may be many
+        packets = min(packets, most[end])
         ours = CONTROL + CONTROL_RATE * seconds + 2 * interface.ours
         known = way.sent + header * packets + again + ours
         beside = max(0.0, interface.counts[f"{end}_bytes"] - known) / max(own, CONTROL)

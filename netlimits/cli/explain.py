@@ -75,6 +75,7 @@ def explain(
       netlimits explain results/udp-send-size-20260101-120000 --next proof.yaml
     """
     from netlimits import limits
+    from netlimits.analysis import frames
 
     opened = drawing.opened(results)
     if sequel or suspects:
@@ -93,6 +94,8 @@ def explain(
         return
     for _, row in verdicts.iterrows():
         echo("\n".join(_lines(row)))
+    if beside := frames.disturbance(frames.last_attempts(opened.frame)):
+        echo(beside)
 
 
 def _write_sequel(results: drawing.Results, path: Path | None, suspects: tuple[str, ...]) -> None:

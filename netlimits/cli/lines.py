@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 def counts(state: Mapping[str, Any]) -> str:
-    """ "18 runs: 17 ok, 1 failed"."""
+    """ "18 runs: 17 ok, 1 failed; 2 had other traffic on their link"."""
+    beside = f"; {state['disturbed']} had other traffic on their link" if state["disturbed"] else ""
     cut_off = state["interrupted"]
     plural = "" if cut_off == 1 else "s"
     again = f" ({cut_off} attempt{plural} interrupted)" if cut_off else ""
-    return f"{of_all(state, state['left'])}{again}"
+    return f"{of_all(state, state['left'])}{again}{beside}"
 
 
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:

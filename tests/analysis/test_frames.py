@@ -40,6 +40,15 @@ def test_no_usable_run_is_an_error_that_gives_the_reason() -> None:
         frames.usable(frame.iloc[:0])
 
 
+def test_other_traffic_on_the_link_is_told_beside_every_table():
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "failed"))
+    quiet = frame.assign(disturbed_pct=[0.0, 0.0, np.nan])
+    assert frames.disturbance(quiet) == frames.disturbance(frame) == ""
+    loud = frame.assign(disturbed_pct=[0.0, 9.57, 90.0])
+    note = "1 of 2 runs had other traffic on their link, up to 9.6 % of their own (disturbed_pct)"
+    assert note in frames.notes(loud, ["throughput_mbps"])
+
+
 @pytest.mark.parametrize(
     ("shared", "columns", "noted"),
     [

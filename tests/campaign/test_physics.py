@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,6 +108,30 @@ def test_transactions_need_a_packet_each_way():
     counts["tx_packets"] = 1e3
     with pytest.raises(ToolFailure, match="sent 1000 packets"):
         physics.disturbance([Interface("a", "e", counts, way, way)], "tcp", 1448, 2, False)
+
+
+def flooded(strangers: float) -> list[Interface]:
+    """Both ends of 100,000 transactions of a byte, while so many small datagrams came in."""
+    rate = 1e5
+    sent = {"tcp_out_segs": rate, "tcp_retrans_segs": 0, "udp_out_datagrams": 9}
+    sent |= {"ip_frag_creates": 0}
+    own = {f"{way}_{what}": rate * size for way in ("tx", "rx")
+           for what, size in (("bytes", 67), ("packets", 1))}  # fmt: skip
+    more = {"rx_bytes": own["rx_bytes"] + 58 * strangers, "rx_packets": rate + strangers}
+    way = Way(rate, rate)
+    return [
+        Interface("sender", "data0", own | sent, way, way, end="local"),
+        Interface("receiver", "data0", own | sent | more, way, way, end="remote"),
+    ]
+
+
+def test_a_flood_of_small_packets_has_no_headers_of_the_run():
+    assert physics.disturbance(flooded(0), "tcp", 1448, 2, ipv6=False) == 0
+    with pytest.raises(ToolFailure, match=r"receiver: data0 received .* something else used"):
+        physics.disturbance(flooded(1.2e6), "tcp", 1448, 2, ipv6=False)
+    untold = [replace(one, counts={k: v for k, v in one.counts.items() if k != "tcp_out_segs"})
+              for one in flooded(1000)]  # fmt: skip
+    assert physics.disturbance(untold, "tcp", 1448, 2, ipv6=False) == 0
 
 
 def test_an_interface_without_counters_says_nothing():

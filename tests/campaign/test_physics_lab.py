@@ -272,3 +272,31 @@ repeat: {replicates: 2, order: listed, seed: 1}
     assert runs["status"].eq("invalid").all()
     assert runs["reason"].str.startswith("receiver: data0 received ").all()
     assert runs["reason"].str.contains("something else used the link").all()
+
+
+FLOOD = """
+import socket, sys, time
+to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+until = time.monotonic() + 250
+while time.monotonic() < until:
+    for _ in range(100):
+        to.sendto(bytes(16), (sys.argv[1], 5999))
+    time.sleep(0.002)
+"""
+
+
+def test_a_flood_of_small_datagrams_beside_transactions_makes_the_runs_invalid(switched, tmp_path):
+    """A million of them passed for headers of the run, which had a tenth of its rate."""
+    text = """
+measure: {netperf: {test: TCP_RR, seconds: 2}}
+repeat: {replicates: 1, order: listed, seed: 1}
+"""
+    address = switched.data("receiver")
+    load = (sys.executable, "-c", FLOOD, address)
+    with served(switched.namespace("host3"), *load) as loading:
+        done = run(tmp_path, text, switched.hosts_file)
+        assert loading.poll() is None, "the load lasted"
+    assert done.returncode == 1, done.stdout + done.stderr
+    (row,) = frame(tmp_path).to_dict("records")
+    assert row["status"] == "invalid"
+    assert "something else used the link" in row["reason"]
