@@ -34,6 +34,9 @@ FILE_LIMIT = 2 * 2**30
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
 """CPU of one process, which every tool that knows it tells under its own name."""
 
+TEXT_LIMIT = 10_000
+"""Characters of a column's name, or of a text in it."""
+
 SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
 
 
@@ -67,7 +70,17 @@ def _refuse_strange(path: Path) -> None:
 
 
 def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The frame, where what counts runs is numbers. Raises DataError naming one that is none."""
+    """The frame, where what counts runs is numbers, and texts are short enough to be shown.
+
+    Raises DataError naming a column where that is not so.
+    """
+    for place, name in enumerate(frame.columns, 1):
+        longest = max(len(str(name)), _longest(frame.iloc[:, place - 1]))
+        if longest > TEXT_LIMIT:
+            raise DataError(
+                f"{path}: column {place} ({str(name)[:40]}): holds a text of {longest:,} "
+                f"characters; at most {TEXT_LIMIT:,} can be shown"
+            )
     for name in ("run", "block", "attempt", "duration_s"):
         if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
             texts = frame[name].astype(str)
@@ -75,6 +88,13 @@ def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
             what = repr(strange.iloc[0][:40]) if len(strange) else "a number that is too large"
             raise DataError(f"{path}: column {name}: is to be a number, and holds {what}")
     return frame
+
+
+def _longest(column: pd.Series[Any]) -> int:
+    """Characters of the longest text in a column."""
+    if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
+        return 0
+    return max((len(text) for text in column.dropna().unique() if isinstance(text, str)), default=0)
 
 
 def usable(frame: pd.DataFrame) -> pd.DataFrame:

@@ -110,10 +110,25 @@ class _Killed:
             what = (f": {CHANGED}" if left else "") + (f", {AMID}" if amid else "")
             self._held.says(f"{argv[0]} killed{what}")
         else:
-            ground.ended(process)
+            _end(ground, process, argv[0])
             self._held.says(f"{argv[0]} ended")
         if (out / "journal.jsonl").exists():
             ground.events(out)  # what it holds now it holds from now on
+
+
+def _end(ground: Ground, process: subprocess.Popen, command: object) -> None:
+    """See that a command ended well; `check` finds the claims of a campaign that was killed."""
+    if command != "check":
+        ground.ended(process)
+        return
+    if process.stdout.closed:  # it was heard out
+        assert process.returncode in (0, 1)
+        return
+    printed, complaint = process.communicate(timeout=3 * LONG)
+    assert "Traceback" not in complaint, complaint
+    errors = [line for line in printed.splitlines() if line.startswith("error")]
+    assert all(line.split()[2] == "claim" for line in errors), printed
+    assert process.returncode == (1 if errors else 0), printed
 
 
 def moment(process: subprocess.Popen, out: Path | None, chance: Random) -> None:
