@@ -80,6 +80,7 @@ class Outcome(TypedDict):
     figures: Figures
     duration_s: Number | None
     interim: NotRequired[list[dict[str, Number]]]
+    raw: NotRequired[str]
     started: NotRequired[Instant | None]
     block: NotRequired[Number]
 
@@ -218,6 +219,8 @@ class CampaignFile(TypedDict):
     machines: dict[Name, BoundMachine]
     shared_kernel: bool | None
     skipped: NotRequired[dict[str, str]]
+    features: NotRequired[dict[str, Any]]
+    file: NotRequired[str]
     imported: NotRequired[ImportedFiles | None]
 
 

@@ -142,7 +142,7 @@ class Campaign:
         where = f"{self.path}: run {run}"
         taken = {
             entry["host"]: entry["stdout"]
-            for entry in self.archive.read_raw(run, record.attempt)
+            for entry in self.archive.read_raw(run, record.attempt, record.raw)
             if entry["step"] == raw.TRACE and "tcpdump" in entry["argv"]
         }
         if not taken:

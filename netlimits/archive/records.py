@@ -156,6 +156,7 @@ def end_fields(record: Record) -> dict[str, Any]:
         "started": record.started,
         "duration_s": record.duration_s,
         "figures": dict(record.figures),
+        **({"raw": record.raw} if record.raw else {}),
         **({"interim": [dict(row) for row in record.interim]} if record.interim else {}),
     }
 
@@ -171,6 +172,7 @@ def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
         duration_s=_known(event["duration_s"]) if ended else 0.0,
         figures=event["figures"] if ended else {},
         interim=tuple(event.get("interim", ())),
+        raw=event.get("raw", ""),
     )
 
 

@@ -28,6 +28,7 @@ Version 2: `id` in campaign.json; the journal's lines are numbered and chained, 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -316,21 +317,31 @@ class Archive:
         """Where an attempt's commands and their output are kept."""
         return self.path / _raw_name(run, attempt)
 
-    def write_raw(self, run: int, attempt: int, commands: list[dict[str, Any]]) -> None:
-        """Keep what an attempt's commands printed, on disk when this returns."""
+    def write_raw(self, run: int, attempt: int, commands: list[dict[str, Any]]) -> str:
+        """Keep what an attempt's commands printed, on disk when this returns; its SHA-256."""
         lines = (json.dumps(c, ensure_ascii=False) + "\n" for c in commands)
+        data = "".join(lines).encode("utf-8", "backslashreplace")
         try:
-            self.folder.write(_raw_name(run, attempt), "".join(lines))
+            self.folder.write(_raw_name(run, attempt), data)
         except OSError as error:
             path = self.raw_path(run, attempt)
             raise ArchiveUnwritable(f"{path}: {one_line(error)}") from None
+        return hashlib.sha256(data).hexdigest()
 
-    def read_raw(self, run: int, attempt: int) -> list[dict[str, Any]]:
-        """What an attempt's commands printed, in order. Raises ArchiveError when it is not kept."""
+    def read_raw(self, run: int, attempt: int, sha256: str = "") -> list[dict[str, Any]]:
+        """What an attempt's commands printed, in order.
+
+        Raises ArchiveError when it is not kept, and when it has not the checksum that is known.
+        """
         path = self.raw_path(run, attempt)
         try:
             with self.folder.reader(_raw_name(run, attempt)) as file:
-                text = file.read().decode("utf-8")
+                data = file.read()
+            if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+                raise ArchiveError(
+                    f"{path}: is not what was written when the run ended; put it back from a copy"
+                )
+            text = data.decode("utf-8")
             # by line feeds alone: output may hold the other line breaks that splitlines() knows
             entries = [decoding.parsed(ln) for ln in text.split("\n") if ln]
         except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ def reparse(campaign: Campaign) -> tuple[int, int]:
     for record in campaign.records():
         if record.status == "interrupted":
             continue
-        entries = campaign.archive.read_raw(record.run.number, record.attempt)
+        entries = campaign.archive.read_raw(record.run.number, record.attempt, record.raw)
         if not interpret.has_client(entries):
             continue
         read += 1

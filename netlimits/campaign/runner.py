@@ -193,7 +193,7 @@ class Runner:
         interrupted: Interrupted | None = None
         status, reason = "ok", ""
         measurement = None
-        measuring = False
+        measuring, digest = False, ""
         try:
             self._leave_out(specification)
             self._apply(specification.setup.settings)
@@ -204,7 +204,7 @@ class Runner:
             self._step(raw.GUARD)
             self._guards.fired()
             self._entries.append(controller.entry())
-            self.archive.write_raw(run.number, attempt, self._entries)
+            digest = self.archive.write_raw(run.number, attempt, self._entries)
             measurement = self._read(specification)
         except ToolFailure as error:
             status, reason = error.status, str(error)
@@ -213,8 +213,8 @@ class Runner:
             status, reason = "interrupted" if again else "failed", str(error)
         except Interrupted as error:
             status, reason, interrupted = "interrupted", str(error), error
-        if measurement is None:
-            self.archive.write_raw(run.number, attempt, self._entries)
+        if not digest:
+            digest = self.archive.write_raw(run.number, attempt, self._entries)
         record = Record(
             run=run,
             attempt=attempt,
@@ -224,6 +224,7 @@ class Runner:
             duration_s=round(time.monotonic() - clock, 6),
             figures=measurement.figures if measurement else {},
             interim=measurement.interim if measurement else (),
+            raw=digest,
         )
         self.archive.append("end", **end_fields(record))
         if interrupted:

@@ -275,7 +275,10 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One attempt at a run, as the journal keeps it; `started` is epoch seconds."""
+    """One attempt at a run, as the journal keeps it.
+
+    `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" where that is not known).
+    """
 
     run: Run
     attempt: int
@@ -285,6 +288,7 @@ class Record:
     duration_s: float
     figures: Mapping[str, Scalar]
     interim: tuple[Mapping[str, float], ...] = ()
+    raw: str = ""
 
 
 COMPLAINT_LIMIT = 200

@@ -177,7 +177,7 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Take
     tried = sorted(records, key=lambda r: (r.status != "ok", r.run.number, -r.attempt))
     for record in tried[:1]:
         try:
-            entries = campaign.archive.read_raw(record.run.number, record.attempt)
+            entries = campaign.archive.read_raw(record.run.number, record.attempt, record.raw)
             commands = [(entry, raw.completed(entry)) for entry in entries]
         except NetlimitsError:
             return "", []

@@ -187,3 +187,25 @@ def test_a_file_larger_than_any_of_ours_is_no_hour_of_checksums(tmp_path, name):
         elif command != ("status",) or name == "campaign.json":
             assert isinstance(error, NetlimitsError)
             assert f"{out / name}: " in str(error)
+
+
+def test_a_link_that_is_put_there_between_the_look_and_the_opening_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, name = tmp_path / "secret", tmp_path / "folder" / "journal.jsonl"
+    secret.write_bytes(SECRET)
+    name.parent.mkdir()
+    name.write_bytes(b"")
+    look = os.stat
+
+    def swapped(path: object, **how: object) -> os.stat_result:
+        about = look(path, **how)
+        if path == name.name:
+            name.unlink()
+            name.symlink_to(secret)
+        return about
+
+    monkeypatch.setattr(os, "stat", swapped)
+    with pytest.raises(OSError, match="symbolic links"):
+        Folder(name.parent).open(name.name, os.O_RDWR)
+    assert secret.read_bytes() == SECRET

@@ -299,6 +299,7 @@ NO_SENDER: dict[str, dict] = {"machines": {"sender": {}}}
         {"machines": {"sender": {"ssh": ""}}}, {"machines": {"sender": {"ssh": "-x"}}},
         {"machines": {"sender": {"address": "x"}}}, {"machines": {"sender": {"ssh_config": ""}}},
         {"overrides": [["a"]]}, {"shared_kernel": 1}, {"skipped": []}, {"imported": {}}, {"id": "../x"},
+        {"features": [1]},
     ],
     ids=str,
 )  # fmt: skip

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from netlimits.archive.journal import Journal
 from netlimits.archive.records import unfinished
 from netlimits.campaign import creation, runner
 from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.campaign.reparse import reparse
 from netlimits.checks.survey import survey
 from netlimits.errors import (
     ArchiveError,
@@ -340,3 +342,19 @@ def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):
     assert len(work.campaign.records()) < 4
     work.restore()
     assert work.as_found()
+
+
+def test_raw_output_that_was_changed_is_not_read_again(work):
+    work.run()
+    archive = work.campaign.archive
+    record = work.campaign.records()[0]
+    path = archive.raw_path(record.run.number, record.attempt)
+    assert record.raw == hashlib.sha256(path.read_bytes()).hexdigest()
+    archive.lock()
+    try:
+        assert reparse(work.campaign) == (4, 0)
+        path.write_bytes(path.read_bytes().replace(b"THROUGHPUT=800", b"THROUGHPUT=900"))
+        with pytest.raises(ArchiveError, match="not what was written when the run ended"):
+            reparse(work.campaign)
+    finally:
+        archive.close()
