@@ -21,6 +21,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import paramiko
@@ -174,19 +175,24 @@ def _plain(line: str, where: str) -> str:
     if (match := _COMMENT.fullmatch(line)) and not _WHOLE.match(line):
         line = match[1]
     if match := _MATCH.fullmatch(line):
-        words = iter(shlex.split(match[1]))
-        for word in words:
-            criterion = word.removeprefix("!").lower()
-            if criterion not in _CRITERIA:
-                raise ConnectError(
-                    f"{where}: `Match {criterion}` is not understood; use another file with "
-                    "`ssh_config:` in the hosts file"
-                )
-            if criterion not in ("all", "canonical", "final"):
-                next(words, "")
-    if _BLOCK.match(line) and not re.search(r"\bexec\b", line, re.IGNORECASE):
-        line = line.replace("[", "[[]")
-    return line
+        return "Match " + shlex.join(_criteria(shlex.split(match[1]), where))
+    return line.replace("[", "[[]") if _BLOCK.match(line) else line
+
+
+def _criteria(words: list[str], where: str) -> Iterator[str]:
+    """The words of a Match as paramiko reads them right: what it does not know, it takes as met."""
+    rest = iter(words)
+    for word in map(str.lower, rest):
+        criterion = word.removeprefix("!")
+        if criterion not in _CRITERIA:
+            raise ConnectError(
+                f"{where}: `Match {criterion}` is not understood; use another file with "
+                "`ssh_config:` in the hosts file"
+            )
+        yield word
+        if criterion not in ("all", "canonical", "final"):
+            for value in islice(rest, 1):
+                yield value if criterion == "exec" else value.replace("[", "[[]")
 
 
 def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:

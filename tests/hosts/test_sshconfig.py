@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from netlimits.errors import ConnectError
-from netlimits.hosts.sshconfig import Endpoint, SshConfig, split
+from netlimits.hosts.sshconfig import Endpoint, SshConfig, _criteria, split
 
 
 @pytest.fixture
@@ -169,6 +169,26 @@ def test_a_bracket_is_a_letter_of_a_pattern(home):
     assert endpoint(home, "Host vm[12]\n Port 9").port == 22
     assert endpoint(home, "Match host vm[12]\n Port 9").port == 22
     assert endpoint(home, "Match originalhost vm?\n Port 9").port == 9
+
+
+@pytest.mark.parametrize(
+    ("criteria", "holds"),
+    [
+        ("Host vm2", False), ("HOST vm2", False), ("!Host vm1", False), ("!host vm2", True),
+        ("OriginalHost vm1 Host vm2", False), ('host "vm1,x"', True), ("All", True), ("user root,x", True),
+        ('host vm2 exec "touch {trap}"', False), ('Host vm2 Exec "touch {trap}"', False),
+    ],
+)  # fmt: skip
+def test_a_match_holds_as_in_ssh_however_its_criteria_are_written(home, criteria, holds):
+    trap = home / "trap"
+    found = endpoint(home, f"User root\nMatch {criteria.format(trap=trap)}\n Port 9")
+    assert found.port == (9 if holds else 22)
+    assert not trap.exists()
+
+
+def test_a_bracket_is_none_of_a_pattern_in_a_command():
+    words = ["Host", "a[1]", "!EXEC", "test [ = ["]
+    assert [*_criteria(words, "x")] == ["host", "a[[]1]", "!exec", "test [ = ["]
 
 
 @pytest.mark.parametrize(

@@ -491,6 +491,12 @@ def test_what_is_shown_to_people():
     ]
 
 
+@pytest.mark.parametrize("note", ["[" * 5000, "{", "[]", "null"])
+def test_a_note_that_is_none_is_shown_as_damaged(note):
+    shown = lines("a", report(commands.Seen(key="1-2", links=["02:00"], notes=[note])))
+    assert "damaged note" in " ".join(shown)
+
+
 def test_of_a_log_people_see_what_failed_and_no_line_of_thousands():
     log = ["put back at noon", "sysctl -w " + "a=1 " * 999, "a = 1", "  exit status 0",
            "ethtool -K x tso on", "no such device", "  exit status 1", "done"]  # fmt: skip
