@@ -13,6 +13,7 @@ from netlimits.archive.raw import raw_entry
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
+from netlimits.cli import logins
 from netlimits.experiment import load, plan
 from netlimits.model import Command, Completed, Record
 from netlimits.reproduce import published
@@ -136,6 +137,6 @@ def begun(folder: Path) -> Campaign:
     entry = registry.begun(
         archive.identity, archive.folder, archive.folder.digest("campaign.json"), archive.extent()
     )
-    registry.write(entry, {m.ssh_config for m in archive.machines.values() if m.ssh_config})
+    logins.registrar(archive.machines)(archive.folder, entry)
     archive.close()
     return made

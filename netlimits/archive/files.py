@@ -152,39 +152,3 @@ def _refuse_strange(about: os.stat_result, name: str) -> None:
         raise OSError(errno.ELOOP, "is a link, and nothing is opened through one here", name)
     if not stat.S_ISREG(about.st_mode):
         raise OSError(errno.EINVAL, "is no regular file", name)
-
-
-def bounded(path: Path, limit: int) -> bytes:
-    """The bytes of a file that a user names, at most `limit + 1`; never waits.
-
-    A link is followed: it is the user who names it. Raises OSError for a folder, a pipe, a device,
-    and what has no bytes of its own, as the kernel's files (/proc/kmsg waits to be read).
-    """
-    with _as_named(path) as number:
-        size = _size(number, path)
-        with os.fdopen(number, "rb", closefd=False) as file:
-            return file.read(min(limit + 1, size))
-
-
-def _size(number: int, path: Path) -> int:
-    about = os.fstat(number)
-    if stat.S_ISDIR(about.st_mode):
-        raise OSError(errno.EISDIR, "is a folder", str(path))
-    if not stat.S_ISREG(about.st_mode):
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
-    if about.st_size == 0:
-        raise OSError(errno.ENODATA, "is empty", str(path))
-    return about.st_size
-
-
-@contextmanager
-def _as_named(path: Path) -> Iterator[int]:
-    """A descriptor of what is no pipe or device: opening one may already do something."""
-    if not path.is_file() and not path.is_dir():
-        path.stat()  # raises where there is none
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
-    number = os.open(path, os.O_RDONLY | _QUICK)
-    try:
-        yield number
-    finally:
-        os.close(number)

@@ -4,8 +4,9 @@ A results folder names logins: names for ssh, a configuration of ssh with comman
 somebody else they would be theirs to choose. So what a campaign began with is written down outside
 of its folder too, in the user's own state folder ($XDG_STATE_HOME/netlimits/campaigns, mode 0700):
 
-    ID.json   the checksums of campaign.json and of each ssh_config that it names; the inode of the
-              journal, and how far it went when a netlimits last let go of it, with its SHA-256
+    ID.json   the checksums of campaign.json and of each ssh_config that it names, with all that
+              these include; the inode of the journal, and how far it went when a netlimits last
+              let go of it, with its SHA-256
 
 A folder is the user's own where all of that holds: its campaign.json and the configurations of ssh
 are unchanged, and its journal is that very file (wherever the folder was moved to), or, in a copy,
@@ -24,8 +25,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.archive.files import Folder, bounded
+from netlimits.archive.files import Folder
 from netlimits.model import decoding
+from netlimits.model.named_file import whole
 
 LIMIT = 2**20
 """Bytes of an entry, and of a configuration of ssh."""
@@ -138,4 +140,4 @@ def _keep(entry: Registration) -> None:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(bounded(path, LIMIT)).hexdigest()
+    return hashlib.sha256(whole(path, LIMIT)).hexdigest()

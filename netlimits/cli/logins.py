@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo, quoted
-from netlimits.errors import ArchiveError, InputError, one_line
+from netlimits.errors import ArchiveError, ConnectError, InputError, NetlimitsError, one_line
 
 if TYPE_CHECKING:
     from netlimits.archive.files import Folder
@@ -33,12 +33,10 @@ def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration
     """
     from netlimits.archive import registry
 
-    configurations = {m.ssh_config.absolute() for m in machines.values() if m.ssh_config}
-
     def register(_: Folder, entry: Registration) -> None:
         try:
-            registry.write(entry, configurations)
-        except (OSError, ValueError) as error:
+            registry.write(entry, _configurations(machines))
+        except (OSError, ValueError, NetlimitsError) as error:
             echo(
                 f"warning: {registry.place()}: {one_line(error)}; `netlimits resume` and "
                 "`restore` of this campaign will ask for --hosts FILE",
@@ -151,10 +149,33 @@ def _in_words(command: Command) -> str:
     return fed + " ".join(words)
 
 
+def _configurations(machines: Mapping[str, Machine]) -> set[Path]:
+    """The files of ssh's configuration that machines name, and all that these include.
+
+    Raises ConnectError for one that cannot be read.
+    """
+    from netlimits.hosts.sshconfig import SshConfig
+
+    named = {machine.ssh_config for machine in machines.values() if machine.ssh_config}
+    return {path.absolute() for file in named for path in SshConfig(file).read}
+
+
 def _doubt(campaign: Campaign) -> str:
+    """Why a folder is not this user's own; "" when it is.
+
+    What its logins' configurations include is looked at only where these are unchanged.
+    """
     from netlimits.archive import registry
 
+    known = registry.entry(campaign.archive.identity)
     try:
-        return registry.doubt(registry.entry(campaign.archive.identity), campaign.archive.folder)
+        doubt = registry.doubt(known, campaign.archive.folder)
+        if doubt or known is None:
+            return doubt
+        included = _configurations(campaign.archive.machines)
+    except ConnectError as error:
+        return f"what it logs in by cannot be read ({error})"
     except OSError as error:
         raise ArchiveError(f"{campaign.path}: {one_line(error)}") from None
+    more = sorted(str(path) for path in included if str(path) not in known.logins)
+    return f"{more[0]}, which it logs in by, was not there when it began" if more else ""

@@ -16,6 +16,10 @@ from paramiko.hostkeys import HostKeyEntry, HostKeys, InvalidHostKey
 
 from netlimits.errors import ConnectError
 from netlimits.hosts.sshconfig import Endpoint
+from netlimits.model.named_file import whole
+
+KNOWN_LIMIT = 64 * 2**20
+"""Bytes of a list of known hosts."""
 
 _HASHED = re.compile(r"\|1\|[A-Za-z0-9+/]{27}=\|[A-Za-z0-9+/]{27}=")
 
@@ -71,7 +75,7 @@ def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
     """(marker, key) of each line that speaks of the host. Lines of no meaning are passed over."""
     for file in endpoint.known_hosts:
         try:
-            text = file.read_text("utf-8", "replace")
+            text = whole(file, KNOWN_LIMIT).decode("utf-8", "replace")
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -12,7 +12,8 @@ from pathlib import Path
 import paramiko
 from paramiko.auth_strategy import AuthSource, AuthStrategy, InMemoryPrivateKey
 
-from netlimits.hosts.sshconfig import Endpoint
+from netlimits.hosts.sshconfig import SIZE_LIMIT, Endpoint
+from netlimits.model.named_file import bounded
 
 
 class OurKeys(AuthStrategy):
@@ -54,6 +55,8 @@ class OurKeys(AuthStrategy):
         return InMemoryPrivateKey(self._endpoint.user, key)
 
     def _load(self, file: Path) -> paramiko.PKey | None:
+        if not (_can_be_read(file) and _can_be_read(Path(f"{file}-cert.pub"))):
+            return None
         try:
             return paramiko.PKey.from_path(file)
         except (TypeError, paramiko.PasswordRequiredException):
@@ -111,7 +114,18 @@ def _agent(seconds: float) -> paramiko.Agent | None:
 
 def _public(file: Path) -> bytes | None:
     """The public half that lies beside a key file."""
+    beside = Path(f"{file}.pub")
     try:
-        return paramiko.pkey.PublicBlob.from_file(f"{file}.pub").key_blob
+        return paramiko.pkey.PublicBlob.from_file(beside).key_blob if _can_be_read(beside) else None
     except (OSError, ValueError):
         return None
+
+
+def _can_be_read(file: Path) -> bool:
+    """Whether there is no such file, or one that is no pipe, no device and of a key's size."""
+    try:
+        return len(bounded(file, SIZE_LIMIT)) <= SIZE_LIMIT
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False

@@ -27,10 +27,14 @@ from pathlib import Path
 import paramiko
 
 from netlimits.errors import ConnectError
+from netlimits.model.named_file import whole
 
 _INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
 _BLOCK = re.compile(r"\s*(?:host|match)(?:\s*=\s*|\s+)", re.IGNORECASE)
 _INCLUDE_DEPTH = 16
+SIZE_LIMIT = 2**20
+"""Bytes of a configuration, or of a key."""
+
 _COMMENT = re.compile(r"""((?:"[^"]*"|'[^']*'|[^"'])*?)\s#.*""")
 _WHOLE = re.compile(r"\s*(?:proxy|local|remote|knownhosts)command\b", re.IGNORECASE)
 """Options whose value is the rest of the line, whatever stands in it."""
@@ -86,14 +90,15 @@ class SshConfig:
     """The configuration; `file` is the chosen one, None for the user's and the system's."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read it. Raises ConnectError for a file that cannot be read."""
+        """Read it; `read` has every file of it. Raises ConnectError for one that cannot be read."""
         self.file = file
+        self.read: list[Path] = []
         files = [file] if file else [Path("~/.ssh/config"), Path("/etc/ssh/ssh_config")]
         lines: list[str] = []
         try:
             for path in (path.expanduser() for path in files):
                 if path == file or path.is_file():
-                    lines += ["Host *", *_lines(path, "Host *", 0)]
+                    lines += ["Host *", *self._lines(path, "Host *", 0)]
             self._config = paramiko.SSHConfig.from_text("\n".join(lines) + "\n")
         except OSError as error:
             raise ConnectError(f"{error.filename}: {error.strerror}") from None
@@ -141,6 +146,26 @@ class SshConfig:
         words += ["-o", "StrictHostKeyChecking=ask", *(["-p", str(port)] if port else [])]
         return shlex.join([*words, f"{user}@{name}" if user else name, "true"])
 
+    def _lines(self, path: Path, block: str, depth: int) -> Iterator[str]:
+        """The file's lines, with what it includes in place; `block` is the one it starts in."""
+        if depth > _INCLUDE_DEPTH:
+            raise ConnectError(f"{path}: files include each other more than {_INCLUDE_DEPTH} deep")
+        self.read.append(path)
+        text = whole(path, SIZE_LIMIT).decode("utf-8", "replace")
+        base = path.parent if path.is_relative_to("/etc/ssh") else Path("~/.ssh").expanduser()
+        for number, line in enumerate(text.splitlines(), 1):
+            line = _plain(line, f"{path}: line {number}")
+            if match := _INCLUDE.fullmatch(line):
+                for pattern in shlex.split(match[1]):
+                    wanted = (base / Path(pattern).expanduser()).relative_to("/")
+                    for included in sorted(Path("/").glob(str(wanted))):
+                        yield from self._lines(included, block, depth + 1)
+                yield block  # the lines after an Include belong where those before it did
+            else:
+                if _BLOCK.match(line):
+                    block = line
+                yield line
+
 
 def split(name: str) -> tuple[str, str, int]:
     """`[user@]host[:port]`, as in ProxyJump, in its parts ("" and 0 where left out)."""
@@ -149,25 +174,6 @@ def split(name: str) -> tuple[str, str, int]:
     if match := re.fullmatch(r"\[(.+)\](?::(\d+))?|([^:]+):(\d+)", rest):
         return user, match[1] or match[3], int(match[2] or match[4] or 0)
     return user, rest, 0
-
-
-def _lines(path: Path, block: str, depth: int) -> Iterator[str]:
-    """The file's lines, with what it includes in place; `block` is the one it starts in."""
-    if depth > _INCLUDE_DEPTH:
-        raise ConnectError(f"{path}: files include each other more than {_INCLUDE_DEPTH} deep")
-    base = path.parent if path.is_relative_to("/etc/ssh") else Path("~/.ssh").expanduser()
-    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
-        line = _plain(line, f"{path}: line {number}")
-        if match := _INCLUDE.fullmatch(line):
-            for pattern in shlex.split(match[1]):
-                wanted = (base / Path(pattern).expanduser()).relative_to("/")
-                for included in sorted(Path("/").glob(str(wanted))):
-                    yield from _lines(included, block, depth + 1)
-            yield block  # the lines after an Include belong where those before it did
-        else:
-            if _BLOCK.match(line):
-                block = line
-            yield line
 
 
 def _plain(line: str, where: str) -> str:

@@ -20,11 +20,11 @@ from typing import Any
 
 from netlimits import __version__, importers
 from netlimits.archive import reader, records, store
-from netlimits.archive.files import bounded
 from netlimits.errors import ArchiveError, ArchiveUnwritable, DataError, one_line
 from netlimits.experiment.configurations import identity
 from netlimits.importers.base import FACTORS, FILE_LIMIT, Given, Imported, clean
 from netlimits.model import STATUSES
+from netlimits.model.named_file import bounded
 
 KEPT = Path("raw") / "imported"
 

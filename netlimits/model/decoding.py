@@ -60,7 +60,7 @@ def has(value: Any, kind: Any) -> bool:
     """Whether a value, as JSON was read, is of a type. No number is too large for a float."""
     try:
         msgspec.convert(value, kind, dec_hook=_by_rule)
-    except (ValueError, RecursionError):
+    except (msgspec.ValidationError, ValueError, RecursionError):
         return False
     return True
 
@@ -69,6 +69,8 @@ def typed(data: bytes | str, kind: type[Kind]) -> Kind:
     """The JSON in a text as a value of a type. Raises ValueError."""
     try:
         return msgspec.convert(parsed(data), kind, dec_hook=_by_rule)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
     except RecursionError:
         raise ValueError("is nested too deeply") from None
 
@@ -77,7 +79,7 @@ def parsed(data: bytes | str) -> Any:
     """The JSON in a text, as it is. Raises ValueError."""
     try:
         return _QUICK.decode(data)
-    except (ValueError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         pass
     try:
         return json.loads(data)

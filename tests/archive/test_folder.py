@@ -13,9 +13,10 @@ from click.testing import CliRunner
 from recorded import recorded
 
 from netlimits.archive import reader
-from netlimits.archive.files import Folder, bounded
+from netlimits.archive.files import Folder
 from netlimits.cli import group
 from netlimits.errors import NetlimitsError
+from netlimits.model.named_file import bounded
 
 SECRET = b"somebody else's\n"
 FILES = (

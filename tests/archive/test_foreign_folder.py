@@ -35,7 +35,12 @@ def folder(tmp_path: Path, trap: Path) -> Path:
     config = out / "ssh_config"
     machines = {role: {**m, "ssh_config": str(config)} for role, m in META["machines"].items()}
     recorded(out, meta={**META, "machines": machines})
-    config.write_text(f"Host *\n  ProxyCommand sh -c 'touch {trap}; exit 1'\n  ConnectTimeout 1\n")
+    (out / "parts").mkdir()
+    (out / "parts" / "one").touch()
+    config.write_text(
+        f"Include {out}/parts/*\n"
+        f"Host *\n  ProxyCommand sh -c 'touch {trap}; exit 1'\n  ConnectTimeout 1\n"
+    )
     return out
 
 
@@ -77,7 +82,8 @@ def test_ones_own_may_be_moved_and_copied(folder, trap, tmp_path):
     config = (folder / "ssh_config").read_text()
     moved = folder.rename(tmp_path / "elsewhere")
     assert "is gone" in said(call(("status", "--guards"), moved)), "with its ssh_config"
-    folder.mkdir()
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts" / "one").touch()
     (folder / "ssh_config").write_text(config)
     assert call(("status", "--guards"), moved).exit_code == 0
     shutil.copytree(moved, tmp_path / "copy")
@@ -88,6 +94,18 @@ def test_ones_own_may_be_moved_and_copied(folder, trap, tmp_path):
 def edit_config(folder: Path) -> None:
     with (folder / "ssh_config").open("a") as file:
         file.write("# more\n")
+
+
+def edit_included(folder: Path) -> None:
+    (folder / "parts" / "one").write_text("Host *\n")
+
+
+def include_more(folder: Path) -> None:
+    (folder / "parts" / "two").touch()
+
+
+def include_a_pipe(folder: Path) -> None:
+    os.mkfifo(folder / "parts" / "pipe")
 
 
 def copied_and_more(folder: Path) -> None:
@@ -107,7 +125,13 @@ def write_registry(folder: Path) -> None:
     registry.place().chmod(0o777)
 
 
-@pytest.mark.parametrize("change", [edit_config, copied_and_more, edit_campaign, write_registry])
+CHANGES = (
+    *(edit_config, edit_included, include_more, include_a_pipe),
+    *(copied_and_more, edit_campaign, write_registry),
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_ones_own_that_was_changed_is_nobodys(folder, trap, command, change):
     begun(folder)

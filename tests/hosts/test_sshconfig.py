@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
+import paramiko
 import pytest
+from waiting import LONG
 
 from netlimits.errors import ConnectError
+from netlimits.hosts.hostkeys import load_known
+from netlimits.hosts.keys import OurKeys
 from netlimits.hosts.sshconfig import Endpoint, SshConfig, _criteria, split
 
 
@@ -205,3 +211,39 @@ def test_paths_have_the_environment_and_tokens(home, monkeypatch):
     found = endpoint(home, text)
     assert found.identities == (Path("/keys/one"),)
     assert found.known_hosts[:2] == (home / "h.vm1.22.bob%", Path("/keys/k"))
+
+
+@pytest.mark.parametrize("what", ["pipe", "/dev/zero", "/proc/kmsg", "sparse"])
+@pytest.mark.parametrize("where", ["itself", "Include", "UserKnownHostsFile", "IdentityFile"])
+def test_no_file_that_ssh_names_is_waited_for(tmp_path, what, where):
+    strange = Path(what) if what.startswith("/") else tmp_path / what
+    if what == "pipe":
+        os.mkfifo(strange)
+    elif what == "sparse":
+        with strange.open("wb") as file:
+            file.truncate(2**35)
+    config = strange
+    if where != "itself":
+        config = tmp_path / "config"
+        config.write_text(
+            f"Host *\n  IdentitiesOnly yes\n  IdentityAgent none\n  {where} {strange}\n"
+        )
+    begin = time.monotonic()
+    if where == "IdentityFile":
+        assert [*OurKeys(SshConfig(config).endpoint("vm1"), 1).get_sources()] == []
+    elif (what, where) == ("/proc/kmsg", "UserKnownHostsFile"):
+        load_known(paramiko.SSHClient(), SshConfig(config).endpoint("vm1"))  # it has no bytes
+    elif what == "/proc/kmsg":
+        SshConfig(config)
+    else:
+        with pytest.raises(ConnectError, match=r"regular file|larger than") as caught:
+            load_known(paramiko.SSHClient(), SshConfig(config).endpoint("vm1"))
+        assert "\n" not in str(caught.value)
+    assert time.monotonic() - begin < LONG
+
+
+def test_dev_null_is_a_list_of_no_known_hosts(tmp_path):
+    config = tmp_path / "config"
+    config.write_text("UserKnownHostsFile /dev/null\nGlobalKnownHostsFile /dev/null\n")
+    endpoint = SshConfig(config).endpoint("vm1")
+    load_known(paramiko.SSHClient(), endpoint)

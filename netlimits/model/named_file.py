@@ -1,0 +1,71 @@
+"""A file that a user names, in an option or a configuration: regular, of known size.
+
+It may be a pipe that nobody writes to, a device without an end, or a file of the kernel's that
+waits to be read (/proc/kmsg).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Never wait for a pipe's other end, never get a terminal, never leak into a child."""
+
+
+def whole(path: Path, limit: int) -> bytes:
+    """All the bytes of a file; none of an empty one and of /dev/null, which configurations name.
+
+    Raises OSError as `bounded` does, and for a file of more than `limit` bytes.
+    """
+    if str(path) == os.devnull:
+        return b""
+    try:
+        data = bounded(path, limit)
+    except OSError as error:
+        if error.errno == errno.ENODATA:
+            return b""
+        raise
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"is larger than {limit >> 10} KiB", str(path))
+    return data
+
+
+def bounded(path: Path, limit: int) -> bytes:
+    """The bytes of a file that a user names, at most `limit + 1`; never waits.
+
+    A link is followed: it is the user who names it. Raises OSError for a folder, a pipe, a device,
+    and what has no bytes of its own, as the kernel's files (/proc/kmsg waits to be read).
+    """
+    with _as_named(path) as number:
+        size = _size(number, path)
+        with os.fdopen(number, "rb", closefd=False) as file:
+            return file.read(min(limit + 1, size))
+
+
+def _size(number: int, path: Path) -> int:
+    about = os.fstat(number)
+    if stat.S_ISDIR(about.st_mode):
+        raise OSError(errno.EISDIR, "is a folder", str(path))
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    if about.st_size == 0:
+        raise OSError(errno.ENODATA, "is empty", str(path))
+    return about.st_size
+
+
+@contextmanager
+def _as_named(path: Path) -> Iterator[int]:
+    """A descriptor of what is no pipe or device: opening one may already do something."""
+    if not path.is_file() and not path.is_dir():
+        path.stat()  # raises where there is none
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    number = os.open(path, os.O_RDONLY | _QUICK)
+    try:
+        yield number
+    finally:
+        os.close(number)
