@@ -40,3 +40,39 @@ def test_only_who_began_it_restores_without_saying_where(on, tmp_path, monkeypat
     on("restore", moved)  # who began it: moved, and nothing to say
     on("resume", moved)
     assert on.features() == before
+
+
+MTU = """\
+experiment: mtu
+settings:
+  - roles: [sender, receiver]
+    mtu: 1400
+measure:
+  netperf: {seconds: 30, send_size: 1024}
+repeat: {replicates: 1, order: blocked, seed: 3}
+"""
+
+
+def test_what_an_mtu_resets_is_in_every_folder_and_no_reason_to_refuse_it(
+    on, tmp_path, monkeypatch
+):
+    """Each has addr_gen_mode and forwarding among what was found."""
+    hosts = ("--hosts", str(on.made.hosts_file))
+
+    def mtus() -> set[str]:
+        where = "/sys/class/net/data0/mtu"
+        return {on.inside(host, "cat", where).strip() for host in on.made.hosts}
+
+    before = mtus()
+    assert before != {"1400"}
+    process = on.start("run", on.experiment(MTU), *hosts, "--out", "out")
+    wait(lambda: mtus() == {"1400"} or process.poll() is not None, "the MTU is changed")
+    process.kill()
+    process.communicate()
+    assert mtus() == {"1400"}
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "somebody-else"))
+    done = on("restore", "out", *hosts, "--yes")
+    assert "to put back: sender: ip link set dev data0 mtu" in done.stderr
+    assert "addr_gen_mode" not in done.stderr
+    assert "put back: receiver: data0: mtu" in done.stdout
+    assert mtus() == before
