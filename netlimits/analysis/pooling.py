@@ -63,6 +63,8 @@ def refuse(
     """
     meant = [pool] if isinstance(pool, str) else list(pool)
     frames.factors(frame, meant)
+    if both := [name for name in meant if name in keys]:
+        raise DataError(f"{both[0]} is to be told apart and to be pooled: say one of them")
     pooled = {n: v for n, v in left_out(frame, keys, among).items() if n not in meant}
     if pooled and meant:  # what is meant may hide what it determines, and the other way round
         pooled = left_out(frame, [*keys, *meant], among)

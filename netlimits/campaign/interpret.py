@@ -38,7 +38,8 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     measured = parallel.merged(streams)
     figures: dict[str, Scalar] = dict(measured.figures)
     if arrived := _arrived(specification, entries):
-        measured = replace(measured, interim=arrived.rows)
+        if specification.connections > 1 or measured.interim:
+            measured = replace(measured, interim=arrived.rows)
         # of one TCP stream a tool's own figure may be of all that arrived until the last byte did
         udp = flows.transport(specification.options) == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:

@@ -32,6 +32,7 @@ from netlimits.errors import ToolFailure
 from netlimits.evidence import facts
 from netlimits.model import SettingUse
 from netlimits.settings.qdisc.kinds import KINDS
+from netlimits.units import tc
 
 SHORT = 0.05
 """Share of the data that an interface may not have counted."""
@@ -223,11 +224,22 @@ def speed(of: Mapping[str, Any]) -> float | None:
 
 
 def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
-    """The rate that an experiment's own htb gives each role, which `tc qdisc` does not show."""
+    """The rate that an experiment's own htb, netem or cake gives each role.
+
+    `tc qdisc` does not show the first one's.
+    """
     by_role: dict[str, Cap] = {}
     for use in settings:
         options = use.options if use.name == "qdisc" else {}
-        if isinstance(options, Mapping) and options.get("kind") == "htb":
+        if not isinstance(options, Mapping):
+            continue
+        kind = options.get("kind")
+        option = {"netem": "rate", "cake": "bandwidth"}.get(str(kind), "")
+        if option in options and options[option] != "unlimited":
+            bps = float(tc.rate(options[option]))
+            cap = Cap(f"{kind} of {bps / 1e6:g} Mbit/s", bps, ON_A_QDISC)
+            by_role |= dict.fromkeys(use.roles, cap)
+        if kind == "htb":
             given = {name: value for name, value in options.items() if name != "kind"}
             try:
                 wish = KINDS["htb"].wish(given)

@@ -76,6 +76,10 @@ def specified(
     """What a configuration measures between machines of which these facts are known."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
     speeds = {role: physics.speed(of) for role, of in (facts or {}).items()}
+    for use in setup.settings:
+        if use.name == "link" and "speed" in use.options:
+            set_here = {role: use.options["speed"] * 1e6 for role in use.roles if speeds.get(role)}
+            speeds |= set_here
     return Specification(
         setup,
         ends,

@@ -134,18 +134,19 @@ def _look(
     others = specification.ends["remote" if here == "local" else "local"]
     family = specification.around.family
     peers = tuple(machines[other].over(family).address or "" for other in others)
-    longest = of.seconds(specification.options) + LOOKS_MARGIN
+    length = of.seconds(specification.options)
+    longest = length + LOOKS_MARGIN
     if here == specification.receiver:
         return snapshots.command(
             *(program, peers, port),
             first=0,
-            every=abs(float(specification.options.get("interim_seconds", 1))),
+            every=abs(float(specification.options.get("interim_seconds", min(1.0, length / 4)))),
             interface=machines[role].interface or "",
             deadline=longest,
         )
     # of repetitions the first: a connection has no past in the next one
     omitted = float(specification.options.get("omit", 0))
-    once = omitted + float(specification.options.get("seconds", longest - LOOKS_MARGIN))
+    once = omitted + float(specification.options.get("seconds", length))
     return snapshots.command(
         program, peers, port, first=once / 4, every=once / 2, count=2, deadline=longest
     )

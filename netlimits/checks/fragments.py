@@ -134,5 +134,7 @@ def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
 
 def version(site: Site, family: Family | None, role: str) -> int:
     """The version of IP of a role's data address, or that of `family`."""
-    address = site.machines[role].over(family).address
+    if family:
+        return 6 if family == "ipv6" else 4
+    address = site.machines[role].address
     return ipaddress.ip_address(address or "0.0.0.0").version  # noqa: S104

@@ -16,7 +16,8 @@ from typing import Any
 from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
 from netlimits.errors import InputError, nearest
 from netlimits.experiment import hosts_file, report_schema, schema, templates
-from netlimits.metrics import IDENTITY, METRICS, Metric
+from netlimits.metrics import IDENTITY, METRICS, Metric, names
+from netlimits.metrics.hints import alternatives
 
 ANY = "NAME"
 """Stands for a key that the reader chooses."""
@@ -52,6 +53,8 @@ def described(name: str) -> list[Section]:
     sections = [make() for topic, make in every if topic == name]
     if not sections:
         near = nearest(name, topics())
+        if near in names() or not near:
+            near = " or ".join(alternatives(name))
         hint = f"did you mean {near}?" if near else f"there are {', '.join(_general())}"
         raise InputError(f"there is nothing called {name!r} to describe; {hint}")
     return sections

@@ -16,11 +16,15 @@ from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
-from netlimits.metrics import METRICS, tools_own
+from netlimits.metrics import IDENTITY, METRICS, tools_own
 
-RESERVED = frozenset(
-    ("run", "block", "config", "skip", "attempt", "status", "reason", "started", "duration_s")
-) | {m.column for m in METRICS}
+RESERVED = (
+    frozenset(
+        ("run", "block", "config", "skip", "attempt", "status", "reason", "started", "duration_s")
+    )
+    | {m.column for m in METRICS}
+    | {*IDENTITY, "paced_by"}
+)
 """Columns of a campaign's results, which no factor may be called."""
 
 

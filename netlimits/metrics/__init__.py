@@ -58,6 +58,8 @@ _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
 """The tool's name before a metric of an end: its own idea of it."""
 
 _COLUMNS = {known.column: known for known in METRICS}
+_SELECTED = {selectors.column(s): s for s in selectors.SELECTORS if not selectors.is_text(s)}
+"""Column -> the selector of netperf whose value stands in it."""
 
 SUFFIX_UNITS = {
     "gbps": "Gbit/s",
@@ -86,6 +88,8 @@ def metric(name: str) -> Metric:
     for known in METRICS:
         if bare in (known.name, known.column):
             return _by_tool(prefix, known)
+    if name in _SELECTED and not _of_column(name):
+        return _selected(_SELECTED[name], name)
     asked = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # whose vocabulary selectors are
     selector = asked.upper()
     ours = asked != bare and asked.lower() in names()

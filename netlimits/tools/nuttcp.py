@@ -134,8 +134,8 @@ class Nuttcp:
         return binary_bytes(size)
 
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
-        """The receiver tells."""
-        return False
+        """The receiver tells, but of datagrams over the sender's time, which a queue outlives."""
+        return options.get("protocol") == "udp"
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """The rate of all streams together."""

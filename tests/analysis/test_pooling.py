@@ -45,6 +45,11 @@ def test_every_analysis_refuses_and_takes_it_where_it_is_meant(make, columns) ->
         make(frame, pool="nothing")
 
 
+def test_what_is_told_apart_is_not_pooled() -> None:
+    with pytest.raises(DataError, match="protocol is to be told apart and to be pooled"):
+        summary(campaign(), "throughput", "protocol", pool=["protocol", "send_size"])
+
+
 def test_a_figure_that_was_measured_is_no_factor() -> None:
     assert pooling.left_out(campaign(), ["protocol", "send_size"]) == {}
     own = pd.DataFrame({"mtu": [1500, 1500], "rtt": [0.11, 0.13], "throughput_mbps": [1.0, 2.0]})

@@ -10,8 +10,9 @@ import pytest
 
 from netlimits.campaign import physics, rates
 from netlimits.campaign.physics import Cap, Interface, Way
+from netlimits.campaign.specifications import specified
 from netlimits.errors import ToolFailure
-from netlimits.model import SettingUse
+from netlimits.model import Machine, SettingUse, Setup
 
 MB = 1e6
 DATA = 100 * MB
@@ -219,3 +220,33 @@ def test_what_is_at_or_below_its_own_rate_counts():
     rates.kept("nuttcp", {}, 1, kept)
     with pytest.raises(ToolFailure, match="iperf3's `rate`"):
         rates.kept("iperf3", {"rate": "50M"}, 1, kept)
+
+
+@pytest.mark.parametrize(
+    ("options", "mbps"),
+    [
+        ({"kind": "netem", "delay": "5ms", "rate": "20mbit"}, 20),
+        ({"kind": "cake", "bandwidth": "1gbit"}, 1000),
+        ({"kind": "cake", "bandwidth": "unlimited"}, None),
+        ({"kind": "netem", "delay": "5ms"}, None),
+    ],
+)
+def test_what_the_experiments_own_netem_or_cake_lets_pass(options, mbps):
+    caps = physics.caps([SettingUse("qdisc", ("sender",), options, 1)])
+    assert {role: cap.bps / 1e6 for role, cap in caps.items()} == ({"sender": mbps} if mbps else {})
+
+
+def test_a_link_is_as_fast_as_the_experiment_sets_it():
+    card = {
+        "driver": {"value": {"driver": "igc", "bus-info": "0000:01:00.0"}},
+        "link_settings": {"value": {"Speed": "1000Mb/s"}},
+    }
+    uses = (SettingUse("link", ("receiver",), {"speed": 2500}, 1),)
+    setup = Setup("netperf", {}, settings=uses)
+    ends = {"local": ("sender",), "remote": ("receiver",)}
+    machines = {"sender": Machine("sender", address="192.0.2.1"),
+                "receiver": Machine("receiver", address="192.0.2.2")}  # fmt: skip
+    told = specified(setup, ends, machines, {"sender": card, "receiver": card})
+    assert told.speeds == {"sender": 1e9, "receiver": 2.5e9}
+    virtual = {"driver": {"value": {"driver": "veth"}}}
+    assert specified(setup, ends, machines, {"receiver": virtual}).speeds == {}

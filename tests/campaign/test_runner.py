@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from simulated import Fails, SimulatedMachine
 
 from netlimits.archive.journal import Journal
 from netlimits.archive.records import unfinished
-from netlimits.campaign import creation, runner
+from netlimits.campaign import creation, interpret, runner
 from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.campaign.physics import Cap
 from netlimits.campaign.reparse import reparse
+from netlimits.campaign.specifications import specified
 from netlimits.checks.survey import survey
 from netlimits.errors import (
     ArchiveError,
@@ -19,6 +22,7 @@ from netlimits.errors import (
     ConnectError,
     NetlimitsError,
     RestoreError,
+    ToolFailure,
 )
 from netlimits.experiment import load, plan, resolution
 from netlimits.experiment.configurations import Configurations
@@ -358,3 +362,20 @@ def test_raw_output_that_was_changed_is_not_read_again(work):
             reparse(work.campaign)
     finally:
         archive.close()
+
+
+def test_a_cap_is_held_against_what_the_tool_says(work):
+    work.run()
+    record = work.campaign.records()[0]
+    entries = work.campaign.archive.read_raw(record.run.number, 1)
+    setup = work.plan.setup(record.run.values)
+    machines = work.found.machines
+    specification = specified(setup, work.plan.experiment.ends, machines, work.found.facts)
+    assert interpret.read(specification, entries).figures["throughput_mbps"] == 800
+    for caps, speeds in (
+        ({"sender": Cap("htb of 500 Mbit/s", 500e6, 14)}, {}),
+        ({}, {"receiver": 5e8}),
+    ):
+        slower = replace(specification, caps=caps, speeds=speeds)
+        with pytest.raises(ToolFailure, match=r"800 Mbit/s is more than the 4[0-9.]+ that"):
+            interpret.read(slower, entries)

@@ -428,7 +428,10 @@ def test_all_errors_are_told_a_line_each():
         (62, ("192.0.2.1", "192.0.2.2"), 1),
     ],
 )
-def test_a_frame_rate_counts_the_headers_of_its_own_ip(headers, addresses, errors):
+@pytest.mark.parametrize("family", [None, "ipv4", "ipv6"])
+def test_a_frame_rate_counts_the_headers_of_its_own_ip(headers, addresses, errors, family):
+    if family:  # what is asked for counts, where no host was asked for its addresses yet
+        errors = int((headers == 42) != (family == "ipv4"))
     text = f"""\
 experiment: x
 factors: {{size: [1000, 1400]}}
@@ -436,7 +439,7 @@ derive: {{frames: "100000000 * (size + {headers}) / size"}}
 pace: {{rate: 100000000, frame_rate: "${{frames}}"}}
 measure: {{netperf: {{protocol: udp, send_size: "${{size}}"}}}}
 repeat: {{replicates: 1, order: listed}}
-"""
+""" + (f"family: {family}\n" if family else "")
     experiment = plan.seeded(load.parse(text, "x.yaml"))
     roles = zip(("sender", "receiver"), addresses, strict=True)
     machines = {role: Machine(role, "x", "data0", address) for role, address in roles}

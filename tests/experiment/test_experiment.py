@@ -184,6 +184,8 @@ BAD = [
     (HEAD + "factors:\n  a-b: [1]", 4, "factors.a-b", "cannot be a name"),
     (HEAD + "factors:\n  é: [1]", 4, "factors.é", "cannot be a name"),
     (HEAD + "factors:\n  block: [1]", 4, "factors.block", "a column of the results"),
+    (HEAD + "factors:\n  shared_kernel: [1]", 4, "factors.shared_kernel", "a column of the results"),
+    (HEAD + "factors:\n  paced_by: [1]", 4, "factors.paced_by", "a column of the results"),
     (HEAD + "factors:\n  throughput_mbps: [1]", 4, "factors.throughput_mbps", "a column"),
     (HEAD + "factors:\n  netperf_x: [1]", 4, "factors.netperf_x", "a column"),
     (HEAD + "factors:\n  min: [1]", 4, "factors.min", "means something in expressions"),

@@ -34,6 +34,7 @@ def test_every_selector_of_a_figure_is_accepted_under_its_column() -> None:
                 metric(selector.lower())
         elif selector not in ("THROUGHPUT", "LOCAL_SD", "REMOTE_SD"):
             assert metric(selector.lower()).column == column(selector)
+            assert metric(column(selector)).column == column(selector), "and the column is a name"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure, nearest
+from netlimits.metrics.hints import alternatives
 from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.tools._base import Features, SocketPace
 from netlimits.tools.netperf.options import (
@@ -123,7 +124,10 @@ class Netperf:
         """Raise InputError for a selector or feature that this build does not have."""
         for selector in options.get("select", ()):
             if selector.upper() not in features.vocabulary:
-                near = nearest(selector.upper(), features.vocabulary)
+                alike = (
+                    name for name in alternatives(selector) if name.upper() in features.vocabulary
+                )
+                near = nearest(selector.upper(), features.vocabulary) or next(alike, "")
                 hint = f"; did you mean {near.lower()}?" if near else ""
                 raise InputError(
                     f"measure.netperf.select: netperf {features.version} has no selector "
@@ -181,8 +185,8 @@ class Netperf:
         return netperf_bytes(size)
 
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
-        """It tells at the end alone, of one connection."""
-        return connections > 1 or "interim_seconds" in options
+        """It tells at the end alone, of one connection; of datagrams over the sender's time."""
+        return connections > 1 or "interim_seconds" in options or _of_datagrams(options)
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """What the socket paces, frames and all."""
@@ -253,3 +257,7 @@ def _specific(options: Mapping[str, Any]) -> Iterator[str]:
 
 def _family(address: str) -> str:
     return "6" if ":" in address else "4"
+
+
+def _of_datagrams(options: Mapping[str, Any]) -> bool:
+    return str(options.get("test", "")).startswith("UDP") or options.get("protocol") == "udp"
