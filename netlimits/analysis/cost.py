@@ -36,8 +36,6 @@ HARMFUL = 30.0
 TIME_PER_SEND = "time_per_send"
 UNFIT = 0.05
 """A p-value of the test for lack of fit at which the straight line is not believed."""
-LOSS = 0.001
-"""Above this share of packets lost, a reader must know what the receiver's figures divide by."""
 
 
 def cost(
@@ -205,12 +203,7 @@ def _fit(kib: np.ndarray, ns: np.ndarray, confidence: float, about: str) -> dict
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
     """What a reader must know, loss included: netperf divides both sides' cost by bytes sent."""
     notes = list(frames.notes(frame, [f"_{name}_" for name in names]))
-    sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
-    if any(name.startswith("remote") for name in names) and {sent, arrived} <= set(frame.columns):
-        runs = frames.usable(frame)
-        lossy = int((runs[arrived] < (1 - LOSS) * runs[sent]).sum())
-        if lossy:
-            notes.append(
-                f"{lossy} of {len(runs)} runs lost packets: the receiver's cost is per packet sent"
-            )
+    if any(name.startswith("remote") for name in names) and (lossy := frames.losses(frame)):
+        notes = [note for note in notes if lossy not in note]
+        notes.append(f"{lossy}: the receiver's cost is per packet sent")
     return tuple(notes)

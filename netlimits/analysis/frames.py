@@ -34,6 +34,9 @@ FILE_LIMIT = 2 * 2**30
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
 """CPU of one process, which every tool that knows it tells under its own name."""
 
+LOSS = 0.001
+"""Above this share of packets lost, a reader must know what the receiver's figures divide by."""
+
 TEXT_LIMIT = 10_000
 """Characters of a column's name, or of a text in it."""
 
@@ -197,6 +200,8 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
         sentences.append(SHARED_KERNEL)
+    if any("remote_sd_" in c for c in columns) and (lossy := losses(frame)):
+        sentences.append(f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is")
     if "paced_by" in frame.columns:
         ways = sorted(usable(frame)["paced_by"].dropna().unique())
         sentences += [f"paced by {' and '.join(ways)}"] if ways else []
@@ -208,6 +213,16 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
             "variance is not known: it has no confidence interval"
         )
     return tuple(sentences)
+
+
+def losses(frame: pd.DataFrame) -> str:
+    """ "2 of 6 runs lost packets"; "" for none. Of more than LOSS of what was sent less arrived."""
+    sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
+    if not {sent, arrived} <= set(frame.columns):
+        return ""
+    runs = usable(frame)
+    lossy = int((runs[arrived] < (1 - LOSS) * runs[sent]).sum())
+    return f"{lossy} of {len(runs)} runs lost packets" if lossy else ""
 
 
 def disturbance(runs: pd.DataFrame) -> str:

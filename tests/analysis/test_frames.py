@@ -40,6 +40,18 @@ def test_no_usable_run_is_an_error_that_gives_the_reason() -> None:
         frames.usable(frame.iloc[:0])
 
 
+def test_what_a_receivers_service_demand_is_of_is_told_where_packets_were_lost():
+    frame = attempts((1, 1, "ok"), (2, 1, "ok")).assign(
+        local_send_throughput_mbps=[100.0, 100.0], remote_recv_throughput_mbps=[99.95, 60.0]
+    )
+    note = (
+        "1 of 2 runs lost packets: the receiver's service demand is per KiB sent, as netperf's is"
+    )
+    assert note in frames.notes(frame, ["remote_sd_us_per_kib"])
+    assert frames.notes(frame, ["local_sd_us_per_kib", "throughput_mbps"]) == ()
+    assert frames.losses(frame.drop(columns="local_send_throughput_mbps")) == ""
+
+
 def test_other_traffic_on_the_link_is_told_beside_every_table():
     frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "failed"))
     quiet = frame.assign(disturbed_pct=[0.0, 0.0, np.nan])
