@@ -132,7 +132,7 @@ def _made(name: str, number: int, seed: int) -> Outcome:
     from faults import attacks
 
     (family,) = [each for each in attacks.FAMILIES if each.name == name]
-    return attacks.made(family, number, seed)
+    return attacks.attempt(family, number, seed)
 
 
 def _on_hosts(

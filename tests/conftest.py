@@ -110,9 +110,9 @@ def _lab(letter: str, **options: Any) -> Iterator[labs.Lab]:
 @pytest.fixture(scope="session")
 def lab() -> Iterator[labs.Lab]:
     """Two namespaces for this test run, called `t` and its process id; their path has a bottleneck."""
-    for made in _lab("t"):
-        narrow_path.build(made)
-        yield made
+    for pair in _lab("t"):
+        narrow_path.build(pair)
+        yield pair
 
 
 @pytest.fixture(scope="session")
@@ -146,8 +146,8 @@ def intel() -> Iterator[labs.Lab]:
 @pytest.fixture(scope="session")
 def guests(machines: labs.Lab) -> Iterator[Guests]:
     """Commands on the machines of `machines`, over one connection to each."""
-    made = Guests(machines)
+    connections = Guests(machines)
     try:
-        yield made
+        yield connections
     finally:
-        made.close()
+        connections.close()

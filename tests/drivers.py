@@ -64,7 +64,7 @@ class Drivers:
         self.lab, self.guests, self.folder = lab, guests, folder
         self.hosts = ("--hosts", str(lab.hosts_file))
         self.out = folder / "out"
-        self.found = self.leaves()
+        self.original = self.leaves()
 
     def experiment(self, text: str) -> Path:
         path = self.folder / "drivers.yaml"
@@ -94,10 +94,10 @@ class Drivers:
 
     def ended(self, process: subprocess.Popen, status: int) -> str:
         """What it said, once it ended as it should."""
-        said, _ = process.communicate(timeout=4 * LONG)
-        assert process.returncode == status, said
-        assert "Traceback" not in said, said
-        return said
+        printed, _ = process.communicate(timeout=4 * LONG)
+        assert process.returncode == status, printed
+        assert "Traceback" not in printed, printed
+        return printed
 
     def held(self, process: subprocess.Popen, number: int, *argv: str) -> None:
         """Have a run stand still while its netperf measures, and do something on the sender."""
@@ -137,10 +137,10 @@ class Drivers:
         now = self.leaves()
         return {
             host: {
-                *(" ".join(line.split()) for line in now[host] if line not in found),
-                *(f"gone: {line}" for line in found if line not in now[host]),
+                *(" ".join(line.split()) for line in now[host] if line not in lines),
+                *(f"gone: {line}" for line in lines if line not in now[host]),
             }
-            for host, found in self.found.items()
+            for host, lines in self.original.items()
         }
 
     def put_back(self, *hosts: str) -> dict[str, set[str]]:

@@ -32,30 +32,32 @@ def complete(path: Path, file: Path, replicates: int | None = None) -> Campaign:
     `replicates` are in place of the file's own.
     """
     overrides = [("repeat.replicates", str(replicates))] if replicates else []
-    made = plan.seeded(load.load(file, overrides))
+    experiment = plan.seeded(load.load(file, overrides))
     machines = {
         role: {"ssh": role, "interface": "data0", "address": "198.18.9.1", "ssh_config": None}
-        for role in made.roles
+        for role in experiment.roles
     }
     meta = {
-        "created": CREATED, "overrides": overrides, "seed": made.repeat.seed, "shared_kernel": False,
+        "created": CREATED, "overrides": overrides, "seed": experiment.repeat.seed, "shared_kernel": False,
         "machines": machines,
     }  # fmt: skip
-    facts = dict.fromkeys(made.roles, FACTS)
-    archive = Archive.create(path, meta, made.text, facts, partial(plan.write_csv, made))
+    facts = dict.fromkeys(experiment.roles, FACTS)
+    archive = Archive.create(
+        path, meta, experiment.text, facts, partial(plan.write_csv, experiment)
+    )
     opened = reader.open(path)
     chance = random.Random(1)
-    window = any("window_s" in entry for entry in made.report)
+    window = any("window_s" in entry for entry in experiment.report)
     events = []
     for run in opened.runs.values():
         rows = interim(STREAMS, [500.0 + chance.random() for _ in range(125)]) if window else []
-        if run.number == 1 or "trace" in made.around:
-            archive.write_raw(run.number, 1, _raw(made.roles))
+        if run.number == 1 or "trace" in experiment.around:
+            archive.write_raw(run.number, 1, _raw(experiment.roles))
         record = Record(run, 1, "ok", "", 1e9, 10, _figures(run, chance), tuple(rows))
         events.append({"event": "end", "at": 1e9, **end_fields(record)})
     for event in EVENTS:
         if event["event"] in ("found", "put_back"):
-            role = made.roles[0 if event["role"] == "sender" else -1]
+            role = experiment.roles[0 if event["role"] == "sender" else -1]
             fields = {k: v for k, v in event.items() if k not in ("n", "crc")}
             events.append({**fields, "role": role})
     _write(path / "journal.jsonl", events)

@@ -63,9 +63,9 @@ def measurements(tool: str) -> dict[str, dict[str, Any]]:
 
 def check(folder: str, name: str) -> None:
     """Assert that a capture gives exactly what its pair expects, numbers of the same type too."""
-    made, expected = outcome(folder, name), about(folder, name)["expected"]
-    assert made == expected
-    assert json.dumps(made, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    result, expected = outcome(folder, name), about(folder, name)["expected"]
+    assert result == expected
+    assert json.dumps(result, sort_keys=True) == json.dumps(expected, sort_keys=True)
 
 
 def outcome(folder: str, name: str) -> dict[str, Any]:

@@ -74,8 +74,8 @@ def recorded(
     experiment = load.parse(text, "recorded.yaml", [("repeat.seed", "1")])
     archive = Archive.create(path, meta, text, {}, partial(plan.write_csv, experiment))
     archive.lock()
-    made = reader.open(path)
-    for number, run in made.runs.items():
+    campaign = reader.open(path)
+    for number, run in campaign.runs.items():
         ok = number not in failed
         rows = interim(2, (rates or {}).get(number, [100.0 * number] * 4))
         figures = {
@@ -107,7 +107,7 @@ def recorded(
         archive.write_raw(number, 1, raw)
         archive.append("end", **end_fields(record))
     archive.close()
-    return made
+    return campaign
 
 
 def rewritten(folder: Path, change: Callable[[bytes], bytes]) -> None:
@@ -131,12 +131,12 @@ def edited(folder: Path, name: str, text: str) -> None:
 
 def begun(folder: Path) -> Campaign:
     """A campaign's folder as one that this user began here."""
-    made = reader.open(folder)
-    archive = made.archive
+    campaign = reader.open(folder)
+    archive = campaign.archive
     archive.lock()
     entry = registry.begun(
         archive.identity, archive.folder, archive.folder.digest("campaign.json"), archive.extent()
     )
     logins.registrar(archive.machines)(archive.folder, entry)
     archive.close()
-    return made
+    return campaign

@@ -38,7 +38,7 @@ class SimulatedMachine:
         text = (CAPTURES / "ethtool" / "veth-k.txt").read_text()
         read = Completed(role, Command(("ethtool",)), 0, text, "", 0)
         self.state = {k: dict(v) for k, v in Offload().state(read).items()}
-        self.found = dict(self.state["features"])
+        self.original = dict(self.state["features"])
         self.notes: dict[str, str] = {}
         self.claim = self.guard = ""
         self.held = False
@@ -115,10 +115,10 @@ class SimulatedMachine:
         claim = f"/run/lock/netlimits-{self.boot_id}.claim"
         if name == "look":
             notes = "".join(f"note {note}" for note in self.notes.values())
-            there = f"claim {claim} {self.claim}\n" if self.claim else ""
-            there += f"held {claim}\n" if self.held else ""
+            claims = f"claim {claim} {self.claim}\n" if self.claim else ""
+            claims += f"held {claim}\n" if self.held else ""
             link = f"link 02:00:00:00:00:{len(self.role):02x}\n"
-            return f"key {self.boot_id} 0\nuptime 100\n{there}{link}{notes}"
+            return f"key {self.boot_id} 0\nuptime 100\n{claims}{link}{notes}"
         if name == "take":
             self.claim, self.held = arguments[0][:-1] + ', "until": 400}', False
             return claim + "\n"

@@ -52,11 +52,11 @@ def ran(checkout: Path, **why: str) -> tuple[list[str], list[str]]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    said = [line for line in (done.stderr + done.stdout).splitlines() if "machines" in line]
-    asked = (checkout / "asked").read_text().splitlines()
-    words = [" ".join(line.split()[:2]) for line in asked]
+    complaints = [line for line in (done.stderr + done.stdout).splitlines() if "machines" in line]
+    calls = (checkout / "asked").read_text().splitlines()
+    words = [" ".join(line.split()[:2]) for line in calls]
     assert words[words.index("lab status") :][2] == "lab down", "after its campaign"
-    return said, [line for line in asked if line.startswith("lab up")]
+    return complaints, [line for line in calls if line.startswith("lab up")]
 
 
 def test_it_has_machines(checkout: Path):
@@ -64,12 +64,12 @@ def test_it_has_machines(checkout: Path):
 
 
 def test_without_the_packages_of_machines_it_says_so_and_has_namespaces(checkout: Path):
-    said, labs = ran(checkout, NO_PACKAGE="packages: there is no qemu-system-x86 here")
-    assert said == ["no machines (there is no qemu-system-x86 here): namespaces instead"]
+    complaints, labs = ran(checkout, NO_PACKAGE="packages: there is no qemu-system-x86 here")
+    assert complaints == ["no machines (there is no qemu-system-x86 here): namespaces instead"]
     assert labs == ["lab up --name demo"]
 
 
 def test_where_no_machine_can_be_built_it_says_so_and_has_namespaces(checkout: Path):
-    said, labs = ran(checkout, NO_MACHINE="netlimits: machines need /dev/net/tun")
-    assert said == ["no machines (machines need /dev/net/tun): namespaces instead"]
+    complaints, labs = ran(checkout, NO_MACHINE="netlimits: machines need /dev/net/tun")
+    assert complaints == ["no machines (machines need /dev/net/tun): namespaces instead"]
     assert labs == ["lab up --name demo --machines", "lab up --name demo"]

@@ -29,11 +29,11 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
     for shown in ("table", "figures"):
-        made = subprocess.run(
+        outcome = subprocess.run(
             [sys.executable, "-m", "netlimits", shown, out], capture_output=True, text=True
         )
-        assert made.returncode == 0, made.stderr
-        assert made.stdout
+        assert outcome.returncode == 0, outcome.stderr
+        assert outcome.stdout
     return frame
 
 
@@ -75,10 +75,12 @@ def test_constant_bitrate_by_tbf(hosts, tmp_path):
 def refused(hosts, out: Path, *changes: str) -> str:
     """The reason of the one run of a constant-bitrate campaign, which must be invalid."""
     command = [sys.executable, "-m", "netlimits", "run", EXPERIMENTS / "constant-bitrate.yaml"]
-    one = sets(
+    overrides = sets(
         "repeat={replicates: 1, seed: 1}", "measure.netperf.seconds=1", "report=[]", *changes
     )
-    ran = subprocess.run([*command, "--out", out, *hosts, *one], capture_output=True, text=True)
+    ran = subprocess.run(
+        [*command, "--out", out, *hosts, *overrides], capture_output=True, text=True
+    )
     assert ran.returncode == 1, ran.stdout + ran.stderr
     (record,) = nl.open(out).records()
     assert record.status == "invalid"
@@ -87,23 +89,23 @@ def refused(hosts, out: Path, *changes: str) -> str:
 
 
 def test_a_rate_that_the_sender_cannot_reach_is_invalid(hosts, tmp_path):
-    said = refused(hosts, tmp_path / "out", "derive.rate=50e9", "factors.send_size=[64]")
-    assert said.startswith("paced by tbf to 50000 Mbit/s, ")
-    assert said.endswith("where 1 % are allowed: the sender or its CPU could not keep it up")
+    reason = refused(hosts, tmp_path / "out", "derive.rate=50e9", "factors.send_size=[64]")
+    assert reason.startswith("paced by tbf to 50000 Mbit/s, ")
+    assert reason.endswith("where 1 % are allowed: the sender or its CPU could not keep it up")
 
 
 def test_datagrams_that_were_fragmented_are_said_to_be_the_reason(hosts, tmp_path):
     small = "settings=[{roles: [sender, receiver], mtu: 1500}]"
     size = ("factors.send_size=[8192]", "derive.rate=200e6", "measure.netperf.local_buffer=32K")
-    said = refused(hosts, tmp_path / "out", *size, small)
-    assert float(re.search(r", (-\d+\.\d\d) % off", said)[1]) < -1, "5 more headers on 8234 bytes"
-    assert "its datagrams were fragmented" in said
+    reason = refused(hosts, tmp_path / "out", *size, small)
+    assert float(re.search(r", (-\d+\.\d\d) % off", reason)[1]) < -1, "5 more headers on 8234 bytes"
+    assert "its datagrams were fragmented" in reason
 
 
 def test_what_waits_in_the_socket_is_said_to_be_the_reason(hosts, tmp_path):
     large = ("factors.send_size=[8192]", "measure.netperf.local_buffer=208K")
-    said = refused(hosts, tmp_path / "out", "derive.rate=10e6", *large)
-    assert "local_buffer" in said
+    reason = refused(hosts, tmp_path / "out", "derive.rate=10e6", *large)
+    assert "local_buffer" in reason
 
 
 SECOND = "measure.netperf.seconds=1"

@@ -41,11 +41,11 @@ def three() -> Iterator[labs.Lab]:
 @pytest.fixture
 def hosts(three, tmp_path) -> tuple[str, str]:
     """The lab's hosts in the roles of these experiments."""
-    found = list(hosts_file.machines(three.hosts_file).values())
-    bound = [f"{{ssh: {m.ssh}, interface: {m.interface}, address: {m.address}}}" for m in found]
+    machines = list(hosts_file.machines(three.hosts_file).values())
+    bound = [f"{{ssh: {m.ssh}, interface: {m.interface}, address: {m.address}}}" for m in machines]
     path = tmp_path / "hosts.yaml"
     path.write_text(
-        f"ssh_config: {found[0].ssh_config}\n"
+        f"ssh_config: {machines[0].ssh_config}\n"
         f"client: {bound[0]}\nserver: {bound[1]}\n"
         f"source: {bound[0]}\nsinks: [{bound[1]}, {bound[2]}]\n"
     )
@@ -105,9 +105,9 @@ def the_trace_is_of_whole_transactions(packets: pd.DataFrame) -> None:
     sent = packets[packets["length_bytes"] > 0].groupby("source_port")["length_bytes"]
     assert set(sent.max()) == {128, 1448}
     port = whole["source_port"].iloc[0]
-    asked = packets[(packets["length_bytes"] > 0) & (packets["source_port"] != port)]
-    assert set(asked["length_bytes"]) == {128}
-    assert last <= len(asked) <= last + 1, "the trace may end with a request"
+    requests = packets[(packets["length_bytes"] > 0) & (packets["source_port"] != port)]
+    assert set(requests["length_bytes"]) == {128}
+    assert last <= len(requests) <= last + 1, "the trace may end with a request"
     responses = packets[packets["source_port"] == port]["seq_end"].max() - 1  # counted from 1
     assert (last - 1) * 16384 <= responses <= last * 16384
     firsts = bursts.over_transactions(packets)["median"]
@@ -180,16 +180,16 @@ def test_a_stream_that_fails_fails_its_run_and_the_others_are_kept(three, hosts,
         f"{hosts_file.machines(three.hosts_file)['host3'].address}/32",
     )
     command = [sys.executable, "-m", "netlimits", *map(str, words)]
-    said = []
+    lines = []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as campaign:
         try:
             for line in campaign.stderr or ():
-                said.append(line)
+                lines.append(line)
                 if line.startswith("1/2 done"):
                     campaign.send_signal(signal.SIGSTOP)
                     subprocess.run(no_way, check=True)
                     campaign.send_signal(signal.SIGCONT)
-            assert campaign.wait(timeout=600) == 1, said
+            assert campaign.wait(timeout=600) == 1, lines
         finally:
             subprocess.run([word.replace("add", "del") for word in no_way], check=True)
     first, second = nl.open(out).frame().to_dict("records")

@@ -28,11 +28,11 @@ def gallery() -> ModuleType:
     spec = importlib.util.spec_from_file_location("gallery", TOP / "scripts" / "gallery.py")
     assert spec
     assert spec.loader
-    made = importlib.util.module_from_spec(spec)
-    sys.modules["gallery"] = made  # dataclasses look their module up
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["gallery"] = module  # dataclasses look their module up
     sys.path.insert(0, str(TOP / "scripts"))  # as for a script that is run
-    spec.loader.exec_module(made)
-    return made
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_what_is_kept_says_all_that_the_campaign_said(gallery: ModuleType, tmp_path: Path):

@@ -35,15 +35,15 @@ def saved(name: str) -> nbformat.NotebookNode:
 
 def outputs(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str]]:
     """Each output: the cell's code, the kind, its text; of a picture its size in pixels."""
-    found = []
+    texts = []
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             kinds = output.get("data", {output.output_type: output.get("text", "")})
             for kind, text in kinds.items():
                 if kind == "image/png":
                     text = str(Image.open(io.BytesIO(base64.b64decode(text))).size)
-                found.append((cell.source, kind, text))
-    return found
+                texts.append((cell.source, kind, text))
+    return texts
 
 
 def run(path: Path, out: Path) -> subprocess.CompletedProcess[str]:

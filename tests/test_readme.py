@@ -36,5 +36,5 @@ def test_the_example_of_a_setting_is_taken_as_it_stands(name, tmp_path):
 def test_the_example_of_what_is_around_the_tool_is_taken(name, tmp_path):
     path = tmp_path / "documented.yaml"
     path.write_text(f"{HEAD}{ROWS[name]}\n")
-    found = load.load(path)
-    assert getattr(resolution.setup(found, {}).around, name)
+    experiment = load.load(path)
+    assert getattr(resolution.setup(experiment, {}).around, name)

@@ -234,11 +234,11 @@ def test_without_its_line_in_the_registry_nothing_knows_it(recipe: Recipe, house
 @pytest.mark.parametrize("kind", [kind for kind in SECTIONS if "Files:" in SECTIONS[kind]])
 def test_no_recipe_touches_more_than_one_new_file_and_two_that_are_there(kind: str) -> None:
     named = files(SECTIONS[kind])
-    there = [path for path in named if (PACKAGE.parent / path).exists()]
+    old = [path for path in named if (PACKAGE.parent / path).exists()]
     new = [path for path in named if re.search("[A-Z]", path)]
-    assert sorted(there + new) == sorted(named), "a file that is there, or one that CAPITALS name"
+    assert sorted(old + new) == sorted(named), "a file that is there, or one that CAPITALS name"
     assert len(new) <= 1
-    assert len(there) <= 2
+    assert len(old) <= 2
 
 
 def test_every_recipe_is_walked_or_is_of_tests_or_of_peers_alone() -> None:

@@ -64,7 +64,7 @@ MADE = {
 
 def test_scripts_are_constants():
     """After `sh -c` stands a text or a constant of the module, never something put together."""
-    made = set()
+    modules = set()
     for name, path in MODULES.items():
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Tuple | ast.List):
@@ -72,8 +72,8 @@ def test_scripts_are_constants():
             for shell, flag, what in zip(node.elts, node.elts[1:], node.elts[2:], strict=False):
                 if ast.unparse(shell) == "'sh'" and ast.unparse(flag) == "'-c'":
                     constant = isinstance(what, ast.Constant) or ast.unparse(what).isupper()
-                    made |= set() if constant else {name}
-    assert made <= MADE.keys()
+                    modules |= set() if constant else {name}
+    assert modules <= MADE.keys()
 
 
 def test_guards_scripts_are_constants():
@@ -84,7 +84,7 @@ def test_guards_scripts_are_constants():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "_command"
     ]
     assert len(scripts) > 5
-    assert all(re.fullmatch(r"scripts\.[A-Z]+", one) for one in scripts)
+    assert all(re.fullmatch(r"scripts\.[A-Z]+", name) for name in scripts)
 
 
 def test_nothing_runs_text():
@@ -153,7 +153,7 @@ def texts(schema: Any, at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from texts(part, f"{at}.*")
 
 
-TEXTS = dict(pair for one in (*SETTINGS, *TOOLS) for pair in texts(one.schema, one.name))
+TEXTS = dict(pair for part in (*SETTINGS, *TOOLS) for pair in texts(part.schema, part.name))
 BEHIND_A_NAME = {"sysctl.*", "sysctl.*.want"}
 """Texts that follow `NAME=` in their word."""
 
@@ -185,10 +185,10 @@ def test_no_name_in_a_hosts_file_is_an_option_or_a_path(tmp_path_factory, key, v
         machine = hosts_file.machines(path)["sender"]
     except DocumentError:
         return
-    found = getattr(machine, key)
-    assert not found.startswith("-")
-    assert not any(c.isspace() for c in found)
-    assert key != "interface" or ("/" not in found and found not in (".", ".."))
+    word = getattr(machine, key)
+    assert not word.startswith("-")
+    assert not any(c.isspace() for c in word)
+    assert key != "interface" or ("/" not in word and word not in (".", ".."))
 
 
 # -- paths ----------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_no_control_code_is_printed(text: str):
 def test_commands_print_through_one_function():
     """cli.echo alone: click's own, print and the streams are not called by any command."""
     for name, path in MODULES.items():
-        called = [one for _, one in names(ast.parse(path.read_text()))]
+        called = [name for _, name in names(ast.parse(path.read_text()))]
         if name != "cli/__init__.py":
             assert not {"click.echo", "click.secho", "sys.stdout.write"} & set(called), name
         assert "print" not in called, name

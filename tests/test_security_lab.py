@@ -74,13 +74,13 @@ def state(lab: labs.Lab, host: str) -> list[str]:
 def engineers(lab) -> Iterator[None]:
     """SECURITY.md's sudoers are the login engineer's rights on every host."""
     files = [lab.namespace_files(host) / "sudoers" for host in lab.hosts]
-    found = [path.read_text() for path in files]
-    for path, text in zip(files, found, strict=True):
+    texts = [path.read_text() for path in files]
+    for path, text in zip(files, texts, strict=True):
         path.write_text(f"{text}\n{SNIPPET}")  # in place: the host's /etc/sudoers is this file
     try:
         yield
     finally:
-        for path, text in zip(files, found, strict=True):
+        for path, text in zip(files, texts, strict=True):
             path.write_text(text)
 
 
@@ -130,33 +130,33 @@ def test_a_campaign_of_every_setting_under_the_documented_rights(lab, engineers,
 )
 def test_sudo_itself_judges_as_the_tests_do(lab, engineers, line, granted):
     ssh = ["ssh", "-F", str(lab.ssh_config), lab.login("sender", "engineer")]
-    asked = subprocess.run([*ssh, f"sudo -n -l -- {line}"], capture_output=True, text=True)
-    assert (asked.returncode == 0) == granted, asked.stdout + asked.stderr
+    answer = subprocess.run([*ssh, f"sudo -n -l -- {line}"], capture_output=True, text=True)
+    assert (answer.returncode == 0) == granted, answer.stdout + answer.stderr
 
 
 @pytest.mark.parametrize("tool", ["netperf", "iperf3", "nuttcp"])
 def test_servers_listen_on_the_data_address_and_die_with_the_controller(lab, tmp_path, tool):
     (tmp_path / "long.yaml").write_text(LONG.replace("TOOL", tool))
-    found = {host: listeners(lab, host) for host in lab.hosts}
+    addresses = {host: listeners(lab, host) for host in lab.hosts}
     argv = [sys.executable, "-m", "netlimits", "run", "long.yaml", "--hosts", lab.hosts_file]
     with subprocess.Popen(
         [*map(str, argv), "--out", "out"], cwd=tmp_path,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as running:  # fmt: skip
         try:
-            new = until(lambda: listeners(lab, "receiver") - found["receiver"])
+            new = until(lambda: listeners(lab, "receiver") - addresses["receiver"])
             assert new, "no server came up"
             # control and data: with both there, every socket that waits for one is as well
             connected = ("ss", "-Htn", "state", "established", "dst", lab.data("receiver"))
             until(lambda: len(inside(lab, "sender", *connected).splitlines()) >= 2)
             for host in lab.hosts:
-                for address in listeners(lab, host) - found[host]:
+                for address in listeners(lab, host) - addresses[host]:
                     assert address.rpartition(":")[0].strip("[]") == lab.data(host), address
         finally:
             os.kill(running.pid, signal.SIGKILL)
-            gone = until(lambda: listeners(lab, "receiver") == found["receiver"])
+            gone = until(lambda: listeners(lab, "receiver") == addresses["receiver"])
             cleared = run(tmp_path, "restore", "--hosts", lab.hosts_file, timeout=600)
-    assert gone, listeners(lab, "receiver") - found["receiver"]
+    assert gone, listeners(lab, "receiver") - addresses["receiver"]
     assert cleared.returncode == 0, cleared.stderr  # the guard and the claim of the dead
 
 
@@ -170,9 +170,9 @@ def listeners(lab: labs.Lab, host: str) -> set[str]:
 def until(what, seconds: float = 300.0):
     """What it returns once that is true, within some time."""
     deadline = time.monotonic() + seconds
-    while not (found := what()) and time.monotonic() < deadline:
+    while not (result := what()) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return found
+    return result
 
 
 QUICK = "experiment: quick\nmeasure: {netperf: {seconds: 1}}\n"

@@ -37,8 +37,8 @@ RULES = tuple(rules())
 
 def allowed(argv: tuple[str, ...]) -> bool:
     """As sudo decides: the arguments, joined by blanks, against each pattern of the program."""
-    said = " ".join(argv[1:])
-    return any(program == argv[0] and pattern.fullmatch(said) for program, pattern in RULES)
+    words = " ".join(argv[1:])
+    return any(program == argv[0] and pattern.fullmatch(words) for program, pattern in RULES)
 
 
 def test_every_command_of_the_snippet_is_read_here():
@@ -64,11 +64,11 @@ def mappings(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     if known:
         must = {name: part for name, part in known.items() if name in needed}
         may = {name: part for name, part in known.items() if name not in needed}
-        made = st.fixed_dictionaries(must, optional=may)
+        mapping = st.fixed_dictionaries(must, optional=may)
     else:
         names = st.from_regex(schema["propertyNames"]["pattern"], alphabet=ASCII)
-        made = st.dictionaries(names, values(schema["additionalProperties"]), max_size=3)
-    return made.filter(lambda found: len(found) >= schema.get("minProperties", 0))
+        mapping = st.dictionaries(names, values(schema["additionalProperties"]), max_size=3)
+    return mapping.filter(lambda value: len(value) >= schema.get("minProperties", 0))
 
 
 ASCII = st.characters(max_codepoint=127)
@@ -89,7 +89,7 @@ def held(commands: tuple[Command, ...]) -> int:
     return len(roots)
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 @given(st.data())
 @budget(max_examples=50, deadline=None)
 def test_whatever_an_experiment_asks_for(setting: Setting, data: st.DataObject):
@@ -130,25 +130,25 @@ def states(setting: Setting) -> list[Any]:
     texts = [path.read_text() for path in CAPTURES.glob(FOUND.get(setting.name, "nothing"))]
     texts += [PRINTED[setting.name]] if setting.name in PRINTED else []
     texts += [line for text in texts for line in text.splitlines() if line.startswith("[{")]
-    found = []
+    originals = []
     for text in texts:
         about = dict.fromkeys(re.findall(r"^(net\S+) =", text, re.MULTILINE))
-        asked = setting.read("data0", about)
+        command = setting.read("data0", about)
         try:
-            found.append(setting.state(Completed("sender", asked, 0, text, "", 0.1)))
+            originals.append(setting.state(Completed("sender", command, 0, text, "", 0.1)))
         except SettingError:
             continue
-    return found
+    return originals
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_the_way_back_from_whatever_was_found(setting: Setting):
     """From nothing known and from every other state: all that `restore` and a guard may run."""
-    found = states(setting)
-    assert found, f"say in FOUND or PRINTED what a host prints of {setting.name}"
+    originals = states(setting)
+    assert originals, f"say in FOUND or PRINTED what a host prints of {setting.name}"
     commands = 0
-    for state in found:
-        for now in ({}, *found):
+    for state in originals:
+        for now in ({}, *originals):
             commands += held(setting.undo("data0", state, now))
     assert commands or setting.name == "load"
 

@@ -70,9 +70,9 @@ def test_acked_bytes_are_counted_once():
 
 def test_roles_with_and_without_a_handshake():
     for name in SIZES:
-        found = roles(mail(name)[0]).iloc[0]
-        assert found["requester"].startswith("192.168.1.213 ")
-        assert found["sender"].startswith("192.168.1.212 ")
+        row = roles(mail(name)[0]).iloc[0]
+        assert row["requester"].startswith("192.168.1.213 ")
+        assert row["sender"].startswith("192.168.1.212 ")
 
 
 def test_capture_of_a_request_response_test():
@@ -130,7 +130,7 @@ def test_a_trace_without_data_says_so():
 @given(st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_what_is_built_is_found(shape):
     """Requests, bursts and the ACKs between them, written as a trace, come back as they were."""
-    lines, asked, sent = [], 1, 1
+    lines, request, sent = [], 1, 1
 
     def say(way: str, seq: int, size: int, ack: int) -> None:
         numbers = f"seq {seq}:{seq + size}, " if size else ""
@@ -140,17 +140,17 @@ def test_what_is_built_is_found(shape):
         )
 
     for transaction in shape:
-        say("10.0.0.1.1 > 10.0.0.2.2", asked, 100, sent)
-        asked += 100
+        say("10.0.0.1.1 > 10.0.0.2.2", request, 100, sent)
+        request += 100
         for index, segments in enumerate(transaction):
             if index:
-                say("10.0.0.1.1 > 10.0.0.2.2", asked, 0, sent)
+                say("10.0.0.1.1 > 10.0.0.2.2", request, 0, sent)
             for _ in range(segments):
-                say("10.0.0.2.2 > 10.0.0.1.1", sent, 1000, asked)
+                say("10.0.0.2.2 > 10.0.0.1.1", sent, 1000, request)
                 sent += 1000
     table = bursts(trace("\n".join(lines) + "\n"))
-    found = table.groupby("transaction")["segments"].apply(list).tolist()
-    assert found == shape
+    sizes = table.groupby("transaction")["segments"].apply(list).tolist()
+    assert sizes == shape
     acks = ack_bursts(trace("\n".join(lines) + "\n"))
     assert acks["acks"].sum() == sum(len(t) - 1 for t in shape)
 

@@ -57,12 +57,14 @@ def test_an_outlier_does_not_move_six_blocks() -> None:
 def test_runs_without_blocks_are_welch_s() -> None:
     draw = np.random.default_rng(3)
     top, bottom = draw.lognormal(0.4, 0.1, 8), draw.lognormal(0, 0.3, 14)
-    found = contrasts.ratio(top, bottom)
+    contrast = contrasts.ratio(top, bottom)
     test = stats.ttest_ind(np.log(top), np.log(bottom), equal_var=False)
     interval = test.confidence_interval()
-    assert found.method == contrasts.WELCH
-    assert (found.low, found.high) == pytest.approx((np.exp(interval.low), np.exp(interval.high)))
-    assert found.p == pytest.approx(test.pvalue)
+    assert contrast.method == contrasts.WELCH
+    assert (contrast.low, contrast.high) == pytest.approx(
+        (np.exp(interval.low), np.exp(interval.high))
+    )
+    assert contrast.p == pytest.approx(test.pvalue)
 
 
 def test_coin_flips_shuffles_and_files_stand_in_no_blocks() -> None:

@@ -18,23 +18,23 @@ def runs(sizes: list[int], packet_ns: float, kib_ns: float, noise: float = 0.0) 
 
 def test_what_a_packet_and_a_kib_cost_in_the_report_s_udp_runs() -> None:
     table = cost(published.table("udp-send-size"), ["local_sd", "remote_sd", "time_per_send"])
-    found = table.set_index("of")
+    costs = table.set_index("of")
     # two sizes: the line goes through the mean time of each
     frame = published.table("udp-send-size")
     mean = frame.groupby("send_size")["local_sd_us_per_kib"].mean() * [1e3, 8e3]
-    assert found.loc["local_sd", "kib_ns"] == pytest.approx((mean[8192] - mean[1024]) / 7)
-    assert found["packet_ns"].round(-1).to_dict() == {
+    assert costs.loc["local_sd", "kib_ns"] == pytest.approx((mean[8192] - mean[1024]) / 7)
+    assert costs["packet_ns"].round(-1).to_dict() == {
         "local_sd": 1390,
         "remote_sd": 2500,
         "time_per_send": 1380,
     }
-    assert found["kib_ns"].round(-1).to_dict() == {
+    assert costs["kib_ns"].round(-1).to_dict() == {
         "local_sd": 150,
         "remote_sd": 190,
         "time_per_send": 160,
     }
-    assert (found["packet_ns_low"] < found["packet_ns"]).all()
-    assert (found["condition"] < 3).all()
+    assert (costs["packet_ns_low"] < costs["packet_ns"]).all()
+    assert (costs["condition"] < 3).all()
     assert "4 of 20 runs lost packets" in table.attrs["notes"][-1]
 
 
@@ -80,7 +80,7 @@ def test_each_series_is_fitted_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "complaint"),
     [
         ([1024] * 8, "all packets have 1024 bytes.*at least two sizes"),
         ([1024, 8192], "2 runs are too few"),
@@ -89,9 +89,9 @@ def test_each_series_is_fitted_by_itself() -> None:
     ],
 )
 def test_it_refuses_with_the_reason_what_the_data_cannot_separate(
-    sizes: list[int], said: str
+    sizes: list[int], complaint: str
 ) -> None:
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=complaint):
         cost(runs(sizes, 1400, 150, noise=0.01), "local_sd")
 
 

@@ -104,9 +104,9 @@ def test_an_empty_field_alone_is_missing(tmp_path) -> None:  # type: ignore[no-u
 
 def test_netperfs_own_service_demand_stands_in_where_there_is_no_other():
     imported = pd.DataFrame({"netperf_local_sd_us_per_kib": [1.5], "iperf3_local_cpu_pct": [40.0]})
-    found = frames.column(imported, "local_sd")
-    assert found.column == "netperf_local_sd_us_per_kib"
-    assert found.title == "Send service demand by netperf"
+    column = frames.column(imported, "local_sd")
+    assert column.column == "netperf_local_sd_us_per_kib"
+    assert column.title == "Send service demand by netperf"
     with pytest.raises(DataError):  # a process's CPU is not the machine's
         frames.column(imported, "local_cpu")
     both = imported.assign(local_sd_us_per_kib=[1.4])
@@ -114,10 +114,10 @@ def test_netperfs_own_service_demand_stands_in_where_there_is_no_other():
 
 
 def test_runs_of_two_campaigns_are_told_apart_by_campaign():
-    one = pd.DataFrame(
+    frame = pd.DataFrame(
         {"run": [1, 1, 2], "attempt": [1, 2, 1], "status": ["interrupted", "ok", "ok"]}
     )
-    both = pd.concat([one.assign(campaign="a"), one.assign(campaign="b")])
+    both = pd.concat([frame.assign(campaign="a"), frame.assign(campaign="b")])
     assert len(frames.usable(both)) == 4
     assert set(frames.usable(both)["attempt"]) == {1, 2}
     assert frames.notes(both, ["throughput_mbps"]) == ()
@@ -168,7 +168,7 @@ def test_a_file_of_runs_beyond_the_limit_is_not_read(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    ("name", "cell", "said"),
+    ("name", "cell", "problem"),
     [
         ("attempt", "abc", "'abc'"),
         ("run", "1;2", "'1;2'"),
@@ -177,10 +177,10 @@ def test_a_file_of_runs_beyond_the_limit_is_not_read(tmp_path, suffix):
         ("attempt", "9" * 400, "a number that is too large"),
     ],
 )
-def test_what_counts_runs_is_a_number(tmp_path, name, cell, said):
+def test_what_counts_runs_is_a_number(tmp_path, name, cell, problem):
     path = tmp_path / "runs.csv"
     path.write_text(f"{name},status,x_mbps\n1,ok,5\n{cell},ok,6\n")
-    with pytest.raises(DataError, match=f"column {name}: is to be a number, and holds {said}"):
+    with pytest.raises(DataError, match=f"column {name}: is to be a number, and holds {problem}"):
         frames.load(path)
 
 
@@ -211,14 +211,14 @@ def test_a_campaigns_frame_knows_what_was_varied(tmp_path: Path) -> None:
 
 
 def test_what_one_of_several_campaigns_measured_is_no_factor_of_all() -> None:
-    one = nl.open(EXAMPLE).frame()
-    other = one.drop(columns="netperf_protocol").assign(driver_version="1.2")
+    frame = nl.open(EXAMPLE).frame()
+    other = frame.drop(columns="netperf_protocol").assign(driver_version="1.2")
     other.attrs["columns"] = {
         "factors": ["protocol", "send_size"],
         "derived": [],
-        "metrics": [*one.attrs["columns"]["metrics"], "driver_version", "offloads"],
+        "metrics": [*frame.attrs["columns"]["metrics"], "driver_version", "offloads"],
     }
-    assert frames.varied(frames.joined([one, other])) == frames.varied(one)
+    assert frames.varied(frames.joined([frame, other])) == frames.varied(frame)
     assert "driver_version" not in frames.varied(other)
     plain = pd.DataFrame({"mtu": [1500]})
     assert frames.varied(frames.joined([plain, plain])) == ["mtu"]

@@ -42,18 +42,18 @@ def test_the_turin_formula() -> None:
 )
 def test_egress_cap_against_link(mtu: int, cap: str, binds: str, rate: int) -> None:
     """n2-standard-32 and n2-standard-80 on a 100 Gbit/s link; the latter at 1500 misses its cap."""
-    found = goodput.limit(goodput.bound(mtu, "100G", timestamps=True), cap)
-    assert found.binds == binds
-    assert round(found.rate_bps / 1e9) == rate
+    limit = goodput.limit(goodput.bound(mtu, "100G", timestamps=True), cap)
+    assert limit.binds == binds
+    assert round(limit.rate_bps / 1e9) == rate
 
 
 def test_the_large_mtu_brings_the_80_cpu_machine_within_three_percent_even_with_more_headers() -> (
     None
 ):
     at = goodput.bound(8896, "100G", ["geneve+16"], timestamps=True, mtu_of="guest")
-    found = goodput.limit(at, "100G")
-    assert found.binds == "link"
-    assert 0.97 < found.rate_bps / 1e11 < 1
+    limit = goodput.limit(at, "100G")
+    assert limit.binds == "link"
+    assert 0.97 < limit.rate_bps / 1e11 < 1
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_is_no_bit_rate_is_refused(written: str | float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "complaint"),
     [
         ({"mtu": 40}, "an MTU is 68 to 65535 bytes, not 40"),
         ({"mtu": 100, "stack": ["vxlan"], "ipv6": True}, "MTU of 100 leaves no room .* vxlan"),
@@ -152,8 +152,8 @@ def test_what_is_no_bit_rate_is_refused(written: str | float) -> None:
         ({"data": 0}, "at most 1460 do"),
     ],
 )
-def test_what_cannot_be_is_refused(arguments: dict[str, object], said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_what_cannot_be_is_refused(arguments: dict[str, object], complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
         goodput.bound(**arguments)  # type: ignore[arg-type]
 
 

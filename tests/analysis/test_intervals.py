@@ -13,11 +13,11 @@ VALUES = st.lists(st.floats(-1e6, 1e6), min_size=6, max_size=40).map(np.array)
 
 def test_a_mean_is_scipy_s() -> None:
     sample = np.array([9.0, 10.0, 10.5, 11.0])
-    found = intervals.mean(sample, 0.9)
-    assert found[:3] == pytest.approx(
+    interval = intervals.mean(sample, 0.9)
+    assert interval[:3] == pytest.approx(
         (10.125, *stats.t.interval(0.9, 3, sample.mean(), stats.sem(sample)))
     )
-    assert found.p == pytest.approx(stats.ttest_1samp(sample, 0).pvalue)
+    assert interval.p == pytest.approx(stats.ttest_1samp(sample, 0).pvalue)
     assert np.isnan(intervals.mean(sample[:1]).low)
 
 
@@ -31,10 +31,10 @@ def test_wilcoxon_s_interval_is_of_walsh_averages(n: int, rank: int, covered: fl
     """The ranks of published tables (Hollander and Wolfe, table A.4)."""
     differences = np.random.default_rng(n).normal(size=n)
     averages = walsh(differences)
-    found = intervals.middle(differences)
-    assert found.value == pytest.approx(np.median(averages))
-    assert (found.low, found.high) == pytest.approx((averages[rank - 1], averages[-rank]))
-    assert found.p == pytest.approx(stats.wilcoxon(differences).pvalue)
+    interval = intervals.middle(differences)
+    assert interval.value == pytest.approx(np.median(averages))
+    assert (interval.low, interval.high) == pytest.approx((averages[rank - 1], averages[-rank]))
+    assert interval.p == pytest.approx(stats.wilcoxon(differences).pvalue)
 
 
 @given(VALUES)
@@ -47,11 +47,11 @@ def test_counting_finds_what_sorting_all_pairs_finds(differences: np.ndarray) ->
 
 def test_a_median_has_an_interval_from_six_runs_on() -> None:
     sample = np.arange(1.0, 21.0)
-    found = intervals.median(sample)
-    assert found.value == 10.5
+    interval = intervals.median(sample)
+    assert interval.value == 10.5
     whole = [(sample[d - 1], sample[20 - d]) for d in (6, 7)]  # 95.9 and 88.5 %
-    assert whole[0][0] < found.low < whole[1][0]
-    assert whole[1][1] < found.high < whole[0][1]
+    assert whole[0][0] < interval.low < whole[1][0]
+    assert whole[1][1] < interval.high < whole[0][1]
     assert np.isnan(intervals.median(sample[:5]).low)
     assert not np.isnan(intervals.median(sample[:6]).low)
 
@@ -59,5 +59,5 @@ def test_a_median_has_an_interval_from_six_runs_on() -> None:
 def test_a_jackknife_of_a_mean_is_student_s_t() -> None:
     sample = np.array([9.0, 10.0, 10.5, 11.0, 8.0])
     without = np.array([np.delete(sample, i).mean() for i in range(5)])
-    found = intervals.jackknife(sample.mean(), without)
-    assert found[:3] == pytest.approx(intervals.mean(sample)[:3])
+    interval = intervals.jackknife(sample.mean(), without)
+    assert interval[:3] == pytest.approx(intervals.mean(sample)[:3])

@@ -21,36 +21,36 @@ def test_the_report_s_14_sizes() -> None:
     assert len(table) == 14
     calls = frame["local_send_calls"] / 10  # the runs took 10 s
     assert table["packet_rate_pps"].to_numpy() == pytest.approx(calls.to_numpy(), rel=0.005)
-    found = regimes(frame)
+    result = regimes(frame)
     # "for message sizes 1 through 64 … packet-per-second limited", 128 to 512 "somewhat close"
-    assert [found.regime(size) for size in (1, 64, 256, 512, 1024, 8192)] == [
+    assert [result.regime(size) for size in (1, 64, 256, 512, 1024, 8192)] == [
         *["packets"] * 3,
         *["both"] * 2,
         "bytes",
     ]
-    assert 280 < found.packets_until < 305
-    assert 5300 < found.bytes_from < 5800
-    low, high = found.bytes_from_interval
-    assert low < found.bytes_from < high
-    assert found.ceiling_pps == pytest.approx(691_000, rel=0.005)
-    assert found.frame()["size_bytes"].tolist() == [found.packets_until, found.bytes_from]
+    assert 280 < result.packets_until < 305
+    assert 5300 < result.bytes_from < 5800
+    low, high = result.bytes_from_interval
+    assert low < result.bytes_from < high
+    assert result.ceiling_pps == pytest.approx(691_000, rel=0.005)
+    assert result.frame()["size_bytes"].tolist() == [result.packets_until, result.bytes_from]
 
 
 def test_the_two_sizes_mean_what_they_say() -> None:
-    found = regimes(runs(1000, 0.25), share=0.1)
-    assert found.bytes_from == pytest.approx(4000)
-    at = 1000 + 0.25 * found.packets_until
+    result = regimes(runs(1000, 0.25), share=0.1)
+    assert result.bytes_from == pytest.approx(4000)
+    at = 1000 + 0.25 * result.packets_until
     assert 1000 / at == pytest.approx(0.9)
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
-    found = [regimes(runs(1400, 0.26, 0.02, seed)).bytes_from_interval for seed in range(200)]
-    hits = sum(low <= 1400 / 0.26 <= high for low, high in found)
+    intervals = [regimes(runs(1400, 0.26, 0.02, seed)).bytes_from_interval for seed in range(200)]
+    hits = sum(low <= 1400 / 0.26 <= high for low, high in intervals)
     assert 0.90 <= hits / 200 <= 0.99
 
 
 @pytest.mark.parametrize(
-    ("frame", "said"),
+    ("frame", "complaint"),
     [
         (runs(1000, 0.25).iloc[:2], "2 runs of 2 sizes"),
         (runs(1000, 0.0), "does not grow with size|does not show beyond noise"),
@@ -58,6 +58,6 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         (runs(1000, 0.25).assign(local_send_throughput_mbps=0.0), "above zero"),
     ],
 )
-def test_what_the_runs_cannot_say_is_refused(frame: pd.DataFrame, said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_what_the_runs_cannot_say_is_refused(frame: pd.DataFrame, complaint: str) -> None:
+    with pytest.raises(DataError, match=complaint):
         regimes(frame)

@@ -20,9 +20,9 @@ def improvements(table: pd.DataFrame) -> dict[tuple[str, str], float]:
 def test_the_printed_improvements_come_out_within_the_rounding_of_the_printed_means() -> None:
     rounded = published.table("summary")
     table = summary(rounded, METRICS, "send_size", "transport", "8192 over 1024")
-    found = improvements(table)
+    ratios = improvements(table)
     printed = published.table("summary-improvement")
-    assert len(found) == len(printed) == 9
+    assert len(ratios) == len(printed) == 9
     half = {"throughput_mbps": 0.5, "local_sd_us_per_kib": 0.005, "remote_sd_us_per_kib": 0.005}
     for row in printed.itertuples():
         cells = rounded[rounded["transport"] == row.transport].set_index("send_size")[row.metric]
@@ -30,10 +30,10 @@ def test_the_printed_improvements_come_out_within_the_rounding_of_the_printed_me
         off = half[row.metric]
         low = (cells[top] - off) / (cells[bottom] + off) - 0.005
         high = (cells[top] + off) / (cells[bottom] - off) + 0.005
-        assert found[row.metric, row.transport] == cells[top] / cells[bottom]
+        assert ratios[row.metric, row.transport] == cells[top] / cells[bottom]
         assert low <= row.improvement <= high
     for transport, printed_ratio in (("UDP", 3.81), ("TCP on", 2.33), ("TCP off", 4.49)):
-        assert round(found["throughput_mbps", transport], 2) == printed_ratio
+        assert round(ratios["throughput_mbps", transport], 2) == printed_ratio
 
 
 def test_one_run_a_cell_has_no_interval_and_only_that() -> None:
@@ -70,9 +70,9 @@ def test_the_ratio_s_interval_covers_the_truth_as_often_as_it_says() -> None:
     ]
     truth = 4.0  # of medians, and of geometric means
     table = summary(pd.concat(parts), "throughput", "size", "trial", improvement="8 over 1")
-    found = table[table["statistic"] == "improvement"]
-    assert len(found) == trials
-    hits = ((found["low"] <= truth) & (truth <= found["high"])).sum()
+    ratios = table[table["statistic"] == "improvement"]
+    assert len(ratios) == trials
+    hits = ((ratios["low"] <= truth) & (truth <= ratios["high"])).sum()
     assert 0.93 <= hits / trials <= 0.97
 
 
@@ -105,7 +105,7 @@ def test_only_the_last_ok_attempts_count_and_the_reader_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "complaint"),
     [
         ({"of": "latency_p99"}, "latency_p99_us.*metrics here: throughput"),
         ({"rows": "size"}, "no factor 'size' here; factors: send_size"),
@@ -116,10 +116,12 @@ def test_only_the_last_ok_attempts_count_and_the_reader_is_told() -> None:
         ({"of": []}, "no metric to summarize"),
     ],
 )
-def test_a_question_that_cannot_be_answered_says_why(change: dict[str, object], said: str) -> None:
-    asked: dict[str, object] = {"of": "throughput", "rows": "send_size", "columns": "transport"}
-    with pytest.raises(DataError, match=said):
-        summary(published.table("summary"), **asked | change)  # type: ignore[arg-type]
+def test_a_question_that_cannot_be_answered_says_why(
+    change: dict[str, object], complaint: str
+) -> None:
+    question: dict[str, object] = {"of": "throughput", "rows": "send_size", "columns": "transport"}
+    with pytest.raises(DataError, match=complaint):
+        summary(published.table("summary"), **question | change)  # type: ignore[arg-type]
 
 
 def test_a_metric_missing_in_a_part_of_a_cell_is_an_error_not_a_mean_of_the_rest() -> None:

@@ -155,10 +155,10 @@ def test_capture_cut_anywhere_is_refused_or_shorter(name):
     whole = list(pcap.packets(data))
     for end in [*range(4, 700), len(data) - 1]:
         try:
-            found = list(pcap.packets(data[:end]))
+            packets = list(pcap.packets(data[:end]))
         except DataError:
             continue
-        assert found == whole[: len(found)]
+        assert packets == whole[: len(packets)]
         assert end < len(data) - 1
 
 

@@ -21,10 +21,10 @@ def no_plan(file):
 
 @pytest.fixture
 def archive(tmp_path):
-    made = Archive.create(tmp_path / "results", META, "experiment: x\n", {"sender": {}}, no_plan)
-    made.lock()
-    yield made
-    made.close()
+    store = Archive.create(tmp_path / "results", META, "experiment: x\n", {"sender": {}}, no_plan)
+    store.lock()
+    yield store
+    store.close()
 
 
 def start(archive: Archive, run: Run, attempt: int, started: float) -> None:

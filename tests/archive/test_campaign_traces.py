@@ -11,9 +11,9 @@ from netlimits.errors import ArchiveError, DataError
 
 
 def test_a_run_s_trace_is_what_tcpdump_printed(tmp_path):
-    made = recorded(tmp_path / "out")
-    pd.testing.assert_frame_equal(made.packets(1), trace(TRACES["sinks-1"]))
-    firsts = first_of_transactions(bursts(made.packets(1)))
+    campaign = recorded(tmp_path / "out")
+    pd.testing.assert_frame_equal(campaign.packets(1), trace(TRACES["sinks-1"]))
+    firsts = first_of_transactions(bursts(campaign.packets(1)))
     assert firsts["segments"].tolist() == [3, 7, 8, 9], "the ACK mail's"
 
 
@@ -26,31 +26,31 @@ def test_what_segmentation_offload_handed_on_whole_is_cut_to_the_run_s_mss(tmp_p
 
 
 def test_of_several_traces_the_role_chooses(tmp_path):
-    made = recorded(tmp_path / "out", traced=("sinks-1", "sinks-2"))
-    pd.testing.assert_frame_equal(made.packets(1, role="sinks-2"), trace(TRACES["sinks-2"]))
+    campaign = recorded(tmp_path / "out", traced=("sinks-1", "sinks-2"))
+    pd.testing.assert_frame_equal(campaign.packets(1, role="sinks-2"), trace(TRACES["sinks-2"]))
     with pytest.raises(ArchiveError, match="run 1 has traces of sinks-1, sinks-2: say which"):
-        made.packets(1)
+        campaign.packets(1)
     with pytest.raises(ArchiveError, match="no trace of source; there is sinks-1, sinks-2"):
-        made.packets(1, role="source")
+        campaign.packets(1, role="source")
 
 
 def test_what_is_not_there_is_said(tmp_path, monkeypatch):
-    made = recorded(tmp_path / "out", traced=())
+    campaign = recorded(tmp_path / "out", traced=())
     with pytest.raises(ArchiveError, match="run 1 has no packet trace: the experiment takes none"):
-        made.packets(1)
+        campaign.packets(1)
     with pytest.raises(ArchiveError, match="there was no run 7"):
-        made.packets(7)
+        campaign.packets(7)
     with pytest.raises(ArchiveError, match="there was no attempt 2 at run 1"):
-        made.packets(1, attempt=2)
+        campaign.packets(1, attempt=2)
     monkeypatch.setitem(TRACES, "sinks-1", "no packet at all\n")
     with pytest.raises(DataError, match="run 1: trace"):
         recorded(tmp_path / "other").packets(1)
 
 
 def test_traces_of_all_runs_that_are_ok_stand_under_one_another(tmp_path):
-    made = nl.open(recorded(tmp_path / "out", failed=[2]).path)
-    assert made.ok_runs() == [1, 3, 4]
-    packets = made.traces()
+    campaign = nl.open(recorded(tmp_path / "out", failed=[2]).path)
+    assert campaign.ok_runs() == [1, 3, 4]
+    packets = campaign.traces()
     assert packets.groupby("run")["mtu"].first().to_dict() == {1: 1500, 3: 1500, 4: 8896}
     assert len(packets) == 3 * len(trace(TRACES["sinks-1"]))
     everything = recorded(tmp_path / "none", failed=[1, 2, 3, 4])

@@ -50,23 +50,23 @@ def call(command: tuple[str, ...], folder: Path, *more: object) -> Result:
     return done
 
 
-def said(done: Result) -> str:
+def complaint(done: Result) -> str:
     return f"{done.output}{done.exception}"
 
 
-def plant(folder: Path, **found: Any) -> None:
+def plant(folder: Path, **original: Any) -> None:
     """A `found` event, as whoever can count and sum as netlimits does would add it."""
     campaign = reader.open(folder)
     campaign.archive.lock()
-    campaign.archive.append("found", **{"role": "source", "interface": "data0", **found})
+    campaign.archive.append("found", **{"role": "source", "interface": "data0", **original})
     campaign.archive.close()
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_it_brings_no_configuration_of_logins(folder, trap, command):
     done = call(command, folder)
-    assert "--hosts FILE" in said(done)
-    assert f"netlimits {command[0]} {folder}" in said(done)
+    assert "--hosts FILE" in complaint(done)
+    assert f"netlimits {command[0]} {folder}" in complaint(done)
     assert not trap.exists()
 
 
@@ -81,7 +81,7 @@ def test_ones_own_may_be_moved_and_copied(folder, trap, tmp_path):
     begun(folder)
     config = (folder / "ssh_config").read_text()
     moved = folder.rename(tmp_path / "elsewhere")
-    assert "is gone" in said(call(("status", "--guards"), moved)), "with its ssh_config"
+    assert "is gone" in complaint(call(("status", "--guards"), moved)), "with its ssh_config"
     (folder / "parts").mkdir(parents=True)
     (folder / "parts" / "one").touch()
     (folder / "ssh_config").write_text(config)
@@ -140,7 +140,7 @@ def test_ones_own_that_was_changed_is_nobodys(folder, trap, command, change):
         done = call(command, folder)
     finally:
         registry.place().chmod(0o700)
-    assert "--hosts FILE" in said(done) or "campaign.json: was changed" in said(done)
+    assert "--hosts FILE" in complaint(done) or "campaign.json: was changed" in complaint(done)
     assert not trap.exists()
 
 
@@ -181,10 +181,10 @@ def test_what_would_be_put_back_is_shown_first(folder, hosts_file, command):
     done = call((command,), folder, "--hosts", hosts_file)
     line = "to put back: source: echo 7 | tee /sys/class/net/data0/gro_flush_timeout"
     assert line in done.output
-    assert "say --yes" in said(done)
+    assert "say --yes" in complaint(done)
     done = call((command, "--yes"), folder, "--hosts", hosts_file)
     assert line in done.output
-    assert "nobody.invalid leads nowhere" in said(done)
+    assert "nobody.invalid leads nowhere" in complaint(done)
 
 
 BAD: tuple[tuple[str, Any, str], ...] = (
@@ -224,7 +224,7 @@ BAD: tuple[tuple[str, Any, str], ...] = (
 
 
 def test_every_setting_s_states_are_held_to_its_rules():
-    names = {one.name for one in SETTINGS}
+    names = {setting.name for setting in SETTINGS}
     assert GOOD.keys() == names == {name for name, _, _ in BAD if name != "nosuch"}
     assert {name: states.fault(name, state) for name, state in GOOD.items()} == dict.fromkeys(
         GOOD, ""
@@ -235,8 +235,8 @@ def test_every_setting_s_states_are_held_to_its_rules():
 def test_what_may_not_be_set_is_not_put_back(folder, hosts_file, setting, state, why):
     plant(folder, setting=setting, state=state)
     done = call(("restore", "--yes"), folder, "--hosts", hosts_file)
-    assert why in said(done)
-    assert "nowhere" not in said(done), "no host was asked"
+    assert why in complaint(done)
+    assert "nowhere" not in complaint(done), "no host was asked"
 
 
 def test_what_the_mtu_resets_beside_itself_is_not_shown_nor_set_from_anothers_folder():
@@ -251,14 +251,14 @@ def test_what_the_mtu_resets_beside_itself_is_not_shown_nor_set_from_anothers_fo
 
 def test_nothing_is_put_back_on_another_interface(folder, hosts_file):
     plant(folder, setting="napi", state={"gro_flush_timeout": 7}, interface="mgmt0")
-    assert "is no interface of this campaign" in said(
+    assert "is no interface of this campaign" in complaint(
         call(("restore", "--yes"), folder, "--hosts", hosts_file)
     )
 
 
 def test_other_hosts_than_the_campaign_s_are_refused(folder, hosts_file):
     hosts_file.write_text(hosts_file.read_text().replace("data0", "eth7"))
-    assert "these are not the campaign's hosts" in said(
+    assert "these are not the campaign's hosts" in complaint(
         call(("restore",), folder, "--hosts", hosts_file)
     )
 

@@ -15,7 +15,7 @@ def on(lab, tmp_path) -> Lab:
 
 
 def test_only_who_began_it_restores_without_saying_where(on, tmp_path, monkeypatch):
-    hosts = ("--hosts", str(on.made.hosts_file))
+    hosts = ("--hosts", str(on.lab.hosts_file))
     before = on.features()
     out = on.folder / "out"
     process = on.start("run", on.experiment(), *hosts, "--out", out)
@@ -28,12 +28,12 @@ def test_only_who_began_it_restores_without_saying_where(on, tmp_path, monkeypat
     with monkeypatch.context() as somebody:
         somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody-else"))
         for command in (("restore",), ("resume",), ("status", "--guards")):
-            said = on(command[0], moved, *command[1:], status=2).stderr
-            assert "it was not begun here by you" in said
-            assert f"netlimits {command[0]} {moved} --hosts FILE" in said
-        said = on("restore", moved, *hosts, status=2).stderr
-        assert "to put back: sender: ethtool -K data0" in said
-        assert "say --yes" in said
+            complaint = on(command[0], moved, *command[1:], status=2).stderr
+            assert "it was not begun here by you" in complaint
+            assert f"netlimits {command[0]} {moved} --hosts FILE" in complaint
+        complaint = on("restore", moved, *hosts, status=2).stderr
+        assert "to put back: sender: ethtool -K data0" in complaint
+        assert "say --yes" in complaint
         assert on.features() == changed
         assert "put back: sender: data0: offload" in on("restore", moved, *hosts, "--yes").stdout
     assert on.features() == before
@@ -57,11 +57,11 @@ def test_what_an_mtu_resets_is_in_every_folder_and_no_reason_to_refuse_it(
     on, tmp_path, monkeypatch
 ):
     """Each has addr_gen_mode and forwarding among what was found."""
-    hosts = ("--hosts", str(on.made.hosts_file))
+    hosts = ("--hosts", str(on.lab.hosts_file))
 
     def mtus() -> set[str]:
         where = "/sys/class/net/data0/mtu"
-        return {on.inside(host, "cat", where).strip() for host in on.made.hosts}
+        return {on.inside(host, "cat", where).strip() for host in on.lab.hosts}
 
     before = mtus()
     assert before != {"1400"}

@@ -46,15 +46,15 @@ def write(folder: Path, content: list[bytes]) -> None:
 
 def refusals(folder: Path) -> list[str]:
     """What each reader says."""
-    said = []
+    complaints = []
     for command in ("status", "table", "figures", "parse"):
         done = CliRunner().invoke(group, [command, str(folder)])
         assert isinstance(done.exception, NetlimitsError), done.output
-        said.append(" ".join(str(done.exception).split()))
+        complaints.append(" ".join(str(done.exception).split()))
         assert "\n" not in str(done.exception)
     with pytest.raises(ArchiveError):
         netlimits.open(folder).frame()
-    return said
+    return complaints
 
 
 def test_lines_are_numbered_and_chained(out):
@@ -69,7 +69,7 @@ def test_lines_are_numbered_and_chained(out):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "complaint"),
     [
         (lambda ls: [*ls[:3], *ls[4:]], "journal.jsonl:4: is line 5 of this journal: the line before it is lost"),
         (lambda ls: [*ls[:3], *ls[6:]], "journal.jsonl:4: is line 7 of this journal: the 3 lines before it are lost"),
@@ -84,9 +84,9 @@ def test_lines_are_numbered_and_chained(out):
         (lambda ls: [], "journal.jsonl:1: is lost, or was changed"),
     ],
 )  # fmt: skip
-def test_what_is_lost_or_changed_is_told_with_its_line(out, change, said):
+def test_what_is_lost_or_changed_is_told_with_its_line(out, change, complaint):
     write(out, change(lines(out)))
-    assert [said in one for one in refusals(out)] == [True] * 4, refusals(out)
+    assert [complaint in line for line in refusals(out)] == [True] * 4, refusals(out)
 
 
 def test_a_tail_that_results_were_made_of_is_missed(out):
@@ -95,8 +95,8 @@ def test_a_tail_that_results_were_made_of_is_missed(out):
     (out / "raw").mkdir()
     write(out, lines(out)[:-1])
     assert all(
-        "journal.jsonl:9: is lost, and all after it: it had 9 lines when" in one
-        for one in refusals(out)
+        "journal.jsonl:9: is lost, and all after it: it had 9 lines when" in complaint
+        for complaint in refusals(out)
     )
 
 
@@ -129,14 +129,17 @@ def test_labels_hang_on_no_file_that_can_be_edited(out):
     text = (out / "experiment.yaml").read_text()
     (out / "experiment.yaml").write_text(text.replace("[1500, 8896]", "[8896, 1500]"))
     assert all(
-        "experiment.yaml: was changed since the campaign began" in one for one in refusals(out)
+        "experiment.yaml: was changed since the campaign began" in complaint
+        for complaint in refusals(out)
     )
     campaign = netlimits.open(out)
     digest = campaign.archive.folder.digest("experiment.yaml").encode()
     old = netlimits.open(out).archive._created["experiment.yaml"].encode()
     rewritten(out, lambda body: body.replace(old, digest))
-    said = refusals(out)
-    assert all("journal.jsonl:2: run 1 was of mtu" in one for one in said), said
+    complaints = refusals(out)
+    assert all("journal.jsonl:2: run 1 was of mtu" in complaint for complaint in complaints), (
+        complaints
+    )
 
 
 @pytest.mark.parametrize("seed", ["seed: 2}", "seed: 1, replicates: 3}"])
@@ -146,11 +149,11 @@ def test_another_seed_or_plan_is_told_in_an_archive_of_version_1(tmp_path, seed)
     before = (folder / "results.csv").read_bytes()
     text = (folder / "experiment.yaml").read_text()
     (folder / "experiment.yaml").write_text(text.replace("[1024, 8192]", "[8192, 1024]"))
-    assert all("no longer makes plan.csv" in one for one in refusals(folder))
+    assert all("no longer makes plan.csv" in complaint for complaint in refusals(folder))
     (folder / "experiment.yaml").write_text(text)
     about = json.loads((folder / "campaign.json").read_text())
     (folder / "campaign.json").write_text(json.dumps({**about, "seed": 5}))
-    assert all("the seed 2021, and campaign.json 5" in one for one in refusals(folder))
+    assert all("the seed 2021, and campaign.json 5" in complaint for complaint in refusals(folder))
     assert (folder / "results.csv").read_bytes() == before
 
 
@@ -180,8 +183,8 @@ def test_a_journal_of_version_2_is_none_of_version_1(out):
 def test_a_file_that_is_never_written_again_was_changed(out, name):
     with (out / name).open("a") as file:
         file.write("\n")
-    for said in refusals(out):
-        assert f"{name}: was changed since the campaign began" in said
+    for complaint in refusals(out):
+        assert f"{name}: was changed since the campaign began" in complaint
 
 
 def test_imported_runs_that_are_lost_are_counted(tmp_path):
@@ -320,12 +323,12 @@ def test_a_campaign_json_that_is_none_is_one_line(tmp_path, change):
     for command in ("status", "table", "parse", "restore", "resume"):
         done = CliRunner().invoke(group, [command, str(folder)])
         assert isinstance(done.exception, NetlimitsError), done.exc_info
-        said = str(done.exception)
+        complaint = str(done.exception)
         if change == NO_SENDER:  # a campaign of other roles, for all that it says of itself
-            assert "has no machine for sender" in said or command in ("restore", "resume")
+            assert "has no machine for sender" in complaint or command in ("restore", "resume")
         else:
-            assert said == f"{folder / 'campaign.json'}: is damaged"
-        assert "\n" not in said
+            assert complaint == f"{folder / 'campaign.json'}: is damaged"
+        assert "\n" not in complaint
 
 
 @pytest.mark.parametrize(
@@ -359,9 +362,9 @@ def test_a_parquet_file_that_is_none_is_refused_on_one_line(tmp_path, capsys):
             main(
                 ["table", str(tmp_path / "bad.parquet"), "--of", "throughput", "--rows", "protocol"]
             )
-        said = capsys.readouterr().err
-        assert said.count("\n") <= 1, said
-        assert "Traceback" not in said
+        complaint = capsys.readouterr().err
+        assert complaint.count("\n") <= 1, complaint
+        assert "Traceback" not in complaint
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "1" + "0" * 30, "-1" + "0" * 400, "true", "1.5"])

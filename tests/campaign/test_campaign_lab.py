@@ -37,8 +37,8 @@ repeat: {replicates: 2, order: blocked, seed: 3}
 class Lab:
     """The lab, and netlimits run against it as a user would."""
 
-    def __init__(self, made: labs.Lab, folder: Path) -> None:
-        self.made, self.folder = made, folder
+    def __init__(self, lab: labs.Lab, folder: Path) -> None:
+        self.lab, self.folder = lab, folder
 
     def argv(self, command: str, *argv: object) -> list[str]:
         return [sys.executable, "-m", "netlimits", command, *map(str, argv)]
@@ -67,20 +67,20 @@ class Lab:
         return path
 
     def inside(self, host: str, *argv: str) -> str:
-        namespace = ("ip", "netns", "exec", self.made.namespace(host))
+        namespace = ("ip", "netns", "exec", self.lab.namespace(host))
         return subprocess.run(
             [*namespace, *argv], capture_output=True, text=True, check=True
         ).stdout
 
     def features(self) -> dict[str, str]:
-        return {host: self.inside(host, "ethtool", "-k", "data0") for host in self.made.hosts}
+        return {host: self.inside(host, "ethtool", "-k", "data0") for host in self.lab.hosts}
 
     def running(self, *names: str) -> list[str]:
         """Command lines of our kinds of process inside the lab's hosts."""
-        found = []
-        for host in self.made.hosts:
+        processes = []
+        for host in self.lab.hosts:
             pids = subprocess.run(
-                ["ip", "netns", "pids", self.made.namespace(host)], capture_output=True, text=True
+                ["ip", "netns", "pids", self.lab.namespace(host)], capture_output=True, text=True
             ).stdout.split()
             for pid in pids:
                 try:
@@ -88,18 +88,18 @@ class Lab:
                 except OSError:
                     continue
                 if any(name in " ".join(line) for name in names):
-                    found.append(" ".join(line))
-        return found
+                    processes.append(" ".join(line))
+        return processes
 
     def notes(self) -> list[str]:
         """The notes on each host, seen over a login: a host's /run is its own."""
-        ssh = ["ssh", "-F", str(self.made.ssh_config)]
+        ssh = ["ssh", "-F", str(self.lab.ssh_config)]
         return [
             subprocess.run(
-                [*ssh, self.made.login(host), "ls -A /run/netlimits 2>/dev/null || true"],
+                [*ssh, self.lab.login(host), "ls -A /run/netlimits 2>/dev/null || true"],
                 capture_output=True, text=True, check=True,
             ).stdout
-            for host in self.made.hosts
+            for host in self.lab.hosts
         ]  # fmt: skip
 
 
@@ -178,8 +178,8 @@ def test_hosts_are_put_back_from_their_own_notes(on, hosts):
     process.communicate()
     assert on.features() != before
     assert any(on.notes())
-    said = on("restore", *hosts).stdout
-    assert "put back" in said
+    printed = on("restore", *hosts).stdout
+    assert "put back" in printed
     assert on.features() == before
     assert not any(on.notes())
     assert "nothing to put back" in on("restore", *hosts).stdout
@@ -195,10 +195,10 @@ def test_ctrl_c_ends_the_run_puts_back_and_says_how_to_resume(on, hosts, number)
     at_work(on, out, process)
     process.send_signal(number)
     process.send_signal(number)  # an impatient user's second one does not stop the put-back
-    _, said = process.communicate(timeout=LONG)
+    _, complaint = process.communicate(timeout=LONG)
     assert process.returncode == 130
-    assert f"netlimits resume {out}" in said
-    assert "Traceback" not in said
+    assert f"netlimits resume {out}" in complaint
+    assert "Traceback" not in complaint
     assert on.features() == before
     assert gone(on, "netserver", "netperf")
     (record,) = nl.open(out).records()
@@ -206,9 +206,9 @@ def test_ctrl_c_ends_the_run_puts_back_and_says_how_to_resume(on, hosts, number)
 
 
 def test_a_netserver_that_runs_already_is_used_and_left_alone(on, hosts):
-    address = on.made.data("receiver")
+    address = on.lab.data("receiver")
     server = subprocess.Popen(
-        ["ip", "netns", "exec", on.made.namespace("receiver"), "netserver", "-D", "-L", f"{address},4"],
+        ["ip", "netns", "exec", on.lab.namespace("receiver"), "netserver", "-D", "-L", f"{address},4"],
         stdout=subprocess.DEVNULL,
     )  # fmt: skip
     try:
@@ -262,15 +262,15 @@ def test_what_the_hosts_do_not_have_is_said_before_anything_is_touched(on, hosts
 
 def written_hosts(on: Lab, **changes: dict[str, str]) -> Path:
     """A hosts file with some machines' entries changed."""
-    made = on.made
+    lab = on.lab
     entries = {
-        host: {"ssh": made.login(host), "interface": "data0", "address": made.data(host)}
+        host: {"ssh": lab.login(host), "interface": "data0", "address": lab.data(host)}
         for host in ("sender", "receiver")
     }
     for host, change in changes.items():
         entries[host] |= change
     path = on.folder / "hosts.yaml"
-    path.write_text(json.dumps({"ssh_config": str(made.ssh_config), **entries}))
+    path.write_text(json.dumps({"ssh_config": str(lab.ssh_config), **entries}))
     return path
 
 
@@ -282,31 +282,33 @@ def refusal(on: Lab, path: Path, faults: int = 1) -> str:
 
 
 def test_no_such_interface(on):
-    said = refusal(on, written_hosts(on, sender={"interface": "eth7"}))
-    assert "eth7" in said
-    assert "data0" in said
+    complaint = refusal(on, written_hosts(on, sender={"interface": "eth7"}))
+    assert "eth7" in complaint
+    assert "data0" in complaint
 
 
 def test_no_sudo_there(on):
-    said = refusal(on, written_hosts(on, receiver={"ssh": on.made.login("receiver", "engineer")}))
-    assert "receiver" in said
-    assert "sudo" in said
+    complaint = refusal(
+        on, written_hosts(on, receiver={"ssh": on.lab.login("receiver", "engineer")})
+    )
+    assert "receiver" in complaint
+    assert "sudo" in complaint
 
 
 def test_a_login_that_may_run_ethtool_alone_is_enough(on):
     """sudo is asked for exactly the commands that need root, one by one."""
     rule = "engineer ALL=(root) NOPASSWD: /usr/sbin/ethtool, /sbin/ethtool\n"
-    files = [on.made.namespace_files(host) / "sudoers" for host in on.made.hosts]
-    found = [path.read_text() for path in files]
+    files = [on.lab.namespace_files(host) / "sudoers" for host in on.lab.hosts]
+    texts = [path.read_text() for path in files]
     before = on.features()
-    for path, text in zip(files, found, strict=True):
+    for path, text in zip(files, texts, strict=True):
         path.write_text(text + rule)  # in place: the host's /etc/sudoers is this very file
     try:
-        logins = {host: {"ssh": on.made.login(host, "engineer")} for host in on.made.hosts}
+        logins = {host: {"ssh": on.lab.login(host, "engineer")} for host in on.lab.hosts}
         path = written_hosts(on, **logins)
         on("run", on.experiment(), "--hosts", path, "--set", "repeat.replicates=1", "--out", "out")
     finally:
-        for path, text in zip(files, found, strict=True):
+        for path, text in zip(files, texts, strict=True):
             path.write_text(text)
     frame = nl.open(on.folder / "out").frame()
     assert set(frame["status"]) == {"ok"}
@@ -318,12 +320,12 @@ def test_a_login_that_may_run_ethtool_alone_is_enough(on):
 def test_an_unknown_host_key(on):
     path = written_hosts(on)
     config = on.folder / "config"
-    text = on.made.ssh_config.read_text()
-    config.write_text(text.replace(str(on.made.folder / "known_hosts"), str(on.folder / "nobody")))
-    path.write_text(path.read_text().replace(str(on.made.ssh_config), str(config)))
-    said = refusal(on, path, 2)
-    assert "host key" in said
-    assert "ssh" in said
+    text = on.lab.ssh_config.read_text()
+    config.write_text(text.replace(str(on.lab.folder / "known_hosts"), str(on.folder / "nobody")))
+    path.write_text(path.read_text().replace(str(on.lab.ssh_config), str(config)))
+    complaint = refusal(on, path, 2)
+    assert "host key" in complaint
+    assert "ssh" in complaint
 
 
 def test_a_refused_key(on):
@@ -332,15 +334,15 @@ def test_a_refused_key(on):
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", on.folder / "other"], check=True
     )
     config = on.folder / "config"
-    text = on.made.ssh_config.read_text()
-    config.write_text(text.replace(str(on.made.key), str(on.folder / "other")))
-    path.write_text(path.read_text().replace(str(on.made.ssh_config), str(config)))
+    text = on.lab.ssh_config.read_text()
+    config.write_text(text.replace(str(on.lab.key), str(on.folder / "other")))
+    path.write_text(path.read_text().replace(str(on.lab.ssh_config), str(config)))
     assert "key" in refusal(on, path, 2)
 
 
 def test_no_netperf_there(on):
     # a host whose PATH ends before netperf: its own /usr/bin, for the time of one login
-    namespace = on.made.namespace("sender")
+    namespace = on.lab.namespace("sender")
     binary = Path("/usr/bin/netperf")
     pids = on.running("sshd")
     assert pids
@@ -353,12 +355,12 @@ def test_no_netperf_there(on):
     empty.touch(mode=0o644)
     subprocess.run([*inside, "mount", "--bind", str(empty), str(binary)], check=True)
     try:
-        said = refusal(on, written_hosts(on))
+        complaint = refusal(on, written_hosts(on))
     finally:
         subprocess.run([*inside, "umount", str(binary)], check=True)
-    assert "sender" in said
-    assert "netperf" in said
-    assert "non-free" in said
+    assert "sender" in complaint
+    assert "netperf" in complaint
+    assert "non-free" in complaint
 
 
 def test_values_from_yaml_never_execute_anything(on, hosts):
@@ -417,9 +419,9 @@ def test_resume_refuses_another_plan_and_another_host(on, hosts):
     edited(out, "plan.csv", kept.replace("tcp", "udp", 1))
     assert "no longer makes plan.csv" in on("resume", out, status=2).stderr
     edited(out, "plan.csv", kept)
-    said = json.loads((out / "hosts" / "sender.json").read_text())
-    said["kernel"]["value"] = "Linux 2.6.11-rc5"
-    edited(out, "hosts/sender.json", json.dumps(said))
+    facts = json.loads((out / "hosts" / "sender.json").read_text())
+    facts["kernel"]["value"] = "Linux 2.6.11-rc5"
+    edited(out, "hosts/sender.json", json.dumps(facts))
     assert "say which hosts count" in on("resume", out, status=2).stderr
     own = (*hosts, "--yes")
     assert "not the same hosts" in on("resume", out, *own, status=2).stderr

@@ -98,16 +98,16 @@ def stream(start: float, rates: list[float], interval: float = 1.0) -> Measureme
 
 
 def test_only_the_time_that_all_streams_share_counts():
-    one = parallel.merged([stream(100.0, [8, 4, 4, 4]), stream(101.0, [4, 4, 4, 8])])
-    assert one.figures["throughput_mbps"] == pytest.approx(8), "alone they had 8 each"
-    assert one.figures["start_skew_s"] == pytest.approx(1)
-    assert one.figures["end_skew_s"] == pytest.approx(1)
-    assert one.figures["elapsed_s"] == pytest.approx(5)
-    sent = one.figures["local_send_throughput_mbps"] * one.figures["elapsed_s"]
+    measurement = parallel.merged([stream(100.0, [8, 4, 4, 4]), stream(101.0, [4, 4, 4, 8])])
+    assert measurement.figures["throughput_mbps"] == pytest.approx(8), "alone they had 8 each"
+    assert measurement.figures["start_skew_s"] == pytest.approx(1)
+    assert measurement.figures["end_skew_s"] == pytest.approx(1)
+    assert measurement.figures["elapsed_s"] == pytest.approx(5)
+    sent = measurement.figures["local_send_throughput_mbps"] * measurement.figures["elapsed_s"]
     assert sent == pytest.approx(40), "all that was sent, for service demand"
-    assert one.figures["local_send_calls"] == 20
-    assert one.figures["transport_mss_bytes"] == 1448
-    assert {row["stream"] for row in one.interim} == {1, 2}
+    assert measurement.figures["local_send_calls"] == 20
+    assert measurement.figures["transport_mss_bytes"] == 1448
+    assert {row["stream"] for row in measurement.interim} == {1, 2}
 
 
 def test_datagrams_that_were_lost_are_no_throughput_of_parallel_streams():
@@ -120,21 +120,21 @@ def test_datagrams_that_were_lost_are_no_throughput_of_parallel_streams():
     # what it sent first was lost: the share that arrived is of all the time
     lossy = {**figures, "throughput_mbps": 2.0, "loss_pct": 75.0}
     whole = {**figures, "throughput_mbps": 8.0, "loss_pct": 0.0}
-    one = parallel.merged([Measurement(lossy, rows), Measurement(whole, rows)]).figures
-    assert one["throughput_mbps"] == pytest.approx(10)
-    assert one["local_send_throughput_mbps"] == pytest.approx(16)
-    assert one["loss_pct"] == pytest.approx(37.5)
+    total = parallel.merged([Measurement(lossy, rows), Measurement(whole, rows)]).figures
+    assert total["throughput_mbps"] == pytest.approx(10)
+    assert total["local_send_throughput_mbps"] == pytest.approx(16)
+    assert total["loss_pct"] == pytest.approx(37.5)
 
 
 def test_a_last_interim_result_that_is_missing_makes_no_run_shorter():
     """nuttcp prints none for the end of a run."""
     whole, cut = stream(100.0, [8, 8, 8, 8]), stream(100.0, [8, 8, 8, 8])
     cut = Measurement(cut.figures, cut.interim[:-1])
-    one = parallel.merged([whole, cut]).figures
-    assert one["elapsed_s"] == pytest.approx(4)
-    assert one["end_skew_s"] == pytest.approx(0)
-    assert one["local_send_throughput_mbps"] == pytest.approx(16)
-    assert one["throughput_mbps"] == pytest.approx(16)
+    total = parallel.merged([whole, cut]).figures
+    assert total["elapsed_s"] == pytest.approx(4)
+    assert total["end_skew_s"] == pytest.approx(0)
+    assert total["local_send_throughput_mbps"] == pytest.approx(16)
+    assert total["throughput_mbps"] == pytest.approx(16)
 
 
 def test_streams_without_interim_results_cannot_be_added_up():
@@ -162,16 +162,16 @@ def test_streams_that_never_ran_together_are_invalid():
     )
 )
 def test_the_rate_is_that_of_the_whole_curve_in_analysis(streams):
-    made = [stream(1000 + start, rates, interval) for start, rates, interval in streams]
-    rows = [{"stream": n, **row} for n, m in enumerate(made, 1) for row in m.interim]
+    measurements = [stream(1000 + start, rates, interval) for start, rates, interval in streams]
+    rows = [{"stream": n, **row} for n, m in enumerate(measurements, 1) for row in m.interim]
     try:
         table = aggregate(pd.DataFrame(rows))
     except DataError:
         with pytest.raises(ToolFailure):
-            parallel.merged(made)
+            parallel.merged(measurements)
         return
     lengths = table["end_s"] - table["start_s"]
     mean = (table["throughput_mbps"] * lengths).sum() / lengths.sum()
-    one = parallel.merged(made).figures
-    assert one["throughput_mbps"] == pytest.approx(mean, rel=1e-6, abs=1e-6)
-    assert one["start_skew_s"] == pytest.approx(table.attrs["start_skew_s"], abs=1e-6)
+    total = parallel.merged(measurements).figures
+    assert total["throughput_mbps"] == pytest.approx(mean, rel=1e-6, abs=1e-6)
+    assert total["start_skew_s"] == pytest.approx(table.attrs["start_skew_s"], abs=1e-6)

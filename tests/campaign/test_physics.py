@@ -33,12 +33,14 @@ def interface(role: str = "receiver", **changed: Any) -> Interface:
     return Interface(role, "data0", counts, Way(), into, changed.get("ours", 0.0))
 
 
-def share(one: Interface, seconds: float = 10, transport: str = "tcp", mss: float = 1448) -> float:
-    return physics.disturbance([one], transport, mss, seconds, ipv6=False)
+def share(
+    device: Interface, seconds: float = 10, transport: str = "tcp", mss: float = 1448
+) -> float:
+    return physics.disturbance([device], transport, mss, seconds, ipv6=False)
 
 
 @pytest.mark.parametrize(
-    "one",
+    "device",
     [
         interface(),
         interface(rx_bytes=DATA + 66 * PACKETS / 40, rx_packets=PACKETS / 40),  # whole after GRO
@@ -49,8 +51,8 @@ def share(one: Interface, seconds: float = 10, transport: str = "tcp", mss: floa
         interface(rx_bytes=DATA + 66 * PACKETS + 5e6, ours=3e6),  # a trace over the same link
     ],
 )
-def test_what_belongs_to_a_run_is_no_disturbance(one):
-    assert share(one) == 0
+def test_what_belongs_to_a_run_is_no_disturbance(device):
+    assert share(device) == 0
 
 
 def test_nothing_on_the_interface_is_another_way():
@@ -87,8 +89,8 @@ def test_small_datagrams_have_their_headers_and_no_more():
     count = 1e6
     sent = Way(64 * count, 64 * count)
     counts = {"rx_bytes": (64 + 42) * count, "rx_packets": count, "tx_bytes": 0.0}
-    one = Interface("receiver", "data0", {**counts, "tx_packets": 0.0}, Way(), sent)
-    assert physics.disturbance([one], "udp", 0, 10, ipv6=False) == 0
+    device = Interface("receiver", "data0", {**counts, "tx_packets": 0.0}, Way(), sent)
+    assert physics.disturbance([device], "udp", 0, 10, ipv6=False) == 0
     six = Interface(
         "receiver",
         "data0",
@@ -130,8 +132,8 @@ def test_a_flood_of_small_packets_has_no_headers_of_the_run():
     assert physics.disturbance(flooded(0), "tcp", 1448, 2, ipv6=False) == 0
     with pytest.raises(ToolFailure, match=r"receiver: data0 received .* something else used"):
         physics.disturbance(flooded(1.2e6), "tcp", 1448, 2, ipv6=False)
-    untold = [replace(one, counts={k: v for k, v in one.counts.items() if k != "tcp_out_segs"})
-              for one in flooded(1000)]  # fmt: skip
+    untold = [replace(device, counts={k: v for k, v in device.counts.items() if k != "tcp_out_segs"})
+              for device in flooded(1000)]  # fmt: skip
     assert physics.disturbance(untold, "tcp", 1448, 2, ipv6=False) == 0
 
 
@@ -173,8 +175,8 @@ def test_datagrams_in_a_shapers_queue_arrive_after_their_senders_time():
 def test_an_htb_of_the_experiment_is_known_from_its_settings():
     use = SettingUse("qdisc", ("sender",), {"kind": "htb", "rate": "100mbit", "burst": "64kb"}, 1)
     other = SettingUse("mtu", ("sender",), 1500, 2)
-    found = physics.caps([use, other])
-    assert found["sender"].bps == 100e6
+    caps = physics.caps([use, other])
+    assert caps["sender"].bps == 100e6
     assert physics.caps([SettingUse("qdisc", ("sender",), {"kind": "htb"}, 1)]) == {}
 
 
@@ -201,11 +203,11 @@ def test_a_speed_is_known_where_a_card_of_the_machines_own_says_it(of, expected)
     assert physics.speed(of) == expected
 
 
-@pytest.mark.parametrize(("asked", "sent"), [(100, 586), (400, 721)])
-def test_a_tools_own_pacing_that_did_not_take_is_invalid(asked, sent):
-    options = {"pacing": asked * 125_000}
+@pytest.mark.parametrize(("rate", "sent"), [(100, 586), (400, 721)])
+def test_a_tools_own_pacing_that_did_not_take_is_invalid(rate, sent):
+    options = {"pacing": rate * 125_000}
     figures = {"local_send_throughput_mbps": float(sent), "elapsed_s": 2.0}
-    with pytest.raises(ToolFailure, match=rf"{asked} Mbit/s at most, and {sent} were") as error:
+    with pytest.raises(ToolFailure, match=rf"{rate} Mbit/s at most, and {sent} were") as error:
         rates.kept("netperf", options, 1, figures)
     assert error.value.status == "invalid"
 

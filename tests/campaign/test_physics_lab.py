@@ -123,8 +123,8 @@ def moved(folder: Path, number: int) -> tuple[float, float]:
     campaign = nl.open(folder / "out")
     machines = campaign.archive.machines
     setup = campaign.plan.setup(campaign.runs[number].values)
-    asked = specifications.specified(setup, campaign.experiment.ends, machines)
-    measured = interpret.read(asked, campaign.archive.read_raw(number, 1))
+    specification = specifications.specified(setup, campaign.experiment.ends, machines)
+    measured = interpret.read(specification, campaign.archive.read_raw(number, 1))
     figures = measured.figures
     assert measured.work
     counted = float(figures["remote_rx_bytes"]) - 66 * float(figures["remote_rx_packets"])

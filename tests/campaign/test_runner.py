@@ -56,8 +56,8 @@ class Work:
         self.two = two
         self.plan = plan.Plan(plan.seeded(load.parse(text, "small.yaml")))
         self.machines = {role: m.machine() for role, m in two.items()}
-        self.found = survey(self.plan, self.machines, self.hosts())
-        self.campaign = creation.create(self.plan, self.found, folder)
+        self.survey = survey(self.plan, self.machines, self.hosts())
+        self.campaign = creation.create(self.plan, self.survey, folder)
 
     def hosts(self):
         return {role: m.host() for role, m in self.two.items()}
@@ -67,7 +67,7 @@ class Work:
         archive.lock()
         try:
             return runner.Runner(
-                archive, self.plan, self.found, hosts or self.hosts(), Stop(),
+                archive, self.plan, self.survey, hosts or self.hosts(), Stop(),
                 lambda machine: self.two[machine.role].host(),
             ).carry_out(on_progress)  # fmt: skip
         finally:
@@ -81,7 +81,7 @@ class Work:
             self.campaign.archive.close()
 
     def as_found(self) -> bool:
-        return all(m.state["features"] == m.found for m in self.two.values())
+        return all(m.state["features"] == m.original for m in self.two.values())
 
 
 @pytest.fixture
@@ -153,8 +153,8 @@ def test_what_was_found_is_in_the_journal_before_the_first_write(work):
 
         def run(self, command):
             if " -K " in " ".join(command.argv):
-                found = [e for e in work.campaign.archive.events() if e["event"] == "found"]
-                order.append((command.argv, len(found), dict(machine.notes)))
+                events = [e for e in work.campaign.archive.events() if e["event"] == "found"]
+                order.append((command.argv, len(events), dict(machine.notes)))
             return self._host.run(command)
 
         def __getattr__(self, name):
@@ -209,7 +209,7 @@ def test_a_failed_run_says_why_and_does_not_stop_the_campaign(tmp_path, two):
 
 
 def test_a_readers_bug_costs_the_figures_of_one_run(work, monkeypatch):
-    def broken(asked, entries):
+    def broken(specification, entries):
         monkeypatch.undo()
         raise IndexError("list index out of range")
 
@@ -269,7 +269,7 @@ def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
     archive.lock()
     hosts = {role: Dies(host) for role, host in work.hosts().items()}
     doomed = runner.Runner(
-        archive, work.plan, work.found, hosts, Stop(), lambda m: work.two[m.role].host()
+        archive, work.plan, work.survey, hosts, Stop(), lambda m: work.two[m.role].host()
     )
     doomed._guards.claim()
     with pytest.raises(Killed):
@@ -282,7 +282,7 @@ def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
         machine.held = False  # as the connection of a process that is gone holds no claim
     hosts = {role: WithAddress(machine) for role, machine in work.two.items()}
     done = restore_from_notes(hosts)
-    assert {found.role for found in done} == {"sender", "receiver"}
+    assert {original.role for original in done} == {"sender", "receiver"}
     assert work.as_found()
     assert not any(m.notes for m in work.two.values())
 
@@ -307,7 +307,7 @@ def test_an_offload_that_cannot_be_switched_is_found_before_anything_runs(tmp_pa
     text = TEXT.replace('tso: "${offloads}"', 'lro: "${offloads}"')
     with pytest.raises(CheckError, match=r"small.yaml:5: lro is \[fixed\] off.*if_fixed: accept"):
         Work(tmp_path / "results", two, text)
-    assert all(m.state["features"] == m.found for m in two.values())
+    assert all(m.state["features"] == m.original for m in two.values())
 
 
 def test_a_full_disk_under_the_journal_still_puts_every_host_back(work):
@@ -339,7 +339,7 @@ def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):
     archive = work.campaign.archive
     archive.lock()
     with pytest.raises(NetlimitsError):
-        runner.Runner(archive, work.plan, work.found, failing, Stop(), gone).carry_out(
+        runner.Runner(archive, work.plan, work.survey, failing, Stop(), gone).carry_out(
             lambda _: None
         )
     archive.close()

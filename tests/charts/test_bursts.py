@@ -70,8 +70,8 @@ def test_histogram_counts_every_burst(of, unit):
 def test_the_same_trace_is_the_same_file(tmp_path):
     packets = trace(published.path(NAMES[0]))
     for kind in ("png", "svg"):
-        one, two = (save(bursts(packets), tmp_path / f"{n}.{kind}") for n in (1, 2))
-        assert one.read_bytes() == two.read_bytes()
+        first, second = (save(bursts(packets), tmp_path / f"{n}.{kind}") for n in (1, 2))
+        assert first.read_bytes() == second.read_bytes()
 
 
 def test_a_histogram_of_a_trace_is_that_of_its_bursts_of_segments():
@@ -79,8 +79,8 @@ def test_a_histogram_of_a_trace_is_that_of_its_bursts_of_segments():
     (axes,) = burst_histogram(packets).axes
     assert sum(bar.get_height() for bar in axes.patches) == len(table_of(packets))
     two = pd.concat([packets.assign(run=1), packets.assign(run=2)])
-    (one,) = burst_histogram(two, run=2).axes
-    assert [b.get_height() for b in one.patches] == [b.get_height() for b in axes.patches]
+    (panel,) = burst_histogram(two, run=2).axes
+    assert [b.get_height() for b in panel.patches] == [b.get_height() for b in axes.patches]
 
 
 def test_only_the_first_transactions_are_drawn_with_the_acks_that_belong_to_them():

@@ -67,9 +67,9 @@ def texts(figure: charts.Chart) -> str:
 
 
 def test_the_cost_chart_says_what_it_found() -> None:
-    said = texts(DRAWN["cost"]())
-    assert "per packet\n1391 ± 13 ns" in said
-    assert "per KiB 188 ± 21 ns" in said
+    words = texts(DRAWN["cost"]())
+    assert "per packet\n1391 ± 13 ns" in words
+    assert "per KiB 188 ± 21 ns" in words
 
 
 def test_the_cost_chart_keeps_colours_for_the_two_ends() -> None:
@@ -95,14 +95,14 @@ def test_packet_rates_too_noisy_for_a_fit_are_points_under_the_reason() -> None:
     frame["local_send_throughput_mbps"] = rates[::-1].copy()
     figure = charts.packet_rate(frame)
     assert [len(axes.lines) for axes in figure.axes] == [1, 1, 1], "points, no line"
-    said = texts(figure) + figure.axes[0].get_title(loc="left")
-    assert "only one limit shows" in said.replace("\n", " ")
+    words = texts(figure) + figure.axes[0].get_title(loc="left")
+    assert "only one limit shows" in words.replace("\n", " ")
 
 
 def test_the_packet_rate_chart_marks_both_regimes() -> None:
-    said = texts(DRAWN["packet rate"]())
-    assert "packets are the limit\nup to 292 bytes" in said
-    assert "bytes are the limit\nfrom 5547 bytes" in said
+    words = texts(DRAWN["packet rate"]())
+    assert "packets are the limit\nup to 292 bytes" in words
+    assert "bytes are the limit\nfrom 5547 bytes" in words
 
 
 def test_throughput_anomalies_are_hollow_and_off_the_curve() -> None:
@@ -126,9 +126,9 @@ def test_the_spread_chart_has_a_log_axis_bands_and_the_bound_where_it_belongs() 
 
 
 def test_the_aggregate_chart_names_the_best_window() -> None:
-    said = texts(DRAWN["aggregate"]())
-    assert "highest average over 4 s\n" in said
-    assert "starts 0.2 s apart" in said
+    words = texts(DRAWN["aggregate"]())
+    assert "highest average over 4 s\n" in words
+    assert "starts 0.2 s apart" in words
 
 
 def test_the_same_series_has_the_same_colour_in_different_charts() -> None:
@@ -182,10 +182,10 @@ def test_the_highest_average_stands_beside_what_could_hold_it_back() -> None:
     assert bars["cap"] == pytest.approx([500])
     (dots,) = [line for line in axes.lines if line.get_marker() == "o"]
     assert sorted(dots.get_ydata()) == pytest.approx([900, 940, 980])
-    said = texts(figure)
-    assert "goodput bound 941 Mbit/s" in said
-    assert "goodput bound 990" in said
-    assert said.count("egress cap 500") == 2
+    words = texts(figure)
+    assert "goodput bound 941 Mbit/s" in words
+    assert "goodput bound 990" in words
+    assert words.count("egress cap 500") == 2
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1500", "8896"]
     assert axes.get_title(loc="left") == "T"
     left, low = axes.containers[0][0].get_x(), axes.containers[1][0].get_x()

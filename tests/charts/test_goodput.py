@@ -13,15 +13,15 @@ def test_the_curve_of_each_stack_with_the_report_s_two_mtus_marked() -> None:
     (axes,) = figure.axes
     assert axes.get_title("left") == "Data/(Data+Headers) vs. MTU"
     assert axes.get_ylim()[1] == 100
-    said = [text.get_text() for text in axes.texts]
-    assert "94.1 %\nat 1500" in said
-    assert "99.0 %\nat 9000" in said
+    words = [text.get_text() for text in axes.texts]
+    assert "94.1 %\nat 1500" in words
+    assert "99.0 %\nat 9000" in words
 
 
 def test_stacks_are_labelled_at_their_ends() -> None:
     figure = charts.goodput(goodput.curve([100, 1500, 9000], [(), ("vxlan",)]))
-    said = [text.get_text() for text in figure.axes[0].texts]
-    assert {"plain Ethernet 99.1 %", "vxlan 98.6 %"} <= set(said)
+    words = [text.get_text() for text in figure.axes[0].texts]
+    assert {"plain Ethernet 99.1 %", "vxlan 98.6 %"} <= set(words)
     assert figure.axes[0].get_ylim()[0] == 0
 
 

@@ -6,14 +6,14 @@ from netlimits.reproduce import published
 
 def test_the_rate_asked_for_and_the_way_are_the_runs_own():
     frame = published.table("constant-bitrate").assign(pace_mbps=1000.0, paced_by="fq maxrate")
-    assert "within 0.023 % of 1,000 Mbit/s, paced by fq maxrate" in said(charts.pacing(frame))
+    assert "within 0.023 % of 1,000 Mbit/s, paced by fq maxrate" in texts(charts.pacing(frame))
     frame["local_send_throughput_mbps"] /= 20
     slower = charts.pacing(frame.assign(pace_mbps=50.0))
-    assert "within 0.023 % of 50 Mbit/s, paced by fq maxrate" in said(slower)
+    assert "within 0.023 % of 50 Mbit/s, paced by fq maxrate" in texts(slower)
 
 
 def test_the_report_s_table_is_of_1_gbit_and_says_nothing_of_a_way():
-    words = said(charts.pacing(published.table("constant-bitrate")))
+    words = texts(charts.pacing(published.table("constant-bitrate")))
     assert "within 0.023 % of 1,000 Mbit/s" in words
     assert "paced by" not in words
 
@@ -28,5 +28,5 @@ def test_the_legend_stands_above_the_bars():
     assert not any(legend.overlaps(bar.get_window_extent()) for bar in costs.patches)
 
 
-def said(figure: charts.Chart) -> str:
+def texts(figure: charts.Chart) -> str:
     return " ".join(text.get_text() for axes in figure.axes for text in axes.texts)

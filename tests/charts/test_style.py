@@ -29,9 +29,9 @@ def test_the_same_frame_makes_the_same_file(form: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
         figure = charts.percentiles(frame, of="remote_sd", series="send_size")
         assert charts.save(figure, tmp_path / f"{name}.{form}") == tmp_path / f"{name}.{form}"
-    one, two = ((tmp_path / f"{name}.{form}").read_bytes() for name in ("one", "two"))
-    assert one == two
-    assert len(one) > 5000
+    first, second = ((tmp_path / f"{name}.{form}").read_bytes() for name in ("one", "two"))
+    assert first == second
+    assert len(first) > 5000
 
 
 def test_what_is_no_chart_file_is_refused(tmp_path: Path) -> None:
@@ -43,8 +43,8 @@ def test_what_is_no_chart_file_is_refused(tmp_path: Path) -> None:
 
 def test_the_same_value_has_the_same_colour_in_every_chart() -> None:
     both = _style.looks([("UDP", 1024), ("UDP", 8192), ("TCP on", 1024), ("TCP off", 1024)])
-    one = _style.looks([("TCP off",)])
-    assert both["TCP off", 1024].color == one["TCP off",].color == _style.GREEN
+    looks = _style.looks([("TCP off",)])
+    assert both["TCP off", 1024].color == looks["TCP off",].color == _style.GREEN
     assert both["UDP", 1024].color == both["UDP", 8192].color != both["TCP on", 1024].color
     assert both["UDP", 1024].line != both["UDP", 8192].line
     assert both["UDP", 1024].marker != both["UDP", 8192].marker
@@ -52,9 +52,9 @@ def test_the_same_value_has_the_same_colour_in_every_chart() -> None:
 
 
 def test_series_differ_in_line_and_marker_where_colour_alone_would_tell_them_apart() -> None:
-    found = _style.looks([("UDP",), ("TCP on",), ("TCP off",)])
-    assert len({str(look.line) for look in found.values()}) == 3
-    assert len({look.marker for look in found.values()}) == 3
+    looks = _style.looks([("UDP",), ("TCP on",), ("TCP off",)])
+    assert len({str(look.line) for look in looks.values()}) == 3
+    assert len({look.marker for look in looks.values()}) == 3
     sizes = _style.looks([(1024,), (8192,)], ["send_size"])
     assert [look.label for look in sizes.values()] == ["1024 bytes", "8192 bytes"]
     assert len({look.color for look in sizes.values()}) == 2

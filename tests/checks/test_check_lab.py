@@ -36,8 +36,8 @@ class Check:
 
     def __call__(self, text: str = SMALL, *, status: int = 0) -> list[dict[str, str]]:
         ran = self.run("check", self.experiment(text), "--json", status=status)
-        found: list[dict[str, str]] = json.loads(ran.stdout)["findings"]
-        return found
+        findings: list[dict[str, str]] = json.loads(ran.stdout)["findings"]
+        return findings
 
     def run(self, *argv: object, status: int = 0) -> subprocess.CompletedProcess[str]:
         words = [*map(str, argv), "--hosts", str(self.hosts)]
@@ -61,8 +61,8 @@ class Check:
         self.hosts.write_text(f"ssh_config: {self.lab.ssh_config}\n" + "".join(lines))
 
     def machine(self, host: str, user: str = "root", **more: str) -> str:
-        said = {"ssh": self.lab.login(host, user), "interface": "data0", **more}
-        return json.dumps(said)
+        entry = {"ssh": self.lab.login(host, user), "interface": "data0", **more}
+        return json.dumps(entry)
 
     def inside(self, host: str, *argv: str) -> None:
         namespace = ("ip", "netns", "exec", self.lab.namespace(host))
@@ -82,25 +82,25 @@ def check(lab, tmp_path) -> Check:
     return Check(lab, tmp_path)
 
 
-def severe(found: list[dict[str, str]], severity: str = "error") -> dict[tuple[str, str], str]:
+def severe(findings: list[dict[str, str]], severity: str = "error") -> dict[tuple[str, str], str]:
     """(host, what) -> problem and advice of each finding of a severity."""
     return {
-        (one["host"], one["check"]): f"{one['problem']}; {one['advice']}"
-        for one in found
-        if one["severity"] == severity
+        (finding["host"], finding["check"]): f"{finding['problem']}; {finding['advice']}"
+        for finding in findings
+        if finding["severity"] == severity
     }
 
 
 def test_a_sound_lab_has_no_errors_and_says_what_was_looked_at(check):
-    found = check()
-    assert severe(found) == {}
-    looked_at = {(one["host"], one["check"]) for one in found}
+    findings = check()
+    assert severe(findings) == {}
+    looked_at = {(finding["host"], finding["check"]) for finding in findings}
     both = {"settings", "link", "sudo", "kernel", "cpu", "disk", "path"}
     assert {(role, what) for role in ("sender", "receiver") for what in both} <= looked_at
     assert {("sender", "tools"), ("receiver", "ports"), ("receiver", "clock")} <= looked_at
-    warned = severe(found, "warning")
+    warned = severe(findings, "warning")
     assert "one boot id" in warned["receiver", "kernel"]
-    link = severe(found, "note")["sender", "link"]
+    link = severe(findings, "note")["sender", "link"]
     assert "data0 is up, 10000Mb/s, MTU 8896" in link
 
 
@@ -118,8 +118,8 @@ def test_one_host_that_cannot_be_reached_does_not_hide_the_others_faults(check):
     assert "is unknown" in errors["sender", "login"]
     assert "add it with `ssh -F" in errors["sender", "login"]
     assert "there is no interface 'no0'" in errors["receiver", "host"]
-    said = check.run("run", check.experiment(SMALL), status=2).stderr
-    assert "sender: login: the host key" in said
+    complaint = check.run("run", check.experiment(SMALL), status=2).stderr
+    assert "sender: login: the host key" in complaint
     assert not (check.folder / "results").exists()
 
 
@@ -138,12 +138,16 @@ def test_a_link_that_is_down(check):
 def test_a_login_without_sudo_is_told_every_program_it_lacks(check):
     check.bind(sender=check.machine("sender", "engineer"), receiver=check.machine("receiver"))
     text = SMALL.replace("offload: {tso: off}", "offload: {tso: off}\n    mtu: 1500")
-    found = [one for one in check(text, status=1) if one["severity"] == "error"]
-    refused = [one["problem"] for one in found if (one["host"], one["check"]) == ("sender", "sudo")]
-    assert any("sudo -n ethtool -K data0 tso off" in problem for problem in refused), found
+    findings = [finding for finding in check(text, status=1) if finding["severity"] == "error"]
+    refused = [
+        finding["problem"]
+        for finding in findings
+        if (finding["host"], finding["check"]) == ("sender", "sudo")
+    ]
+    assert any("sudo -n ethtool -K data0 tso off" in problem for problem in refused), findings
     assert any("sudo -n ip link set dev data0 mtu 1500" in problem for problem in refused)
-    said = check.run("run", check.experiment(text), status=2).stderr
-    assert said.count("may not run `sudo -n") >= 2, "all of them, not just the first"
+    complaint = check.run("run", check.experiment(text), status=2).stderr
+    assert complaint.count("may not run `sudo -n") >= 2, "all of them, not just the first"
 
 
 def test_sudo_for_the_change_but_not_for_the_way_back(check):
@@ -156,10 +160,10 @@ def test_sudo_for_the_change_but_not_for_the_way_back(check):
         )
         check.bind(sender=check.machine("sender", "engineer"), receiver=check.machine("receiver"))
         text = SMALL.replace("offload: {tso: off}", "mtu: 1500")
-        found = check(text, status=1)
+        findings = check(text, status=1)
     finally:
         sudoers.write_text(as_it_was)
-    refused = " ".join(one["problem"] for one in found if one["check"] == "sudo")
+    refused = " ".join(finding["problem"] for finding in findings if finding["check"] == "sudo")
     assert "ip link set dev data0 mtu 8896" in refused
     assert "mtu 1500" not in refused
 
@@ -312,13 +316,15 @@ def test_a_host_on_which_a_campaign_is_at_work_is_left_in_peace(check):
         )
         campaign.send_signal(signal.SIGSTOP)  # so that it is at work still
         try:
-            found = check(text, status=1)
+            findings = check(text, status=1)
         finally:
             campaign.send_signal(signal.SIGCONT)
             campaign.send_signal(signal.SIGINT)
     assert campaign.returncode == 130
-    assert "at work" in severe(found)["sender", "claim"] or severe(found)["sender", "claim"]
-    assert not [one for one in found if one["check"] == "ports"], "its measurement was disturbed"
+    assert "at work" in severe(findings)["sender", "claim"] or severe(findings)["sender", "claim"]
+    assert not [finding for finding in findings if finding["check"] == "ports"], (
+        "its measurement was disturbed"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +377,7 @@ def test_runs_of_a_missing_tool_are_left_out_from_plan_to_resume(check):
     assert [bool(row[5].strip('"')) for row in rows[1:]] == [False, False, True, True]
     meta = json.loads((out / "campaign.json").read_text())
     assert set(meta["skipped"]) == {"nttcp"}
-    assert {"ports", "link"} <= {one["check"] for one in meta["findings"]}
+    assert {"ports", "link"} <= {finding["check"] for finding in meta["findings"]}
     assert set(meta["clocks"]) == {"sender", "receiver"}
     state = json.loads(alone(check, "status", out, "--json"))
     assert (state["planned"], state["ok"], state["left"]) == (2, 2, 0)

@@ -52,19 +52,21 @@ def site(text: str = TEXT, **facts: Any) -> Site:
     }
     other = {**values, "boot_id": {"value": "b"}}
     features = {name: Features("1") for name in experiment.measure}
-    asked = tuple(plan.Plan(experiment).setups())
-    return Site(experiment, machines, {"sender": values, "receiver": other}, features, asked)
+    setups = tuple(plan.Plan(experiment).setups())
+    return Site(experiment, machines, {"sender": values, "receiver": other}, features, setups)
 
 
-def said(stdout: str = "", status: int = 0, stderr: str = "") -> Completed:
+def printed(stdout: str = "", status: int = 0, stderr: str = "") -> Completed:
     return answer(Command(("x",)), stdout, stderr, status)
 
 
-def found(check: Any, at: Site, *completed: Completed, role: str = "sender") -> dict[str, str]:
+def complaints(check: Any, at: Site, *completed: Completed, role: str = "sender") -> dict[str, str]:
     """severity -> problem and advice; two of one severity are put together."""
     result: dict[str, str] = {}
-    for one in check.findings(at, role, completed):
-        result[one.severity] = result.get(one.severity, "") + f"{one.problem}; {one.advice}\n"
+    for finding in check.findings(at, role, completed):
+        result[finding.severity] = (
+            result.get(finding.severity, "") + f"{finding.problem}; {finding.advice}\n"
+        )
     return result
 
 
@@ -87,22 +89,22 @@ def test_each_check_has_a_name_of_its_own():
     ],
 )
 def test_link(change, severity, words):
-    result = found(Links(), site(), said(json.dumps([{**LINK, **change}])))
+    result = complaints(Links(), site(), printed(json.dumps([{**LINK, **change}])))
     assert words in result[severity]
     assert ("error" in result) == (severity == "error")
 
 
 def test_a_half_duplex_link_is_warned_of():
     at = site(link_settings={"Speed": "100Mb/s", "Duplex": "Half"})
-    result = found(Links(), at, said(json.dumps([LINK])))
+    result = complaints(Links(), at, printed(json.dumps([LINK])))
     assert "half duplex" in result["warning"]
     assert "100Mb/s" in result["note"]
 
 
 @pytest.mark.parametrize("stdout", ["", "[", "{}", '[{"ifname": 3}]', "[" * 5000])
 def test_what_ip_prints_may_be_anything(stdout):
-    assert "does not show" in found(Links(), site(), said(stdout))["warning"]
-    assert "no route" in found(PathMtu(), site(), said(stdout))["warning"]
+    assert "does not show" in complaints(Links(), site(), printed(stdout))["warning"]
+    assert "no route" in complaints(PathMtu(), site(), printed(stdout))["warning"]
 
 
 # -- sudo -----------------------------------------------------------------------------------
@@ -120,17 +122,17 @@ def questions(text: str) -> list[str]:
 def test_sudo_is_asked_for_every_change_and_for_the_way_back():
     """The capture has tso on: `off` is a change now, `on` only after another configuration."""
     text = TEXT.replace("settings:", "factors: {tso: [on, off]}\nsettings:")
-    asked = questions(text.replace("tso: off", 'tso: "${tso}"'))
-    assert "sudo -n -l -- ethtool -K data0 tso off" in asked
-    assert "sudo -n -l -- ethtool -K data0 tso on" in asked
-    back = [line for line in asked if "tx-tcp-segmentation on" in line]
+    lines = questions(text.replace("tso: off", 'tso: "${tso}"'))
+    assert "sudo -n -l -- ethtool -K data0 tso off" in lines
+    assert "sudo -n -l -- ethtool -K data0 tso on" in lines
+    back = [line for line in lines if "tx-tcp-segmentation on" in line]
     assert len(back) == 1, "what puts back goes leaf by leaf"
-    assert len(asked) == len(set(asked)) == 3
+    assert len(lines) == len(set(lines)) == 3
 
 
 def test_root_is_not_asked():
     assert Sudo().commands(site(), "sender") == ()
-    assert "root" in found(Sudo(), site())["note"]
+    assert "root" in complaints(Sudo(), site())["note"]
 
 
 def test_refusals_are_one_finding_a_program():
@@ -150,10 +152,10 @@ def test_refusals_are_one_finding_a_program():
 
 
 def test_a_trace_and_a_pace_need_root_too():
-    asked = questions(
+    lines = questions(
         TEXT + "pace: {rate: 1e9, frame_rate: 1.1e9}\ntrace: {roles: [sender], packets: 10}\n"
     )
-    assert any("tcpdump -i data0" in line for line in asked)
+    assert any("tcpdump -i data0" in line for line in lines)
 
 
 def test_a_trace_needs_tcpdump_where_it_is_taken():
@@ -161,21 +163,23 @@ def test_a_trace_needs_tcpdump_where_it_is_taken():
     assert Traces().commands(site(), "sender") == ()
     assert Traces().commands(traced, "receiver") == ()
     assert len(Traces().commands(traced, "sender")) == 1
-    assert found(Traces(), traced, said("/usr/bin/tcpdump\n")) == {}
-    assert "install tcpdump" in found(Traces(), traced, said(status=127))["error"]
+    assert complaints(Traces(), traced, printed("/usr/bin/tcpdump\n")) == {}
+    assert "install tcpdump" in complaints(Traces(), traced, printed(status=127))["error"]
 
 
 # -- qdiscs ---------------------------------------------------------------------------------
 
-UNKNOWN = said(stderr="Error: Specified qdisc kind is unknown.\n", status=2)
+UNKNOWN = printed(stderr="Error: Specified qdisc kind is unknown.\n", status=2)
 
 
 def test_a_qdisc_that_the_kernel_lacks_is_told_with_those_it_has():
     at = site(TEXT.replace("offload: {tso: off}", "qdisc: {kind: fq}"))
     commands = Qdiscs().commands(at, "sender")
     assert len(commands) == 1 + len(EXAMPLES)
-    there = [said() if one["kind"] in ("tbf", "pfifo") else UNKNOWN for one in EXAMPLES]
-    error = found(Qdiscs(), at, UNKNOWN, *there)["error"]
+    answers = [
+        printed() if example["kind"] in ("tbf", "pfifo") else UNKNOWN for example in EXAMPLES
+    ]
+    error = complaints(Qdiscs(), at, UNKNOWN, *answers)["error"]
     assert "refuses fq: Error: Specified qdisc kind is unknown" in error
     assert "one that it has (tbf, pfifo)" in error
     assert "modprobe sch_fq" in error
@@ -183,25 +187,25 @@ def test_a_qdisc_that_the_kernel_lacks_is_told_with_those_it_has():
 
 def test_a_qdisc_that_cannot_be_tried_is_a_warning():
     at = site(TEXT.replace("offload: {tso: off}", "qdisc: {kind: fq}"))
-    untried = [said(status=UNTRIED)] * (1 + len(EXAMPLES))
-    result = found(Qdiscs(), at, *untried)
+    untried = [printed(status=UNTRIED)] * (1 + len(EXAMPLES))
+    result = complaints(Qdiscs(), at, *untried)
     assert set(result) == {"warning"}
     assert "fq cannot be tried by this login" in result["warning"]
 
 
 def test_a_plan_without_qdiscs_tries_none():
     assert Qdiscs().commands(site(), "sender") == ()
-    assert found(Qdiscs(), site()) == {}
+    assert complaints(Qdiscs(), site()) == {}
 
 
 def test_a_pace_that_no_qdisc_keeps():
     at = site(TEXT + "pace: {rate: 1e9, frame_rate: 1.1e9}\n")
-    assert "nothing paces" in found(Qdiscs(), at, *[UNKNOWN] * len(EXAMPLES))["error"]
-    assert "by fq" in found(Qdiscs(), at, *[said()] * len(EXAMPLES))["note"]
+    assert "nothing paces" in complaints(Qdiscs(), at, *[UNKNOWN] * len(EXAMPLES))["error"]
+    assert "by fq" in complaints(Qdiscs(), at, *[printed()] * len(EXAMPLES))["note"]
     assert Qdiscs().commands(at, "receiver") == ()
 
 
-@pytest.mark.parametrize("options", EXAMPLES, ids=lambda one: one["kind"])
+@pytest.mark.parametrize("options", EXAMPLES, ids=lambda options: options["kind"])
 def test_a_trial_touches_nothing_but_a_loopback_of_its_own(options):
     script = qdisc_trial(options).argv[-1]
     assert script.startswith("ip link set lo up && tc qdisc add dev lo root")
@@ -225,7 +229,7 @@ TRACED = TEXT + "trace: {roles: [sender, receiver], packets: 10}\n"
 )
 def test_clocks_matter_where_times_of_several_hosts_are_laid_together(text, offset, severity):
     clocks = {"sender": Offset(1, 0.001), "receiver": Offset(1 + offset, 0.001)}
-    result = found(Clock(), replace(site(text), clocks=clocks), role="receiver")
+    result = complaints(Clock(), replace(site(text), clocks=clocks), role="receiver")
     assert set(result) == {severity}
     assert f"{offset:+.4f} s against sender's, give or take 0.0020 s" in result[severity]
 
@@ -234,24 +238,24 @@ def sample(idle: int, governors: str = "") -> Completed:
     """One CPU for half a second: `idle` of 50 ticks."""
     first = "100.00 50.00\ncpu 0 0 0 0\ncpu0 1000 0 0 1000 0 0 0 0 0 0\n"
     second = f"100.50 50.00\ncpu 0 0 0 0\ncpu0 {1050 - idle} 0 0 {1000 + idle} 0 0 0 0 0 0\n"
-    return said(f"{first}\n{second}\n1.25 1.00 0.50 1/100 4242\n{governors}")
+    return printed(f"{first}\n{second}\n1.25 1.00 0.50 1/100 4242\n{governors}")
 
 
 def test_other_load_is_warned_of():
-    assert "80 % busy" in found(Cpus(), site(), sample(10))["warning"]
-    assert "load average 1.25" in found(Cpus(), site(), sample(10))["warning"]
-    assert set(found(Cpus(), site(), sample(48))) == {"note"}
+    assert "80 % busy" in complaints(Cpus(), site(), sample(10))["warning"]
+    assert "load average 1.25" in complaints(Cpus(), site(), sample(10))["warning"]
+    assert set(complaints(Cpus(), site(), sample(48))) == {"note"}
 
 
 def test_a_governor_that_is_not_performance():
-    result = found(Cpus(), site(), sample(50, "performance\npowersave\n"))
+    result = complaints(Cpus(), site(), sample(50, "performance\npowersave\n"))
     assert "performance, powersave" in result["warning"]
     assert "cpupower frequency-set -g performance" in result["warning"]
-    assert "warning" not in found(Cpus(), site(), sample(50, "performance\nperformance\n"))
+    assert "warning" not in complaints(Cpus(), site(), sample(50, "performance\nperformance\n"))
 
 
 def test_a_proc_stat_that_says_nothing_is_no_error():
-    assert set(found(Cpus(), site(), said("garbage"))) == {"note"}
+    assert set(complaints(Cpus(), site(), printed("garbage"))) == {"note"}
 
 
 DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
@@ -260,10 +264,13 @@ DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
 def test_free_disk():
     room = "tmpfs 1000 1 {} 1% /run\n/dev/sd a1 99 9 99999999 9% /my disk\n"
     assert list(free(DF + room.format(5))) == [("/run", 5), ("/my disk", 99999999)]
-    assert "5 KiB are free on /run" in found(Disk(), site(), said(DF + room.format(5)))["error"]
-    assert set(found(Disk(), site(), said(DF + room.format(5000)))) == {"warning"}
-    assert set(found(Disk(), site(), said(DF + room.format(50000)))) == {"note"}
-    assert "does not tell" in found(Disk(), site(), said("df: no"))["warning"]
+    assert (
+        "5 KiB are free on /run"
+        in complaints(Disk(), site(), printed(DF + room.format(5)))["error"]
+    )
+    assert set(complaints(Disk(), site(), printed(DF + room.format(5000)))) == {"warning"}
+    assert set(complaints(Disk(), site(), printed(DF + room.format(50000)))) == {"note"}
+    assert "does not tell" in complaints(Disk(), site(), printed("df: no"))["warning"]
 
 
 def test_room_for_the_results(tmp_path):
@@ -283,18 +290,18 @@ def test_what_is_tried_covers_every_tool_protocol_and_port_once():
         '  netperf: {protocol: "${protocol}", send_size: "${size}", data_port: 5000, mss: 9}\n'
         '  iperf3: {protocol: "${protocol}", send_size: "${size}", rate: 1G, port: 5300}\n'
     )
-    made = {(t.tool, t.protocol): t for t in trial.trials(site(text))}
-    assert len(made) == len(trial.trials(site(text))) == 4
-    assert made["netperf", "tcp"].options["data_port"] == 5000
-    assert "mss" not in made["netperf", "tcp"].options, "the MTU it needs may not be set yet"
-    assert made["iperf3", "udp"].port == 5300
-    assert made["iperf3", "udp"].options["rate"] == "5M", "a trial is no load"
-    assert made["netperf", "udp"].options["send_size"] == 1472, "the largest that the MTU takes"
-    assert made["netperf", "udp"].small().options["send_size"] == trial.SMALL
+    trials = {(t.tool, t.protocol): t for t in trial.trials(site(text))}
+    assert len(trials) == len(trial.trials(site(text))) == 4
+    assert trials["netperf", "tcp"].options["data_port"] == 5000
+    assert "mss" not in trials["netperf", "tcp"].options, "the MTU it needs may not be set yet"
+    assert trials["iperf3", "udp"].port == 5300
+    assert trials["iperf3", "udp"].options["rate"] == "5M", "a trial is no load"
+    assert trials["netperf", "udp"].options["send_size"] == 1472, "the largest that the MTU takes"
+    assert trials["netperf", "udp"].small().options["send_size"] == trial.SMALL
 
 
 def test_the_port_that_meets_silence():
-    shown = said(
+    shown = printed(
         "0      1      192.0.2.1:46013 192.0.2.2:12866\n"
         "0      1      192.0.2.1:46014 192.0.2.3:22\n"
         "0      1      [2001:db8::1]:46014 [2001:db8::2]:5201\n\ngarbage\n"
@@ -395,8 +402,8 @@ def test_clients_that_cannot_run_together(measure, around, words):
 
 def test_what_to_do_stands_apart_from_what_is_wrong():
     """For programs, and for the table's last column."""
-    one = checks.error("sender", "load", "sender: no stress-ng there; install it")
-    assert one == Finding("sender", "load", "error", "no stress-ng there", "install it")
+    finding = checks.error("sender", "load", "sender: no stress-ng there; install it")
+    assert finding == Finding("sender", "load", "error", "no stress-ng there", "install it")
     host = SimulatedMachine("sender", "192.0.2.1").host()
     text = TEXT.replace("{tso: off}", "{rx-vlan-filter: on}")
     (fixed,) = survey.settings.findings(site(text), host, "sender", {})
@@ -443,8 +450,8 @@ repeat: {{replicates: 1, order: listed}}
     experiment = plan.seeded(load.parse(text, "x.yaml"))
     roles = zip(("sender", "receiver"), addresses, strict=True)
     machines = {role: Machine(role, "x", "data0", address) for role, address in roles}
-    asked = tuple(plan.Plan(experiment).setups())
-    site = Site(experiment, machines, {}, {}, asked)
-    found = [f for f in Fragments().findings(site, "sender", ()) if f.severity == "error"]
-    assert len(found) == errors
-    assert all("`pace: frame_rate` counts" in f.problem for f in found)
+    setups = tuple(plan.Plan(experiment).setups())
+    site = Site(experiment, machines, {}, {}, setups)
+    problems = [f for f in Fragments().findings(site, "sender", ()) if f.severity == "error"]
+    assert len(problems) == errors
+    assert all("`pace: frame_rate` counts" in f.problem for f in problems)

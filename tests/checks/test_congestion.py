@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from checks.test_checks import found, said, site
+from checks.test_checks import complaints, printed, site
 
 from netlimits.checks.congestion import Congestion
 
@@ -25,19 +25,24 @@ OUTSIDE, INSIDE = "644\n", "444\n"
 
 
 def answers(available: str, allowed: str, spaces: str, *modules: int):
-    return (said(available), said(allowed), said(spaces), *(said(status=one) for one in modules))
+    return (
+        printed(available),
+        printed(allowed),
+        printed(spaces),
+        *(printed(status=status) for status in modules),
+    )
 
 
 def test_it_asks_only_where_the_plan_names_one():
     assert Congestion().commands(site(), "sender") == ()
     assert Congestion().commands(site(SETTING), "receiver") == ()
-    asked = [command.argv[-1] for command in Congestion().commands(site(SETTING), "sender")]
-    assert asked[-2:] == ["tcp_cubic", "tcp_bbr"]
+    modules = [command.argv[-1] for command in Congestion().commands(site(SETTING), "sender")]
+    assert modules[-2:] == ["tcp_cubic", "tcp_bbr"]
     assert len(Congestion().commands(site(OPTION), "receiver")) == 4, "both ends set it"
 
 
 def test_one_that_the_kernel_has_not_is_an_error_before_the_first_run():
-    result = found(
+    result = complaints(
         Congestion(), site(SETTING), *answers("reno cubic\n", "reno cubic\n", OUTSIDE, 1, 1)
     )
     assert "the kernel has no bbr; it has cubic, reno; choose one of these" in result["error"]
@@ -46,12 +51,14 @@ def test_one_that_the_kernel_has_not_is_an_error_before_the_first_run():
 
 @pytest.mark.parametrize("available", ["reno cubic bbr\n", "reno cubic\n"])
 def test_one_that_is_there_or_can_be_loaded_is_not(available):
-    result = found(Congestion(), site(SETTING), *answers(available, "reno cubic\n", OUTSIDE, 1, 0))
+    result = complaints(
+        Congestion(), site(SETTING), *answers(available, "reno cubic\n", OUTSIDE, 1, 0)
+    )
     assert result == {"note": "bbr, cubic can be had; \n"}
 
 
 def test_a_network_namespace_takes_only_what_is_allowed():
-    result = found(
+    result = complaints(
         Congestion(), site(SETTING), *answers("reno cubic bbr\n", "reno bbr\n", INSIDE, 1, 1)
     )
     assert "cubic is not allowed in a network namespace; allowed are bbr, reno" in result["error"]
@@ -59,16 +66,18 @@ def test_a_network_namespace_takes_only_what_is_allowed():
 
 
 def test_a_tool_s_option_of_a_login_that_is_not_root_has_to_be_allowed():
-    there = answers("reno cubic bbr\n", "reno cubic\n", OUTSIDE, 1)
-    refused = found(Congestion(), site(OPTION, uid="1000"), *there)["error"]
+    kernel = answers("reno cubic bbr\n", "reno cubic\n", OUTSIDE, 1)
+    refused = complaints(Congestion(), site(OPTION, uid="1000"), *kernel)["error"]
     assert "bbr is allowed to root alone; allowed are cubic, reno" in refused
     assert "tcp_allowed_congestion_control='bbr cubic reno'" in refused
-    assert set(found(Congestion(), site(OPTION), *there)) == {"note"}, "root may choose any"
+    assert set(complaints(Congestion(), site(OPTION), *kernel)) == {"note"}, "root may choose any"
     both = SETTING.replace("netperf: {seconds: 1}", "iperf3: {seconds: 1, congestion_control: bbr}")
     opened = answers("reno cubic bbr\n", "reno cubic\n", OUTSIDE, 1, 1)
-    allowed = found(Congestion(), site(both, uid="1000"), *opened)
+    allowed = complaints(Congestion(), site(both, uid="1000"), *opened)
     assert set(allowed) == {"note"}, "what is the default of a host is allowed to all"
 
 
 def test_a_kernel_that_does_not_say_is_not_blamed():
-    assert not found(Congestion(), site(SETTING), said(status=1), said(), said(), said(), said())
+    assert not complaints(
+        Congestion(), site(SETTING), printed(status=1), printed(), printed(), printed(), printed()
+    )

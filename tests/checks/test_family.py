@@ -40,22 +40,24 @@ def test_a_machine_is_reached_over_the_family_that_is_asked_for() -> None:
 
 
 def test_a_family_is_one_of_two_words() -> None:
-    made = load.parse(TEXT, "e.yaml")
-    assert resolution.setup(made, {"family": "ipv6", "protocol": "tcp"}).around.family == "ipv6"
+    experiment = load.parse(TEXT, "e.yaml")
+    assert (
+        resolution.setup(experiment, {"family": "ipv6", "protocol": "tcp"}).around.family == "ipv6"
+    )
     assert resolution.setup(load.parse(
         "experiment: e\nmeasure: {netperf: {}}\n", "e.yaml"), {}).around.family is None  # fmt: skip
     with pytest.raises(DocumentError, match="family: must be one of ipv4, ipv6"):
-        resolution.setup(made, {"family": "ipv5", "protocol": "tcp"})
+        resolution.setup(experiment, {"family": "ipv5", "protocol": "tcp"})
 
 
 def site(machine: Machine, **options: object) -> Site:
-    made = load.parse(TEXT, "e.yaml")
-    asked = tuple(
+    experiment = load.parse(TEXT, "e.yaml")
+    setups = tuple(
         Setup("netperf", {"protocol": "udp", "send_size": 1472, **options}, Around(family=f))
         for f in ("ipv4", "ipv6")
     )
     facts = {"sender": {"link": {"value": {"mtu": 1500}}}}
-    return Site(made, {"sender": machine}, facts, {}, asked)
+    return Site(experiment, {"sender": machine}, facts, {}, setups)
 
 
 def test_a_host_that_lacks_an_address_is_told_of_before_anything_runs() -> None:
@@ -109,18 +111,18 @@ def test_both_families_of_one_plan_run_between_real_hosts(dual: labs.Lab, tmp_pa
     frame = campaign.frame()
     assert (frame["status"] == "ok").all(), frame["reason"].tolist()
     assert sorted(frame["family"].value_counts().to_dict().items()) == [("ipv4", 2), ("ipv6", 2)]
-    there = {
+    addresses = {
         "ipv4": campaign.archive.machines["receiver"].address,
         "ipv6": str(ipaddress.ip_address(SIX.format(index=dual.index, host=2))),
     }
     for record in campaign.records():
         entries = campaign.archive.read_raw(record.run.number, record.attempt)
         (client,) = [e["argv"] for e in entries if e["step"] == "client"]
-        address = there[str(record.run.values["family"])]
+        address = addresses[str(record.run.values["family"])]
         assert f"{address},{'6' if ':' in str(address) else '4'}" in client
     assert json.loads((tmp_path / "results" / "campaign.json").read_text())["machines"]["receiver"][
         "others"
-    ] == [there["ipv6"]]
+    ] == [addresses["ipv6"]]
 
 
 @pytest.mark.lab

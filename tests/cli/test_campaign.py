@@ -40,12 +40,12 @@ def refused(capsys, *argv: object, lines: int = 1) -> str:
     """The one line that a refusal prints; nothing else is printed, and the exit status is 2."""
     with pytest.raises(SystemExit) as end:
         main([str(a) for a in argv])
-    said = capsys.readouterr()
-    assert end.value.code == 2, said
-    assert said.out == ""
-    assert len(said.err.splitlines()) == lines
-    assert said.err.startswith("netlimits: ")
-    return said.err
+    output = capsys.readouterr()
+    assert end.value.code == 2, output
+    assert output.out == ""
+    assert len(output.err.splitlines()) == lines
+    assert output.err.startswith("netlimits: ")
+    return output.err
 
 
 def closed_port() -> int:
@@ -58,9 +58,9 @@ def test_no_hosts_file_and_no_lab(experiment, capsys, monkeypatch):
     from netlimits.lab import labs
 
     monkeypatch.setattr(labs, "hosts_file", lambda: None)
-    said = refused(capsys, "run", experiment)
-    assert "--hosts FILE" in said
-    assert "netlimits lab up" in said
+    complaint = refused(capsys, "run", experiment)
+    assert "--hosts FILE" in complaint
+    assert "netlimits lab up" in complaint
 
 
 def test_a_hosts_file_that_is_not_there(experiment, capsys):
@@ -77,9 +77,9 @@ def test_an_unreachable_host_leaves_no_results(experiment, capsys):
     Path("hosts.yaml").write_text(
         "ssh_config: config\nsender: {ssh: away, interface: x}\nreceiver: {ssh: away, interface: x}\n"
     )
-    said = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out", lines=2)
-    assert "sender: login: 127.0.0.1 port" in said
-    assert "receiver: login: 127.0.0.1 port" in said, "one that fails hid the other"
+    complaint = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out", lines=2)
+    assert "sender: login: 127.0.0.1 port" in complaint
+    assert "receiver: login: 127.0.0.1 port" in complaint, "one that fails hid the other"
     assert not Path("out").exists()
 
 
@@ -92,8 +92,8 @@ def test_a_folder_that_is_used_already(experiment, capsys):
     Path("out").mkdir()
     Path("out/mine").touch()
     Path("hosts.yaml").write_text("sender: {local: true}\nreceiver: {local: true}\n")
-    said = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out")
-    assert "not empty" in said
+    complaint = refused(capsys, "run", experiment, "--hosts", "hosts.yaml", "--out", "out")
+    assert "not empty" in complaint
 
 
 @pytest.mark.parametrize("command", ["resume", "status", "parse", "restore", "table", "figures"])
@@ -126,15 +126,15 @@ def test_every_command_has_an_example_in_its_help(capsys):
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "complaint"),
     [
         (["run"], "Missing argument 'EXPERIMENT'. (see netlimits run --help)"),
         (["rum", "x"], "there is no command 'rum'; did you mean run?"),
         (["lab", "up", "--hosts", "many"], "'many' is not a valid integer"),
     ],
 )
-def test_a_slip_on_the_command_line_is_one_line_too(capsys, argv, said):
-    assert said in refused(capsys, *argv)
+def test_a_slip_on_the_command_line_is_one_line_too(capsys, argv, complaint):
+    assert complaint in refused(capsys, *argv)
 
 
 def test_no_command_at_all_shows_the_help(capsys):
@@ -165,7 +165,7 @@ def test_commands_to_copy_hold_whatever_the_folder_is_called(experiment, capsys)
     Archive.create(Path(folder), META, EXPERIMENT, {}, lambda _: None)
     with pytest.raises(SystemExit):
         main(["status", folder])
-    (line,) = [one for one in capsys.readouterr().out.splitlines() if "go on with" in one]
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "go on with" in line]
     words = shlex.split(line.removeprefix("go on with: "))
     assert words == ["netlimits", "resume", folder]
 
@@ -194,9 +194,11 @@ def test_a_mistake_of_our_own_is_one_line_unless_a_traceback_is_wanted(capsys, m
     with pytest.raises(SystemExit) as end:
         main(["plan", "x.yaml"])
     assert end.value.code == 1
-    said = capsys.readouterr().err
-    assert said.startswith("netlimits: a mistake of netlimits' own: KeyError: 'mtu'; please report")
-    assert len(said.splitlines()) == 1
+    complaint = capsys.readouterr().err
+    assert complaint.startswith(
+        "netlimits: a mistake of netlimits' own: KeyError: 'mtu'; please report"
+    )
+    assert len(complaint.splitlines()) == 1
     monkeypatch.setenv("NETLIMITS_TRACEBACK", "1")
     with pytest.raises(KeyError):
         main(["plan", "x.yaml"])

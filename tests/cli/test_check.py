@@ -30,19 +30,21 @@ def here(tmp_path, monkeypatch) -> Path:
 def check(capsys, *argv: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as end:
         main(["check", "small.yaml", *argv])
-    said = capsys.readouterr()
-    return end.value.code or 0, said.out, said.err
+    output = capsys.readouterr()
+    return end.value.code or 0, output.out, output.err
 
 
 def test_a_machine_that_will_do(capsys, here):
     status, out, _ = check(capsys, "--local", "--json")
-    said = json.loads(out)
-    assert (status, said["errors"]) == (0, 0)
-    assert said["warnings"] + said["notes"] == len(said["findings"])
-    ports = [one["problem"] for one in said["findings"] if one["check"] == "ports"]
+    report = json.loads(out)
+    assert (status, report["errors"]) == (0, 0)
+    assert report["warnings"] + report["notes"] == len(report["findings"])
+    ports = [finding["problem"] for finding in report["findings"] if finding["check"] == "ports"]
     assert ports == ["iperf3 over TCP reaches 127.0.0.1, control port 5317 and data"]
     (kernel,) = [
-        one for one in said["findings"] if one["severity"] == "warning" and one["check"] == "kernel"
+        finding
+        for finding in report["findings"]
+        if finding["severity"] == "warning" and finding["check"] == "kernel"
     ]
     assert "one boot id" in kernel["problem"]
     assert [path.name for path in here.iterdir()] == ["small.yaml"], "nothing is left behind"
@@ -59,16 +61,16 @@ def test_what_would_fail_stands_first_with_status_1(capsys, here):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "complaint"),
     [
         (("seconds: 1", "secons: 1"), "did you mean seconds"),
         (("port: 5317", "port: 99999"), "port"),
         (("port: 5317", "if_missing: maybe"), "if_missing"),
     ],
 )
-def test_a_wrong_file_is_status_2(capsys, here, change, said):
+def test_a_wrong_file_is_status_2(capsys, here, change, complaint):
     (here / "small.yaml").write_text(TEXT.replace(*change))
     status, out, err = check(capsys, "--local")
     assert (status, out) == (2, "")
     assert "small.yaml:3" in err
-    assert said in err
+    assert complaint in err

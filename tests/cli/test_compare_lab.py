@@ -46,8 +46,8 @@ def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp
     (gate / "hosts.yaml").write_text(lab.hosts_file.read_text())
     (gate / "gate.yaml").write_text("gate:\n  - {of: throughput, threshold: 5%}\n")
     run, compare = steps()
-    made = bash(tmp_path, run.replace("--out results", "--out gate/baseline"))
-    assert made.returncode == 0, made.stderr
+    outcome = bash(tmp_path, run.replace("--out results", "--out gate/baseline"))
+    assert outcome.returncode == 0, outcome.stderr
 
     assert bash(tmp_path, run).returncode == 0
     told = bash(tmp_path, compare)

@@ -29,23 +29,23 @@ def names(*words: object) -> list[str]:
 def about(folder: Path, entry: dict[str, object]) -> dict[str, str]:
     """Each figure's name -> all that is written on it."""
     failed: list[DataError] = []
-    found = drawing.figures_of(drawing.opened(folder), entry, failed, print)
-    said = {
+    named_figures = drawing.figures_of(drawing.opened(folder), entry, failed, print)
+    captions = {
         name: "\n".join(text.get_text() for axes in figure.axes for text in axes.texts)
-        for name, figure in found
+        for name, figure in named_figures
     }
     for why in failed:
         raise why
-    return said
+    return captions
 
 
 @pytest.mark.parametrize("kind", ["bursts", "burst_histogram", "aggregate"])
 def test_a_chart_of_one_run_is_drawn_of_the_first_that_is_ok_of_each_configuration(kind, tmp_path):
     folder = recorded(tmp_path / "out", failed=[1]).path
     assert names(folder, "--chart", kind) == [f"{kind}-mtu-8896.svg", f"{kind}-mtu-1500.svg"]
-    said = about(folder, {"chart": kind})
-    assert "run 2, MTU 8896 bytes" in said[f"{kind}-mtu-8896"]
-    assert "run 3, MTU 1500 bytes" in said[f"{kind}-mtu-1500"]
+    captions = about(folder, {"chart": kind})
+    assert "run 2, MTU 8896 bytes" in captions[f"{kind}-mtu-8896"]
+    assert "run 3, MTU 1500 bytes" in captions[f"{kind}-mtu-1500"]
     assert names(folder, "--chart", kind, "--run", 4) == [f"{kind}.svg"]
     assert "run 4, MTU 8896 bytes" in about(folder, {"chart": kind, "run": 4})[kind]
 
@@ -100,9 +100,9 @@ def test_a_file_of_runs_has_only_runs(kind, what, tmp_path):
 
 def test_of_several_traces_the_report_chooses_one(tmp_path):
     folder = recorded(tmp_path / "out", traced=("sinks-1", "sinks-2")).path
-    said = about(folder, {"chart": "bursts", "run": 1, "role": "sinks-2"})["bursts"]
-    assert "port 32971" not in said
-    assert "run 1" in said
+    caption = about(folder, {"chart": "bursts", "run": 1, "role": "sinks-2"})["bursts"]
+    assert "port 32971" not in caption
+    assert "run 1" in caption
     with pytest.raises(InputError, match="say which"):
         about(folder, {"chart": "bursts", "run": 1})
 
@@ -142,7 +142,7 @@ def test_two_campaigns_are_a_series_each_in_one_chart(tmp_path):
     assert set(together.frame["campaign"]) == {"n2-standard-32", "n2-standard-80"}
     rows = together.intervals()
     assert rows.groupby("run")["campaign"].nunique().max() == 1
-    apart = [drawing.opened(one).intervals() for one in (small, large)]
+    apart = [drawing.opened(campaign).intervals() for campaign in (small, large)]
     assert len(rows) == sum(map(len, apart))
     entry = {"chart": "highest_average", "window_s": 2, "series": ["campaign"]}
     ((_, figure),) = drawing.figures_of(together, entry, [], print)

@@ -29,18 +29,22 @@ def test_a_program_reads_json(tmp_path: Path) -> None:
     chart = tmp_path / "mtu.svg"
     words = ["--link", "100G", "--timestamps", "--egress-cap", "50G", "--json", "--chart", chart]
     outcome = call(*words)
-    found = json.loads(outcome.stdout)
-    assert (found["binds"], found["rate_bps"], found["data_bytes"]) == ("egress cap", 50e9, 1448)
-    assert sum(h["bytes"] for h in found["headers"]) == found["header_bytes"] == 90
+    figures = json.loads(outcome.stdout)
+    assert (figures["binds"], figures["rate_bps"], figures["data_bytes"]) == (
+        "egress cap",
+        50e9,
+        1448,
+    )
+    assert sum(h["bytes"] for h in figures["headers"]) == figures["header_bytes"] == 90
     assert chart.read_text().startswith("<?xml")
     assert outcome.stderr == f"{chart}\n"
 
 
 def test_stacks_may_be_one_word_or_many() -> None:
-    one = call("--stack", "vlan,geneve+8").output
-    assert call("--stack", "vlan", "--stack", "geneve+8").output == one
-    assert "GENEVE: further" not in one
-    assert "geneve: further bytes" in one
+    output = call("--stack", "vlan,geneve+8").output
+    assert call("--stack", "vlan", "--stack", "geneve+8").output == output
+    assert "GENEVE: further" not in output
+    assert "geneve: further bytes" in output
 
 
 def test_the_cap_that_is_out_of_reach_is_not_what_binds() -> None:

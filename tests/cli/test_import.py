@@ -164,13 +164,15 @@ def test_a_file_without_sense_is_named_and_the_others_come_in(
     code, out, err = call(capsys, "import", *files, "--out", tmp_path / "out")
     assert code == 1
     assert out.startswith("1 file, 13 runs: 13 ok\n")
-    said = err.splitlines()
-    assert said[0] == "netlimits: left out: bad.txt:1: holds a control code (0x1b); is it text?"
-    assert said[1].endswith("is percentile-script.csv again; its runs would count twice")
-    assert said[2].endswith("pipe: is no regular file")
-    assert said[3].endswith("large: 64 MiB are more than 64; split it")
-    assert said[4].endswith("none: No such file or directory")
-    assert said[5].endswith("is a folder; name the files in it")
+    complaints = err.splitlines()
+    assert (
+        complaints[0] == "netlimits: left out: bad.txt:1: holds a control code (0x1b); is it text?"
+    )
+    assert complaints[1].endswith("is percentile-script.csv again; its runs would count twice")
+    assert complaints[2].endswith("pipe: is no regular file")
+    assert complaints[3].endswith("large: 64 MiB are more than 64; split it")
+    assert complaints[4].endswith("none: No such file or directory")
+    assert complaints[5].endswith("is a folder; name the files in it")
     assert len(netlimits.open(tmp_path / "out").frame()) == 13
 
 
@@ -211,11 +213,11 @@ def test_json_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     bad.write_text("hello\n")
     code, out, _ = call(capsys, "import", SCRIPT, bad, "--json", "--out", tmp_path / "out")
     assert code == 1
-    said = json.loads(out)
-    assert (said["runs"], said["ok"]) == (13, 13)
-    assert said["files"][0]["repaired"] == 13
-    assert said["refused"][0]["reason"].startswith("bad.txt:1: ")
-    assert said["written"] == [
+    report = json.loads(out)
+    assert (report["runs"], report["ok"]) == (13, 13)
+    assert report["files"][0]["repaired"] == 13
+    assert report["refused"][0]["reason"].startswith("bad.txt:1: ")
+    assert report["written"] == [
         str(tmp_path / "out" / f"results.{kind}") for kind in ("csv", "parquet")
     ]
 
@@ -267,7 +269,7 @@ def test_names_of_files_stay_inside_and_say_nothing_to_a_terminal(tmp_path: Path
     path.write_bytes(SCRIPT.read_bytes())
     report = folder.import_files([path], tmp_path / "out")
     kept = list((tmp_path / "out" / "raw" / "imported").iterdir())
-    assert [one.name for one in kept] == ["001-__31m__rm_-rf___x__.csv"]
+    assert [path.name for path in kept] == ["001-__31m__rm_-rf___x__.csv"]
     assert report.files[0].file.isprintable()
 
 
@@ -277,7 +279,7 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path):
         path.parent.mkdir()
         path.write_bytes((CAPTURES / source).read_bytes())
     report = folder.import_files(paths, tmp_path / "out")
-    assert [one.file for one in report.files] == [str(path) for path in paths]
+    assert [file.file for file in report.files] == [str(path) for path in paths]
     assert netlimits.open(tmp_path / "out").frame()["file"].nunique() == 2
 
 
@@ -287,7 +289,7 @@ def test_every_capture_makes_one_folder(tmp_path: Path):
     report = folder.import_files(paths, tmp_path / "out")
     assert report.refused == []
     frame = netlimits.open(tmp_path / "out").frame()
-    assert len(frame) == sum(one.runs for one in report.files)
+    assert len(frame) == sum(file.runs for file in report.files)
     intervals = netlimits.open(tmp_path / "out").intervals()
     assert {"ending_s", "interval_s", "throughput_mbps"} <= set(intervals.columns)
 

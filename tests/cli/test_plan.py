@@ -46,12 +46,12 @@ def test_a_drawn_seed_is_said_with_the_way_to_keep_it():
 
 
 def test_json_for_programs():
-    found = json.loads(run("--json", "--rows", "3").output)
-    assert found["configurations"] == 6
-    assert found["runs"] == 120
-    assert found["excluded"][0]["removed"] == 2
-    assert [one["run"] for one in found["first"]] == [1, 2, 3]
-    assert found["first"][0]["values"]["mss"] == 1036
+    report = json.loads(run("--json", "--rows", "3").output)
+    assert report["configurations"] == 6
+    assert report["runs"] == 120
+    assert report["excluded"][0]["removed"] == 2
+    assert [row["run"] for row in report["first"]] == [1, 2, 3]
+    assert report["first"][0]["values"]["mss"] == 1036
 
 
 def test_commands_of_each_run_on_each_host():
@@ -61,8 +61,8 @@ def test_commands_of_each_run_on_each_host():
     assert "sender    netperf " in text
     assert " -m 1024 " in text
     assert "ethtool -K SENDER_INTERFACE" in text
-    found = json.loads(run("--commands", "--rows", "2", "--json").output)
-    assert {one["role"] for one in found["first"][1]["commands"]} == {"sender", "receiver"}
+    report = json.loads(run("--commands", "--rows", "2", "--json").output)
+    assert {command["role"] for command in report["first"][1]["commands"]} == {"sender", "receiver"}
 
 
 def test_commands_with_the_names_of_a_hosts_file(tmp_path: Path):
@@ -164,9 +164,9 @@ def test_what_a_file_says_cannot_drive_the_terminal(tmp_path: Path):
 
 def test_schema_is_printed_for_editors():
     done = CliRunner().invoke(schema)
-    found = json.loads(done.output)
-    jsonschema.Draft202012Validator.check_schema(found)
-    assert found["properties"]["measure"]["properties"]["netperf"]
+    document = json.loads(done.output)
+    jsonschema.Draft202012Validator.check_schema(document)
+    assert document["properties"]["measure"]["properties"]["netperf"]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_check_would_say_without_a_host_plan_says(body: str, says: str, tmp
     assert says in done.stderr
     assert "error: sender: " in done.stderr
     told = json.loads(CliRunner().invoke(plan, [str(path), "--json"]).stdout)["findings"]
-    assert any(says in one["problem"] + "; " + one["advice"] for one in told)
+    assert any(says in finding["problem"] + "; " + finding["advice"] for finding in told)
 
 
 def test_every_shipped_experiment_plans_without_a_complaint():
@@ -220,6 +220,6 @@ def test_all_options_that_cannot_take_their_value_are_told(tmp_path: Path):
         "measure: {netperf: {seconds: '${size}', mss: '${mtu}'}}\n"
     )
     done = CliRunner().invoke(plan, [str(path)])
-    said = str(done.exception)
-    assert [line.split(":")[1] for line in said.split("\n")] == ["3", "4"]
-    assert "(where mtu = 10)" in said
+    complaint = str(done.exception)
+    assert [line.split(":")[1] for line in complaint.split("\n")] == ["3", "4"]
+    assert "(where mtu = 10)" in complaint

@@ -44,8 +44,8 @@ def test_the_bar_is_one_line_of_any_terminal(width: int, verbose: bool) -> None:
     out = io.StringIO()
     console = Console(file=out, width=width, height=24, force_terminal=True, color_system=None)
     with progress.live("an-experiment-of-a-very-long-name", console, verbose) as update:
-        for one in progresses():
-            update(one)
+        for state in progresses():
+            update(state)
             console.file.flush()
     bars = [
         line
@@ -66,8 +66,8 @@ def lines(how: str) -> list[str]:
     def command() -> None:
         click.echo(verbosity())
         with progress.shown(Experiment("e", Path("e.yaml"), "")) as update:
-            for one in progresses():
-                update(one)
+            for state in progresses():
+                update(state)
 
     outcome = CliRunner().invoke(command, [how] if how else [])
     assert outcome.exit_code == 0, outcome.output

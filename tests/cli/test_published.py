@@ -50,9 +50,9 @@ def test_an_experiment_is_a_path_only_where_the_file_is(
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "mtu-aggregate.yaml").touch()
     assert "measured by: experiments/mtu-aggregate.yaml\n" in call().output
-    found = {item["item"]: item["experiment_file"] for item in json.loads(call("--json").output)}
-    assert found["aggregate-throughput"] == "experiments/mtu-aggregate.yaml"
-    assert found["summary"] is None
+    files = {item["item"]: item["experiment_file"] for item in json.loads(call("--json").output)}
+    assert files["aggregate-throughput"] == "experiments/mtu-aggregate.yaml"
+    assert files["summary"] is None
 
 
 def test_every_experiment_named_is_there_or_said_not_to_be(
@@ -63,11 +63,11 @@ def test_every_experiment_named_is_there_or_said_not_to_be(
     named = re.findall(r"measured by: (.+)", call().output)
     items = json.loads(call("--json").output)
     assert len(named) == len(items)
-    for said, item in zip(named, items, strict=True):
+    for label, item in zip(named, items, strict=True):
         path = f"experiments/{item['experiment']}.yaml"
-        there = (checkout / path).is_file()
-        assert said == (path if there else f"{item['experiment']} (not shipped yet)")
-        assert item["experiment_file"] == (path if there else None)
+        shipped = (checkout / path).is_file()
+        assert label == (path if shipped else f"{item['experiment']} (not shipped yet)")
+        assert item["experiment_file"] == (path if shipped else None)
 
 
 def test_all_agree_and_the_exit_status_says_so(tmp_path: Path, without_charts: None) -> None:
@@ -113,10 +113,10 @@ def test_a_changed_digit_exits_with_1(
 
 def test_a_program_reads_json(tmp_path: Path, without_charts: None) -> None:
     outcome = call("--out", tmp_path / "again", "--json")
-    found = json.loads(outcome.output)
+    report = json.loads(outcome.output)
     assert outcome.exit_code == 0
-    assert len(found["items"]) == len(reproduce.ITEMS)
-    assert {row["verdict"] for row in found["comparisons"]} == {
+    assert len(report["items"]) == len(reproduce.ITEMS)
+    assert {row["verdict"] for row in report["comparisons"]} == {
         "agrees",
         "as printed",
         "beside",
@@ -125,10 +125,10 @@ def test_a_program_reads_json(tmp_path: Path, without_charts: None) -> None:
         "no data",
         "slip",
     }
-    assert {row["kind"] for row in found["comparisons"]} == {"recomputed", "transcribed", "stated"}
+    assert {row["kind"] for row in report["comparisons"]} == {"recomputed", "transcribed", "stated"}
     assert any(
         file.endswith("charts/ack-overhead.svg")
-        for item in found["items"]
+        for item in report["items"]
         for file in item["files"]
     )
-    assert len(found["files"]) == 3
+    assert len(report["files"]) == 3

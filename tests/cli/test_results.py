@@ -113,18 +113,18 @@ def test_a_table_of_the_reader_s_own_needs_no_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "complaint"),
     [
         (["nowhere"], "nowhere: there is no such folder or file"),
         (["runs.csv", "--chart", "pie"], "no chart is called 'pie'; there are percentiles, spread"),
     ],
 )
 def test_wrong_input_is_one_line(
-    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("runs.csv").write_text("mtu,throughput_mbps\n1500,941.4\n")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=complaint):
         call(figures, *words)
 
 
@@ -136,5 +136,5 @@ def test_the_kinds_of_chart_are_listed(tmp_path: Path) -> None:
 def test_runs_without_an_outcome_are_counted(results: Path, monkeypatch: pytest.MonkeyPatch):
     opened = reader.open(results)
     opened.left = lambda frame: (2, 8)
-    said = call(table, results).output
-    assert f"netlimits: 2 of 8 runs have no outcome: netlimits status {results}" in said
+    printed = call(table, results).output
+    assert f"netlimits: 2 of 8 runs have no outcome: netlimits status {results}" in printed

@@ -43,16 +43,16 @@ FACTORS = [
 def archives(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Folders and files of runs: campaigns, published tables, and a table with our own names."""
     base = tmp_path_factory.mktemp("archives")
-    found = []
+    folders = []
     for name in ("example-campaign", "example-campaign-mtu1500"):
         shutil.copytree(ROOT / "notebooks" / name, base / name)
-        found.append(base / name)
-    found.append(recorded(base / "recorded", failed=[1]).path)
-    found.append(recorded(base / "failed", failed=[1, 2, 3, 4]).path)
+        folders.append(base / name)
+    folders.append(recorded(base / "recorded", failed=[1]).path)
+    folders.append(recorded(base / "failed", failed=[1, 2, 3, 4]).path)
     for name in ("udp-send-size", "packets-per-second", "ack-overhead", "turin-lengths"):
         path = base / f"{name}.csv"
         published.table(name).to_csv(path, index=False)
-        found.append(path)
+        folders.append(path)
     rows = [
         {**{name: (place + row) % 3 for place, name in enumerate(OURS)}, "send_size": 64 << row % 3,
          "throughput_mbps": 100.0 + row, "local_sd_us_per_kib": 1.0 / (1 + row)}
@@ -61,7 +61,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     pd.DataFrame(rows).to_csv(base / "ours.csv", index=False)
     (base / "empty.csv").write_text("mtu,throughput_mbps\n")
     (base / "words.csv").write_text("mtu,throughput_mbps\n1500,fast\n9000,\n")
-    return [*found, base / "ours.csv", base / "empty.csv", base / "words.csv"]
+    return [*folders, base / "ours.csv", base / "empty.csv", base / "words.csv"]
 
 
 def options(*named: tuple[str, list[str], int]) -> st.SearchStrategy[list[str]]:

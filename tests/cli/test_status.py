@@ -37,15 +37,15 @@ def test_a_campaign_that_runs_is_neither_dead_nor_to_be_restored(tmp_path, capsy
         )
         run = held.runs[4]
         held.archive.append("start", **run_fields(run), attempt=1, started=time.time())
-        said = told(capsys, folder)
+        printed = told(capsys, folder)
     finally:
         held.archive.close()
-    assert "4 runs: 2 ok, 1 failed, 1 left\n" in said
-    assert f"running: process {os.getpid()} of {getpass.getuser()}, since 20" in said
-    assert ", at run 4\n" in said
-    assert "changed while it runs: sender: data0: mtu" in said
+    assert "4 runs: 2 ok, 1 failed, 1 left\n" in printed
+    assert f"running: process {os.getpid()} of {getpass.getuser()}, since 20" in printed
+    assert ", at run 4\n" in printed
+    assert "changed while it runs: sender: data0: mtu" in printed
     for wrong in ("interrupted", "the process ended", "restore", "resume", "not put back"):
-        assert wrong not in said
+        assert wrong not in printed
     over = told(capsys, folder)
     assert "running" not in over
     assert "4 runs: 2 ok, 1 failed, 1 left (1 attempt interrupted)" in over
@@ -59,8 +59,8 @@ def test_between_two_runs_none_is_called_interrupted(tmp_path, capsys):
     held = reader.open(folder)
     held.archive.lock()
     try:
-        said = told(capsys, folder)
+        printed = told(capsys, folder)
     finally:
         held.archive.close()
-    assert ", between two runs\n" in said
-    assert "4 runs: 4 ok\n" in said
+    assert ", between two runs\n" in printed
+    assert "4 runs: 4 ok\n" in printed

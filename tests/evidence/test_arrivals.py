@@ -43,12 +43,12 @@ def test_only_the_time_in_which_every_stream_receives_counts():
         look(4, 5e6, 3e6),
         look(5, 5e6, 5e6),  # the first has ended
     ]
-    found = arrivals.tcp(seen, 2)
-    assert found
-    assert found.seconds == pytest.approx(2)
-    assert found.rate_mbps == pytest.approx(mbit(2e6)), "and not the 3 MB/s of one by itself"
-    assert [row["stream"] for row in found.rows] == [1, 2, 1, 2]
-    assert {row["interval_s"] for row in found.rows} == {1.0}
+    window = arrivals.tcp(seen, 2)
+    assert window
+    assert window.seconds == pytest.approx(2)
+    assert window.rate_mbps == pytest.approx(mbit(2e6)), "and not the 3 MB/s of one by itself"
+    assert [row["stream"] for row in window.rows] == [1, 2, 1, 2]
+    assert {row["interval_s"] for row in window.rows} == {1.0}
 
 
 def test_what_a_filled_hole_hands_over_is_held_to_what_the_link_carried():
@@ -58,9 +58,9 @@ def test_what_a_filled_hole_hands_over_is_held_to_what_the_link_carried():
         look(1, 1001, rx=1e6),
         look(2, 2.0e6 + 1000, rx=2e6),
     ]
-    found = arrivals.tcp(seen, 1)
-    assert found
-    assert [row["throughput_mbps"] for row in found.rows] == pytest.approx([mbit(1e6)] * 2)
+    window = arrivals.tcp(seen, 1)
+    assert window
+    assert [row["throughput_mbps"] for row in window.rows] == pytest.approx([mbit(1e6)] * 2)
     ahead = arrivals.tcp([look(0, 1, rx=0), look(1, 2e6, rx=1e6), look(2, 3e6, rx=2e6)], 1)
     assert ahead
     assert ahead.rate_mbps == pytest.approx(mbit(1e6)), "what arrived before the window"
@@ -76,15 +76,15 @@ def test_no_rate_is_above_what_the_interface_carried_nor_above_what_arrived_in_o
         for at, (more, rx) in enumerate(steps):
             order, carried = order + more, carried + 1000 * (rx // 1000)
             seen.append(look(at * every, order, rx=carried))
-        found = arrivals.tcp(seen, 1)
-        if found is None:
+        window = arrivals.tcp(seen, 1)
+        if window is None:
             return
         whole = (len(seen) - 1) * every
         deliveries = sum(more for more, _ in steps[1:])
         link = sum(1000 * (rx // 1000) for _, rx in steps[1:])
         most = mbit(min(deliveries, link)) / whole
-        assert found.rate_mbps <= most * (1 + 1e-6)
-        for row, (_, rx) in zip(found.rows, steps[1:], strict=True):
+        assert window.rate_mbps <= most * (1 + 1e-6)
+        for row, (_, rx) in zip(window.rows, steps[1:], strict=True):
             assert row["throughput_mbps"] <= mbit(1000 * (rx // 1000)) / every * (1 + 1e-6)
 
     holds()
@@ -120,25 +120,25 @@ def taken(at: float, datagrams: int) -> Look:
 
 def test_datagrams_that_programs_took_count_but_for_the_first_and_the_last_interval():
     seen = [taken(at, n) for at, n in enumerate((5, 5, 400, 1400, 2400, 2600, 2600))]
-    found = arrivals.udp(seen, 1000)
-    assert found
-    assert (found.seconds, found.rate_mbps) == (2.0, pytest.approx(8.0))
+    window = arrivals.udp(seen, 1000)
+    assert window
+    assert (window.seconds, window.rate_mbps) == (2.0, pytest.approx(8.0))
     assert arrivals.udp(seen[:4], 1000) is None
     assert arrivals.udp([look(0), look(1)], 1000) is None
 
 
 def test_several_hosts_are_added_up_whatever_their_clocks():
-    one = arrivals.tcp([look(at, 1e6 * (at + 1)) for at in range(4)], 1)
-    two = arrivals.tcp([look(at + 3600, 2e6 * (at + 1)) for at in range(4)], 1)
-    both = arrivals.together([one, two])
+    first = arrivals.tcp([look(at, 1e6 * (at + 1)) for at in range(4)], 1)
+    second = arrivals.tcp([look(at + 3600, 2e6 * (at + 1)) for at in range(4)], 1)
+    both = arrivals.together([first, second])
     assert both
     assert both.rate_mbps == pytest.approx(mbit(3e6))
     assert {row["stream"] for row in both.rows} == {1.0, 2.0}
     ends = [[r["ending_s"] for r in both.rows if r["stream"] == n] for n in (1.0, 2.0)]
     assert ends[0] == pytest.approx(ends[1])
-    assert arrivals.together([one, None]) is None
+    assert arrivals.together([first, None]) is None
     short = arrivals.tcp([look(at, 1e6 * (at + 1)) for at in range(2)], 1)
-    assert arrivals.together([one, short]) is None
+    assert arrivals.together([first, short]) is None
 
 
 def test_hosts_whose_windows_differ_are_added_up_over_what_they_share():
@@ -147,12 +147,12 @@ def test_hosts_whose_windows_differ_are_added_up_over_what_they_share():
     link, half = 100e6 / 8, 50e6 / 8
     first = [0, link, link + half, link + 2 * half, link + 3 * half]
     second = [0, half, 2 * half, 3 * half, 3 * half + link]
-    one = arrivals.tcp([look(at, 1 + got) for at, got in enumerate(first)], 1)
-    two = arrivals.tcp([look(at + 1, 1 + got) for at, got in enumerate(second)], 1)
-    assert one
-    assert two
-    assert one.rate_mbps + two.rate_mbps > 120
-    both = arrivals.together([one, two])
+    first_window = arrivals.tcp([look(at, 1 + got) for at, got in enumerate(first)], 1)
+    second_window = arrivals.tcp([look(at + 1, 1 + got) for at, got in enumerate(second)], 1)
+    assert first_window
+    assert second_window
+    assert first_window.rate_mbps + second_window.rate_mbps > 120
+    both = arrivals.together([first_window, second_window])
     assert both
     assert both.rate_mbps == pytest.approx(100)
     assert both.seconds == 3

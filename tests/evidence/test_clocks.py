@@ -17,12 +17,12 @@ SECONDS = st.floats(0, 1, allow_nan=False)
 def test_the_true_offset_lies_within_the_bound_whatever_the_network_does(ahead, ways):
     """Each round trip: so long on the way there, so long on the way back."""
     trips, now = [], 1e9
-    for there, back in ways:
-        trips.append(clocks.RoundTrip(now, now + there + ahead, now + there + back))
+    for out, back in ways:
+        trips.append(clocks.RoundTrip(now, now + out + ahead, now + out + back))
         now += 10
-    found = clocks.offset(trips)
-    assert abs(found.offset_s - ahead) <= found.bound_s + 1e-6
-    assert found.bound_s == pytest.approx(min(a + b for a, b in ways) / 2, abs=1e-6)
+    offset = clocks.offset(trips)
+    assert abs(offset.offset_s - ahead) <= offset.bound_s + 1e-6
+    assert offset.bound_s == pytest.approx(min(a + b for a, b in ways) / 2, abs=1e-6)
 
 
 def test_the_bounds_of_two_hosts_add_up():
@@ -32,18 +32,18 @@ def test_the_bounds_of_two_hosts_add_up():
 
 def test_a_host_is_asked_several_times():
     now = iter([100.0, 100.2, 101.0, 101.02, *(200.0 + n for n in range(2 * clocks.SAMPLES))])
-    said = iter(["105.100000000", "106.010000000"])
-    host = ScriptedHost(lambda c: next(said, "300.500000000") + "\n")
-    found = clocks.measured(host.run, lambda: next(now))
-    assert found.offset_s == pytest.approx(5)
-    assert found.bound_s == pytest.approx(0.01)
+    dates = iter(["105.100000000", "106.010000000"])
+    host = ScriptedHost(lambda c: next(dates, "300.500000000") + "\n")
+    offset = clocks.measured(host.run, lambda: next(now))
+    assert offset.offset_s == pytest.approx(5)
+    assert offset.bound_s == pytest.approx(0.01)
     assert len(host.ran) == clocks.SAMPLES
 
 
-@pytest.mark.parametrize("said", ["1700000000.%N", "1700000000", "", "1e9.000000000", "nan"])
-def test_a_date_without_fractions_tells_nothing(said):
+@pytest.mark.parametrize("date", ["1700000000.%N", "1700000000", "", "1e9.000000000", "nan"])
+def test_a_date_without_fractions_tells_nothing(date):
     """busybox knows no %N."""
-    assert clocks.measured(ScriptedHost(lambda c: said).run) is None
+    assert clocks.measured(ScriptedHost(lambda c: date).run) is None
 
 
 def test_a_date_that_fails_tells_nothing():

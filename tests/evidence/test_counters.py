@@ -81,15 +81,17 @@ def test_what_a_host_does_not_have_is_left_out():
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "said"),
+    ("was", "now", "complaint"),
     [
         ("-1 10 20", "-1 10 19", "Tcp.OutSegs went back from 20 to 19"),
         ("/sys/class/net/data0/statistics/rx_packets:7\n", "", "interface or its namespace"),
         ("00000000 0 0\n", "00000001 0 0\n", "CPUs went"),
     ],
 )
-def test_readings_that_do_not_belong_together_make_the_run_invalid(was: str, now: str, said: str):
-    with pytest.raises(ToolFailure, match=said) as failure:
+def test_readings_that_do_not_belong_together_make_the_run_invalid(
+    was: str, now: str, complaint: str
+):
+    with pytest.raises(ToolFailure, match=complaint) as failure:
         Counters().figures(completed(ONE), completed(ONE.replace(was, now)))
     assert failure.value.status == "invalid"
 
@@ -128,14 +130,14 @@ def test_a_quick_acknowledging_receiver_that_sends_more_segments_is_still_the_re
 
 
 def test_where_both_ends_send_data_there_are_no_segments_per_ack():
-    one = {"tcp_out_segs": 13170, "tx_bytes": 95_912_906, "udp_out_datagrams": 2}
-    other = one | {"tcp_out_segs": 14599, "tx_bytes": 102_161_969}
-    assert ack_ratio.segments_per_ack(one, other) is None
-    acking = one | {"tcp_out_segs": 4421, "tx_bytes": 300_000}
-    assert ack_ratio.segments_per_ack(one, acking) is not None
+    counts = {"tcp_out_segs": 13170, "tx_bytes": 95_912_906, "udp_out_datagrams": 2}
+    other = counts | {"tcp_out_segs": 14599, "tx_bytes": 102_161_969}
+    assert ack_ratio.segments_per_ack(counts, other) is None
+    acking = counts | {"tcp_out_segs": 4421, "tx_bytes": 300_000}
+    assert ack_ratio.segments_per_ack(counts, acking) is not None
     for name in acking:  # a count that a host does not have is not 0
         unknown = {key: value for key, value in acking.items() if key != name}
-        assert ack_ratio.segments_per_ack(one, unknown) is None
+        assert ack_ratio.segments_per_ack(counts, unknown) is None
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_counter_of_a_qdisc_has_32_bits():
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "complaint"),
     [
         ([qdisc("tbf", "8002:")], "tbf 8001: root became tbf 8002: root"),
         ([qdisc("fq", "8001:")], "tbf 8001: root became fq 8001: root"),
@@ -84,8 +84,8 @@ def test_a_counter_of_a_qdisc_has_32_bits():
         ([qdisc("tbf", "8001:", drops=1)], "went back from 5 to 1"),
     ],
 )
-def test_other_qdiscs_than_before_make_the_run_invalid(after: list[dict[str, Any]], said: str):
-    with pytest.raises(ToolFailure, match=said) as failure:
+def test_other_qdiscs_than_before_make_the_run_invalid(after: list[dict[str, Any]], complaint: str):
+    with pytest.raises(ToolFailure, match=complaint) as failure:
         figures([qdisc("tbf", "8001:", drops=5)], after)
     assert failure.value.status == "invalid"
 

@@ -112,8 +112,8 @@ def test_a_server_of_another_login_counts_where_it_is_the_only_one():
 
 
 def test_several_hosts_of_one_end_are_added_up():
-    one, two = twice("tcp-remote", RECEIVED), twice("tcp-remote", RECEIVED)
-    figures = sample.figures([one, two])
+    first, second = twice("tcp-remote", RECEIVED), twice("tcp-remote", RECEIVED)
+    figures = sample.figures([first, second])
     assert figures["processes"] == 4
     assert figures["connections"] == 2
     assert figures["sampled_segments_per_ack"] == pytest.approx(50.0)

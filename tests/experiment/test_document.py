@@ -39,9 +39,9 @@ LAUGHS = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
     ],
 )
 def test_scalars_are_what_yaml_1_2_says(written: str, meant: Any):
-    found = document.parse(f"key: {written}", "x.yaml").data["key"]
-    assert found == meant
-    assert type(found) is type(meant)
+    value = document.parse(f"key: {written}", "x.yaml").data["key"]
+    assert value == meant
+    assert type(value) is type(meant)
 
 
 def test_every_key_and_item_knows_its_line():

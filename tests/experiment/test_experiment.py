@@ -21,26 +21,26 @@ def read(text: str, *overrides: tuple[str, str]) -> Experiment:
 
 
 def test_the_reports_experiment():
-    found = load.load(STATELESS)
-    assert found.name == "stateless-offloads"
-    assert found.factors == {
+    experiment = load.load(STATELESS)
+    assert experiment.name == "stateless-offloads"
+    assert experiment.factors == {
         "protocol": ("udp", "tcp"),
         "send_size": (1024, 8192),
         "offloads": ("on", "off"),
     }
-    assert resolution.names(found)[3:] == ("mss", "transport")
-    assert found.repeat.replicates == 20
-    assert found.repeat.seed == 2021
-    assert [entry.get("chart", entry.get("table")) for entry in found.report] == [
+    assert resolution.names(experiment)[3:] == ("mss", "transport")
+    assert experiment.repeat.replicates == 20
+    assert experiment.repeat.seed == 2021
+    assert [entry.get("chart", entry.get("table")) for entry in experiment.report] == [
         "summary", *["percentiles"] * 3
     ]  # fmt: skip
-    assert found.text == STATELESS.read_text()
+    assert experiment.text == STATELESS.read_text()
 
 
 def test_options_are_looked_up_with_their_type():
-    found = load.load(STATELESS)
+    experiment = load.load(STATELESS)
     values = {"protocol": "tcp", "send_size": 8192, "offloads": "off", "mss": 8204}
-    setup = resolution.setup(found, values)
+    setup = resolution.setup(experiment, values)
     settings, tool, options = setup.settings, setup.tool, setup.options
     both = ("sender", "receiver")
     assert [(use.name, use.roles) for use in settings] == [("mtu", both), ("offload", both)]
@@ -52,36 +52,36 @@ def test_options_are_looked_up_with_their_type():
 
 
 def test_a_role_that_several_machines_play():
-    found = read(
+    experiment = read(
         HEAD + "roles: [source, sinks: 2]\n"
         "settings: [{roles: [sinks], offload: {gro: on}}, {roles: [source], offload: {tso: on}}]\n"
     )
-    assert found.roles == ("source", "sinks-1", "sinks-2")
-    assert found.ends == {"local": ("source",), "remote": ("sinks-1", "sinks-2")}
-    assert [use.roles for use in found.settings] == [("sinks-1", "sinks-2"), ("source",)]
+    assert experiment.roles == ("source", "sinks-1", "sinks-2")
+    assert experiment.ends == {"local": ("source",), "remote": ("sinks-1", "sinks-2")}
+    assert [use.roles for use in experiment.settings] == [("sinks-1", "sinks-2"), ("source",)]
     assert read(HEAD).ends == {"local": ("sender",), "remote": ("receiver",)}
 
 
 def test_what_is_asked_for_around_the_tool():
-    found = read(
+    experiment = read(
         HEAD + "factors: {streams: [1, 4], rate: [1e6]}\n"
         "derive: {frames: rate * 1.5}\nstreams: '${streams}'\n"
         "pace: {rate: '${rate}', frame_rate: '${frames}'}\n"
         "trace: {roles: [receiver], packets: 100}\n"
     )
-    around = resolution.setup(found, {"streams": 4, "rate": 1e6, "frames": 1.5e6}).around
+    around = resolution.setup(experiment, {"streams": 4, "rate": 1e6, "frames": 1.5e6}).around
     assert around == Around(4, Pace(1e6, 1.5e6, 1.0), Trace(("receiver",), 100, 96))
     assert resolution.setup(read(HEAD), {}).around == Around()
     with pytest.raises(DocumentError, match=r"streams: .*where streams = 0"):
-        resolution.setup(found, {"streams": 0, "rate": 1e6, "frames": 1.5e6})
+        resolution.setup(experiment, {"streams": 0, "rate": 1e6, "frames": 1.5e6})
 
 
 def test_a_lookup_inside_of_a_text():
-    found = read(
+    experiment = read(
         "experiment: a\nfactors: {size: [64], how: [true]}\n"
         'measure: {netperf: {recv_size: "${size}K,${size}K", nodelay: "${how}"}}'
     )
-    setup = resolution.setup(found, {"size": 64, "how": True})
+    setup = resolution.setup(experiment, {"size": 64, "how": True})
     assert setup.options == {"recv_size": "64K,64K", "nodelay": True}
 
 
@@ -99,13 +99,13 @@ def test_a_lookup_inside_of_a_text():
     ],
 )
 def test_a_value_that_an_option_cannot_take(name: str, value: Any, key: str, says: str):
-    found = load.load(STATELESS)
+    experiment = load.load(STATELESS)
     values = {"protocol": "tcp", "send_size": 8192, "offloads": "off", "mss": 8204}
     with pytest.raises(DocumentError) as caught:
-        resolution.setup(found, {**values, name: value})
+        resolution.setup(experiment, {**values, name: value})
     first, *others = getattr(caught.value, "errors", (caught.value,))
     assert first.key.startswith(key)
-    assert first.line == found.lines[tuple(_parts(first.key))]
+    assert first.line == experiment.lines[tuple(_parts(first.key))]
     assert says in str(first)
     assert all(f"(where {name} = " in str(other) for other in others), "one line for each place"
     assert "\n" not in str(first)
@@ -266,14 +266,14 @@ def test_several_tools_are_chosen_by_a_factor(monkeypatch: pytest.MonkeyPatch):
         read(both)
     with pytest.raises(DocumentError, match=r"measure.other: no value of the factor `tool`"):
         read(both + "factors: {tool: [netperf]}")
-    found = read(both + "factors: {tool: [netperf, other]}")
-    assert resolution.setup(found, {"tool": "other"}) == Setup("other", {"seconds": 2})
-    assert resolution.setup(found, {"tool": "netperf"}) == Setup("netperf", {"seconds": 1})
+    experiment = read(both + "factors: {tool: [netperf, other]}")
+    assert resolution.setup(experiment, {"tool": "other"}) == Setup("other", {"seconds": 2})
+    assert resolution.setup(experiment, {"tool": "netperf"}) == Setup("netperf", {"seconds": 1})
 
 
 def test_derived_values_come_in_an_order_that_can_be_computed():
-    found = read(HEAD + "factors: {x: [1]}\nderive: {c: b + 1, b: a + 1, a: x + 1}")
-    assert list(found.derive) == ["a", "b", "c"]
+    experiment = read(HEAD + "factors: {x: [1]}\nderive: {c: b + 1, b: a + 1, a: x + 1}")
+    assert list(experiment.derive) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -291,11 +291,11 @@ def test_derived_values_come_in_an_order_that_can_be_computed():
     ],
 )
 def test_set_changes_the_experiment(key: str, value: str, what: Any):
-    found = load.load(STATELESS, [(key, value)])
-    assert what(found)
-    assert found.overrides == ((key, value),)
-    again = load.parse(found.text, found.path, found.overrides)
-    assert again == found
+    experiment = load.load(STATELESS, [(key, value)])
+    assert what(experiment)
+    assert experiment.overrides == ((key, value),)
+    again = load.parse(experiment.text, experiment.path, experiment.overrides)
+    assert again == experiment
 
 
 @pytest.mark.parametrize(
@@ -329,11 +329,11 @@ def test_a_wrong_set_is_named(overrides: Sequence[tuple[str, str]], says: str):
 
 
 def test_what_set_made_has_no_line_of_the_file():
-    found = load.load(STATELESS, [("exclude.0", "send_size == 1024")])
-    assert ("exclude", 0) not in found.lines
-    assert ("exclude",) in found.lines
-    found = read(STATELESS.read_text(), ("measure.netperf", "{seconds: 1}"))
-    assert ("measure", "netperf", "seconds") not in found.lines
+    experiment = load.load(STATELESS, [("exclude.0", "send_size == 1024")])
+    assert ("exclude", 0) not in experiment.lines
+    assert ("exclude",) in experiment.lines
+    experiment = read(STATELESS.read_text(), ("measure.netperf", "{seconds: 1}"))
+    assert ("measure", "netperf", "seconds") not in experiment.lines
 
 
 def test_an_error_elsewhere_keeps_its_line_beside_a_set():
@@ -426,8 +426,8 @@ def test_all_that_is_wrong_is_told_in_the_files_order():
     )
     with pytest.raises(DocumentError) as caught:
         read(text)
-    found = [(error.line, error.key) for error in caught.value.errors]
-    assert found == [
+    errors = [(error.line, error.key) for error in caught.value.errors]
+    assert errors == [
         (2, "factors.size.1"),
         (3, "derive.mss"),
         (4, "exclude.0"),
@@ -520,14 +520,14 @@ measure: {netperf: {send_size: "${size}", interim_seconds: 1}}
 
 
 def test_what_is_null_is_left_out():
-    found = read(LEVELS)
+    experiment = read(LEVELS)
     values = {"mtu": None, "size": None, "rate": None, "streams": None}
-    setup = resolution.setup(found, values)
+    setup = resolution.setup(experiment, values)
     assert [(use.name, use.options) for use in setup.settings] == [("offload", {"tso": "on"})]
     assert setup.options == {"interim_seconds": 1}
     assert setup.around == Around()
     set_too = {"mtu": None, "size": 64, "rate": 1e6, "streams": 2}
-    setup = resolution.setup(found, set_too)
+    setup = resolution.setup(experiment, set_too)
     assert setup.options["send_size"] == 64
     assert setup.around == Around(2, Pace(1e6, 1e6))
 

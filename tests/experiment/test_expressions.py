@@ -51,9 +51,9 @@ VALUES: dict[str, Any] = {
     ],
 )
 def test_values(text: str, result: Any):
-    found = expressions.compile(text).value(VALUES)
-    assert found == result
-    assert type(found) is type(result)
+    value = expressions.compile(text).value(VALUES)
+    assert value == result
+    assert type(value) is type(result)
 
 
 def test_the_names_that_are_looked_up():
@@ -191,12 +191,12 @@ def test_safe_expressions_mean_what_they_mean_in_python(text: str, a: int, b: fl
     if len(text) > expressions.LENGTH_LIMIT:
         return
     try:
-        found = expressions.compile(text).value({"a": a, "b": b})
+        value = expressions.compile(text).value({"a": a, "b": b})
     except InputError as error:
         assert meant is None or "large" in str(error) or "deep" in str(error)  # noqa: PT017
     else:
-        assert found == meant
-        assert type(found) is type(meant)
+        assert value == meant
+        assert type(value) is type(meant)
 
 
 @given(st.text())

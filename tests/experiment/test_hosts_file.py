@@ -18,7 +18,7 @@ def read(folder: Path, text: str, roles: tuple[str, ...] = ROLES) -> dict[str, M
 
 
 def test_each_role_gets_its_machine_in_the_roles_order(tmp_path):
-    found = read(
+    hosts = read(
         tmp_path,
         """
         receiver: {ssh: vm2, interface: ens4, address: 192.0.2.2}
@@ -26,9 +26,9 @@ def test_each_role_gets_its_machine_in_the_roles_order(tmp_path):
         spare: {ssh: vm3, address: "2001:DB8::1"}
         """,
     )
-    assert list(found) == ["sender", "receiver"]
-    assert found["sender"] == Machine("sender", None, "ens5")
-    assert found["receiver"] == Machine("receiver", "vm2", "ens4", "192.0.2.2")
+    assert list(hosts) == ["sender", "receiver"]
+    assert hosts["sender"] == Machine("sender", None, "ens5")
+    assert hosts["receiver"] == Machine("receiver", "vm2", "ens4", "192.0.2.2")
     assert read(tmp_path, "s: {ssh: a, address: '2001:DB8::1'}", ("s",))["s"].address == (
         "2001:db8::1"
     )
@@ -38,17 +38,17 @@ def test_the_ssh_configuration_is_found_beside_the_file(tmp_path):
     (tmp_path / "lab").mkdir()
     config = tmp_path / "lab" / "ssh_config"
     config.write_text("")
-    found = read(
+    hosts = read(
         tmp_path, "ssh_config: lab/ssh_config\nsender: {ssh: a}\nreceiver: {local: true}\n"
     )
-    assert found["sender"].ssh_config == config
-    assert found["receiver"].ssh_config is None
+    assert hosts["sender"].ssh_config == config
+    assert hosts["receiver"].ssh_config is None
     assert read(tmp_path, f"ssh_config: {config}\ns: {{ssh: a}}", ("s",))["s"].ssh_config == config
 
 
 def test_two_roles_may_share_a_machine(tmp_path):
-    found = read(tmp_path, "sender: {ssh: a}\nreceiver: {ssh: a}\n")
-    assert [machine.ssh for machine in found.values()] == ["a", "a"]
+    hosts = read(tmp_path, "sender: {ssh: a}\nreceiver: {ssh: a}\n")
+    assert [machine.ssh for machine in hosts.values()] == ["a", "a"]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
 
 def test_a_role_of_several_machines_is_a_list(tmp_path):
     text = "source: {ssh: a}\nsinks: [{ssh: b, interface: ens4}, {ssh: c}]\n"
-    found = read(tmp_path, text, ("source", "sinks-1", "sinks-2"))
-    assert [(m.role, m.ssh, m.interface) for m in found.values()] == [
+    hosts = read(tmp_path, text, ("source", "sinks-1", "sinks-2"))
+    assert [(m.role, m.ssh, m.interface) for m in hosts.values()] == [
         ("source", "a", None),
         ("sinks-1", "b", "ens4"),
         ("sinks-2", "c", None),

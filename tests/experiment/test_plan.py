@@ -32,8 +32,8 @@ def read(**parts: Any) -> Experiment:
     return load.parse(json.dumps(whole), "trial.yaml")
 
 
-def values(found: Experiment) -> list[dict[str, Any]]:
-    return [dict(made.values) for made in plan.configurations(found)]
+def values(experiment: Experiment) -> list[dict[str, Any]]:
+    return [dict(configuration.values) for configuration in plan.configurations(experiment)]
 
 
 FACTORS = st.dictionaries(
@@ -50,35 +50,39 @@ ZIPS = st.lists(st.lists(st.integers(), min_size=1, max_size=3, unique=True), ma
 
 @given(FACTORS, ZIPS)
 def test_factors_and_groups_multiply(factors: dict[str, list[int]], zips: list[dict[str, Any]]):
-    found = read(factors=factors, **({"zip": zips} if zips else {}))
+    experiment = read(factors=factors, **({"zip": zips} if zips else {}))
     lengths = [len(v) for v in factors.values()] + [len(next(iter(g.values()))) for g in zips]
-    made = values(found)
-    assert len(made) == math.prod(lengths) == len(plan.Plan(found))
-    assert len({plan.identity(one) for one in made}) == len(made)
+    configurations = values(experiment)
+    assert len(configurations) == math.prod(lengths) == len(plan.Plan(experiment))
+    assert len({plan.identity(configuration) for configuration in configurations}) == len(
+        configurations
+    )
 
 
 def test_configurations_come_in_the_files_order():
-    found = read(factors={"a": [1, 2], "b": ["x", "y"]}, zip={"c": [5, 6], "d": [7, 8]})
+    experiment = read(factors={"a": [1, 2], "b": ["x", "y"]}, zip={"c": [5, 6], "d": [7, 8]})
     meant = [
         {"a": a, "b": b, "c": c, "d": c + 2}
         for a, b, c in itertools.product([1, 2], ["x", "y"], [5, 6])
     ]
-    assert values(found) == meant
-    assert [list(one) for one in values(found)] == [["a", "b", "c", "d"]] * 8
+    assert values(experiment) == meant
+    assert [list(configuration) for configuration in values(experiment)] == [
+        ["a", "b", "c", "d"]
+    ] * 8
 
 
 def test_no_factors_are_one_configuration():
-    found = read(repeat={"replicates": 3, "order": "listed"})
-    assert values(found) == [{}]
-    assert [run.values for run in plan.runs(found)] == [{}] * 3
+    experiment = read(repeat={"replicates": 3, "order": "listed"})
+    assert values(experiment) == [{}]
+    assert [run.values for run in plan.runs(experiment)] == [{}] * 3
     file = io.StringIO()
-    plan.write_csv(found, file)
+    plan.write_csv(experiment, file)
     assert file.getvalue().splitlines()[:2] == ["run,block,config", f"1,1,{plan.identity({})}"]
 
 
 def test_derived_values_follow_from_factors_and_each_other():
-    found = read(factors={"size": [1, 2]}, derive={"b": "a * 2", "a": "size + 10"})
-    assert values(found) == [{"size": 1, "a": 11, "b": 22}, {"size": 2, "a": 12, "b": 24}]
+    experiment = read(factors={"size": [1, 2]}, derive={"b": "a * 2", "a": "size + 10"})
+    assert values(experiment) == [{"size": 1, "a": 11, "b": 22}, {"size": 2, "a": 12, "b": 24}]
 
 
 @given(FACTORS, st.lists(st.sampled_from(
@@ -86,24 +90,24 @@ def test_derived_values_follow_from_factors_and_each_other():
 ), max_size=3, unique=True))  # fmt: skip
 def test_exclude_removes_what_python_would(factors: dict[str, list[int]], conditions: list[str]):
     whole = {name: factors.get(name, [0]) for name in "abcd"}
-    found = read(factors=whole, derive={"twice": "a * 2"}, exclude=conditions)
+    experiment = read(factors=whole, derive={"twice": "a * 2"}, exclude=conditions)
     left = [
         {**dict(zip(whole, row, strict=True)), "twice": row[0] * 2}
         for row in itertools.product(*whole.values())
     ]
     counts = []
     for condition in conditions:
-        kept = [one for one in left if not eval(condition, dict(one))]
+        kept = [configuration for configuration in left if not eval(condition, dict(configuration))]
         counts.append(len(left) - len(kept))
         left = kept
     if left and all(counts):
-        assert values(found) == left
-        assert plan.Configurations(found).removed == tuple(counts)
+        assert values(experiment) == left
+        assert plan.Configurations(experiment).removed == tuple(counts)
     else:
         with pytest.raises(
             DocumentError, match=r"exclude\.\d: .*(removes nothing|nothing is left)"
         ):
-            len(plan.Plan(found))
+            len(plan.Plan(experiment))
 
 
 @pytest.mark.parametrize(
@@ -142,31 +146,31 @@ def test_what_the_configurations_show_to_be_wrong(text: str, line: int, key: str
 
 
 def test_too_many_combinations_are_refused_before_they_are_made():
-    found = read(factors={name: list(range(100)) for name in "abcde"})
+    experiment = read(factors={name: list(range(100)) for name in "abcde"})
     with pytest.raises(DocumentError, match=r"factors: makes 10,000,000,000 combinations"):
-        len(plan.Plan(found))
+        len(plan.Plan(experiment))
 
 
 def test_an_exclude_is_not_computed_for_what_another_removed():
-    found = read(factors={"a": [0, 1, 2]}, exclude=["a == 0", "4 / a == 2"])
-    assert values(found) == [{"a": 1}]
-    assert plan.Configurations(found).removed == (1, 1)
+    experiment = read(factors={"a": [0, 1, 2]}, exclude=["a == 0", "4 / a == 2"])
+    assert values(experiment) == [{"a": 1}]
+    assert plan.Configurations(experiment).removed == (1, 1)
 
 
 def test_an_exclude_given_by_set_is_named_as_such():
-    found = load.parse(HEAD + "factors: {a: [1]}", "t.yaml", [("exclude", "[a == 2]")])
+    experiment = load.parse(HEAD + "factors: {a: [1]}", "t.yaml", [("exclude", "[a == 2]")])
     with pytest.raises(DocumentError, match=r"--set exclude: exclude\.0: `a == 2` removes nothing"):
-        len(plan.Plan(found))
+        len(plan.Plan(experiment))
 
 
 def test_include_adds_what_exclude_or_the_factors_left_out():
-    found = read(
+    experiment = read(
         factors={"a": [1, 2], "b": ["x"]},
         derive={"c": "a + 1"},
         exclude=["a == 2"],
         include=[{"b": "x", "a": 2}, {"a": 3, "b": "y"}, {"a": 1.0, "b": "x"}],
     )
-    assert values(found) == [
+    assert values(experiment) == [
         {"a": 1, "b": "x", "c": 2},
         {"a": 2, "b": "x", "c": 3},
         {"a": 3, "b": "y", "c": 4},
@@ -188,15 +192,18 @@ def test_identity_is_of_canonical_json():
     text = '{"a":"\\u00e9","b":1.5}'
     meant = hashlib.sha256(text.encode()).hexdigest()[:12]
     assert plan.identity({"b": 1.5, "a": "é"}) == meant
-    found = read(factors={"b": [1.5], "a": ["é"]})
-    assert [made.config for made in plan.configurations(found)] == [meant]
+    experiment = read(factors={"b": [1.5], "a": ["é"]})
+    assert [configuration.config for configuration in plan.configurations(experiment)] == [meant]
 
 
 def test_values_of_another_type_are_other_configurations():
-    found = read(factors={"a": [1, 1.0, "1", True, "true", None, ""]})
-    made = list(plan.configurations(found))
-    assert len({one.config for one in made}) == 7
-    assert all(one.config == plan.identity(one.values) for one in made)
+    experiment = read(factors={"a": [1, 1.0, "1", True, "true", None, ""]})
+    configurations = list(plan.configurations(experiment))
+    assert len({configuration.config for configuration in configurations}) == 7
+    assert all(
+        configuration.config == plan.identity(configuration.values)
+        for configuration in configurations
+    )
 
 
 ORDERS = st.sampled_from(["blocked", "shuffled", "listed"])
@@ -207,10 +214,10 @@ def test_an_order_is_a_permutation_of_configurations_and_replicates(
     factors: dict[str, list[int]], replicates: int, order: str, seed: int
 ):
     repeat = {"replicates": replicates, "order": order, "seed": seed}
-    found = read(factors=factors, repeat=repeat)
-    runs = list(plan.runs(found))
-    configs = [made.config for made in plan.configurations(found)]
-    assert [run.number for run in runs] == list(range(1, len(plan.Plan(found)) + 1))
+    experiment = read(factors=factors, repeat=repeat)
+    runs = list(plan.runs(experiment))
+    configs = [configuration.config for configuration in plan.configurations(experiment)]
+    assert [run.number for run in runs] == list(range(1, len(plan.Plan(experiment)) + 1))
     assert collections.Counter(run.config for run in runs) == dict.fromkeys(configs, replicates)
     if order == "shuffled":
         assert {run.block for run in runs} == {1}
@@ -224,8 +231,8 @@ def test_an_order_is_a_permutation_of_configurations_and_replicates(
 
 def test_blocks_are_shuffled_each_for_itself_and_seeds_differ():
     def orders(seed: int) -> list[tuple[str, ...]]:
-        found = read(factors={"a": list(range(20))}, repeat={"replicates": 5, "seed": seed})
-        runs = list(plan.runs(found))
+        experiment = read(factors={"a": list(range(20))}, repeat={"replicates": 5, "seed": seed})
+        runs = list(plan.runs(experiment))
         return [tuple(run.config for run in runs[at : at + 20]) for at in range(0, 100, 20)]
 
     assert len(set(orders(1)) | set(orders(2))) == 10
@@ -233,19 +240,19 @@ def test_blocks_are_shuffled_each_for_itself_and_seeds_differ():
 
 
 def test_the_shuffle_is_fisher_and_yates_on_random_alone():
-    found = read(factors={"a": list(range(6))}, repeat={"order": "shuffled", "seed": 7})
+    experiment = read(factors={"a": list(range(6))}, repeat={"order": "shuffled", "seed": 7})
     draw = random.Random(7).random
     numbers = list(range(6))
     for last in range(5, 0, -1):
         other = int(draw() * (last + 1))
         numbers[last], numbers[other] = numbers[other], numbers[last]
-    assert [run.values["a"] for run in plan.runs(found)] == numbers
+    assert [run.values["a"] for run in plan.runs(experiment)] == numbers
 
 
 def test_every_permutation_is_as_likely():
     tally: collections.Counter[tuple[Any, ...]] = collections.Counter()
-    found = read(factors={"a": [1, 2, 3]}, repeat={"replicates": 6000, "seed": 3})
-    runs = [run.values["a"] for run in plan.runs(found)]
+    experiment = read(factors={"a": [1, 2, 3]}, repeat={"replicates": 6000, "seed": 3})
+    runs = [run.values["a"] for run in plan.runs(experiment)]
     for at in range(0, len(runs), 3):
         tally[tuple(runs[at : at + 3])] += 1
     assert len(tally) == 6
@@ -296,57 +303,57 @@ def test_the_same_seed_gives_the_same_plan_in_another_process(order: str):
 @given(st.integers(0, 2**63 - 1))
 @settings(max_examples=20)
 def test_coin_flips_never_draw_what_is_excluded(seed: int):
-    found = read(
+    experiment = read(
         factors={"a": [1, 2, 3], "b": [1, 2]},
         zip={"c": [1, 2], "d": [3, 4]},
         exclude=["a == b", "c == 2 and a == 3"],
         repeat={"order": "coin-flips", "runs": 300, "seed": seed},
     )
-    runs = list(plan.runs(found))
+    runs = list(plan.runs(experiment))
     assert len(runs) == 300
     assert {run.block for run in runs} == {1}
-    allowed = {made.config for made in plan.configurations(found)}
+    allowed = {configuration.config for configuration in plan.configurations(experiment)}
     assert {run.config for run in runs} <= allowed
 
 
 def test_coin_flips_are_fair():
-    found = read(
+    experiment = read(
         factors={"a": [1, 2], "b": [1, 2]},
         repeat={"order": "coin-flips", "runs": 4000, "seed": 1},
     )
-    tally = collections.Counter(tuple(run.values.values()) for run in plan.runs(found))
+    tally = collections.Counter(tuple(run.values.values()) for run in plan.runs(experiment))
     assert len(tally) == 4
     assert all(860 < number < 1140 for number in tally.values())  # five standard deviations
 
 
 def test_a_seed_is_drawn_and_recorded():
-    found = read(factors={"a": [1, 2, 3]})
+    experiment = read(factors={"a": [1, 2, 3]})
     with pytest.raises(ValueError, match="no seed"):
-        list(plan.runs(found))
-    drawn = plan.seeded(found)
+        list(plan.runs(experiment))
+    drawn = plan.seeded(experiment)
     assert plan.seeded(drawn) is drawn
     again = load.parse(drawn.text, drawn.path, drawn.overrides)
     assert again.repeat == drawn.repeat
     assert list(plan.runs(again)) == list(plan.runs(drawn))
-    assert plan.seeded(found).repeat.seed != drawn.repeat.seed
+    assert plan.seeded(experiment).repeat.seed != drawn.repeat.seed
 
 
 def test_csv_reads_back_whatever_the_values():
     given = ["a,b", 'say "x"', "two\nlines", "cr\rhere", " pad ", "", "é", 1, 1.5, True, "${x}"]
-    found = read(factors={"a": given, "b": [1, "x,y"]}, repeat={"order": "listed"})
+    experiment = read(factors={"a": given, "b": [1, "x,y"]}, repeat={"order": "listed"})
     file = io.StringIO(newline="")
-    plan.write_csv(found, file)
+    plan.write_csv(experiment, file)
     rows = list(csv.reader(io.StringIO(file.getvalue(), newline="")))
     assert rows[0] == ["run", "block", "config", "a", "b"]
     assert rows[1:] == [
         [str(cell) for cell in (run.number, run.block, run.config, *run.values.values())]
-        for run in plan.runs(found)
+        for run in plan.runs(experiment)
     ]
 
 
 def test_the_time_that_a_plan_will_take():
-    found = load.load(STATELESS, [("repeat.replicates", "2")])
-    assert plan.Plan(found).seconds() == pytest.approx(12 * (10 + plan.OVERHEAD))
+    experiment = load.load(STATELESS, [("repeat.replicates", "2")])
+    assert plan.Plan(experiment).seconds() == pytest.approx(12 * (10 + plan.OVERHEAD))
     text = 'experiment: a\nfactors: {s: [1, 3]}\nmeasure: {netperf: {seconds: "${s}"}}'
     varied = load.parse(text, "t.yaml")
     assert plan.Plan(varied).seconds() == pytest.approx(1 + 3 + 2 * plan.OVERHEAD)
@@ -401,11 +408,13 @@ def test_nothing_heavy_is_imported():
 
 
 def test_configurations_can_be_asked_for_by_number():
-    found = Configurations(load.load(STATELESS))
-    assert len(found) == 6
-    assert found.product == 8
-    assert found.configuration(5).values["transport"] == "TCP off"
-    assert [one.config for one in found] == [found.configuration(n).config for n in range(6)]
+    configurations = Configurations(load.load(STATELESS))
+    assert len(configurations) == 6
+    assert configurations.product == 8
+    assert configurations.configuration(5).values["transport"] == "TCP off"
+    assert [configuration.config for configuration in configurations] == [
+        configurations.configuration(n).config for n in range(6)
+    ]
 
 
 # --- each configuration's own number of runs
@@ -417,27 +426,29 @@ def test_configurations_can_be_asked_for_by_number():
     st.integers(0, 99),
 )
 def test_configurations_may_run_more_or_less_often(often: list[int], order: str, seed: int):
-    found = read(
+    experiment = read(
         zip={"x": [*range(len(often))], "n": often} if len(often) > 1 else {"n": often},
         repeat={"replicates": "${n}", "order": order, "seed": seed},
     )
-    made = [*plan.runs(found)]
-    assert len(made) == len(plan.Plan(found)) == sum(often)
-    counts = collections.Counter(run.config for run in made)
+    runs = [*plan.runs(experiment)]
+    assert len(runs) == len(plan.Plan(experiment)) == sum(often)
+    counts = collections.Counter(run.config for run in runs)
     assert sorted(counts.values()) == sorted(often)
     if order != "shuffled":
-        in_blocks = collections.Counter((run.config, run.block) for run in made)
+        in_blocks = collections.Counter((run.config, run.block) for run in runs)
         assert set(in_blocks.values()) == {1}
-        for run in made:  # its k-th run comes when as large a share of the blocks is over
-            earlier = sum(r.config == run.config and r.block <= run.block for r in made)
+        for run in runs:  # its k-th run comes when as large a share of the blocks is over
+            earlier = sum(r.config == run.config and r.block <= run.block for r in runs)
             assert math.floor(run.block * run.values["n"] / max(often)) == earlier
 
 
 def test_equal_numbers_are_the_plan_of_one_number():
     numbers = {"order": "blocked", "seed": 7}
     same = read(factors={"x": [1, 2, 3]}, derive={"n": 4}, repeat={"replicates": "${n}", **numbers})
-    one = read(factors={"x": [1, 2, 3]}, derive={"n": 4}, repeat={"replicates": 4, **numbers})
-    assert [*plan.runs(same)] == [*plan.runs(one)]
+    experiment = read(
+        factors={"x": [1, 2, 3]}, derive={"n": 4}, repeat={"replicates": 4, **numbers}
+    )
+    assert [*plan.runs(same)] == [*plan.runs(experiment)]
 
 
 @pytest.mark.parametrize(
@@ -464,9 +475,9 @@ def test_a_number_of_runs_that_is_none(replicates: str, says: str):
 
 
 def test_the_time_counts_each_configuration_as_often_as_it_runs():
-    found = read(
+    experiment = read(
         zip={"s": [1, 10], "n": [9, 1]},
         measure={"netperf": {"seconds": "${s}"}},
         repeat={"replicates": "${n}", "seed": 1},
     )
-    assert plan.Plan(found).seconds() == pytest.approx(19 + 10 * plan.OVERHEAD)
+    assert plan.Plan(experiment).seconds() == pytest.approx(19 + 10 * plan.OVERHEAD)

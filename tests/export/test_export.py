@@ -50,8 +50,8 @@ def test_every_figure_comes_back_from_every_format() -> None:
     tree = json.loads(exported(EXAMPLE, "json"))
     assert len(lines) == len(tree["runs"]) == len(frame) == 18
     for run, row in frame.iterrows():
-        (line,) = [one for one in lines if one["tags"]["run"] == str(run)]
-        (entry,) = [one for one in tree["runs"] if one["run"] == run]
+        (line,) = [point for point in lines if point["tags"]["run"] == str(run)]
+        (entry,) = [item for item in tree["runs"] if item["run"] == run]
         for column in columns:
             if math.isnan(row[column]):
                 assert run not in parsed[f"netlimits_{column}"]

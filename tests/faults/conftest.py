@@ -18,7 +18,7 @@ from netlimits.lab import labs
 _OURS = re.compile(r"f[gr]?([0-9]+)")
 
 
-def _made(letter: str, hosts: int = 2) -> Iterator[labs.Lab]:
+def _lab(letter: str, hosts: int = 2) -> Iterator[labs.Lab]:
     if os.geteuid() != 0:
         pytest.skip("the lab needs root")
     name = f"{letter}{os.getpid()}"
@@ -43,28 +43,28 @@ def _swept() -> None:
 @pytest.fixture(scope="session")
 def broken_lab(_swept: None) -> Iterator[labs.Lab]:
     """Two hosts, called `f` and the run's process id."""
-    yield from _made("f")
+    yield from _lab("f")
 
 
 @pytest.fixture(scope="session")
 def second_lab(_swept: None) -> Iterator[labs.Lab]:
     """Two more hosts, called `fg` and the run's process id."""
-    yield from _made("fg")
+    yield from _lab("fg")
 
 
 @pytest.fixture
 def rebooted_lab(_swept: None) -> Iterator[labs.Lab]:
     """Three hosts on a switch: one of them can go without taking another's link with it."""
-    yield from _made("fr", 3)
+    yield from _lab("fr", 3)
 
 
 def _ground(lab: labs.Lab, folder: Path) -> Iterator[Ground]:
     folder.mkdir(exist_ok=True)
-    made = Ground(lab, folder)
+    place = Ground(lab, folder)
     try:
-        yield made
+        yield place
     finally:
-        made.end()
+        place.end()
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def switched(rebooted_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
 @pytest.fixture
 def machine_ground(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[GuestGround]:
     """The machines of the test run, with what was found there."""
-    made = GuestGround(machines, tmp_path, guests)
+    place = GuestGround(machines, tmp_path, guests)
     try:
-        yield made
+        yield place
     finally:
-        made.end()
+        place.end()

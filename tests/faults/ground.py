@@ -40,13 +40,13 @@ CLIENT = "netperf -P 0"
 class Ground(Lab):
     """A lab, what was found on its hosts, and what was begun there."""
 
-    def __init__(self, made: labs.Lab, folder: Path) -> None:
-        super().__init__(made, folder)
-        self.hosts = ("--hosts", str(made.hosts_file))
+    def __init__(self, lab: labs.Lab, folder: Path) -> None:
+        super().__init__(lab, folder)
+        self.hosts = ("--hosts", str(lab.hosts_file))
         self.begun: list[subprocess.Popen] = []
         self._told: dict[Path, list[bytes]] = {}
         wait(lambda: "state DOWN" not in "".join(self.leaves()), "the links are up")
-        self.found = self.leaves()
+        self.original = self.leaves()
 
     # -- netlimits ---------------------------------------------------------------------------
 
@@ -90,10 +90,10 @@ class Ground(Lab):
         """What it said on standard error, once it ended as it should."""
         if process.stdout.closed:
             return ""
-        said = process.communicate(timeout=3 * LONG)
-        assert status is None or process.returncode == status, said
-        assert "Traceback" not in said[1], said
-        return said[1]
+        printed = process.communicate(timeout=3 * LONG)
+        assert status is None or process.returncode == status, printed
+        assert "Traceback" not in printed[1], printed
+        return printed[1]
 
     # -- the hosts ---------------------------------------------------------------------------
 
@@ -101,14 +101,14 @@ class Ground(Lab):
         """Every leaf of the hosts' settings that a campaign could touch."""
         return {
             f"{host}: {' '.join(argv[:4])}: {_NUMBERS.sub('', line)}"
-            for host in self.made.hosts
+            for host in self.lab.hosts
             for argv in LEAVES
             for line in self.inside(host, *argv).splitlines()
         }
 
     def sshd(self, host: str) -> int:
         """The process that listens for logins; 0 while its file is being written."""
-        return int((self.made.host_folder(host) / "sshd.pid").read_text() or 0)
+        return int((self.lab.host_folder(host) / "sshd.pid").read_text() or 0)
 
     def on(self, host: str, *argv: str, check: bool = True) -> str:
         """What a command prints that sees what a login there sees: network, files, name."""
@@ -118,16 +118,16 @@ class Ground(Lab):
     def processes(self, host: str) -> dict[int, str]:
         """Process id -> command line of all that runs on a host, but for its sshd."""
         pids = self.inside_pids(host)
-        found = {}
+        processes = {}
         for pid in pids - {self.sshd(host)}:
             with contextlib.suppress(OSError):
                 line = Path("/proc", str(pid), "cmdline").read_bytes()
-                found[pid] = line.decode("utf-8", "replace").replace("\0", " ").strip()
-        return found
+                processes[pid] = line.decode("utf-8", "replace").replace("\0", " ").strip()
+        return processes
 
     def inside_pids(self, host: str) -> set[int]:
         """Every process in a host's network namespace."""
-        argv = ["ip", "netns", "pids", self.made.namespace(host)]
+        argv = ["ip", "netns", "pids", self.lab.namespace(host)]
         ran = subprocess.run(argv, capture_output=True, text=True)
         return {int(pid) for pid in ran.stdout.split()}
 
@@ -173,7 +173,7 @@ class Ground(Lab):
         seen, and goes on for a blink at a time until that is so; and at the end of `with`.
         """
         self.at_work(process, out, client, host)
-        receiver = self.made.data("receiver")
+        receiver = self.lab.data("receiver")
         connected = ("ss", "-Htn", "state", "established", "dst", receiver)
 
         def measures() -> list[int]:
@@ -255,16 +255,18 @@ class Ground(Lab):
         """Every leaf as it was, and nothing of ours: no process, guard, note or claim."""
         wait(lambda: not self.ours(), lambda: f"still there: {self.ours()}")
         now = self.leaves()
-        assert now == self.found, {"now": now - self.found, "found": self.found - now}
+        assert now == self.original, {"now": now - self.original, "found": self.original - now}
 
     def ours(self) -> list[str]:
         """What is on the hosts beside their sshd: processes, and files of notes, guards, claims."""
         look = "ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v -e :$ -e ^campaigns$"
-        found = []
-        for host in self.made.hosts:
-            found += [f"{host}: {pid} {line}" for pid, line in self.processes(host).items()]
-            found += [f"{host}: {n}" for n in self.on(host, "sh", "-c", look, check=False).split()]
-        return found
+        leftovers = []
+        for host in self.lab.hosts:
+            leftovers += [f"{host}: {pid} {line}" for pid, line in self.processes(host).items()]
+            leftovers += [
+                f"{host}: {n}" for n in self.on(host, "sh", "-c", look, check=False).split()
+            ]
+        return leftovers
 
     def end(self) -> None:
         """Leave nothing to the next test, whatever became of this one."""

@@ -25,18 +25,18 @@ _LEAVES = "\n".join(
 class GuestGround(Ground):
     """A lab of machines, what was found on them, and what was begun there."""
 
-    def __init__(self, made: labs.Lab, folder: Path, guests: Guests) -> None:
+    def __init__(self, lab: labs.Lab, folder: Path, guests: Guests) -> None:
         self.guests = guests
         self._own: dict[str, Counter[str]] = {}
-        for host in made.hosts:
+        for host in lab.hosts:
             guests(host, "true")  # our own connection is none that a campaign left
-        self._own = {host: Counter(self._lines(host).values()) for host in made.hosts}
-        super().__init__(made, folder)
+        self._own = {host: Counter(self._lines(host).values()) for host in lab.hosts}
+        super().__init__(lab, folder)
 
     def leaves(self) -> set[str]:
         """Every leaf of the machines' settings that a campaign could touch."""
         leaves: set[str] = set()
-        for host in self.made.hosts:
+        for host in self.lab.hosts:
             what = ""
             for line in self.guests.sh(host, _LEAVES).splitlines():
                 if line.startswith("@"):
@@ -86,7 +86,7 @@ class GuestGround(Ground):
     @contextlib.contextmanager
     def cut(self, port: str) -> Iterator[None]:
         """A port of the machines' switch that is down: the host sees a link that is up."""
-        link = ("ip", "-n", self.made.switch, "link", "set", port)
+        link = ("ip", "-n", self.lab.switch, "link", "set", port)
         subprocess.run([*link, "down"], check=True)
         try:
             yield

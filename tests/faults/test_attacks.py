@@ -24,9 +24,9 @@ ALONE = [family for family in attacks.FAMILIES if family.needs is Needs.NOTHING]
 @pytest.mark.parametrize("family", ALONE, ids=lambda f: f.name)
 def test_none_of_a_sample_passes(family: Family):
     (count,) = [count for each, count in attacks.shares(SAMPLE, ALONE) if each is family]
-    outcomes = [attacks.made(family, number) for number in range(count)]
-    assert all(one.what for one in outcomes), "each says what it does"
-    assert not any(one.through for one in outcomes), attacks.table(outcomes)
+    outcomes = [attacks.attempt(family, number) for number in range(count)]
+    assert all(outcome.what for outcome in outcomes), "each says what it does"
+    assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_none_of_a_sample_passes(family: Family):
 )
 def test_what_once_got_through_is_held(name: str, number: int, seed: int):
     (family,) = [each for each in attacks.FAMILIES if each.name == name]
-    assert not attacks.made(family, number, seed).through
+    assert not attacks.attempt(family, number, seed).through
 
 
 def test_an_attack_that_passes_is_found_and_can_be_made_again():
@@ -48,12 +48,12 @@ def test_an_attack_that_passes_is_found_and_can_be_made_again():
         raise KeyError("x")
 
     family = Family("open door", passes)
-    one, again = attacks.made(family, 7), attacks.made(family, 7)
-    assert one == again
-    assert one.through == "it got through"
-    assert one != attacks.made(family, 7, seed=1)
-    assert "KeyError" in attacks.made(Family("broken", breaks), 1).through
-    table = attacks.table([one])
+    first, again = attacks.attempt(family, 7), attacks.attempt(family, 7)
+    assert first == again
+    assert first.through == "it got through"
+    assert first != attacks.attempt(family, 7, seed=1)
+    assert "KeyError" in attacks.attempt(Family("broken", breaks), 1).through
+    table = attacks.table([first])
     assert table.splitlines()[1].split() == ["open", "door", "1", "1"]
     assert "open door 7: " in table
 
@@ -63,7 +63,7 @@ def test_attacks_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", None)
     attacks.base.whole()
     for family in ALONE:
-        attacks.made(family, 1)
+        attacks.attempt(family, 1)
     assert not list(tmp_path.glob("attack-*"))
     shutil.rmtree(tmp_path)
 
@@ -77,9 +77,9 @@ def test_the_benchmark_makes_those_asked_for_and_prints_the_table():
             [sys.executable, BENCHMARK, *argv], capture_output=True, text=True, check=False
         )
 
-    one = ran("--family", "hosts files", "--family", "planted", "--count", "6", "--seed", "4")
-    assert one.returncode == 0, one.stdout + one.stderr
-    rows = [line.split() for line in one.stdout.splitlines()]
+    first = ran("--family", "hosts files", "--family", "planted", "--count", "6", "--seed", "4")
+    assert first.returncode == 0, first.stdout + first.stderr
+    rows = [line.split() for line in first.stdout.splitlines()]
     assert rows[:4] == [
         ["family", "made", "passed"],
         ["planted", "4", "0"],

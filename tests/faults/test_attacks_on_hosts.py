@@ -17,20 +17,20 @@ CAMPAIGNS = 2
 
 def test_no_kill_leaves_what_a_put_back_does_not_mend(ground: Ground):
     """The controller is killed some times, in whatever it was at."""
-    outcomes = [attacks.made(KILLS, number, hosts=ground) for number in range(CAMPAIGNS)]
-    assert not any(one.through for one in outcomes), attacks.table(outcomes)
-    told = "; ".join(one.what for one in outcomes)
+    outcomes = [attacks.attempt(KILLS, number, hosts=ground) for number in range(CAMPAIGNS)]
+    assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)
+    told = "; ".join(outcome.what for outcome in outcomes)
     assert told.count("killed") >= 2 * CAMPAIGNS, told
     assert told.count(kills.CHANGED) >= CAMPAIGNS, "many of the kills found hosts changed"
 
 
 @pytest.mark.parametrize("number", [0, 6])
 def test_a_race_is_lost_by_nobodys_host(ground: Ground, number: int):
-    outcome = attacks.made(RACES, number, hosts=ground)
+    outcome = attacks.attempt(RACES, number, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
 
 
 @pytest.mark.parametrize("number", [2], ids=lambda n: HARMS[n].__name__)
 def test_no_fault_of_a_machine_leaves_it_changed_unsaid(machine_ground: GuestGround, number: int):
-    outcome = attacks.made(MACHINES, number, hosts=machine_ground)
+    outcome = attacks.attempt(MACHINES, number, hosts=machine_ground)
     assert not outcome.through, attacks.table([outcome])

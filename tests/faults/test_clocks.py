@@ -62,8 +62,8 @@ def test_the_controllers_clock_steps(ground):
         ground.at_work(process, out)
         clock.step(to)
         wait(lambda n=number: len(ground.ends(out)) >= n, f"run {number} has ended")
-    said = ground.ended(process)
-    assert "0/3 done" in said
+    printed = ground.ended(process)
+    assert "0/3 done" in printed
     rows = ground.settled(out)
     assert statuses(rows) == [(n, 1, "ok") for n in (1, 2, 3)]
     first, second, third = nl.open(out).records()

@@ -45,7 +45,7 @@ def reset(ground: Ground) -> None:
 
 @contextlib.contextmanager
 def link_down(ground: Ground) -> Iterator[None]:
-    port = ground.made.port("sender")
+    port = ground.lab.port("sender")
     subprocess.run(["ip", "link", "set", port, "down"], check=True)
     try:
         yield
@@ -64,7 +64,7 @@ def no_sshd(ground: Ground, host: str) -> Iterator[None]:
     try:
         yield
     finally:
-        folder = ground.made.host_folder(host)
+        folder = ground.lab.host_folder(host)
         (folder / "sshd.pid").unlink()
         inside = [f"--{name}=/proc/self/fd/{fd}" for name, fd in zip(
             ("mount", "uts", "net"), spaces.values(), strict=True)]  # fmt: skip
@@ -136,13 +136,13 @@ def test_a_connection_that_does_not_come_back_within_the_budget(ground):
         with ground.held(process, out):
             before = refused(ground, "receiver")
             stack.enter_context(no_sshd(ground, "receiver"))
-        said = ground.ended(process, 3)
+        printed = ground.ended(process, 3)
         # within the time 0.25, 0.5, 1, 2, 4, 5 s apart, and then once for each that is left
         assert refused(ground, "receiver") < before + 40, "not for each setting as often again"
-        assert "receiver: data0: mtu: the connection does not come back" in said
-        assert f"by hand: `ip link set dev data0 mtu {ground.made.mtu}`" in said
-        assert "sender: data0" not in said
-        assert f"netlimits resume {out}" in said
+        assert "receiver: data0: mtu: the connection does not come back" in printed
+        assert f"by hand: `ip link set dev data0 mtu {ground.lab.mtu}`" in printed
+        assert "sender: data0" not in printed
+        assert f"netlimits resume {out}" in printed
         left = nl.open(out).state()["not_put_back"]
         assert {place["role"] for place in left} == {"receiver"}
     rows = ground.settled(out)

@@ -33,7 +33,7 @@ def test_an_mtu_and_a_qdisc_are_both_as_found(machine_ground: GuestGround, by: s
     """Each queue has an fq_codel, whose quantum is the MTU and a header."""
     ground = machine_ground
     before = qdiscs(ground)
-    assert f"quantum {ground.made.mtu + 14}" in " ".join(before)
+    assert f"quantum {ground.lab.mtu + 14}" in " ".join(before)
     out: Path = ground.folder / "out"
     process = ground.campaign(SMALL, out, "--guard", "5s")
     if by == "the campaign":

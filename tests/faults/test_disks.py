@@ -64,19 +64,19 @@ def full_run(ground: Ground, host: str) -> Iterator[None]:
         ground.on(host, "mount", "-o", "remount,size=50%", "/run")
 
 
-def one_line(said: str) -> str:
+def one_line(printed: str) -> str:
     """What is said last, when it is one line beside progress and warnings."""
-    lines = [line for line in said.splitlines() if line.startswith("netlimits: ")]
-    assert len(lines) == 1, said
+    lines = [line for line in printed.splitlines() if line.startswith("netlimits: ")]
+    assert len(lines) == 1, printed
     return lines[0]
 
 
 def test_a_hosts_disk_is_full_before_the_campaign(ground):
     out = ground.folder / "out"
     with full_run(ground, "receiver"):
-        said = one_line(ground.ended(ground.campaign(CHANGING, out), 2))
-    assert "receiver: " in said
-    assert "/run" in said
+        line = one_line(ground.ended(ground.campaign(CHANGING, out), 2))
+    assert "receiver: " in line
+    assert "/run" in line
     assert not out.exists()
     ground.hosts_are_as_found()
 
@@ -86,11 +86,11 @@ def test_a_hosts_disk_is_full_in_mid_campaign(ground):
     process = ground.campaign(CHANGING.replace("replicates: 2", "replicates: 1"), out)
     ground.at_work(process, out)
     with full_run(ground, "receiver"):
-        said = one_line(ground.ended(process, 1))
-        assert ground.leaves() == ground.found, "it is put back although nothing can be written"
-    assert "receiver: its guard's `renew` failed" in said
-    assert "No space left" in said
-    assert f"netlimits resume {out}" in said
+        line = one_line(ground.ended(process, 1))
+        assert ground.leaves() == ground.original, "it is put back although nothing can be written"
+    assert "receiver: its guard's `renew` failed" in line
+    assert "No space left" in line
+    assert f"netlimits resume {out}" in line
     assert all(status == "ok" for _, _, status, _ in ground.settled(out))
 
 
@@ -133,11 +133,11 @@ def test_results_cannot_be_written_any_more(ground):
             wait(lambda n=number: done(ground, out) >= n, f"{number} runs are done")
             ground.at_work(process, out)
             with broken(out):
-                said = one_line(ground.ended(process, 1))
+                line = one_line(ground.ended(process, 1))
                 ground.hosts_are_as_found()
-            assert said.startswith(f"netlimits: {out}/")
-            assert why in said
-            assert f"hosts are put back; go on with: netlimits resume {out}" in said
+            assert line.startswith(f"netlimits: {out}/")
+            assert why in line
+            assert f"hosts are put back; go on with: netlimits resume {out}" in line
             process = ground.start("resume", out)
         ground.ended(process)
         rows = ground.settled(out)
@@ -157,6 +157,6 @@ def done(ground: Ground, out: Path) -> int:
 def test_results_that_may_not_be_written_from_the_start(ground):
     disk = ground.folder / "disk"
     with mounted(disk, "-o", "ro"):
-        said = ground.ended(ground.campaign(CHANGING, disk / "out"), 2)
-        assert "Read-only file system" in one_line(said)
+        printed = ground.ended(ground.campaign(CHANGING, disk / "out"), 2)
+        assert "Read-only file system" in one_line(printed)
     ground.hosts_are_as_found()

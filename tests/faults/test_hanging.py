@@ -73,9 +73,9 @@ def lying_tool(ground: Ground) -> None:
     fake.chmod(0o755)
     text = TEXT.replace("replicates: 3", "replicates: 7")
     with ground.mounted("sender", "--bind", str(fake), shutil.which("netperf")):
-        said = ground.ended(ground.campaign(text, out), 1)
-    assert "\x1b" not in said
-    assert "\x07" not in said
+        printed = ground.ended(ground.campaign(text, out), 1)
+    assert "\x1b" not in printed
+    assert "\x07" not in printed
     rows = ground.settled(out)
     failed = [(n, 1, "failed") for n in range(1, 6)]
     assert statuses(rows) == [*failed, (6, 1, "timeout"), (7, 1, "ok")]

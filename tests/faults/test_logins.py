@@ -66,17 +66,17 @@ def test_a_login_that_prints_without_end_or_never_answers_holds_up_no_command(gr
     with start_up(ground, "sender", "yes\n"):
         for command, argv in commands(ground, text).items():
             ran = ground(command, *argv, *long, status=None)
-            said = ran.stdout + ran.stderr
-            assert "printed more than 1 MiB" in said, (command, said)
-            assert ran.returncode == {"check": 1, "plan": 0, "status": 0}.get(command, 2), said
+            printed = ran.stdout + ran.stderr
+            assert "printed more than 1 MiB" in printed, (command, printed)
+            assert ran.returncode == {"check": 1, "plan": 0, "status": 0}.get(command, 2), printed
     with start_up(ground, "sender", f"sleep {NEVER}\n"):
         for number, (command, argv) in enumerate(commands(ground, text).items()):
             process = ground.start(command, *argv, *long)
             wait(lambda: ground.named("sender", f"sleep {NEVER}"), f"{command} logs in")
             process.send_signal((signal.SIGINT, signal.SIGTERM)[number % 2])
-            said = ground.ended(process, 130)
-            assert said.count("\n") == 1, said
-            assert "interrupted by SIG" in said
+            printed = ground.ended(process, 130)
+            assert printed.count("\n") == 1, printed
+            assert "interrupted by SIG" in printed
             ground.kill("sender", f"sleep {NEVER}")
             wait(lambda: not ground.named("sender", f"sleep {NEVER}"), "the next one has its own")
     assert not (ground.folder / "never").exists()
@@ -114,12 +114,12 @@ def test_a_proxy_command_that_hangs_is_ended_with_the_command(ground):
     hosts.write_text("ssh_config: config\nsender: {ssh: a}\nreceiver: {ssh: b}\n")
 
     def hanging() -> list[Path]:
-        found = []
+        paths = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 if path.read_bytes().startswith(b"sleep\0" + NEVER.encode()):
-                    found.append(path)
-        return found
+                    paths.append(path)
+        return paths
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         process = ground.start("status", "--hosts", hosts, "--patience", "10m")

@@ -43,9 +43,9 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp
             before = guests.boot_id("receiver")
             guests.reboot("receiver")
             after = guests.boot_id("receiver")
-            said = on.ended(process, 1)
-        assert f"receiver: it was booted in mid-campaign (boot {before} is now {after})" in said
-        assert "netlimits resume --accept-changed-hosts" in said
+            printed = on.ended(process, 1)
+        assert f"receiver: it was booted in mid-campaign (boot {before} is now {after})" in printed
+        assert "netlimits resume --accept-changed-hosts" in printed
         on.as_found()
 
         on("resume", on.out, "--accept-changed-hosts", status=1)

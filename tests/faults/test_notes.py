@@ -36,7 +36,7 @@ def routed(ground: Ground):
     """The sender with an IPv6 route over a gateway, which goes when its MTU is below 1280."""
     for argv in ROUTED:
         ground.on("sender", *argv)
-    before, ground.found = ground.found, ground.leaves()
+    before, ground.original = ground.original, ground.leaves()
     yield ground
     ground.end()
     ground.on("sender", "ip", "-6", "addr", "del", "2001:db8:1::1/64", "dev", "data0")
@@ -44,14 +44,14 @@ def routed(ground: Ground):
     wait(lambda: ground.leaves() == before)
 
 
-def planted(ground: Ground, found: Original) -> None:
+def planted(ground: Ground, original: Original) -> None:
     """A note on a host, as one of our campaigns would have left it."""
-    mac = ground.on(found.role, "cat", "/sys/class/net/data0/address").strip()
-    note = notes.write(found, mac, "planted", "0" * 16, 0.0, 1)
+    mac = ground.on(original.role, "cat", "/sys/class/net/data0/address").strip()
+    note = notes.write(original, mac, "planted", "0" * 16, 0.0, 1)
     path = ground.folder / "note"
     path.write_text(note.stdin)
-    ground.on(found.role, "mkdir", "-p", "/run/netlimits")
-    ground.on(found.role, "cp", str(path), f"/run/netlimits/{note.argv[-1]}")
+    ground.on(original.role, "mkdir", "-p", "/run/netlimits")
+    ground.on(original.role, "cp", str(path), f"/run/netlimits/{note.argv[-1]}")
 
 
 PLANTED = (
@@ -82,9 +82,9 @@ PLANTED = (
 def test_a_planted_note_is_shown_and_stays(ground: Ground, setting: str, state, why: str):
     planted(ground, Original("receiver", "data0", setting, state))
     try:
-        said = ground("restore", *ground.hosts, status=3).stderr
-        assert why in said
-        assert ground.leaves() == ground.found
+        complaint = ground("restore", *ground.hosts, status=3).stderr
+        assert why in complaint
+        assert ground.leaves() == ground.original
         assert ground.on("receiver", "ls", "/run/netlimits").split(), "it is still there to be seen"
     finally:
         ground.on("receiver", "rm", "-rf", "/run/netlimits")

@@ -51,7 +51,7 @@ def booted(ground: Ground, host: str) -> str:
 
 def reboot(ground: Ground, host: str) -> str:
     """End all that runs there, take its network away, build it again; returns the new boot's id."""
-    made = ground.made
+    lab = ground.lab
 
     def gone() -> bool:
         pids = ground.inside_pids(host)
@@ -61,21 +61,21 @@ def reboot(ground: Ground, host: str) -> str:
         return not pids
 
     wait(gone, "all processes are gone")
-    ip("link", "delete", made.port(host))
-    ip("netns", "delete", made.namespace(host))
+    ip("link", "delete", lab.port(host))
+    ip("netns", "delete", lab.namespace(host))
 
-    ip("netns", "add", made.namespace(host))
+    ip("netns", "add", lab.namespace(host))
     # the same lines that built the host, without the others'
-    number = f" port{made.number(host)}"
-    switch = [line for line in network._switch(made) if number in line]
-    network.batch(switch, made.switch)
-    management = [line for line in network._management(made) if made.port(host) in line]
+    number = f" port{lab.number(host)}"
+    switch = [line for line in network._switch(lab) if number in line]
+    network.batch(switch, lab.switch)
+    management = [line for line in network._management(lab) if lab.port(host) in line]
     network.batch(management)
-    network.batch(network._addresses(made, host), made.namespace(host))
+    network.batch(network._addresses(lab, host), lab.namespace(host))
     boot, file = boot_id(ground, host)
     start = sshd._START.replace("cd /\n", f"mount --bind {file} {BOOT_ID}\ncd /\n")
     with patch.object(sshd, "_START", start):
-        sshd._start(made, host, shutil.which("sshd"))
+        sshd._start(lab, host, shutil.which("sshd"))
     return boot
 
 
@@ -89,13 +89,13 @@ def test_a_host_reboots_in_mid_run(switched):
     out: Path = ground.folder / "out"
     process = ground.campaign(TEXT, out)
     with ground.held(process, out):
-        assert ground.leaves() != ground.found
+        assert ground.leaves() != ground.original
         new = reboot(ground, "receiver")
-    said = ground.ended(process, 1)
-    assert "receiver: it was booted in mid-campaign" in said
-    assert old["receiver"] in said
-    assert new in said
-    assert "netlimits resume --accept-changed-hosts" in said
+    printed = ground.ended(process, 1)
+    assert "receiver: it was booted in mid-campaign" in printed
+    assert old["receiver"] in printed
+    assert new in printed
+    assert "netlimits resume --accept-changed-hosts" in printed
     ground.hosts_are_as_found()
     assert nl.open(out).state()["not_put_back"] == []
 

@@ -30,8 +30,8 @@ def test_a_setting_is_refused_half_way_on_the_second_host(ground):
     """1 is what was found, so that only 0 has to be written; the sender takes it."""
     out = ground.folder / "out"
     with ground.mounted("receiver", *READ_ONLY):
-        said = ground.ended(ground.campaign(TEXT, out), 1)
-    assert "put back" not in said
+        printed = ground.ended(ground.campaign(TEXT, out), 1)
+    assert "put back" not in printed
     rows = ground.settled(out)
     assert statuses(rows) == [
         (1, 1, "failed"), (2, 1, "ok"), (3, 1, "failed"), (4, 1, "ok")]  # fmt: skip
@@ -51,15 +51,15 @@ def test_a_put_back_fails_and_is_mended_by_hand(ground):
     process = ground.campaign(TEXT.replace("[0, 1]", "[0]"), out)
     ground.at_work(process, out)
     with ground.mounted("receiver", *READ_ONLY):
-        said = ground.ended(process, 3)
-        left = ground.leaves() ^ ground.found
+        printed = ground.ended(process, 3)
+        left = ground.leaves() ^ ground.original
         assert {line.split(":")[0] for line in left} == {"receiver"}, "the other one is put back"
         assert {line.split(":")[1] for line in left} == {f" {SYSCTLS}"}, "and all but this of it"
         assert f"netlimits restore {out}" in ground("status", out).stdout
-    by_hand = re.findall(r"receiver: data0: sysctl: .*by hand: `(.+)`", said)
-    assert len(by_hand) == 1, said
+    by_hand = re.findall(r"receiver: data0: sysctl: .*by hand: `(.+)`", printed)
+    assert len(by_hand) == 1, printed
     ground.on("receiver", "sh", "-c", by_hand[0])
-    assert ground.leaves() == ground.found
+    assert ground.leaves() == ground.original
     assert "put back: receiver: data0: sysctl" in ground("restore", out).stdout
     ground.hosts_are_as_found()
     rows = ground.settled(out)

@@ -97,10 +97,10 @@ class Job:
             "print_final_stats": 1,
         }
         argv = [sys.argv[0], *(f"-{name}={value}" for name, value in options.items()), str(corpus)]
-        atheris.Setup(argv, self._one)
+        atheris.Setup(argv, self._input)
         atheris.Fuzz()
 
-    def _one(self, data: bytes) -> None:
+    def _input(self, data: bytes) -> None:
         try:
             self.target(data)
         except Exception:
@@ -142,7 +142,7 @@ def fuzz(names: list[str], runs: int, seed: int, jobs: int, folder: Path) -> lis
     chosen = [fuzzed.targets()[name] for name in names]
     whole = sum(target.weight for target in chosen)
     waiting = []
-    for target in sorted(chosen, key=lambda one: -one.weight):
+    for target in sorted(chosen, key=lambda target: -target.weight):
         place = folder / target.name.replace(" ", "-").replace("/", "-")
         place.mkdir(parents=True)
         share = -int(-runs * target.weight // whole)
@@ -157,7 +157,7 @@ def fuzz(names: list[str], runs: int, seed: int, jobs: int, folder: Path) -> lis
         pid, status, usage = os.wait3(0)
         if pid in running:
             outcomes.append(running.pop(pid).outcome(os.waitstatus_to_exitcode(status), usage))
-    return sorted(outcomes, key=lambda one: one.target)
+    return sorted(outcomes, key=lambda outcome: outcome.target)
 
 
 def main() -> int:
@@ -168,27 +168,27 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--keep", type=Path, help="copy corpora, logs and findings to this folder")
     parser.add_argument("targets", nargs="*", help="names; all if left out")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ["HOME"] = "/nonexistent"
     started = time.monotonic()
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
         outcomes = fuzz(
-            asked.targets or list(fuzzed.targets()),
-            asked.runs,
-            asked.seed,
-            asked.jobs,
+            arguments.targets or list(fuzzed.targets()),
+            arguments.runs,
+            arguments.seed,
+            arguments.jobs,
             Path(folder),
         )
-        if asked.keep:
-            shutil.copytree(folder, asked.keep, dirs_exist_ok=True)
-    said = {
-        "inputs": sum(one.inputs for one in outcomes),
+        if arguments.keep:
+            shutil.copytree(folder, arguments.keep, dirs_exist_ok=True)
+    report = {
+        "inputs": sum(outcome.inputs for outcome in outcomes),
         "seconds": round(time.monotonic() - started, 1),
-        "targets": [asdict(one) for one in outcomes],
+        "targets": [asdict(outcome) for outcome in outcomes],
     }
-    print(json.dumps(said, indent=1))
-    return int(any(one.finding for one in outcomes))
+    print(json.dumps(report, indent=1))
+    return int(any(outcome.finding for outcome in outcomes))
 
 
 if __name__ == "__main__":

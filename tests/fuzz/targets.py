@@ -84,10 +84,10 @@ class Target:
 @cache
 def targets() -> dict[str, Target]:
     """Every target by its name."""
-    found = [*_documents(), *_tools(), *_settings(), *_evidence(), *_checks(), *_files()]
-    found += _hosts()
-    named = {target.name: target for target in found}
-    assert len(named) == len(found)
+    entries = [*_documents(), *_tools(), *_settings(), *_evidence(), *_checks(), *_files()]
+    entries += _hosts()
+    named = {target.name: target for target in entries}
+    assert len(named) == len(entries)
     return named
 
 
@@ -273,17 +273,17 @@ def _setting(setting: Setting) -> Callable[[bytes], object]:
 
     def read(data: bytes) -> None:
         wanted = picked(data, wishes)
-        asked = setting.read("data0", wanted if isinstance(wanted, Mapping) else {})
-        one, other = completions(data, [asked, asked])
-        found = setting.state(one)
-        json.dumps(found)
+        command = setting.read("data0", wanted if isinstance(wanted, Mapping) else {})
+        first, other = completions(data, [command, command])
+        state = setting.state(first)
+        json.dumps(state)
         if wanted is not None:
-            commands = setting.change("data0", found, wanted)
-            setting.unmet(found, wanted)
+            commands = setting.change("data0", state, wanted)
+            setting.unmet(state, wanted)
             _plain(commands)
         now = setting.state(other)
-        _plain(setting.undo("data0", found, now))
-        setting.differences(found, now)
+        _plain(setting.undo("data0", state, now))
+        setting.differences(state, now)
 
     return read
 
@@ -341,9 +341,9 @@ def _takers() -> Iterator[tuple[str, Callable[[bytes], object]]]:
     for module in _readers():
         for name, function in inspect.getmembers(module, inspect.isfunction):
             own = function.__module__ == module.__name__ and not name.startswith("_")
-            if own and (made := _arguments(function)) is not None:
+            if own and (arguments := _arguments(function)) is not None:
                 whole = f"{module.__name__.removeprefix('netlimits.')}.{name}"
-                yield whole, _call(function, made)
+                yield whole, _call(function, arguments)
 
 
 def _readers() -> Iterator[ModuleType]:
@@ -368,7 +368,7 @@ trace: {roles: [sender], packets: 10}
 
 
 def _checks() -> Iterator[Target]:
-    for check in (one for one in (*checks.CHECKS, *checks.AFTERWARDS) if _asks(one)):
+    for check in (check for check in (*checks.CHECKS, *checks.AFTERWARDS) if _asks(check)):
         seeds = captures("ip/*") + FACT_OUTPUTS
         yield Target(f"check {check.name}", _check(check), seeded(seeds), _keys(seeds), weight=0.3)
     yield Target("clock", _clock, seeded([b"1795269770.254000000\n"]), weight=0.2)
@@ -386,8 +386,8 @@ def _site() -> checks.Site:
         role: Machine(role, role, "data0", f"192.0.2.{n}")
         for n, role in enumerate(planned.roles, 1)
     }
-    asked = tuple(plan.Plan(planned).setups())
-    return checks.Site(planned, two, {}, {"netperf": Features("1")}, asked)
+    setups = tuple(plan.Plan(planned).setups())
+    return checks.Site(planned, two, {}, {"netperf": Features("1")}, setups)
 
 
 def _check(check: checks.Check) -> Callable[[bytes], object]:
@@ -395,16 +395,16 @@ def _check(check: checks.Check) -> Callable[[bytes], object]:
 
     def read(data: bytes) -> object:
         commands = check.commands(_site(), "sender")
-        found = list(check.findings(_site(), "sender", completions(data, commands)))
-        return [str(finding) for finding in found]
+        findings = list(check.findings(_site(), "sender", completions(data, commands)))
+        return [str(finding) for finding in findings]
 
     return read
 
 
 def _clock(data: bytes) -> None:
     (completed,) = completions(data, [clocks.READ])
-    found = clocks.seconds(completed)
-    assert found is None or 0 <= found < 1e12
+    seconds = clocks.seconds(completed)
+    assert seconds is None or 0 <= seconds < 1e12
 
 
 FILLED: Mapping[Any, Any] = {str: "192.0.2.1", int: 3, float: 1.5, bool: True, bytes: b"x"}
@@ -413,33 +413,33 @@ FILLED: Mapping[Any, Any] = {str: "192.0.2.1", int: 3, float: 1.5, bool: True, b
 def _arguments(function: Callable[..., object]) -> list[Any] | None:
     """What to call it with, `Completed` where one belongs; None for one that takes none."""
     hints = get_type_hints(function)
-    made: list[Any] = []
+    arguments: list[Any] = []
     for name, parameter in inspect.signature(function).parameters.items():
         hint = hints.get(name)
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             return None
         several = get_origin(hint) not in (None, Callable) and Completed in get_args(hint)
         if hint is Completed or several:
-            made.append(hint)
+            arguments.append(hint)
         elif hint in FILLED:
-            made.append(FILLED[hint])
+            arguments.append(FILLED[hint])
         elif parameter.default is parameter.empty:
             return None
         else:
             break
-    return made if any(hint is Completed or get_origin(hint) for hint in made) else None
+    return arguments if any(hint is Completed or get_origin(hint) for hint in arguments) else None
 
 
-def _call(function: Callable[..., Any], made: Sequence[Any]) -> Callable[[bytes], object]:
+def _call(function: Callable[..., Any], parameters: Sequence[Any]) -> Callable[[bytes], object]:
     def read(data: bytes) -> None:
-        printed = iter(completions(data, [Command(("cat", "x"))] * (2 * len(made))))
+        printed = iter(completions(data, [Command(("cat", "x"))] * (2 * len(parameters))))
         arguments = [
             next(printed)
-            if one is Completed
+            if parameter is Completed
             else (next(printed), next(printed))
-            if get_origin(one)
-            else one
-            for one in made
+            if get_origin(parameter)
+            else parameter
+            for parameter in parameters
         ]
         result = function(*arguments)
         if inspect.isgenerator(result):
@@ -450,10 +450,10 @@ def _call(function: Callable[..., Any], made: Sequence[Any]) -> Callable[[bytes]
 
 def _fact(fact: facts.Fact) -> Callable[[bytes], object]:
     def read(data: bytes) -> None:
-        found = facts._fact(fact, *completions(data, [Command(fact.argv)]))
-        facts.mismatches({fact.name: found}, {})
-        facts.one_kernel({"sender": {fact.name: found}, "receiver": {fact.name: found}})
-        json.dumps(found)
+        value = facts._fact(fact, *completions(data, [Command(fact.argv)]))
+        facts.mismatches({fact.name: value}, {})
+        facts.one_kernel({"sender": {fact.name: value}, "receiver": {fact.name: value}})
+        json.dumps(value)
 
     return read
 
@@ -510,9 +510,9 @@ def _results(kind: str) -> Callable[[bytes], object]:
 def campaign_files() -> Mapping[str, bytes]:
     """The files of a campaign of ours, of version 1: no checksum keeps a change from its reader."""
     text = CHECKED.replace("trace: {roles: [sender], packets: 10}", "repeat: {seed: 1}")
-    made = plan.seeded(load.parse(text, "x.yaml"))
+    experiment = plan.seeded(load.parse(text, "x.yaml"))
     csv = io.StringIO(newline="")
-    plan.write_csv(made, csv)
+    plan.write_csv(experiment, csv)
     machine = {"interface": "data0", "ssh_config": "/x/ssh_config"}
     meta = {
         "version": 1, "netlimits": "0", "experiment": "checked", "overrides": [["repeat.seed", "1"]],
@@ -522,10 +522,10 @@ def campaign_files() -> Mapping[str, bytes]:
             "receiver": {"ssh": None, "address": "192.0.2.2", **machine},
         },
     }  # fmt: skip
-    said = {"command": "x", "printed": "x"}
+    source = {"command": "x", "printed": "x"}
     link = {"address": "02:00:00:00:00:01", "addresses": ["192.0.2.1"]}
-    facts_ = {"kernel": {"value": "Linux", **said}, "link": {"value": link, **said},
-              "rings": {"absent": "no", **said}}  # fmt: skip
+    facts_ = {"kernel": {"value": "Linux", **source}, "link": {"value": link, **source},
+              "rings": {"absent": "no", **source}}  # fmt: skip
     outcome = {"run": 1, "attempt": 1, "status": "ok", "reason": "", "started": 1.0,
                "duration_s": 1.0, "figures": {"throughput_mbps": 94.1, "calls": 5},
                "interim": [{"ending_s": 2.0, "interval_s": 1.0, "throughput_mbps": 9.0}]}  # fmt: skip
@@ -563,9 +563,9 @@ def _campaign(name: str) -> Callable[[bytes], object]:
             (folder / other).write_bytes(data if other == name else text)
         opened = reader.open(folder)
         if name.startswith("hosts/"):
-            said = opened.archive.facts("sender")
-            facts.mismatches(said, said)
-            assert str((facts.value(said, "link") or {}).get("address", "")) is not None
+            values = opened.archive.facts("sender")
+            facts.mismatches(values, values)
+            assert str((facts.value(values, "link") or {}).get("address", "")) is not None
             return
         for machine in opened.archive.machines.values():
             assert machine.ssh is None or machine.ssh

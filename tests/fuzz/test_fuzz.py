@@ -50,10 +50,12 @@ def test_whatever_is_registered_is_a_target():
     assert {f"{tool.name} features" for tool in tools.TOOLS} <= known.keys()
     assert {f"setting {setting.name}" for setting in SETTINGS} <= known.keys()
     assert {f"fact {fact.name}" for fact in facts.FACTS} <= known.keys()
-    looking = [one for one in (*CHECKS, *AFTERWARDS) if one.commands(fuzzed._site(), "sender")]
-    assert {f"check {one.name}" for one in looking} <= known.keys()
+    looking = [
+        check for check in (*CHECKS, *AFTERWARDS) if check.commands(fuzzed._site(), "sender")
+    ]
+    assert {f"check {check.name}" for check in looking} <= known.keys()
     assert len(looking) == 7
-    assert {f"evidence {one.name}" for one in netlimits.evidence.EVIDENCE} <= known.keys()
+    assert {f"evidence {evidence.name}" for evidence in netlimits.evidence.EVIDENCE} <= known.keys()
     assert {
         "evidence.cpu.times",
         "hosts.sockets.listens",
@@ -109,15 +111,15 @@ def test_guided_by_coverage(tmp_path):
     command = [sys.executable, str(GUIDED), "--runs", str(INPUTS * 11 // 10), "--keep", tmp_path]
     ran = subprocess.run([*map(str, command)], capture_output=True, text=True)
     assert ran.stdout, ran.stderr[-3000:]
-    said = json.loads(ran.stdout)
+    report = json.loads(ran.stdout)
     findings = [
-        f"{one['target']} after {one['inputs']} inputs, see {one['artifacts']}: {one['finding']}"
-        for one in said["targets"]
-        if one["finding"]
+        f"{outcome['target']} after {outcome['inputs']} inputs, see {outcome['artifacts']}: {outcome['finding']}"
+        for outcome in report["targets"]
+        if outcome["finding"]
     ]
     assert not findings, "\n\n".join(findings)
-    assert {one["target"] for one in said["targets"]} == targets().keys()
-    assert said["inputs"] >= INPUTS
+    assert {outcome["target"] for outcome in report["targets"]} == targets().keys()
+    assert report["inputs"] >= INPUTS
     assert ran.returncode == 0
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20  # KiB: 1 GiB
 

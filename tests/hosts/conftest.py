@@ -49,14 +49,14 @@ class ProcessTable:
     def running(self, *words: str) -> list[int]:
         """The ids of processes whose command line is exactly these words."""
         wanted = "\0".join(words).encode() + b"\0"
-        found = []
+        pids = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 if (entry / "cmdline").read_bytes() == wanted:
-                    found.append(int(entry.name))
+                    pids.append(int(entry.name))
             except OSError:
                 continue
-        return found
+        return pids
 
     def gone(self, *words: str, within: float = LONG) -> bool:
         """Whether no process has that command line any more, soon."""
@@ -70,10 +70,10 @@ class ProcessTable:
     def appears(self, *words: str, within: float = LONG) -> int:
         """The id of the process with that command line, once there is one."""
         limit = time.monotonic() + within
-        while not (found := self.running(*words)):
+        while not (pids := self.running(*words)):
             assert time.monotonic() < limit, f"{words} never ran"
             time.sleep(0.01)
-        return found[0]
+        return pids[0]
 
 
 @pytest.fixture
@@ -83,15 +83,15 @@ def ps() -> ProcessTable:
 
 def children(pid: int) -> list[int]:
     """The ids of a process's children."""
-    found = []
+    pids = []
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = entry.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid:
-            found.append(int(entry.parent.name))
-    return found
+            pids.append(int(entry.parent.name))
+    return pids
 
 
 def keygen(file: Path, passphrase: str = "") -> Path:
@@ -152,9 +152,9 @@ class Sshd:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
                 return
             except OSError:
-                said = (self.folder / f"log_{self.port}").read_text()
-                assert process.poll() is None, said
-                assert time.monotonic() < limit, said
+                log = (self.folder / f"log_{self.port}").read_text()
+                assert process.poll() is None, log
+                assert time.monotonic() < limit, log
                 time.sleep(0.02)
 
 

@@ -70,18 +70,18 @@ def start_up(lab) -> Iterator[Callable[[str], None]]:
 def refusal(machine, patience: Patience) -> str:
     with pytest.raises(HostError) as caught:
         ssh_host(machine, patience)
-    said = str(caught.value)
-    assert said.startswith("sender: ")
-    assert "\n" not in said
-    assert len(said) < 500
-    return said
+    complaint = str(caught.value)
+    assert complaint.startswith("sender: ")
+    assert "\n" not in complaint
+    assert len(complaint) < 500
+    return complaint
 
 
 @pytest.mark.parametrize("kind", FLOODS)
 def test_output_without_end_is_given_up_after_so_many_bytes(lab, start_up, kind):
     start_up(FLOODS[kind])
-    said = refusal(lab.machine(), LONG)
-    assert re.search("printed more than 1 MiB before it did: .*start-up file", said)
+    complaint = refusal(lab.machine(), LONG)
+    assert re.search("printed more than 1 MiB before it did: .*start-up file", complaint)
 
 
 @pytest.mark.parametrize("kind", WORDS)
@@ -94,9 +94,9 @@ def test_an_answer_that_is_none_is_told(lab, start_up, kind):
 @pytest.mark.parametrize("kind", SILENCES)
 def test_silence_is_given_up_after_the_time_allowed(lab, start_up, kind, ps):
     start_up(SILENCES[kind])
-    said = refusal(lab.machine(), SHORT)
-    assert "did not answer within 2 s" in said
-    assert "--patience" in said
+    complaint = refusal(lab.machine(), SHORT)
+    assert "did not answer within 2 s" in complaint
+    assert "--patience" in complaint
 
 
 def test_a_forced_command_is_a_login_shell_like_any_other(lab):

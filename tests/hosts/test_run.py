@@ -153,10 +153,10 @@ def test_a_child_left_behind_holds_nothing_up_and_is_ended(host, ps):
 
 
 def test_output_of_a_daemon_does_not_reach_a_later_command(host, tmp_path):
-    said = tmp_path / "said"
-    late = f"(sleep 0.1; echo late; echo late >&2; touch {said}) & exit"
+    file = tmp_path / "said"
+    late = f"(sleep 0.1; echo late; echo late >&2; touch {file}) & exit"
     host.run(Command(("setsid", "sh", "-c", late)))
-    wait(said.exists)
+    wait(file.exists)
     completed = host.run(Command(("echo", "mine")))
     assert (completed.stdout, completed.stderr) == ("mine\n", "")
 

@@ -55,11 +55,11 @@ def test_an_exception_in_the_script_is_raised():
 
 def test_a_server_lives_until_it_is_stopped_or_the_host_closed():
     host = ScriptedHost({"netserver -D": "bye"})
-    one: Server = host.serve(Command(("netserver", "-D")))
+    server: Server = host.serve(Command(("netserver", "-D")))
     two = host.serve(Command(("netserver", "-D")))
-    assert one.alive()
-    assert one.stop().stdout == "bye"
-    assert not one.alive()
+    assert server.alive()
+    assert server.stop().stdout == "bye"
+    assert not server.alive()
     host.close()
     assert not two.alive()
     with pytest.raises(ConnectionLost):

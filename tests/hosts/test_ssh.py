@@ -39,15 +39,15 @@ def refusal(machine: Machine) -> str:
     threads = threading.active_count()
     with pytest.raises(ConnectError) as caught:
         ssh_host(machine)
-    said = str(caught.value)
-    assert said.startswith("sender: ")
-    assert "\n" not in said
+    complaint = str(caught.value)
+    assert complaint.startswith("sender: ")
+    assert "\n" not in complaint
     assert caught.value.host == "sender"
     limit = time.monotonic() + LONG
     while threading.active_count() > threads and time.monotonic() < limit:
         time.sleep(0.01)
     assert threading.active_count() <= threads
-    return said
+    return complaint
 
 
 def test_a_name_is_resolved_by_the_configuration(lab):
@@ -73,10 +73,10 @@ def jumped_from(lab, text: str) -> int:
     try:
         client = int(host.run(WHICH).stdout.split()[1])
         # who holds that port on this machine: a jump's sshd, or this very process
-        found = subprocess.run(
+        sockets = subprocess.run(
             ["ss", "-Htnp", f"sport = :{client}"], capture_output=True, text=True, check=True
         )
-        return int(re.search(r"pid=(\d+)", found.stdout)[1])
+        return int(re.search(r"pid=(\d+)", sockets.stdout)[1])
     finally:
         host.close()
 
@@ -95,8 +95,8 @@ def test_jumps_chain_and_each_is_resolved(lab):
 
 
 def test_a_jump_that_is_refused_names_the_host_behind_it(lab):
-    said = refusal(lab.machine("far", "Host far\n ProxyJump near\n Port 1\n"))
-    assert "127.0.0.1 port 1 (through near) cannot be reached from there" in said
+    complaint = refusal(lab.machine("far", "Host far\n ProxyJump near\n Port 1\n"))
+    assert "127.0.0.1 port 1 (through near) cannot be reached from there" in complaint
 
 
 def test_a_circle_of_jumps_is_told(lab):
@@ -118,13 +118,13 @@ def test_a_proxy_command_is_the_way(lab):
 
 
 def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_adds_it(lab):
-    said = refusal(lab.machine("far", known=""))
+    complaint = refusal(lab.machine("far", known=""))
     fingerprint = subprocess.run(
         ["ssh-keygen", "-l", "-f", lab.folder / "host_far.pub"], capture_output=True, text=True
     ).stdout.split()[1]
-    assert "unknown" in said
-    assert fingerprint in said
-    command = re.search(r"`(ssh .*)`", said)[1].replace("=ask", "=accept-new").split()
+    assert "unknown" in complaint
+    assert fingerprint in complaint
+    command = re.search(r"`(ssh .*)`", complaint)[1].replace("=ask", "=accept-new").split()
     command[1:1] = ["-o", "LogLevel=ERROR"]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     known = (Path(os.environ["HOME"]) / "known_hosts").read_text()
@@ -133,10 +133,10 @@ def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_adds_it(la
 
 def test_a_changed_host_key_is_refused_in_other_words(lab):
     known = " ".join([lab.far.known.split()[0], *lab.near.known.split()[1:]]) + "\n"
-    said = refusal(lab.machine("far", known=known))
-    assert "has changed" in said
-    assert f"-R '[127.0.0.1]:{lab.far.port}'" in said
-    assert said.count("SHA256:") == 2
+    complaint = refusal(lab.machine("far", known=known))
+    assert "has changed" in complaint
+    assert f"-R '[127.0.0.1]:{lab.far.port}'" in complaint
+    assert complaint.count("SHA256:") == 2
 
 
 def test_hashed_known_hosts_are_read(lab):
@@ -167,9 +167,9 @@ def test_a_refused_key_is_told_and_what_to_do(lab):
     machine = lab.machine("far")
     config = machine.ssh_config
     config.write_text(config.read_text().replace(f"{lab.folder}/key", f"{lab.folder}/stranger"))
-    said = refusal(machine)
-    assert "refused our key" in said
-    assert "ssh-copy-id" in said
+    complaint = refusal(machine)
+    assert "refused our key" in complaint
+    assert "ssh-copy-id" in complaint
 
 
 def test_no_key_at_all_is_told(lab):
@@ -206,8 +206,8 @@ def test_an_encrypted_key_wants_the_agent_and_works_with_it(lab, monkeypatch, tm
 
 
 def test_a_port_where_nobody_listens(lab):
-    said = refusal(lab.machine("far", "Host far\n Port 1\n"))
-    assert "127.0.0.1 port 1 refuses connections" in said
+    complaint = refusal(lab.machine("far", "Host far\n Port 1\n"))
+    assert "127.0.0.1 port 1 refuses connections" in complaint
 
 
 def test_a_name_that_nobody_knows(lab):
@@ -217,9 +217,9 @@ def test_a_name_that_nobody_knows(lab):
 def test_a_port_that_says_nothing_costs_no_more_than_the_time_allowed(lab):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        said = refusal(lab.machine("far", f"Host far\n Port {port}\n ConnectTimeout 1\n"))
-    assert f"port {port}" in said
-    assert "did not answer within 1 s" in said
+        complaint = refusal(lab.machine("far", f"Host far\n Port {port}\n ConnectTimeout 1\n"))
+    assert f"port {port}" in complaint
+    assert "did not answer within 1 s" in complaint
 
 
 def test_a_login_shell_that_runs_nothing_is_told(lab):

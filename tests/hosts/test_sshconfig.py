@@ -28,16 +28,16 @@ def endpoint(home: Path, text: str, name: str = "vm1") -> Endpoint:
 
 
 def test_a_name_that_the_configuration_does_not_know_is_a_host_name(home):
-    found = endpoint(home, "", "vm1.example")
-    assert (found.hostname, found.port, found.timeout) == ("vm1.example", 22, None)
-    assert (found.jump, found.proxy, found.key_name) == ("", "", "vm1.example")
-    assert home / ".ssh/id_ed25519" in found.identities
-    assert home / ".ssh/known_hosts" in found.known_hosts
-    assert Path("/etc/ssh/ssh_known_hosts") in found.known_hosts
+    login = endpoint(home, "", "vm1.example")
+    assert (login.hostname, login.port, login.timeout) == ("vm1.example", 22, None)
+    assert (login.jump, login.proxy, login.key_name) == ("", "", "vm1.example")
+    assert home / ".ssh/id_ed25519" in login.identities
+    assert home / ".ssh/known_hosts" in login.known_hosts
+    assert Path("/etc/ssh/ssh_known_hosts") in login.known_hosts
 
 
 def test_every_option_that_leads_to_a_login(home):
-    found = endpoint(
+    login = endpoint(
         home,
         """
         Host vm?
@@ -52,12 +52,12 @@ def test_every_option_that_leads_to_a_login(home):
             GlobalKnownHostsFile none
         """,
     )
-    assert (found.hostname, found.port, found.user) == ("vm1.example", 2222, "engineer")
-    assert found.identities == (home / "one", home / "two")
-    assert found.identities_only
-    assert found.timeout == 3
-    assert found.known_hosts == (home / "mine", home / "the other")
-    assert found.key_name == "[vm1.example]:2222"
+    assert (login.hostname, login.port, login.user) == ("vm1.example", 2222, "engineer")
+    assert login.identities == (home / "one", home / "two")
+    assert login.identities_only
+    assert login.timeout == 3
+    assert login.known_hosts == (home / "mine", home / "the other")
+    assert login.key_name == "[vm1.example]:2222"
 
 
 def test_an_alias_of_the_host_key_stands_without_a_port(home):
@@ -77,8 +77,8 @@ def test_an_alias_of_the_host_key_stands_without_a_port(home):
     ],
 )
 def test_of_jump_and_proxy_the_first_one_counts(home, text, jump, proxy):
-    found = endpoint(home, text)
-    assert (found.jump, found.proxy) == (jump, proxy)
+    login = endpoint(home, text)
+    assert (login.jump, login.proxy) == (jump, proxy)
 
 
 def test_the_command_that_adds_a_key_uses_the_same_configuration(home):
@@ -93,8 +93,8 @@ def test_included_files_stand_where_they_are_included(home):
     (home / ".ssh" / "config.d" / "a").write_text("Host vm1\n Port 1\nHost other\n Port 9\n")
     (home / ".ssh" / "config.d" / "b").write_text("Host vm1\n Port 2\n User b\n")
     text = "Include config.d/* ~/nothing\nConnectTimeout 7\nHost vm2\n Port 3\n"
-    one = endpoint(home, text)
-    assert (one.port, one.user, one.timeout) == (1, "b", 7)
+    login = endpoint(home, text)
+    assert (login.port, login.user, login.timeout) == (1, "b", 7)
     assert endpoint(home, text, "vm2").port == 3
 
 
@@ -156,7 +156,7 @@ def test_names_that_are_names_are_taken(home, name):
 
 
 def test_comments_stand_behind_values_and_not_in_commands_or_quotes(home):
-    found = endpoint(
+    login = endpoint(
         home,
         """
         Host vm1 # mine
@@ -166,9 +166,9 @@ def test_comments_stand_behind_values_and_not_in_commands_or_quotes(home):
             ProxyCommand nc %h %p # no comment
         """,
     )
-    assert found.user == "bob"
-    assert found.identities == (home / "a # b", home / "c#d")
-    assert found.proxy == "nc vm1 22 # no comment"
+    assert login.user == "bob"
+    assert login.identities == (home / "a # b", home / "c#d")
+    assert login.proxy == "nc vm1 22 # no comment"
 
 
 def test_a_bracket_is_a_letter_of_a_pattern(home):
@@ -187,8 +187,8 @@ def test_a_bracket_is_a_letter_of_a_pattern(home):
 )  # fmt: skip
 def test_a_match_holds_as_in_ssh_however_its_criteria_are_written(home, criteria, holds):
     trap = home / "trap"
-    found = endpoint(home, f"User root\nMatch {criteria.format(trap=trap)}\n Port 9")
-    assert found.port == (9 if holds else 22)
+    login = endpoint(home, f"User root\nMatch {criteria.format(trap=trap)}\n Port 9")
+    assert login.port == (9 if holds else 22)
     assert not trap.exists()
 
 
@@ -208,9 +208,9 @@ def test_a_time_is_ssh_configs(home, text, seconds):
 def test_paths_have_the_environment_and_tokens(home, monkeypatch):
     monkeypatch.setenv("WHERE", "/keys")
     text = "HostName h\nUser bob\nIdentityFile ${WHERE}/one\nUserKnownHostsFile %d/%h.%n.%p.%r%% ${WHERE}/k"
-    found = endpoint(home, text)
-    assert found.identities == (Path("/keys/one"),)
-    assert found.known_hosts[:2] == (home / "h.vm1.22.bob%", Path("/keys/k"))
+    login = endpoint(home, text)
+    assert login.identities == (Path("/keys/one"),)
+    assert login.known_hosts[:2] == (home / "h.vm1.22.bob%", Path("/keys/k"))
 
 
 @pytest.mark.parametrize("what", ["pipe", "/dev/zero", "/proc/kmsg", "sparse"])

@@ -23,9 +23,11 @@ pieces = st.lists(st.sampled_from([b"a", b"b", NONCE[:-1].encode(), b"\n", b"\xf
 
 
 @given(pieces, pieces, st.lists(st.integers(0, 400)))
-def test_marks_are_found_and_text_is_kept_wherever_the_stream_is_cut(one, two, cuts):
-    first = b"".join(one).replace(NONCE.encode(), b"")
-    second = b"".join(two).replace(NONCE.encode(), b"")
+def test_marks_are_found_and_text_is_kept_wherever_the_stream_is_cut(
+    first_pieces, second_pieces, cuts
+):
+    first = b"".join(first_pieces).replace(NONCE.encode(), b"")
+    second = b"".join(second_pieces).replace(NONCE.encode(), b"")
     mark = NONCE.encode()
     data = (
         b"hello"

@@ -51,9 +51,9 @@ def test_each_capture_gives_what_its_pair_expects(name: str):
 
 def test_the_published_scripts_file_comes_in_with_each_value_under_its_name():
     rows = [line for line in lines("percentile-script.csv") if line.startswith(("UDP", "TCP"))]
-    found = runs("percentile-script.csv")
-    assert len(found) == len(rows) == 13
-    for run, row in zip(found, rows, strict=True):
+    imports = runs("percentile-script.csv")
+    assert len(imports) == len(rows) == 13
+    for run, row in zip(imports, rows, strict=True):
         fields = [field.strip() for field in row.split(",")]
         # the script's OUTPUT: the fields 5 and 7 are the selectors that netperf does not know
         assert run.status == "ok"
@@ -83,9 +83,9 @@ def test_the_scripts_own_list_reads_its_rows_without_a_header():
         "local_cpu_peak_util,local_sd,remote_cpu_util,remote_cpu_peak_util,remote_sd,sd_units"
     )
     rows = "\n".join(lines("percentile-script.csv")[2:]) + "\n"
-    found = text_runs(rows, Given(tuple(output.upper().split(","))))
-    assert [run.figures for run in found] == [run.figures for run in whole]
-    assert not any(run.repaired for run in found)
+    imports = text_runs(rows, Given(tuple(output.upper().split(","))))
+    assert [run.figures for run in imports] == [run.figures for run in whole]
+    assert not any(run.repaired for run in imports)
 
 
 # -- -o -------------------------------------------------------------------------------------
@@ -176,10 +176,10 @@ def test_two_headers_without_a_banner_between_are_refused():
 
 
 def test_the_reports_columns_are_read_row_by_row():
-    found = runs("report-columns.txt")
+    imports = runs("report-columns.txt")
     rows = [line.split() for line in lines("report-columns.txt")[5:]]
-    assert [run.values["send_size"] for run in found] == [1024, 8192, 1024]
-    for run, row in zip(found, rows, strict=True):
+    assert [run.values["send_size"] for run in imports] == [1024, 8192, 1024]
+    for run, row in zip(imports, rows, strict=True):
         assert run.figures["throughput_mbps"] == float(row[2])
         assert run.figures["netperf_remote_sd_us_per_kib"] == float(row[10])
 
@@ -221,9 +221,9 @@ def test_the_tables_of_one_run_must_not_contradict_each_other():
 
 def test_a_value_that_is_missing_in_columns_is_found_by_its_place_or_refused():
     header = ("Result Throughput", "Tag              ", "", "")
-    found = column_header(header)
-    assert found == (("RESULT_BRAND", "THROUGHPUT"), (0, 7))
-    names, starts = found
+    columns = column_header(header)
+    assert columns == (("RESULT_BRAND", "THROUGHPUT"), (0, 7))
+    names, starts = columns
     assert spaced_row(names, "       98.5", starts)["THROUGHPUT"] == "98.5"
     assert spaced_row(names, "98.5") == {"RESULT_BRAND": "", "THROUGHPUT": "98.5"}
     with pytest.raises(Unfit, match="values under a header"):
@@ -250,26 +250,26 @@ def test_pairs_of_several_runs_are_told_apart():
 
 
 def test_a_selector_asked_for_twice_makes_no_second_run():
-    found = runs("twice-k.txt")
-    assert len(found) == 3
-    assert all(set(run.figures) >= {"throughput_mbps", "elapsed_s"} for run in found)
+    imports = runs("twice-k.txt")
+    assert len(imports) == 3
+    assert all(set(run.figures) >= {"throughput_mbps", "elapsed_s"} for run in imports)
 
 
 def test_runs_that_measured_the_same_nothing_stay_two():
     text = (NETPERF / "netperf270-blackholed-rc0.txt").read_text()
-    found = text_runs(text + text)
-    assert [run.status for run in found] == ["failed", "failed"]
-    assert "is the data path open" in found[0].reason
+    imports = text_runs(text + text)
+    assert [run.status for run in imports] == ["failed", "failed"]
+    assert "is the data path open" in imports[0].reason
 
 
 def test_every_unit_becomes_mbit_per_second():
-    found = runs("units-k.txt")
+    imports = runs("units-k.txt")
     pairs = dict.fromkeys(range(6))
     printed = [
         line.split("=")[1] for line in lines("units-k.txt") if line.startswith("THROUGHPUT=")
     ]
     factors = [1e3, 1e-3, 8 * 2**30 / 1e6, 8 * 2**20 / 1e6, 8 * 2**10 / 1e6, 1]
-    for number, run in zip(pairs, found, strict=True):
+    for number, run in zip(pairs, imports, strict=True):
         assert run.figures["throughput_mbps"] == pytest.approx(
             float(printed[number]) * factors[number]
         )
@@ -318,8 +318,8 @@ def test_a_shell_variable_is_no_selector():
 
 def test_a_run_without_figures_is_a_failed_one():
     banner = lines("classic-tcp-stream.txt")[0]
-    found = text_runs(f"{banner}\n{banner}\n")
-    assert [run.status for run in found] == ["failed", "failed"]
+    imports = text_runs(f"{banner}\n{banner}\n")
+    assert [run.status for run in imports] == ["failed", "failed"]
     udp = "\n".join(lines("classic-udp-stream.txt")[:6]) + "\n"
     (half,) = text_runs(udp)
     assert half.status == "failed"
@@ -327,10 +327,10 @@ def test_a_run_without_figures_is_a_failed_one():
 
 def test_a_last_line_without_its_end_may_be_cut_off():
     whole = (CAPTURES / "percentile-script.csv").read_bytes()
-    found = read("x", whole[:-1])[1]
-    assert [run.status for run in found[:-1]] == ["ok"] * 12
-    assert found[-1].status == "invalid"
-    assert "may be cut off" in found[-1].reason
+    imports = read("x", whole[:-1])[1]
+    assert [run.status for run in imports[:-1]] == ["ok"] * 12
+    assert imports[-1].status == "invalid"
+    assert "may be cut off" in imports[-1].reason
 
 
 @pytest.mark.parametrize(
@@ -369,10 +369,10 @@ def test_a_file_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch):
 
 def test_windows_text_is_text():
     text = (CAPTURES / "percentile-script.csv").read_text().replace("\n", "\r\n")
-    found = runs("percentile-script.csv")
+    imports = runs("percentile-script.csv")
     for encoding in ("utf-8-sig", "utf-16"):
         assert [r.figures for r in read("x", text.encode(encoding))[1]] == [
-            r.figures for r in found
+            r.figures for r in imports
         ]
 
 

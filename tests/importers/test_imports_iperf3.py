@@ -45,13 +45,13 @@ def test_omitted_seconds_and_the_mss_in_use():
     assert run.figures["transport_mss_bytes"] == 888  # timestamps take 12
     assert run.values["congestion_control"] == "cubic"
     document = json.loads((CAPTURES / "iperf3-omit.txt").read_text())
-    kept = [one for one in document["intervals"] if not one["sum"]["omitted"]]
+    kept = [interval for interval in document["intervals"] if not interval["sum"]["omitted"]]
     assert len(run.interim) == len(kept) < len(document["intervals"])
 
 
 def test_a_server_knows_its_own_side_only():
-    found = runs("iperf3-server.txt")
-    assert len(found) == 8  # the last document says that the server was stopped
+    imports = runs("iperf3-server.txt")
+    assert len(imports) == 8  # the last document says that the server was stopped
     text, at, documents = (CAPTURES / "iperf3-server.txt").read_text(), 0, []
     while text[at:].strip():
         at += len(text[at:]) - len(text[at:].lstrip())
@@ -61,7 +61,7 @@ def test_a_server_knows_its_own_side_only():
     tcp = json.loads((CAPTURES / "iperf3-tcp.txt").read_text())
     # what the second document calls its client's CPU is that of the client before
     assert clients[1]["remote_total"] == tcp["end"]["cpu_utilization_percent"]["host_total"]
-    for run, document in zip(found, documents, strict=False):
+    for run, document in zip(imports, documents, strict=False):
         assert run.values["reported_by"] == "server"
         assert "iperf3_local_process_cpu_pct" not in run.figures
         assert (
@@ -81,8 +81,8 @@ def test_an_error_is_a_failed_run_with_its_reason(path: Path):
 
 def test_documents_one_after_another_count_their_lines():
     text = (CAPTURES / "iperf3-tcp.txt").read_text()
-    found = text_runs(text + text)
-    assert [run.line for run in found] == [1, text.count("\n") + 1]
+    imports = text_runs(text + text)
+    assert [run.line for run in imports] == [1, text.count("\n") + 1]
     with pytest.raises(DataError, match=rf"^x.txt:{2 * text.count(chr(10)) - 1}: is no whole JSON"):
         text_runs(text + text[:-3])
 

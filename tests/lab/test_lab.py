@@ -40,22 +40,24 @@ def ssh(lab: labs.Lab, name: str, *argv: str) -> subprocess.CompletedProcess[str
 
 def traces(name: str) -> list[str]:
     """Everything on this machine that carries the lab's name, or runs in a network of its."""
-    found = [str(p) for p in (layout.LABS / name, *layout.LABS.glob(f".{name}*")) if p.exists()]
+    leftovers = [str(p) for p in (layout.LABS / name, *layout.LABS.glob(f".{name}*")) if p.exists()]
     for folder in ("/run/netns", "/etc/netns"):
-        found += [str(p) for p in Path(folder).glob(f"nl-{name}-*") if _of(p.name) == name]
-    found += [p.name for p in Path("/sys/class/net").glob(f"nl-{name}*") if _exact(p.name, name)]
+        leftovers += [str(p) for p in Path(folder).glob(f"nl-{name}-*") if _of(p.name) == name]
+    leftovers += [
+        p.name for p in Path("/sys/class/net").glob(f"nl-{name}*") if _exact(p.name, name)
+    ]
     routes = subprocess.run(
         ["ip", "-4", "route", "show", "table", "all"], capture_output=True, text=True, check=True
     )
-    found += [line for line in routes.stdout.splitlines() if f"dev nl-{name} " in line]
+    leftovers += [line for line in routes.stdout.splitlines() if f"dev nl-{name} " in line]
     for process in Path("/proc").glob("[0-9]*"):
         try:
             line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
         if f"/labs/{name}/" in line:
-            found.append(line)
-    return found
+            leftovers.append(line)
+    return leftovers
 
 
 def _of(space: str) -> str | None:
@@ -68,15 +70,15 @@ def _exact(interface: str, name: str) -> bool:
 
 def inside(spaces: set[tuple[int, int]]) -> list[int]:
     """The processes in these network namespaces, given by device and inode."""
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             stat = (process / "ns/net").stat()
         except OSError:
             continue
         if (stat.st_dev, stat.st_ino) in spaces:
-            found.append(int(process.name))
-    return found
+            pids.append(int(process.name))
+    return pids
 
 
 def lives(pid: int) -> bool:
@@ -128,11 +130,11 @@ def test_a_name_that_cannot_be_is_refused(bad):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "complaint"),
     [({"hosts": 1}, "2 to 16"), ({"hosts": 17}, "2 to 16"), ({"mtu": 100}, "576 to 65535")],
 )
-def test_a_lab_that_cannot_be_is_refused(options, said):
-    with pytest.raises(InputError, match=said):
+def test_a_lab_that_cannot_be_is_refused(options, complaint):
+    with pytest.raises(InputError, match=complaint):
         labs.up("x", **options)
 
 
@@ -267,10 +269,10 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
             assert up.poll() is None
             time.sleep(0.002)
         up.send_signal(number)
-        _, said = up.communicate(timeout=LONG)
+        _, complaint = up.communicate(timeout=LONG)
     assert up.returncode == 130
-    assert "taken down again" in said
-    assert len(said.splitlines()) == 1
+    assert "taken down again" in complaint
+    assert len(complaint.splitlines()) == 1
     assert traces(name) == []
 
 
@@ -301,11 +303,11 @@ def test_an_interface_of_somebody_else_is_not_taken(name):
 def test_two_labs_stand_side_by_side(lab, name):
     other = labs.up(name)
     assert other.index != lab.index
-    for one in (lab, other):
-        for host in one.hosts:
-            said = ssh(one, one.login(host), "hostname; ip -br -4 address show dev data0")
-            assert said.stdout.startswith(f"{one.namespace(host)}\n")
-            assert f"{one.data(host)}/24" in said.stdout
+    for pair in (lab, other):
+        for host in pair.hosts:
+            printed = ssh(pair, pair.login(host), "hostname; ip -br -4 address show dev data0")
+            assert printed.stdout.startswith(f"{pair.namespace(host)}\n")
+            assert f"{pair.data(host)}/24" in printed.stdout
     labs.down(name)
     assert all(state.sshd for state in labs.status(lab.name))
     assert ssh(lab, lab.login("sender"), "true").returncode == 0
@@ -315,14 +317,14 @@ def test_two_labs_stand_side_by_side(lab, name):
 def test_a_lab_whose_name_begins_like_anothers_is_not_its(name):
     short, long = "q", "q-q"
     try:
-        for one in (short, long):
-            labs.up(one)
+        for lab_name in (short, long):
+            labs.up(lab_name)
         labs.down(short)
         assert traces(short) == []
         assert all(state.sshd for state in labs.status(long))
     finally:
-        for one in (short, long):
-            labs.down(one)
+        for lab_name in (short, long):
+            labs.down(lab_name)
 
 
 @pytest.mark.lab
@@ -413,8 +415,8 @@ def test_a_host_has_its_own_key_and_no_other_is_taken(lab):
 @pytest.mark.lab
 def test_the_engineer_logs_in_and_has_no_rights(lab):
     login = lab.login("sender", "engineer")
-    said = ssh(lab, login, "id -un; pwd; touch here && ls")
-    assert said.stdout.split() == ["engineer", str(lab.host_folder("sender") / "home"), "here"]
+    printed = ssh(lab, login, "id -un; pwd; touch here && ls")
+    assert printed.stdout.split() == ["engineer", str(lab.host_folder("sender") / "home"), "here"]
     assert ssh(lab, login, "sudo -n true").stderr == "sudo: a password is required\n"
     assert ssh(lab, login, f"cat {lab.key}").returncode != 0
     changed = ssh(lab, login, "/usr/sbin/ip link set data0 mtu 1500")

@@ -111,7 +111,7 @@ def test_due_frames_leave_in_order_and_once():
 
 
 @pytest.mark.parametrize(
-    ("shape", "said"),
+    ("shape", "complaint"),
     [
         (link.Shape(rate=7_000), "8kbit"),
         (link.Shape(delay=11.0), "0 to 10 s"),
@@ -120,8 +120,8 @@ def test_due_frames_leave_in_order_and_once():
         (link.Shape(mtu=60), "68 to 65521"),
     ],
 )
-def test_a_shape_that_no_link_has_is_refused(shape, said):
-    with pytest.raises(InputError, match=said):
+def test_a_shape_that_no_link_has_is_refused(shape, complaint):
+    with pytest.raises(InputError, match=complaint):
         shape.check()
 
 
@@ -153,11 +153,11 @@ def transfer(guests, seconds: int = 3) -> float:
     if guests.run("receiver", "pidof", "netserver").status:
         guests.leave("receiver", "exec netserver -D -4")
         guests.sh("receiver", "until ss -ltn | grep -q :12865; do sleep 0.05; done")
-    said = guests(
+    printed = guests(
         *("sender", "netperf", "-P0", "-4", "-H", guests.lab.data("receiver"), "-l", str(seconds)),
         *("-t", "omni", "--", "-T", "tcp", "-d", "send", "-m", "16384", "-k", "THROUGHPUT"),
     )
-    return float(said.partition("=")[2]) * 1e6
+    return float(printed.partition("=")[2]) * 1e6
 
 
 @pytest.mark.lab
@@ -167,8 +167,8 @@ def test_a_link_has_a_delay_a_rate_and_an_mtu_that_its_hosts_cannot_see(shaped, 
     )
     before = guests("sender", "ip", "-d", "link", "show", "data0")
     options = ("--rate", "20mbit", "--delay", "40ms", "--mtu", "1500")
-    said = netlimits("lab", "link", shaped.name, *options)
-    assert "sender: rate 20 Mbit/s, delay 40 ms, MTU 1500 each way; carried " in said
+    printed = netlimits("lab", "link", shaped.name, *options)
+    assert "sender: rate 20 Mbit/s, delay 40 ms, MTU 1500 each way; carried " in printed
 
     assert min(milliseconds(guests)) >= 80
     assert milliseconds(guests, 1472)
@@ -279,13 +279,13 @@ def test_a_link_of_one_of_three_namespaces_is_shaped(lab):
             while not listening(server.pid):
                 time.sleep(0.01)
             at = netperf.index("-4")
-            said = subprocess.run(
+            printed = subprocess.run(
                 [*netperf[:at], "-H", three.data(host), *netperf[at:]],
                 capture_output=True, text=True, check=True,
             ).stdout  # fmt: skip
             server.kill()
             server.wait()
-            assert 0 < float(said.partition("=")[2]) <= most, host
+            assert 0 < float(printed.partition("=")[2]) <= most, host
     finally:
         labs.down(name)
     assert not Path("/run/netns", f"nl-{name}-switch").exists()
@@ -293,7 +293,7 @@ def test_a_link_of_one_of_three_namespaces_is_shaped(lab):
 
 @pytest.mark.lab
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "complaint"),
     [
         (("--rate", "fast"), "is no number with one of"),
         (("--loss", "much"), "is no loss, such as 0.1%"),
@@ -302,8 +302,8 @@ def test_a_link_of_one_of_three_namespaces_is_shaped(lab):
         (("--host", "reciever", "--off"), "did you mean receiver?"),
     ],
 )
-def test_what_is_no_link_is_refused_in_one_line(machines, options, said):
-    assert said in netlimits("lab", "link", machines.name, *options, status=2)
+def test_what_is_no_link_is_refused_in_one_line(machines, options, complaint):
+    assert complaint in netlimits("lab", "link", machines.name, *options, status=2)
     assert labs.links(machines.name)[0].shape is None
 
 

@@ -112,8 +112,8 @@ def test_machines_take_no_more_memory_than_was_said(guests):
 
 def test_status_says_what_kind_of_host_it_is(machines):
     command = [sys.executable, "-m", "netlimits", "lab", "status", "--name", machines.name]
-    said = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
-    rows = json.loads(said.stdout)
+    status = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    rows = json.loads(status.stdout)
     accelerator = machines.guest.accelerator
     assert accelerator in ("kvm", "tcg")
     assert [row["kind"] for row in rows] == [f"{accelerator}, 2 CPUs, virtio"] * 2

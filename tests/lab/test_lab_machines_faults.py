@@ -89,8 +89,8 @@ def test_a_second_up_waits_for_the_first_and_replaces_its_ruins(name):
     first.kill()
     first.wait()
     lab = labs.find(name)
-    said = second.communicate(timeout=PATIENCE)
-    assert (second.returncode, said) == (0, (f"{lab.hosts_file}\n", ""))
+    printed = second.communicate(timeout=PATIENCE)
+    assert (second.returncode, printed) == (0, (f"{lab.hosts_file}\n", ""))
     assert [state.sshd for state in labs.status(name)] == [True, True]
     status, line = ended(*UP, "--name", name)
     assert status == 1
@@ -111,11 +111,11 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
     ) as up:
         wait(moments(name)["both machines"], up)
         up.send_signal(number)
-        said = up.communicate(timeout=PATIENCE)
+        printed = up.communicate(timeout=PATIENCE)
     assert up.returncode == 130
-    assert said[0] == ""
-    assert "taken down again" in said[1]
-    assert len(said[1].splitlines()) == 1
+    assert printed[0] == ""
+    assert "taken down again" in printed[1]
+    assert len(printed[1].splitlines()) == 1
     assert traces(name) == []
 
 
@@ -124,9 +124,9 @@ def test_a_machine_that_ends_while_it_boots_is_told(name):
     with subprocess.Popen([*UP, "--name", name], stderr=subprocess.PIPE, text=True) as up:
         wait(moments(name)["both machines"], up)
         os.kill(int((layout.LABS / name / "sender/qemu.pid").read_text()), signal.SIGKILL)
-        _, said = up.communicate(timeout=PATIENCE)
+        _, complaint = up.communicate(timeout=PATIENCE)
     assert up.returncode == 1
-    assert said == "netlimits: sender: its QEMU ended while it booted\n"
+    assert complaint == "netlimits: sender: its QEMU ended while it booted\n"
     assert traces(name) == []
 
 
@@ -178,7 +178,7 @@ def test_what_only_machines_have_wants_machines(name):
 
 
 @pytest.mark.parametrize(
-    ("options", "guest", "said"),
+    ("options", "guest", "complaint"),
     [
         ({}, {"cpus": 0}, "1 to 16"),
         ({}, {"memory": 64}, "128 to 65536"),
@@ -187,8 +187,8 @@ def test_what_only_machines_have_wants_machines(name):
         ({"hosts": 1}, {}, "2 to 16"),
     ],
 )
-def test_machines_that_cannot_be_are_refused(options, guest, said):
-    with pytest.raises(InputError, match=said):
+def test_machines_that_cannot_be_are_refused(options, guest, complaint):
+    with pytest.raises(InputError, match=complaint):
         labs.up("x", guest=labs.Guest(**guest), **options)
 
 

@@ -192,11 +192,11 @@ def test_packets_per_second_show_only_over_the_sizes_of_a_campaign(half, verdict
     assert explain(pd.DataFrame(rows[:1]))["class"].item() == UNDETERMINED
 
 
-def _said(capsys, *words):
+def _output(capsys, *words):
     with pytest.raises(SystemExit) as ended:
         main(["explain", *map(str, words)])
-    said = capsys.readouterr()
-    return ended.value.code, said.out, said.err
+    output = capsys.readouterr()
+    return ended.value.code, output.out, output.err
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def csv(tmp_path):
 
 
 def test_the_command_prints_a_verdict_a_configuration(csv, capsys):
-    status, out, _ = _said(capsys, csv)
+    status, out, _ = _output(capsys, csv)
     assert status == 0
     assert "size 1: path-cap (1 run)" in out
     assert "size 2: send-buffer (1 run)" in out
@@ -216,10 +216,10 @@ def test_the_command_prints_a_verdict_a_configuration(csv, capsys):
 
 
 def test_json_has_the_same_and_can_be_narrowed(csv, capsys):
-    _, out, _ = _said(capsys, csv, "--json", "--config", "size=2")
+    _, out, _ = _output(capsys, csv, "--json", "--config", "size=2")
     (row,) = json.loads(out)
     assert (row["class"], row["size"]) == ("send-buffer", 2)
-    _, out, _ = _said(capsys, csv, "--json", "--run", "1")
+    _, out, _ = _output(capsys, csv, "--json", "--run", "1")
     assert [row["class"] for row in json.loads(out)] == ["path-cap"]
 
 
@@ -233,7 +233,7 @@ def test_json_has_the_same_and_can_be_narrowed(csv, capsys):
     ],
 )
 def test_a_wrong_choice_is_one_line(csv, capsys, words, why):
-    status, _, err = _said(capsys, csv, *words)
+    status, _, err = _output(capsys, csv, *words)
     assert status == 2
     assert why in err
     assert err.count("\n") == 1

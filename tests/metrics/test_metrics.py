@@ -8,7 +8,7 @@ from netlimits.metrics.selectors import SELECTORS, column, is_text
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "meant"),
     [
         ("mean_latency", "latency_mean"),
         ("P99_LATENCY", "latency_p99"),
@@ -22,8 +22,8 @@ from netlimits.metrics.selectors import SELECTORS, column, is_text
         ("netperf_local_sd", "netperf_local_sd"),
     ],
 )
-def test_what_select_calls_a_figure_is_its_name_everywhere(name: str, found: str) -> None:
-    assert metric(name).name == found
+def test_what_select_calls_a_figure_is_its_name_everywhere(name: str, meant: str) -> None:
+    assert metric(name).name == meant
 
 
 def test_every_selector_of_a_figure_is_accepted_under_its_column() -> None:

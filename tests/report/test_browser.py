@@ -90,12 +90,12 @@ def looked_at(browser: Browser, file: Path) -> None:
 def test_a_campaign_of_each_shipped_experiment_is_a_page_that_reads_well(
     experiment: Path, tmp_path: Path, browser: Browser
 ) -> None:
-    made = complete(tmp_path / "results", experiment, LONG.get(experiment.stem))
-    file = page_of(made.path, tmp_path / "report.html")
+    campaign = complete(tmp_path / "results", experiment, LONG.get(experiment.stem))
+    file = page_of(campaign.path, tmp_path / "report.html")
     assert file.stat().st_size < 2_000_000
     text = file.read_text()
     assert 'class="warning"' not in text, "every table and chart is there"
-    assert text.count("<figure>") >= sum("chart" in entry for entry in made.experiment.report)
+    assert text.count("<figure>") >= sum("chart" in entry for entry in campaign.experiment.report)
     looked_at(browser, file)
 
 

@@ -142,8 +142,8 @@ def test_units_are_those_of_the_metrics(name):
 def test_the_package_describes_every_file_and_no_other():
     package = json.loads((published.folder() / "datapackage.json").read_text("utf-8"))
     described = {r["path"] for r in package["resources"]}
-    there = {p.name for p in published.folder().iterdir() if p.suffix in {".csv", ".txt"}}
-    assert described == there
+    files = {p.name for p in published.folder().iterdir() if p.suffix in {".csv", ".txt"}}
+    assert described == files
     readme = (published.folder() / "README.md").read_text("utf-8")
     for resource in package["resources"]:
         assert re.fullmatch(r"[a-z0-9-]+", resource["name"])
@@ -246,10 +246,10 @@ def test_trace_lines(name):
 
 
 def seed(number: str) -> str:
-    found = sorted(SEEDS.glob(f"{number}_*.txt"))
-    if not found:
+    paths = sorted(SEEDS.glob(f"{number}_*.txt"))
+    if not paths:
         pytest.skip("the reports' text does not lie beside the project")
-    return found[0].read_text("utf-8")
+    return paths[0].read_text("utf-8")
 
 
 def tab_rows(text: str, after: str, cells: int) -> list[list[str]]:
@@ -342,8 +342,8 @@ def test_stated_figures_are_in_the_text(number):
     text += " ".join(["", *(figure for phrase, figure in words.items() if phrase in text)])
     frame = published.printed("statements")
     for row in frame[frame.report == report].itertuples():
-        found = re.search(rf"(?<![\d.]){re.escape(row.value)}(?!\d|\.\d)", text)
-        assert found, row.id
+        match = re.search(rf"(?<![\d.]){re.escape(row.value)}(?!\d|\.\d)", text)
+        assert match, row.id
 
 
 @pytest.mark.long
@@ -371,7 +371,7 @@ def test_an_installed_package_finds_its_data(tmp_path):
         "print(all(p.path(t).exists() for t in p.traces()))"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    said = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
         env=environment,
@@ -379,4 +379,4 @@ def test_an_installed_package_finds_its_data(tmp_path):
         text=True,
         check=True,
     ).stdout.split()
-    assert said == [str(tmp_path / "site/netlimits/data"), str(sum(ROWS.values())), "True"]
+    assert printed == [str(tmp_path / "site/netlimits/data"), str(sum(ROWS.values())), "True"]

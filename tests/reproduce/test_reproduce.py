@@ -147,10 +147,10 @@ def test_the_summary_and_the_runs_are_said_to_be_of_different_sets(
 
 
 def test_words_about_packet_rates_stand_beside_the_calls(rows: list[reproduce.Comparison]) -> None:
-    found = {row.statement: row for row in rows if row.statement.startswith("limiters-pps")}
-    assert {row.verdict for row in found.values()} == {"hedged"}
-    assert "2.3 % apart" in found["limiters-pps-regime-largest"].came_out
-    assert "7.6 % apart" in found["limiters-pps-close-smallest"].came_out
+    comparisons = {row.statement: row for row in rows if row.statement.startswith("limiters-pps")}
+    assert {row.verdict for row in comparisons.values()} == {"hedged"}
+    assert "2.3 % apart" in comparisons["limiters-pps-regime-largest"].came_out
+    assert "7.6 % apart" in comparisons["limiters-pps-close-smallest"].came_out
 
 
 def test_egress_cap_and_link_bind_as_the_report_tells(rows: list[reproduce.Comparison]) -> None:

@@ -50,16 +50,16 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path, self.file = path, path / "key.guard"
-        self.asked = path / "asked"
+        self.calls = path / "asked"
         self.environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
         fake = path / "sysctl"
         fake.write_text(
-            f'#!/bin/sh\nfor w; do printf "%s\\0" "$w"; done >>{shlex.quote(str(self.asked))}\n'
+            f'#!/bin/sh\nfor w; do printf "%s\\0" "$w"; done >>{shlex.quote(str(self.calls))}\n'
         )
         fake.chmod(0o755)
 
-    def write(self, *found: Original, patience: int = 60, second_pass: bool = True) -> None:
-        text = script.render(HOLDER, found, patience)
+    def write(self, *originals: Original, patience: int = 60, second_pass: bool = True) -> None:
+        text = script.render(HOLDER, originals, patience)
         if not second_pass:
             text = text.replace(f"        sleep {script.SECOND_PASS}\n        put_back\n", "")
         self.file.write_text(text)
@@ -79,7 +79,7 @@ class Folder:
         return process
 
     def words(self) -> list[str]:
-        return self.asked.read_text().split("\0")[:-1] if self.asked.exists() else []
+        return self.calls.read_text().split("\0")[:-1] if self.calls.exists() else []
 
 
 @pytest.fixture
@@ -110,22 +110,22 @@ def test_a_person_can_read_who_since_when_and_what():
 def test_channels_and_mtu_go_back_before_what_hangs_on_them():
     names = ("mtu", "channels", "ring", "irq", "offload", "qdisc", "route")
     changes = [Original(role, "data0", name, {}) for role in ("sender", "sinks") for name in names]
-    back = [(one.role, one.setting) for one in script.way_back(changes)]
+    back = [(original.role, original.setting) for original in script.way_back(changes)]
     each = ("route", "offload", "channels", "irq", "ring", "mtu", "qdisc")
     assert back == [(role, name) for role in ("sinks", "sender") for name in each]
-    without = [one for one in changes if one.setting not in ("channels", "mtu")]
+    without = [original for original in changes if original.setting not in ("channels", "mtu")]
     assert script.way_back(without) == tuple(reversed(without))
     later = [Original("sender", "data0", name, {}) for name in ("qdisc", "channels", "mtu")]
-    assert [one.setting for one in script.way_back(later)] == ["mtu", "channels", "qdisc"]
+    assert [original.setting for original in script.way_back(later)] == ["mtu", "channels", "qdisc"]
 
 
 @pytest.mark.parametrize("text", ["x\n# y", "a\rb", "\x1b[31m", "a\u2028b"])
 def test_no_name_breaks_out_of_a_comment(text):
     evil = Holder(text, "1", text, text, 1, 0)
-    made = script.render(evil, [Original(text, "lo", "sysctl", {"net.a": "1"})], 5)
-    head = made[: made.index("LC_ALL")]
+    guard_text = script.render(evil, [Original(text, "lo", "sysctl", {"net.a": "1"})], 5)
+    head = guard_text[: guard_text.index("LC_ALL")]
     assert all(line.startswith("#") or not line for line in head.splitlines())
-    assert text not in made.replace("\n#   run by", "")
+    assert text not in guard_text.replace("\n#   run by", "")
 
 
 @given(st.dictionaries(
@@ -134,9 +134,9 @@ def test_no_name_breaks_out_of_a_comment(text):
     min_size=1, max_size=3,
 ))  # fmt: skip
 def test_whatever_was_found_reaches_its_command_to_the_letter(values):
-    found = Original("sender", "lo", "sysctl", values)
-    (command,) = script.commands(found)
-    text = script.render(HOLDER, [found], 5)
+    original = Original("sender", "lo", "sysctl", values)
+    (command,) = script.commands(original)
+    text = script.render(HOLDER, [original], 5)
     body = text[text.index("put_back() {") : text.index("case $1")]
     shown = subprocess.run(
         ["dash", "-c", "act() { shift; printf '%s\\0' \"$@\"; }\nroot=sudo\n" + body + "put_back"],
@@ -147,9 +147,9 @@ def test_whatever_was_found_reaches_its_command_to_the_letter(values):
 
 @given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), min_size=1))
 def test_what_a_command_reads_is_fed_to_it(text):
-    found = Original("sender", "data0", "napi", {"gro_flush_timeout": text})
-    made = script.render(HOLDER, [found], 5)
-    body = made[made.index("act() {") : made.index("case $1")]
+    original = Original("sender", "data0", "napi", {"gro_flush_timeout": text})
+    guard_text = script.render(HOLDER, [original], 5)
+    body = guard_text[guard_text.index("act() {") : guard_text.index("case $1")]
     shown = subprocess.run(
         ["dash", "-c", "timeout() { cat >&2; }\n" + body + "put_back >/dev/null"],
         capture_output=True, check=True,
@@ -160,13 +160,13 @@ def test_what_a_command_reads_is_fed_to_it(text):
 def test_what_a_command_is_fed_reaches_it_as_root_and_without_root(folder):
     for program in ("tee", "sudo"):
         fake = folder.path / program
-        fake.write_text(f'#!/bin/sh\necho "{program} $* < $(cat)" >>{folder.asked}\n')
+        fake.write_text(f'#!/bin/sh\necho "{program} $* < $(cat)" >>{folder.calls}\n')
         fake.chmod(0o755)
     state = {"gro_flush_timeout": 2000, "defer_hard_irqs": 2}
     folder.write(Original("a", "eth0", "napi", state), second_pass=False)
     assert ended(folder.start("dash", "now")) == 0
     root = "" if os.geteuid() == 0 else "sudo -n -- "
-    assert folder.asked.read_text().splitlines() == [
+    assert folder.calls.read_text().splitlines() == [
         f"{root}tee /sys/class/net/eth0/gro_flush_timeout < 2000",
         f"{root}tee /sys/class/net/eth0/napi_defer_hard_irqs < 2",
     ]
@@ -241,19 +241,19 @@ def test_no_log_can_be_written_and_it_puts_back_all_the_same(folder):
 
 def test_a_command_that_hangs_does_not_keep_the_others_from_it(folder):
     (folder.path / "sysctl").write_text(
-        f'#!/bin/sh\necho "$2" >>{folder.asked}\ncase $2 in *second*) sleep 99;; esac\n'
+        f'#!/bin/sh\necho "$2" >>{folder.calls}\ncase $2 in *second*) sleep 99;; esac\n'
     )
     folder.write(sysctl(first="1"), sysctl(second="2"), second_pass=False)
     folder.file.write_text(folder.file.read_text().replace("act 30", "act 0.3"))
     assert ended(folder.start("sh", "now")) == 0
-    assert folder.asked.read_text().split() == ["net.test.second=2", "net.test.first=1"]
+    assert folder.calls.read_text().split() == ["net.test.second=2", "net.test.first=1"]
 
 
 def test_it_knows_no_clock_but_the_machines_uptime():
     """A clock step can do nothing to what never reads a clock: `date` only dates the log."""
     text = script.render(HOLDER, [sysctl(first="1")], 60)
     assert text.count("date") == 1
-    assert not any("date" in one.replace("uptime", "") for one in SCRIPTS.values())
+    assert not any("date" in source.replace("uptime", "") for source in SCRIPTS.values())
 
 
 def test_an_offload_is_put_back_from_any_state():
@@ -268,11 +268,11 @@ def test_an_offload_is_put_back_from_any_state():
 
 def test_the_commands_of_every_setting_parse(tmp_path):
     """Each setting that a guard may carry, as an experiment's settings name them."""
-    made = script.render(HOLDER, [sysctl(first="1")], 9)
+    guard_text = script.render(HOLDER, [sysctl(first="1")], 9)
     assert {s.name for s in SETTINGS} >= {"offload", "mtu", "qdisc", "route", "sysctl"}
-    for one in ("watch", "now"):
-        assert f"\n{one})\n" in made
-    for text in (made, *SCRIPTS.values()):
+    for word in ("watch", "now"):
+        assert f"\n{word})\n" in guard_text
+    for text in (guard_text, *SCRIPTS.values()):
         for shell in ("dash", "bash"):
             subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
@@ -325,13 +325,13 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path):
-    made = Place(tmp_path)
-    yield made
-    taken = made.guards("cleared", patience=None)
+    site = Place(tmp_path)
+    yield site
+    taken = site.guards("cleared", patience=None)
     taken.claim(forced(FROM_NOTES, force=True))
     taken.release()
-    made.close()
-    assert made.files() == []
+    site.close()
+    assert site.files() == []
 
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="a guard's folder is root's /run here")
@@ -365,7 +365,7 @@ def test_a_claim_is_taken_over_by_its_own_campaign_and_from_another_machine_only
     with pytest.raises(HostError, match="at work there"):
         place.guards(controller="another").claim()
     again.renew(1)
-    wait(lambda: all(one.stale for _, _, one in place.look().claimed()))
+    wait(lambda: all(claim.stale for _, _, claim in place.look().claimed()))
     place.guards("other", patience=1).claim()
     with pytest.raises(HostError, match="no longer claimed by this campaign: campaign small"):
         again.renew(1)
@@ -462,8 +462,8 @@ def test_a_host_that_says_something_else_is_an_error():
 
 @given(st.text(max_size=200), st.integers(0, 2**40))
 def test_a_claim_of_any_text_is_one_or_none(text, now):
-    found = parse(text, now)
-    assert found is None or found.left < 1e300
+    claim = parse(text, now)
+    assert claim is None or claim.left < 1e300
 
 
 @given(st.dictionaries(
@@ -471,8 +471,8 @@ def test_a_claim_of_any_text_is_one_or_none(text, now):
     st.one_of(st.text(), st.integers(), st.floats(), st.none(), st.lists(st.none())), min_size=7,
 ))  # fmt: skip
 def test_a_claim_of_any_values_can_be_printed(values):
-    found = parse(json.dumps(values), 5)
-    assert found is None or str(found).isprintable()
+    claim = parse(json.dumps(values), 5)
+    assert claim is None or str(claim).isprintable()
 
 
 def test_what_is_shown_to_people():

@@ -56,8 +56,8 @@ LEAVES = (
 class Hosts(Lab):
     """The lab, its hosts' leaves, and what of ours is on them."""
 
-    def __init__(self, made: labs.Lab, folder: Path) -> None:
-        super().__init__(made, folder)
+    def __init__(self, lab: labs.Lab, folder: Path) -> None:
+        super().__init__(lab, folder)
         self.begun: list[subprocess.Popen] = []
 
     def start(self, command: str, *argv: object) -> subprocess.Popen:
@@ -67,13 +67,13 @@ class Hosts(Lab):
     def leaves(self) -> set[str]:
         return {
             f"{host}: {' '.join(argv[:4])}: {line}"
-            for host in self.made.hosts
+            for host in self.lab.hosts
             for argv in LEAVES
             for line in self.inside(host, *argv).splitlines()
         }
 
     def over_ssh(self, host: str, command: str, user: str = "root") -> str:
-        ssh = ["ssh", "-F", str(self.made.ssh_config), self.made.login(host, user), command]
+        ssh = ["ssh", "-F", str(self.lab.ssh_config), self.lab.login(host, user), command]
         return subprocess.run(ssh, capture_output=True, text=True, check=True).stdout
 
     def ours(self) -> list[str]:
@@ -83,7 +83,7 @@ class Hosts(Lab):
             "grep -v -e ':$' -e '^$' -e '^campaigns$'; ls /run/lock; "  # campaigns: a controller's
             r"ls /tmp | grep '^netlimits-.*\.\(claim\|alive\)$' || true"
         )
-        files = [line for h in self.made.hosts for line in self.over_ssh(h, look).splitlines()]
+        files = [line for h in self.lab.hosts for line in self.over_ssh(h, look).splitlines()]
         return files + self.running(".guard watch", ".guard now")
 
     def status(self, *argv: object) -> dict[str, dict]:
@@ -92,8 +92,8 @@ class Hosts(Lab):
     def started(self, out: Path, *argv: object, until: str = "netperf -P 0") -> subprocess.Popen:
         """`netlimits run` once such a process is on a host."""
         process = self.start("run", *argv, "--out", out)
-        made = self.folder / out / "campaign.json"  # before that the check tries the tools
-        wait(lambda: (made.exists() and self.running(until)) or process.poll() is not None)
+        file = self.folder / out / "campaign.json"  # before that the check tries the tools
+        wait(lambda: (file.exists() and self.running(until)) or process.poll() is not None)
         assert process.poll() is None, process.communicate()
         return process
 
@@ -127,17 +127,17 @@ def test_a_lost_controllers_hosts_put_themselves_back_and_are_cleared_from_anywh
     process.send_signal(signal.SIGSTOP)  # looking takes time, in which it would come to its end
     assert on.leaves() != before
     running = on.status(*hosts)
-    assert {one["guard"] for one in running.values()} == {"waiting"}
-    assert all(f"mtu {on.made.mtu}" in " ".join(o["puts_back"]) for o in running.values())
-    assert all(one["claims"][0]["campaign"] == "out" for one in running.values())
+    assert {status["guard"] for status in running.values()} == {"waiting"}
+    assert all(f"mtu {on.lab.mtu}" in " ".join(o["puts_back"]) for o in running.values())
+    assert all(status["claims"][0]["campaign"] == "out" for status in running.values())
     killed(process)
     assert gone(on, "netserver", "netperf")
     wait(lambda: not on.running(".guard"), "the guards are done")
     assert on.leaves() == before
-    said = on.status(out, "--guards")
-    assert {one["guard"] for one in said.values()} == {"fired"}
-    assert all(one["log"][-1] == "done" for one in said.values())
-    assert [len(one["changed"]) for one in said.values()] == [6, 6], said
+    statuses = on.status(out, "--guards")
+    assert {status["guard"] for status in statuses.values()} == {"fired"}
+    assert all(status["log"][-1] == "done" for status in statuses.values())
+    assert [len(status["changed"]) for status in statuses.values()] == [6, 6], statuses
     assert "put back" in on("restore", *hosts).stdout
     assert on.ours() == []
     assert on.leaves() == before
@@ -152,8 +152,8 @@ def test_a_campaign_that_comes_to_its_end_leaves_nothing_on_its_hosts(on, hosts)
     on("run", on.experiment(EVERYTHING), *hosts, "--out", "out")
     assert on.ours() == []
     assert on.leaves() == before
-    said = on.status(*hosts)
-    assert all(one["guard"] == "none" and not one["claims"] for one in said.values())
+    statuses = on.status(*hosts)
+    assert all(status["guard"] == "none" and not status["claims"] for status in statuses.values())
 
 
 def test_a_stopped_controller_that_goes_on_sets_again_what_its_guards_put_back(on, hosts):
@@ -185,13 +185,13 @@ CUTS = {
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_change_that_cuts_off_our_own_ssh_heals_by_itself(on, cut):
     before = on.leaves()
-    made = on.made
+    lab = on.lab
     entries = {
-        host: {"ssh": made.login(host), "interface": "mgmt0", "address": made.management(host)}
+        host: {"ssh": lab.login(host), "interface": "mgmt0", "address": lab.management(host)}
         for host in ("sender", "receiver")
     }
     path = on.folder / "hosts.yaml"
-    path.write_text(json.dumps({"ssh_config": str(made.ssh_config), **entries}))
+    path.write_text(json.dumps({"ssh_config": str(lab.ssh_config), **entries}))
     text = NOTHING.replace("replicates: 40", "replicates: 1").replace(
         "measure:", f"settings: [{{roles: [receiver], {CUTS[cut]}}}]\nmeasure:"
     )
@@ -199,11 +199,11 @@ def test_a_change_that_cuts_off_our_own_ssh_heals_by_itself(on, cut):
     process = on.start("run", on.experiment(text), "--hosts", path, "--guard", "2s", "--out", out)
     wait(lambda: on.running(".guard watch"))
     wait(lambda: on.running(".guard now"))
-    _, said = process.communicate(timeout=2 * LONG)
-    assert "Traceback" not in said
+    _, complaint = process.communicate(timeout=2 * LONG)
+    assert "Traceback" not in complaint
     (record,) = nl.open(out).records()
     assert record.status == "failed", record
-    assert process.returncode == 1, said
+    assert process.returncode == 1, complaint
     assert on.leaves() == before
     assert on.ours() == []
 
@@ -218,8 +218,8 @@ def test_a_second_campaign_on_a_host_hears_who_is_there(on, hosts):
         assert len(ran.stderr.splitlines()) == 1
     finally:
         killed(process)
-    said = on("run", on.experiment(NOTHING), *hosts, "--out", "second", status=2).stderr
-    assert "campaign first" in said, "a claim outlives its process"
+    complaint = on("run", on.experiment(NOTHING), *hosts, "--out", "second", status=2).stderr
+    assert "campaign first" in complaint, "a claim outlives its process"
     wait(lambda: all(o["claims"][0]["seconds_left"] < 0 for o in on.status(*hosts).values()))
     text = NOTHING.replace("replicates: 40", "replicates: 1")
     on("run", on.experiment(text), *hosts, "--out", "third")
@@ -234,10 +234,10 @@ def test_two_campaigns_at_the_same_moment_one_is_refused(on, hosts):
     # refused by the check before (2), or, with a folder of its own already, by the claim (1)
     assert other.returncode in (1, 2), refused
     assert "is at work there" in refused
-    (one,) = (process for process in both if process is not other)
-    one.send_signal(signal.SIGINT)
-    _, ended = one.communicate(timeout=2 * LONG)
-    assert one.returncode == 130, ended
+    (survivor,) = (process for process in both if process is not other)
+    survivor.send_signal(signal.SIGINT)
+    _, ended = survivor.communicate(timeout=2 * LONG)
+    assert survivor.returncode == 130, ended
     assert "interrupted" in ended
     assert on.ours() == []
 
@@ -252,13 +252,13 @@ def test_a_living_campaigns_hosts_are_put_back_only_by_force_and_it_stops(on, ho
     assert "its connection stands; end it first" in refused
     assert len(refused.splitlines()) == 1
     assert on.leaves() == changed, "nothing is touched"
-    assert all(one["claims"][0]["held"] for one in on.status(*hosts).values())
+    assert all(status["claims"][0]["held"] for status in on.status(*hosts).values())
     assert "put back: sender: data0: mtu" in on("restore", *hosts, "--force").stdout
     taken = time.time()
     assert on.leaves() == before
-    _, said = process.communicate(timeout=2 * LONG)
-    assert process.returncode in (1, 3), said
-    assert "no longer claimed by this campaign" in said
+    _, complaint = process.communicate(timeout=2 * LONG)
+    assert process.returncode in (1, 3), complaint
+    assert "no longer claimed by this campaign" in complaint
     assert on.leaves() == before, "it could write nothing any more"
     good = [r for r in nl.open(on.folder / "out").records() if r.status == "ok"]
     assert all(r.started + r.duration_s < taken for r in good), "none was measured as found"
@@ -273,13 +273,13 @@ def test_a_guard_that_was_killed_is_started_again(on, hosts):
     process = on.started(out, on.experiment(text), *hosts)
     process.send_signal(signal.SIGSTOP)  # so that it is at work still
     try:
-        pids = {role: one["pid"] for role, one in on.status(*hosts).items()}
+        pids = {role: status["pid"] for role, status in on.status(*hosts).items()}
         for pid in pids.values():
             os.kill(pid, signal.SIGKILL)
     finally:
         process.send_signal(signal.SIGCONT)
     wait(lambda: on.running(".guard watch"))
-    assert pids != {role: one["pid"] for role, one in on.status(*hosts).items()}
+    assert pids != {role: status["pid"] for role, status in on.status(*hosts).items()}
     assert process.communicate(timeout=2 * LONG)
     assert process.returncode == 0
     assert on.ours() == []
@@ -290,7 +290,7 @@ def test_a_put_back_that_fails_keeps_its_guard(on, hosts):
     before = on.leaves()
     text = EVERYTHING.replace("replicates: 2", "replicates: 1")
     out = on.folder / "out"
-    sshd = (on.made.host_folder("receiver") / "sshd.pid").read_text().strip()
+    sshd = (on.lab.host_folder("receiver") / "sshd.pid").read_text().strip()
     inside = ["nsenter", "-t", sshd, "-m"]
     lame = on.folder / "lame"
     lame.write_text('#!/bin/sh\ncase "$*" in *"set dev"*) exit 1;; esac\nexec /sbin/ip.real "$@"\n')
@@ -304,9 +304,9 @@ def test_a_put_back_that_fails_keeps_its_guard(on, hosts):
     subprocess.run([*inside, "mount", "--bind", str(lame), ip], check=True)
     process.send_signal(signal.SIGCONT)
     try:
-        _, said = process.communicate(timeout=2 * LONG)
-        assert process.returncode == 3, said
-        assert "receiver: data0: mtu" in said
+        _, complaint = process.communicate(timeout=2 * LONG)
+        assert process.returncode == 3, complaint
+        assert "receiver: data0: mtu" in complaint
         state = on.status(*hosts)
         assert state["sender"]["guard"] == "none"
         assert not state["sender"]["claims"]
@@ -326,21 +326,21 @@ def test_a_put_back_that_fails_keeps_its_guard(on, hosts):
 
 def test_a_login_without_root_has_a_guard_that_asks_sudo(on):
     rule = "engineer ALL=(root) NOPASSWD: ALL\n"
-    files = [on.made.namespace_files(host) / "sudoers" for host in on.made.hosts]
-    found = [path.read_text() for path in files]
+    files = [on.lab.namespace_files(host) / "sudoers" for host in on.lab.hosts]
+    texts = [path.read_text() for path in files]
     before = on.leaves()
-    made = on.made
+    lab = on.lab
     entries = {
         host: {
-            "ssh": made.login(host, "engineer"),
+            "ssh": lab.login(host, "engineer"),
             "interface": "data0",
-            "address": made.data(host),
+            "address": lab.data(host),
         }
         for host in ("sender", "receiver")
     }
     path = on.folder / "hosts.yaml"
-    path.write_text(json.dumps({"ssh_config": str(made.ssh_config), **entries}))
-    for file, text in zip(files, found, strict=True):
+    path.write_text(json.dumps({"ssh_config": str(lab.ssh_config), **entries}))
+    for file, text in zip(files, texts, strict=True):
         file.write_text(text + rule)  # in place: the host's /etc/sudoers is this very file
     try:
         argv = (on.experiment(EVERYTHING), "--hosts", path, "--guard", "2s")
@@ -349,14 +349,14 @@ def test_a_login_without_root_has_a_guard_that_asks_sudo(on):
         assert on.over_ssh("sender", look, "engineer").strip() == "1"
         wait(lambda: not on.running(".guard"))
         assert on.leaves() == before
-        said = on.status("--hosts", path)
-        assert all(one["log"][-1] == "done" for one in said.values())
-        assert any("sudo -n -- ip link" in line for line in said["sender"]["log"])
+        statuses = on.status("--hosts", path)
+        assert all(status["log"][-1] == "done" for status in statuses.values())
+        assert any("sudo -n -- ip link" in line for line in statuses["sender"]["log"])
         on("restore", "--hosts", path)
         left = on.over_ssh("sender", "ls -A ~/.local/state/netlimits 2>&1 || true", "engineer")
         assert "No such file" in left
     finally:
-        for file, text in zip(files, found, strict=True):
+        for file, text in zip(files, texts, strict=True):
             file.write_text(text)
     assert on.ours() == []
 
@@ -366,7 +366,7 @@ def test_no_guard_where_it_is_turned_off(on, hosts):
     process.send_signal(signal.SIGSTOP)  # so that it is at work still
     try:
         assert not on.running(".guard")
-        assert all(one["claims"] for one in on.status(*hosts).values())
+        assert all(status["claims"] for status in on.status(*hosts).values())
     finally:
         killed(process)
     on("restore", *hosts)

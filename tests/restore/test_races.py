@@ -35,7 +35,7 @@ class Turns:
         self.error: BaseException | None = None
         self.commands = 0
         self._killed = False
-        self.one = threading.Lock()  # several hosts are asked at the same time
+        self.lock = threading.Lock()  # several hosts are asked at the same time
         self._may, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, args=(act,), daemon=True)
         self._thread.start()
@@ -85,12 +85,12 @@ class InTurn:
         self.patience = host.patience
 
     def run(self, command):
-        with self._turns.one:
+        with self._turns.lock:
             self._turns.wait()
             return self._host.run(command)
 
     def serve(self, command):
-        with self._turns.one:
+        with self._turns.lock:
             self._turns.wait()
             return self._host.serve(command)
 
@@ -134,7 +134,7 @@ class Scene:
     def holds(self) -> None:
         """The promise: as found, or a note that says what is left; and then all as found."""
         for machine in self.two.values():
-            assert machine.state["features"] == machine.found or machine.notes
+            assert machine.state["features"] == machine.original or machine.notes
         self.parted()
         restore_from_notes(self.hosts())
         assert self.work.as_found()
@@ -186,8 +186,8 @@ def test_forced_at_every_moment_of_a_living_campaign_and_paused_at_every_moment(
         if first.error:
             taken += 1
             assert isinstance(first.error, NetlimitsError), first.error
-            said = str(first.error)
-            assert "no longer claimed" in said or "at work there" in said
+            complaint = str(first.error)
+            assert "no longer claimed" in complaint or "at work there" in complaint
         scene.holds()
     assert taken > campaign
 

@@ -115,11 +115,11 @@ def test_what_the_driver_has_not(name, setting_, wanted, why):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_an_interface_without_any_says_so_and_what_to_do(name):
     s = SETTINGS[name]
-    said = Completed(
+    completed = Completed(
         "sender", s.read("data0", {}), 1, "", "netlink error: Operation not supported\n", 0.0
     )
     with pytest.raises(SettingError, match=f"Operation not supported; leave `{name}` out"):
-        s.state(said)
+        s.state(completed)
 
 
 def test_an_old_ethtool_says_0_for_what_is_not_there():
@@ -141,8 +141,8 @@ def test_the_schema_lets_nothing_else_through(name, wanted):
 def test_an_interface_nobody_looked_at():
     (command,) = SETTINGS["ring"].change("data0", {}, {"rx": 512})
     assert command.argv == ("ethtool", "-G", "data0", "rx", "512")
-    found = captured("virtio-g", "ring")
-    (command,) = SETTINGS["ring"].undo("data0", found, {})
+    original = captured("virtio-g", "ring")
+    (command,) = SETTINGS["ring"].undo("data0", original, {})
     assert command.argv[3:] == ("rx", "256", "tx", "256")
 
 
@@ -166,13 +166,13 @@ COALESCING = st.fixed_dictionaries(
 )
 def test_undo_leads_back_from_wherever_changes_led(case):
     (name, setting_), wishes = case
-    s, found = SETTINGS[setting_], captured(name, setting_)
-    state = found
+    s, original = SETTINGS[setting_], captured(name, setting_)
+    state = original
     for wanted in wishes:
         state = simulated(state, s.change("data0", state, wanted))
         assert s.unmet(state, wanted) == ()
         assert s.change("data0", state, wanted) == ()
-    undone = simulated(state, s.undo("data0", found, state))
-    assert undone == found
-    assert s.differences(found, undone) == ()
-    assert s.undo("data0", found, undone) == ()
+    undone = simulated(state, s.undo("data0", original, state))
+    assert undone == original
+    assert s.differences(original, undone) == ()
+    assert s.undo("data0", original, undone) == ()

@@ -72,7 +72,7 @@ TBF_LOOKS = "tbf rate 1Gbit burst 131000b lat 50ms"
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted", "looks"),
+    ("original", "wanted", "looks"),
     [
         ("", TBF, TBF_LOOKS),
         (
@@ -98,9 +98,9 @@ TBF_LOOKS = "tbf rate 1Gbit burst 131000b lat 50ms"
         ("mq", {"kind": "pfifo_fast"}, "pfifo_fast bands 3"),
     ],
 )
-def test_a_qdisc(bench, found, wanted, looks):
-    if found:
-        bench.sh("tc", "qdisc", "add", "dev", "data0", "root", "handle", "77:", *found.split())
+def test_a_qdisc(bench, original, wanted, looks):
+    if original:
+        bench.sh("tc", "qdisc", "add", "dev", "data0", "root", "handle", "77:", *original.split())
     bench.sh("tc", "qdisc", "add", "dev", "data0", "clsact")
     before = bench.leaves()
     bench.reach("qdisc", wanted)

@@ -81,8 +81,8 @@ class Kernel:
         assert command.sudo
         number = command.argv[1].split("/")[3]
         if number in self.managed:
-            said = f"tee: {command.argv[1]}: Input/output error\n"
-            return answer(command, command.stdin, said, 1)
+            complaint = f"tee: {command.argv[1]}: Input/output error\n"
+            return answer(command, command.stdin, complaint, 1)
         self.on[number] = command.stdin.strip()
         return answer(command, command.stdin)
 

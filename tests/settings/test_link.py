@@ -51,9 +51,12 @@ def simulated(state, commands):
             speed, duplex = on[-1].split("base")[0], on[-1].split("/")[1].lower()
             state |= {"autoneg": "on", "advertised": on}
         else:
-            said = dict(zip(argv[::2], argv[1::2], strict=True))
-            assert said["autoneg"] == "off"
-            speed, duplex = said.get("speed", state["speed"]), said.get("duplex", state["duplex"])
+            options = dict(zip(argv[::2], argv[1::2], strict=True))
+            assert options["autoneg"] == "off"
+            speed, duplex = (
+                options.get("speed", state["speed"]),
+                options.get("duplex", state["duplex"]),
+            )
             state |= {"autoneg": "off", "advertised": []}
         state |= {"speed": int(speed), "duplex": duplex}
     return state
@@ -85,12 +88,12 @@ def test_a_speed_is_negotiated_by_advertising_nothing_else():
 
 
 def test_the_right_speed_by_chance_is_not_enough():
-    found = captured("r8169-link")
-    assert LINK.unmet(found, TURIN) == (
+    original = captured("r8169-link")
+    assert LINK.unmet(original, TURIN) == (
         "10baseT/Half 10baseT/Full 100baseT/Half 100baseT/Full 1000baseT/Full could be negotiated "
         "too",
     )
-    assert LINK.unmet(simulated(found, LINK.change("data0", found, TURIN)), TURIN) == ()
+    assert LINK.unmet(simulated(original, LINK.change("data0", original, TURIN)), TURIN) == ()
 
 
 def test_forced():
@@ -130,18 +133,18 @@ def test_an_interface_nobody_looked_at():
 
 
 def test_no_such_interface_is_said():
-    said = Completed(
+    completed = Completed(
         "sender", LINK.read("data0", {}), 75, "No data available\n",
         "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n", 0.0,
     )  # fmt: skip
     with pytest.raises(SettingError, match="No such device; leave `link` out"):
-        LINK.state(said)
+        LINK.state(completed)
 
 
 def test_what_a_damaged_journal_holds_becomes_no_option():
-    found = {**captured("r8169-link"), "supported": ["--flash"], "advertised": ["--flash"]}
+    original = {**captured("r8169-link"), "supported": ["--flash"], "advertised": ["--flash"]}
     with pytest.raises(SettingError, match="'--flash' is no speed"):
-        LINK.undo("data0", found, {})
+        LINK.undo("data0", original, {})
 
 
 @pytest.mark.parametrize(
@@ -161,11 +164,11 @@ WISHES = st.fixed_dictionaries(
 
 @given(st.sampled_from(["r8169-link", "r8169-link-1000"]), st.lists(WISHES, max_size=4))
 def test_undo_leads_back_from_wherever_changes_led(name, wishes):
-    found = state = captured(name)
+    original = state = captured(name)
     for wanted in wishes:
         state = simulated(state, LINK.change("data0", state, wanted))
         assert LINK.unmet(state, wanted) == ()
         assert LINK.change("data0", state, wanted) == ()
-    undone = simulated(state, LINK.undo("data0", found, state))
-    assert LINK.differences(found, undone) == ()
-    assert LINK.undo("data0", found, undone) == ()
+    undone = simulated(state, LINK.undo("data0", original, state))
+    assert LINK.differences(original, undone) == ()
+    assert LINK.undo("data0", original, undone) == ()

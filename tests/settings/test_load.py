@@ -131,8 +131,8 @@ class OneHost:
 
     def another(self) -> Changes:
         """Another controller, which knows from the journal that there was no load."""
-        found = Original("sender", "data0", "load", NONE | {"cpus": os.cpu_count()})
-        return Changes(lambda _: self.host, ListLog(lambda _: self.host), (found,))
+        original = Original("sender", "data0", "load", NONE | {"cpus": os.cpu_count()})
+        return Changes(lambda _: self.host, ListLog(lambda _: self.host), (original,))
 
 
 @pytest.fixture(params=["root", "engineer"])
@@ -141,15 +141,15 @@ def on(lab, request) -> Iterator[OneHost]:
     if not shutil.which("stress-ng"):
         pytest.skip("needs stress-ng")
     ssh = lab.login("sender", request.param)
-    one = OneHost(
+    host = OneHost(
         Machine("sender", ssh=ssh, ssh_config=lab.ssh_config),
         "/run/netlimits" if request.param == "root" else '"$HOME"/.local/state/netlimits',
     )
     try:
-        yield one
+        yield host
     finally:
-        one.another().put_back()
-        one.host.close()
+        host.another().put_back()
+        host.host.close()
 
 
 def programs(session: int) -> list[str]:

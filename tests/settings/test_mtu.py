@@ -123,9 +123,11 @@ def test_somebody_elses_new_address_stays(state):
 
 
 def test_no_such_interface_is_an_error_in_the_tools_words():
-    said = Completed("sender", mtu.read("nodev", 1), 1, "", 'Device "nodev" does not exist.\n', 0.0)
+    completed = Completed(
+        "sender", mtu.read("nodev", 1), 1, "", 'Device "nodev" does not exist.\n', 0.0
+    )
     with pytest.raises(SettingError, match=r"sender: mtu: .*\"nodev\" does not exist"):
-        mtu.state(said)
+        mtu.state(completed)
 
 
 ADDRESSES = st.lists(
@@ -200,13 +202,13 @@ def simulated(state, commands):
 
 
 @given(STATES, st.lists(st.integers(68, 65535), min_size=1, max_size=3))
-def test_undo_leads_back_from_wherever_changes_led(found, wishes):
-    now = found
+def test_undo_leads_back_from_wherever_changes_led(original, wishes):
+    now = original
     for wanted in wishes:
         commands = mtu.change("data0", {**now, "others": {}}, wanted)
         now = simulated(now, commands)
         assert mtu.unmet(now, wanted) == ()
     for _ in range(2):  # as Applied does
-        now = simulated(now, mtu.undo("data0", found, now))
-    assert mtu.differences(found, now) == ()
-    assert mtu.undo("data0", found, now) == ()
+        now = simulated(now, mtu.undo("data0", original, now))
+    assert mtu.differences(original, now) == ()
+    assert mtu.undo("data0", original, now) == ()

@@ -69,12 +69,12 @@ def engineer(lab) -> Iterator[Machine]:
     """A login that may run, as root, `tee` onto these two files and nothing else."""
     files = f"/usr/bin/tee {FOLDER}/gro_flush_timeout, /usr/bin/tee {FOLDER}/napi_defer_hard_irqs"
     path = lab.namespace_files("sender") / "sudoers"
-    found = path.read_text()
-    path.write_text(found + f"engineer ALL=(root) NOPASSWD: {files}\n")
+    rules = path.read_text()
+    path.write_text(rules + f"engineer ALL=(root) NOPASSWD: {files}\n")
     try:
         yield Machine("sender", ssh=lab.login("sender", "engineer"), ssh_config=lab.ssh_config)
     finally:
-        path.write_text(found)
+        path.write_text(rules)
 
 
 @pytest.mark.lab

@@ -118,7 +118,7 @@ def test_a_state_has_no_differences_from_itself_and_all_from_another(veth, tx_of
 
 
 def test_output_without_features_is_an_error_that_says_what_ethtool_said():
-    said = Completed(
+    completed = Completed(
         "sender",
         Command(("ethtool", "-k", "nodev")),
         92,
@@ -127,7 +127,7 @@ def test_output_without_features_is_an_error_that_says_what_ethtool_said():
         0.0,
     )
     with pytest.raises(SettingError, match="No such device"):
-        offload.state(said)
+        offload.state(completed)
 
 
 def test_an_interface_nobody_looked_at_gets_everything_set():

@@ -60,9 +60,9 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(machines, gues
     on.fire("receiver")
     left = on.put_back("receiver")
     assert left["sender"] == now["sender"]
-    said = on("restore", on.out)
+    printed = on("restore", on.out)
     for name in ("channels", "ring", "irq", "offload", "qdisc"):
-        assert f"put back: sender: data0: {name}" in said
+        assert f"put back: sender: data0: {name}" in printed
     on.as_found()
 
     on("resume", on.out)
@@ -78,8 +78,13 @@ def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
     try:
         on = Drivers(intel, guests, tmp_path)
         text = on.experiment(E1000E)
-        asked = ("--set", "settings.0.channels.combined=1", "--set", "settings.0.roles=[sender]")
-        refused = on("run", text, *on.hosts, "--out", on.out, *asked, status=2)
+        overrides = (
+            "--set",
+            "settings.0.channels.combined=1",
+            "--set",
+            "settings.0.roles=[sender]",
+        )
+        refused = on("run", text, *on.hosts, "--out", on.out, *overrides, status=2)
         assert len(refused.splitlines()) == 1
         for words in ("sender: channels: ", "not supported", "leave `channels` out for this host"):
             assert words in refused

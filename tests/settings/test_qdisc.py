@@ -32,13 +32,13 @@ def argvs(commands):
 
 
 def test_the_default_goes_and_comes_by_itself():
-    found = captured("noqueue")
-    assert argvs(qdisc.change("data0", found, TBF)) == [
+    original = captured("noqueue")
+    assert argvs(qdisc.change("data0", original, TBF)) == [
         "tc qdisc add dev data0 root tbf rate 1000000000bit burst 131072b limit 6381072b"
     ]
-    assert argvs(qdisc.undo("data0", found, captured("tbf"))) == ["tc qdisc del dev data0 root"]
-    assert qdisc.undo("data0", found, found) == ()
-    assert argvs(qdisc.undo("data0", found, {})) == [
+    assert argvs(qdisc.undo("data0", original, captured("tbf"))) == ["tc qdisc del dev data0 root"]
+    assert qdisc.undo("data0", original, original) == ()
+    assert argvs(qdisc.undo("data0", original, {})) == [
         "tc qdisc replace dev data0 root pfifo",
         "tc qdisc del dev data0 root",
     ]
@@ -46,10 +46,10 @@ def test_the_default_goes_and_comes_by_itself():
 
 def test_a_default_that_was_made_under_another_mtu_is_made_anew():
     """fq_codel's quantum is the MTU's of when it was made; nothing of it can be changed in place."""
-    found = {**captured("noqueue"), "kind": "fq_codel", "options": {"quantum": 8910}}
-    small = {**found, "options": {"quantum": 1414}}
-    assert qdisc.differences(found, small)
-    assert argvs(qdisc.undo("data0", found, small)) == [
+    original = {**captured("noqueue"), "kind": "fq_codel", "options": {"quantum": 8910}}
+    small = {**original, "options": {"quantum": 1414}}
+    assert qdisc.differences(original, small)
+    assert argvs(qdisc.undo("data0", original, small)) == [
         "tc qdisc replace dev data0 root pfifo",
         "tc qdisc del dev data0 root",
     ]
@@ -66,13 +66,13 @@ def test_a_default_that_was_made_under_another_mtu_is_made_anew():
 def test_a_default_from_before_the_mtu_was_raised_comes_back_as_the_kernel_makes_it_now(
     kind, sizes, today
 ):
-    found = {**captured("noqueue"), "kind": kind, "options": sizes, "mtu": 9000}
-    made = {**found, "options": today}
-    assert qdisc.differences(found, made) == ()
-    assert qdisc.undo("data0", found, made) == ()
-    assert qdisc.differences(found, {**made, "mtu": 1400})
-    assert qdisc.differences(found, {**made, "options": {**today, "limit": 0}})
-    assert qdisc.differences({**found, "handle": "8:"}, {**made, "handle": "8:"})
+    original = {**captured("noqueue"), "kind": kind, "options": sizes, "mtu": 9000}
+    default = {**original, "options": today}
+    assert qdisc.differences(original, default) == ()
+    assert qdisc.undo("data0", original, default) == ()
+    assert qdisc.differences(original, {**default, "mtu": 1400})
+    assert qdisc.differences(original, {**default, "options": {**today, "limit": 0}})
+    assert qdisc.differences({**original, "handle": "8:"}, {**default, "handle": "8:"})
     queues = {**captured("mq"), "inner": [f"{kind} 0:"] * 2, "mtu": 9000}
     assert (
         qdisc.differences({**queues, "within": [sizes] * 2}, {**queues, "within": [today] * 2})
@@ -82,18 +82,18 @@ def test_a_default_from_before_the_mtu_was_raised_comes_back_as_the_kernel_makes
 
 
 def test_a_configured_qdisc_comes_back_under_its_handle_with_its_parameters():
-    found, pfifo = captured("tbf-mpu"), captured("pfifo")
-    assert argvs(qdisc.change("data0", found, {"kind": "pfifo", "limit": 33})) == [
+    original, pfifo = captured("tbf-mpu"), captured("pfifo")
+    assert argvs(qdisc.change("data0", original, {"kind": "pfifo", "limit": 33})) == [
         "tc qdisc del dev data0 root",
         "tc qdisc add dev data0 root pfifo limit 33",
     ]
-    assert argvs(qdisc.undo("data0", found, pfifo)) == [
+    assert argvs(qdisc.undo("data0", original, pfifo)) == [
         "tc qdisc del dev data0 root",
         "tc qdisc add dev data0 root handle 77: tbf rate 1234560bit burst 70001b limit 200003b "
         "mpu 64 overhead 14 linklayer ethernet",
     ]
-    assert qdisc.differences(found, pfifo)[0] == "kind is pfifo, was tbf"
-    assert qdisc.differences(found, found) == ()
+    assert qdisc.differences(original, pfifo)[0] == "kind is pfifo, was tbf"
+    assert qdisc.differences(original, original) == ()
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,10 @@ def test_an_mq_returns_with_its_default_inner_qdiscs_only():
 
 
 def test_how_many_inner_qdiscs_there_are_is_up_to_the_channels():
-    found = {**captured("noqueue"), "kind": "mq", "inner": ["fq_codel 0:"]}
-    assert qdisc.differences(found, {**found, "inner": ["fq_codel 0:", "fq_codel 0:"]}) == ()
-    other = {**found, "inner": ["fq_codel 0:", "pfifo_fast 0:"]}
-    assert "inner is" in " ".join(qdisc.differences(found, other))
+    original = {**captured("noqueue"), "kind": "mq", "inner": ["fq_codel 0:"]}
+    assert qdisc.differences(original, {**original, "inner": ["fq_codel 0:", "fq_codel 0:"]}) == ()
+    other = {**original, "inner": ["fq_codel 0:", "pfifo_fast 0:"]}
+    assert "inner is" in " ".join(qdisc.differences(original, other))
 
 
 @pytest.mark.parametrize(
@@ -180,28 +180,28 @@ def test_how_many_inner_qdiscs_there_are_is_up_to_the_channels():
     ],
 )
 def test_a_default_returns_only_while_it_is_the_default(state, fine):
-    found = {**captured("noqueue"), **state}
+    original = {**captured("noqueue"), **state}
     if fine:
-        assert qdisc.change("data0", found, TBF)
+        assert qdisc.change("data0", original, TBF)
     else:
         with pytest.raises(SettingError, match="could not be put back"):
-            qdisc.change("data0", found, TBF)
+            qdisc.change("data0", original, TBF)
 
 
 def test_fq_and_fq_codel_of_a_61_kernel_return_with_every_parameter():
     lines = (CAPTURES / "fq-and-fq_codel.jsonl").read_text().splitlines()
-    said = [" ".join(parameters(json.loads(line)[0])) for line in lines]
-    assert said[0] == (
+    texts = [" ".join(parameters(json.loads(line)[0])) for line in lines]
+    assert texts[0] == (
         "limit 500 flow_limit 50 buckets 1024 orphan_mask 1023 nopacing quantum 3028 "
         "initial_quantum 15140 maxrate 100000000bit low_rate_threshold 550000bit "
         "refill_delay 40000us timer_slack 10000ns horizon 10000000us horizon_drop"
     )
-    assert "horizon 5000000us horizon_cap" in said[1]
-    assert said[2] == (
+    assert "horizon 5000000us horizon_cap" in texts[1]
+    assert texts[2] == (
         "limit 10240 flows 1024 quantum 1514 target 5000us interval 100000us "
         "memory_limit 33554432 drop_batch 64 ecn"
     )
-    assert said[3].endswith("noecn")
+    assert texts[3].endswith("noecn")
     for line in lines:
         (shown,) = json.loads(line)
         assert shown["options"].keys() <= RETURNABLE[shown["kind"]].keys()
@@ -306,19 +306,19 @@ WISHES = st.one_of(
 
 @given(st.one_of(st.none(), WISHES), st.lists(WISHES, min_size=1, max_size=3))
 def test_undo_leads_back_from_wherever_changes_led(first, wishes):
-    found = captured("noqueue")
+    original = captured("noqueue")
     if first is not None:
         assume(first["kind"] != "tbf" or first["burst"] * 8e9 / first["rate"] < 2**32 * 64)
-        found = simulated(found, qdisc.change("data0", found, first))
-    state = found
+        original = simulated(original, qdisc.change("data0", original, first))
+    state = original
     for wanted in wishes:
         state = simulated(state, qdisc.change("data0", state, wanted))
         assert qdisc.unmet(state, wanted) == ()
         assert qdisc.change("data0", state, wanted) == ()
     state = json.loads(json.dumps(state))
-    undone = simulated(state, qdisc.undo("data0", json.loads(json.dumps(found)), state))
-    assert qdisc.differences(found, undone) == ()
-    assert qdisc.undo("data0", found, undone) == ()
+    undone = simulated(state, qdisc.undo("data0", json.loads(json.dumps(original)), state))
+    assert qdisc.differences(original, undone) == ()
+    assert qdisc.undo("data0", original, undone) == ()
 
 
 @pytest.mark.long
@@ -337,11 +337,11 @@ def test_no_text_becomes_an_option_or_another_error(kind, text):
 def test_inner_qdiscs_that_were_made_under_another_mtu_are_made_anew():
     """Each queue of an `mq` has one of its own, with the MTU's quantum."""
     mq = {**captured("noqueue"), "kind": "mq", "default": "fq_codel", "inner": ["fq_codel 0:"] * 2}
-    found = {**mq, "within": [{"quantum": 8910, "flows": 1024}] * 2}
+    original = {**mq, "within": [{"quantum": 8910, "flows": 1024}] * 2}
     small = {**mq, "within": [{"quantum": 8910, "flows": 1024}, {"quantum": 1414, "flows": 1024}]}
-    assert qdisc.differences(found, small) == ("fq_codel 0: has quantum 1414, had 8910",)
-    assert argvs(qdisc.undo("data0", found, small)) == [
+    assert qdisc.differences(original, small) == ("fq_codel 0: has quantum 1414, had 8910",)
+    assert argvs(qdisc.undo("data0", original, small)) == [
         "tc qdisc replace dev data0 root pfifo",
         "tc qdisc del dev data0 root",
     ]
-    assert qdisc.differences(found, found) == qdisc.differences(mq, found) == ()
+    assert qdisc.differences(original, original) == qdisc.differences(mq, original) == ()

@@ -156,12 +156,12 @@ def test_ours_with_jitter_gives_way_to_the_next_and_anothers_is_refused() -> Non
 
 @pytest.mark.parametrize("words", [w for w in WISHES if w.startswith(("netem", "cake"))])
 def test_one_that_was_found_returns_with_what_tc_shows(words: str) -> None:
-    found = state(words, "8001:")
-    back = argvs(qdisc.undo("data0", found, state("netem loss 1%")))
-    if not qdisc.differences(found, state("netem loss 1%")):
+    original = state(words, "8001:")
+    back = argvs(qdisc.undo("data0", original, state("netem loss 1%")))
+    if not qdisc.differences(original, state("netem loss 1%")):
         return
     assert back[-1].startswith(f"tc qdisc add dev data0 root handle 8001: {words.split()[0]} ")
-    assert parameters(found) == tuple(back[-1].split()[9:])
+    assert parameters(original) == tuple(back[-1].split()[9:])
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_whatever_tc_shows_is_a_state_or_an_error(kind: str, data) -> None:
     shown = json.dumps([{"kind": kind, "handle": "1:", "root": True, "options": options}])
     completed = Completed("sender", qdisc.read("data0", {}), 0, shown, "", 0.0)
     try:
-        found = qdisc.state(completed)
+        reading = qdisc.state(completed)
     except SettingError:
         return
-    parameters(found)
-    qdisc.unmet(found, {"kind": kind})
+    parameters(reading)
+    qdisc.unmet(reading, {"kind": kind})

@@ -155,13 +155,13 @@ def simulated(state, commands):
 
 @given(st.lists(WISHES, min_size=1, max_size=4))
 def test_undo_leads_back_from_wherever_changes_led(wishes):
-    found = read((CAPTURES / "routes.txt").read_text())
-    state = found
+    original = read((CAPTURES / "routes.txt").read_text())
+    state = original
     for wanted in wishes:
         state = simulated(state, route.change("data0", state, wanted))
         assert route.unmet(state, wanted) == ()
         assert route.change("data0", state, wanted) == ()
     # rto_min is said in ms and shown in s: what was found is said as it was shown
-    undone = simulated(state, route.undo("data0", found, state))
-    assert route.differences(found, undone) == ()
-    assert route.undo("data0", found, undone) == ()
+    undone = simulated(state, route.undo("data0", original, state))
+    assert route.differences(original, undone) == ()
+    assert route.undo("data0", original, undone) == ()

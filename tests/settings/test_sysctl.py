@@ -66,12 +66,12 @@ def test_undo_writes_what_was_found_last_written_first(state):
 
 
 def test_a_name_that_is_not_there():
-    said = completed(
+    printed = completed(
         "", ("net.core.default_qdisc",), "sysctl: cannot stat /proc/sys/net/core/default_qdisc: "
         "No such file or directory\n", 255,
     )  # fmt: skip
     with pytest.raises(SettingError, match=r"there is no net\.core\.default_qdisc .*namespace"):
-        sysctl.state(said)
+        sysctl.state(printed)
 
 
 def test_no_sysctl_program_is_not_taken_for_a_missing_name():
@@ -136,8 +136,8 @@ def test_every_name_of_every_run_is_put_back(wishes):
     for wanted in wishes:
         changes.reach("sender", "data0", "sysctl", wanted)
         assert {n: kernel.values[n] for n in wanted} == {n: str(v) for n, v in wanted.items()}
-    (found,) = changes.changed
-    assert found.state.keys() == set().union(*wishes)
+    (original,) = changes.changed
+    assert original.state.keys() == set().union(*wishes)
     changes.put_back()
     assert kernel.values == before
 
@@ -167,9 +167,9 @@ ACCEPTED = {"net.core.rmem_default": {"want": 2147483647, "if_fixed": "accept"}}
 
 
 def test_one_that_may_miss_is_left_out_where_it_does():
-    asked = sysctl.read("data0", {**ACCEPTED, "net.ipv4.tcp_sack": 0})
-    assert asked.argv == ("sysctl", "-e", "net.core.rmem_default", "net.ipv4.tcp_sack")
-    state = sysctl.state(Completed("sender", asked, 0, "net.ipv4.tcp_sack = 1\n", "", 0.0))
+    command = sysctl.read("data0", {**ACCEPTED, "net.ipv4.tcp_sack": 0})
+    assert command.argv == ("sysctl", "-e", "net.core.rmem_default", "net.ipv4.tcp_sack")
+    state = sysctl.state(Completed("sender", command, 0, "net.ipv4.tcp_sack = 1\n", "", 0.0))
     assert state == {"net.core.rmem_default": None, "net.ipv4.tcp_sack": "1"}
     assert sysctl.change("data0", state, ACCEPTED) == ()
     assert sysctl.unmet(state, ACCEPTED) == ()

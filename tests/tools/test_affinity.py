@@ -65,9 +65,9 @@ def test_a_program_runs_where_it_shall(cpus):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cpu_that_is_not_there_fails_the_run(name, cpus):
     options = {"cpus": cpus, "count": 1}
-    said = ran(*bound(("true",), cpus))
+    outcome = ran(*bound(("true",), cpus))
     completed = Completed(
-        "sender", Command(("taskset",)), said.returncode, said.stdout, said.stderr, 0.1
+        "sender", Command(("taskset",)), outcome.returncode, outcome.stdout, outcome.stderr, 0.1
     )
     with pytest.raises(ToolFailure, match=f"{name} exited 1: taskset: failed to set .*Invalid"):
         tool(name).read(completed, options)

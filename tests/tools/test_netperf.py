@@ -39,11 +39,11 @@ def features() -> Features:
 
 
 def test_features_of_debians_build():
-    found = features()
-    assert found.version == "2.7.0"
-    assert found.names == {"burst", "demo"}
-    assert len(found.vocabulary) == 173  # the list's 175 but for OUTPUT_NONE and OUTPUT_END
-    assert {"REMOTE_RECV_THROUGHPUT", "LOCAL_SD"} <= found.vocabulary
+    build = features()
+    assert build.version == "2.7.0"
+    assert build.names == {"burst", "demo"}
+    assert len(build.vocabulary) == 173  # the list's 175 but for OUTPUT_NONE and OUTPUT_END
+    assert {"REMOTE_RECV_THROUGHPUT", "LOCAL_SD"} <= build.vocabulary
 
 
 def test_no_netperf_is_said_with_the_package():
@@ -123,9 +123,9 @@ def test_interim_results_are_kept_in_order():
 def test_interim_results_of_datagrams_are_what_was_sent():
     row = {"RESULT": "9", "UNITS": "10^6bits/s", "INTERVAL": "1.0", "ENDING": "1795246660.8"}
     interim = "".join(f"NETPERF_{'INTERIM_' * (k == 'RESULT')}{k}[0]={v}\n" for k, v in row.items())
-    (one,) = netperf.read(done(text("omni-udp-k.txt") + interim), UDP).interim
-    assert one["local_send_throughput_mbps"] == 9
-    assert "throughput_mbps" not in one
+    (result,) = netperf.read(done(text("omni-udp-k.txt") + interim), UDP).interim
+    assert result["local_send_throughput_mbps"] == 9
+    assert "throughput_mbps" not in result
 
 
 def edited(name: str, **keys: str) -> str:
@@ -230,9 +230,11 @@ def test_a_fixed_data_port_is_the_servers():
 
 @pytest.mark.parametrize("options", [{"test": "TCP_MAERTS"}, {"direction": "recv"}])
 def test_of_data_that_flows_back_the_receivers_and_senders_own_figures_are_asked_for(options):
-    asked = netperf.client(options, Features("2.7.0"), ENDS).argv[-1].split(",")
-    assert {"LOCAL_RECV_THROUGHPUT", "REMOTE_SEND_THROUGHPUT", "LOCAL_RECV_CALLS"} <= {*asked}
-    assert not {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_CALLS"} & {*asked}
+    selectors = netperf.client(options, Features("2.7.0"), ENDS).argv[-1].split(",")
+    assert {"LOCAL_RECV_THROUGHPUT", "REMOTE_SEND_THROUGHPUT", "LOCAL_RECV_CALLS"} <= {*selectors}
+    assert not {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_CALLS"} & {
+        *selectors
+    }
 
 
 BRANDED = {**TCP, "result_brand": "on", "select": ["result_brand", "transport_mss", "throughput"]}

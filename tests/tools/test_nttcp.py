@@ -40,8 +40,8 @@ def done(stdout="", status=0, stderr="", **more) -> Completed:
 
 
 def test_the_version():
-    said = done("nttcp version 1.47  http://www.leo.org/~elmar/nttcp/\n")
-    assert nttcp.features((said,)).version == "1.47"
+    printed = done("nttcp version 1.47  http://www.leo.org/~elmar/nttcp/\n")
+    assert nttcp.features((printed,)).version == "1.47"
 
 
 def test_no_nttcp_is_said_with_what_to_do():

@@ -37,10 +37,10 @@ def test_it_is_built_from_a_folder_or_an_archive(source: Path, tmp_path: Path, p
         where = tmp_path / "nttcp-1.47.tar.gz"
         with tarfile.open(where, "w:gz") as archive:
             archive.add(source, source.name)
-    made = build(where, tmp_path / "bin")
-    assert made.returncode == 0, made.stderr
-    said = subprocess.run([tmp_path / "bin" / "nttcp", "-V"], capture_output=True, text=True)
-    assert said.stdout == "nttcp version 1.47\n"
+    outcome = build(where, tmp_path / "bin")
+    assert outcome.returncode == 0, outcome.stderr
+    version = subprocess.run([tmp_path / "bin" / "nttcp", "-V"], capture_output=True, text=True)
+    assert version.stdout == "nttcp version 1.47\n"
     assert sorted(path.name for path in source.iterdir()) == ["nttcp.c", "support.c", "support.h"]
 
 
@@ -54,8 +54,8 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_installed(source: Path
     }
     (tmp_path / "empty").mkdir()
     for says, words in cases.items():
-        made = build(*words, *([tmp_path / "bin"] if words else []))
-        assert made.returncode == 1
-        assert says in made.stderr.splitlines()[-1]
-        assert made.stderr.startswith("nttcp: ")
+        outcome = build(*words, *([tmp_path / "bin"] if words else []))
+        assert outcome.returncode == 1
+        assert says in outcome.stderr.splitlines()[-1]
+        assert outcome.stderr.startswith("nttcp: ")
     assert not (tmp_path / "bin").exists()

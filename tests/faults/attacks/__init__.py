@@ -61,7 +61,7 @@ class Outcome:
     through: str
 
 
-def made(family: Family, number: int, seed: int = 0, hosts: Ground | None = None) -> Outcome:
+def attempt(family: Family, number: int, seed: int = 0, hosts: Ground | None = None) -> Outcome:
     """The attack of that number, made; on `hosts` where the family needs some."""
     chance = random.Random(f"{family.name} {seed} {number}")
     if family.needs is Needs.NOTHING:
@@ -80,7 +80,7 @@ def made(family: Family, number: int, seed: int = 0, hosts: Ground | None = None
             hosts.end()
             hosts.folder = before
         shutil.rmtree(folder, ignore_errors=True)
-    return Outcome(family.name, number, "; ".join(held.said), through)
+    return Outcome(family.name, number, "; ".join(held.deeds), through)
 
 
 def shares(count: int, families: Iterable[Family]) -> list[tuple[Family, int]]:
@@ -93,14 +93,14 @@ def shares(count: int, families: Iterable[Family]) -> list[tuple[Family, int]]:
 def table(outcomes: Iterable[Outcome]) -> str:
     """Made, passed, and what got through, a line a family."""
     by_family: dict[str, list[Outcome]] = {}
-    for one in outcomes:
-        by_family.setdefault(one.family, []).append(one)
+    for outcome in outcomes:
+        by_family.setdefault(outcome.family, []).append(outcome)
     lines = [f"{'family':<14}{'made':>8}{'passed':>8}"]
     for name, some in by_family.items():
         lines.append(f"{name:<14}{len(some):>8}{sum(bool(o.through) for o in some):>8}")
     every_one = [o for some in by_family.values() for o in some]
     lines.append(f"{'all':<14}{len(every_one):>8}{sum(bool(o.through) for o in every_one):>8}")
-    for one in every_one:
-        if one.through:
-            lines += ["", f"{one.family} {one.number}: {one.what}", one.through]
+    for outcome in every_one:
+        if outcome.through:
+            lines += ["", f"{outcome.family} {outcome.number}: {outcome.what}", outcome.through]
     return "\n".join(lines)

@@ -44,7 +44,7 @@ class Held:
     chance: random.Random
     number: int = 0
     hosts: Ground | None = None
-    said: list[str] = field(default_factory=list)
+    deeds: list[str] = field(default_factory=list)
 
     @property
     def ground(self) -> Ground:
@@ -54,7 +54,7 @@ class Held:
 
     def says(self, what: object) -> None:
         """Note what is done, for whoever has to make it again."""
-        self.said.append(str(what))
+        self.deeds.append(str(what))
 
     def campaign(self) -> Path:
         """A campaign's folder, with everything that can be in one."""

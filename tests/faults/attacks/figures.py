@@ -20,7 +20,7 @@ VALUES: tuple[Any, ...] = (
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The way to everything in a JSON value."""
-    found = [at] if at else []
+    ways = [at] if at else []
     inner = (
         value.items()
         if isinstance(value, dict)
@@ -29,8 +29,8 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         else ()
     )
     for key, part in inner:
-        found += places(part, (*at, key))
-    return found
+        ways += places(part, (*at, key))
+    return ways
 
 
 def changed(held: Held, value: Any) -> Any:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from faults.attacks import Outcome, made
+from faults.attacks import Outcome, attempt
 from faults.attacks.base import Family, Needs
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
@@ -41,7 +41,7 @@ def outcomes(
         with ground(needs, name, folder) as hosts:
             over = True
             for family, number in jobs:
-                outcome = made(family, number, seed, hosts)
+                outcome = attempt(family, number, seed, hosts)
                 yield outcome
                 if outcome.through:
                     over = False

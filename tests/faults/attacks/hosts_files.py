@@ -31,11 +31,11 @@ def attack(held: Held) -> str | None:
     path.write_bytes(text)
     config = held.folder / "ssh_config"
     config.write_text("Host vm1 vm2\n  HostName nobody.invalid\n  ConnectTimeout 1\n")
-    said, through = held.call("status", "--hosts", path)
-    if not through and "\n" in said:
-        return f"more than one line: {said!r}"
-    if "Traceback" in said:
-        return said
+    complaint, through = held.call("status", "--hosts", path)
+    if not through and "\n" in complaint:
+        return f"more than one line: {complaint!r}"
+    if "Traceback" in complaint:
+        return complaint
     return None
 
 

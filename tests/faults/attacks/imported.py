@@ -38,14 +38,14 @@ def attack(held: Held) -> str | None:
             held.says(f"{change.__name__} in {capture.name}")
         path.write_bytes(data)
     out = held.folder / "out"
-    said, through = held.call("import", path, "--out", out)
-    if not through and "nothing was imported" in said and out.exists():
+    printed, through = held.call("import", path, "--out", out)
+    if not through and "nothing was imported" in printed and out.exists():
         return "a folder is left"
     if out.exists():
         held.call("status", out)
-        said, through = held.call("parse", out)
-        if not through or ", 0 changed" not in said:
-            return f"it is not read again as it was: {said}"
+        printed, through = held.call("parse", out)
+        if not through or ", 0 changed" not in printed:
+            return f"it is not read again as it was: {printed}"
     return None
 
 

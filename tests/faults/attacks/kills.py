@@ -171,14 +171,14 @@ def logged_in(ground: Ground, who: str) -> Iterator[tuple[str, str]]:
     if who == "root":
         yield ground.hosts
         return
-    made = ground.made
+    lab = ground.lab
     entries = {
-        host: {"ssh": made.login(host, who), "interface": "data0", "address": made.data(host)}
-        for host in made.hosts
+        host: {"ssh": lab.login(host, who), "interface": "data0", "address": lab.data(host)}
+        for host in lab.hosts
     }
     path = ground.folder / "engineer.yaml"
-    path.write_text(json.dumps({"ssh_config": str(made.ssh_config), **entries}))
-    files = [made.namespace_files(host) / "sudoers" for host in made.hosts]
+    path.write_text(json.dumps({"ssh_config": str(lab.ssh_config), **entries}))
+    files = [lab.namespace_files(host) / "sudoers" for host in lab.hosts]
     kept = [file.read_text() for file in files]
     try:
         for file, text in zip(files, kept, strict=True):

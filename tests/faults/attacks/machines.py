@@ -52,7 +52,7 @@ class Scene:
         ground = held.ground
         assert isinstance(ground, GuestGround)
         self.ground, self.held, self.process = ground, held, process
-        self.host = held.chance.choice(ground.made.hosts)
+        self.host = held.chance.choice(ground.lab.hosts)
 
     def lasts(self, seconds: float) -> None:
         """The harm lasts so long, or until the campaign ended of it."""
@@ -90,18 +90,18 @@ def _seconds(step: str) -> int:
 @contextlib.contextmanager
 def cut(scene: Scene) -> Iterator[None]:
     """A link is cut where the machine cannot see it: the controller's, the data's, or its forwarder."""
-    made, chance, ground = scene.ground.made, scene.held.chance, scene.ground
+    lab, chance, ground = scene.ground.lab, scene.held.chance, scene.ground
     kind = chance.choice(("management", "data", "forwarder"))
     scene.held.says(kind)
     if kind == "forwarder":
-        labs.shape_link(made.name, scene.host, labs.Shape(delay=0.005))
-        os.kill(int((made.host_folder(scene.host) / "link.pid").read_text()), signal.SIGKILL)
+        labs.shape_link(lab.name, scene.host, labs.Shape(delay=0.005))
+        os.kill(int((lab.host_folder(scene.host) / "link.pid").read_text()), signal.SIGKILL)
         try:
             yield
         finally:
-            labs.shape_link(made.name, scene.host, None)
+            labs.shape_link(lab.name, scene.host, None)
         return
-    port = made.management_port if kind == "management" else made.data_port
+    port = lab.management_port if kind == "management" else lab.data_port
     with ground.cut(port(scene.host)):
         yield
     ground.guests.forget(scene.host)
@@ -162,8 +162,8 @@ def _judged(held: Held, process: subprocess.Popen, out: Path) -> str | None:
     if process.returncode not in (0, 1, 3, -signal.SIGKILL):
         return f"exit status {process.returncode}: {told}"
     ground.events(out)
-    changed = ground.leaves() ^ ground.found
-    if changed and not [n for h in ground.made.hosts for n in ground.on(h, "sh", "-c", _NOTES)]:
+    changed = ground.leaves() ^ ground.original
+    if changed and not [n for h in ground.lab.hosts for n in ground.on(h, "sh", "-c", _NOTES)]:
         return f"changed, and no note says so: {sorted(changed)[:5]}: {told}"
     if changed and process.returncode in (0, 1):
         return f"changed, and exit status {process.returncode}: {sorted(changed)[:5]}: {told}"

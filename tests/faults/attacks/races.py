@@ -49,7 +49,7 @@ def attack(held: Held) -> str | None:
     process = ground.campaign(TOGGLING, out, "--guard", guard)
     _until_it_changes(process, out, seconds)
     try:
-        return _made(kind, ground, process, out)
+        return _race(kind, ground, process, out)
     except AssertionError as error:
         return str(error)
     finally:
@@ -57,16 +57,16 @@ def attack(held: Held) -> str | None:
         ground("restore", *ground.hosts, "--force", status=None)
 
 
-def _made(kind: str, ground: Ground, process: subprocess.Popen, out: Path) -> str:
+def _race(kind: str, ground: Ground, process: subprocess.Popen, out: Path) -> str:
     alive = process.poll() is None
     if kind in (TWO, RESUMED):
         process.kill()
         process.communicate()
         others = [ground.start("restore", *ground.hosts)]
         others.append(ground.start("resume", out) if kind == RESUMED else _again(ground))
-        said = [_ended(one) for one in others]
-        if kind == TWO and not any(one.returncode == 0 for one in others):
-            return f"neither put back: {said}"
+        printed = [_ended(other) for other in others]
+        if kind == TWO and not any(other.returncode == 0 for other in others):
+            return f"neither put back: {printed}"
         ground("restore", *ground.hosts, status=None)
         return _as_found(ground)
     argv: tuple[object, ...] = ("restore", *ground.hosts)
@@ -83,12 +83,12 @@ def _made(kind: str, ground: Ground, process: subprocess.Popen, out: Path) -> st
         return f"it was not put back: {ran.stderr}"
     if kind != FORCED and alive and still and ran.returncode == 0:
         return f"a living campaign's host was taken: {ran.stdout}"
-    said = _ended(process)
+    printed = _ended(process)
     if kind != FORCED:
         if alive and still and process.returncode != 0:
-            return f"the campaign was disturbed: {said}"
+            return f"the campaign was disturbed: {printed}"
         return _as_found(ground)
-    left = ground.leaves() ^ ground.found
+    left = ground.leaves() ^ ground.original
     if left and not _notes(ground):
         return f"changed, and no note says so: {sorted(left)[:5]}"
     ground("restore", *ground.hosts, status=None)
@@ -119,14 +119,14 @@ def _ended(process: subprocess.Popen, kill: bool = False) -> str:
         process.kill()
     if process.stdout is None or process.stdout.closed:
         return ""
-    _, said = process.communicate(timeout=LONG)
-    assert "Traceback" not in said, said
-    return str(said)
+    _, printed = process.communicate(timeout=LONG)
+    assert "Traceback" not in printed, printed
+    return str(printed)
 
 
 def _notes(ground: Ground) -> list[str]:
     look = "ls /run/netlimits/*.json 2>/dev/null || true"
-    return [n for h in ground.made.hosts for n in ground.on(h, "sh", "-c", look).split()]
+    return [n for h in ground.lab.hosts for n in ground.on(h, "sh", "-c", look).split()]
 
 
 def _as_found(ground: Ground) -> str:

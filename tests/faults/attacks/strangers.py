@@ -170,8 +170,8 @@ NAMES = (
 
 
 def deep(path: Path, held: Held) -> None:
-    one = held.chance.choice(('{"a":', "[", "- ", "{a: ", '[{"event": "end", "run": '))
-    path.write_text(one * DEEP)
+    opening = held.chance.choice(('{"a":', "[", "- ", "{a: ", '[{"event": "end", "run": '))
+    path.write_text(opening * DEEP)
 
 
 def huge(path: Path, held: Held) -> None:
@@ -288,7 +288,7 @@ def named(held: Held) -> str | None:
     if through := _read(held, path, tuple(sorted(every))):
         return through
     for argv in (("status", "--hosts", path), ("restore", "--hosts", path), ("plan", path)):
-        if through := _said(held, *argv):
+        if through := _complaint(held, *argv):
             return through
     return None
 
@@ -304,7 +304,7 @@ def _read(held: Held, path: Path, only: tuple[str, ...] = ()) -> str | None:
     before = _beside(held, path)
     for command in held.chance.sample(commands, min(4, len(commands))):
         held.says(" ".join(command).replace(str(held.folder), ""))
-        if through := _said(held, command[0], path, *command[1:]):
+        if through := _complaint(held, command[0], path, *command[1:]):
             return f"{command}: {through}"
     after = _beside(held, path)
     if not only and after != before:
@@ -316,7 +316,7 @@ def _read(held: Held, path: Path, only: tuple[str, ...] = ()) -> str | None:
     return f"the page runs or loads something: {code}" if code else None
 
 
-def _said(held: Held, *argv: object) -> str | None:
+def _complaint(held: Held, *argv: object) -> str | None:
     with _in_time():
         told, through = held.call(*argv)
     told = told if through else printable(told)  # as the command line ends
