@@ -16,7 +16,7 @@ class ListLog:
         self.originals: list[Original] = []
         self._host = host
 
-    def found(self, original: Original) -> None:
+    def keep(self, original: Original) -> None:
         self.originals.append(original)
 
     def run(self, role: str, command: Command) -> Completed:

@@ -79,7 +79,7 @@ class _Changes:
     """The `found` events that no `put_back` has answered yet."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._open: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Count an event in, which may be of another kind."""
@@ -87,15 +87,15 @@ class _Changes:
             return
         place = (event["role"], event["interface"], event["setting"])
         if event["event"] == "found":
-            first = self._found.get(place, event)
-            self._found[place] = {**first, "state": {**event["state"], **first["state"]}}
+            first = self._open.get(place, event)
+            self._open[place] = {**first, "state": {**event["state"], **first["state"]}}
         else:
-            self._found.pop(place, None)
+            self._open.pop(place, None)
 
     @property
     def unfinished(self) -> tuple[dict[str, Any], ...]:
         """One for each place, in the order of the first; each part as it was found first."""
-        return tuple(self._found.values())
+        return tuple(self._open.values())
 
 
 def _hold_to_plan(archive: Archive, line: int, row: Mapping[str, Any], run: Run | None) -> None:

@@ -90,10 +90,10 @@ def metric(name: str) -> Metric:
             return _by_tool(prefix, known)
     if name in _SELECTED and not _of_column(name):
         return _selected(_SELECTED[name], name)
-    asked = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # whose vocabulary selectors are
-    selector = asked.upper()
-    ours = asked != bare and asked.lower() in names()
-    if selector in selectors.SELECTORS and asked in (selector, selector.lower()) and not ours:
+    word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # whose vocabulary selectors are
+    selector = word.upper()
+    ours = word != bare and word.lower() in names()
+    if selector in selectors.SELECTORS and word in (selector, selector.lower()) and not ours:
         if selectors.is_text(selector):
             raise InputError(f"{name!r} is a word, not a figure: no table or chart can be of it")
         if bare == selector and bare.lower() in names():

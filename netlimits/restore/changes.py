@@ -111,7 +111,7 @@ class Changes:
             original = replace(original, state={**original.state, **known.state})
         if self._durable.get(original.place, frozenset()) != set(original.state):
             self._originals[original.place] = original
-            self._log.found(original)
+            self._log.keep(original)
             self._durable[original.place] = frozenset(original.state)
 
     def put_back(self) -> None:

@@ -60,7 +60,7 @@ class CampaignLog:
         self.run = guards.run
         self.putting_back = guards.putting_back
 
-    def found(self, original: Original) -> None:
+    def keep(self, original: Original) -> None:
         """Write it to the journal first, to the host second, and into its guard third."""
         self._order += 1
         self._archive.append("found", **_place(original), state=original.state)
@@ -89,7 +89,7 @@ class NoteLog:
         self.run = guards.run
         self.putting_back = guards.putting_back
 
-    def found(self, original: Original) -> None:
+    def keep(self, original: Original) -> None:
         """Nothing: it is written down."""
 
     def put_back(self, original: Original) -> None:

@@ -15,7 +15,7 @@ class UndoLog(Protocol):
     what is put back counts as not put back.
     """
 
-    def found(self, original: Original) -> None:
+    def keep(self, original: Original) -> None:
         """Make it durable: after this the setting is changed."""
 
     def run(self, role: str, command: Command) -> Completed:

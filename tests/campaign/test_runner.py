@@ -369,8 +369,8 @@ def test_a_cap_is_held_against_what_the_tool_says(work):
     record = work.campaign.records()[0]
     entries = work.campaign.archive.read_raw(record.run.number, 1)
     setup = work.plan.setup(record.run.values)
-    machines = work.found.machines
-    specification = specified(setup, work.plan.experiment.ends, machines, work.found.facts)
+    machines = work.survey.machines
+    specification = specified(setup, work.plan.experiment.ends, machines, work.survey.facts)
     assert interpret.read(specification, entries).figures["throughput_mbps"] == 800
     for caps, speeds in (
         ({"sender": Cap("htb of 500 Mbit/s", 500e6, 14)}, {}),
