@@ -10,7 +10,7 @@ from pathlib import Path
 
 from netlimits.checks._base import Finding, Site
 from netlimits.model import Command, Completed
-from netlimits.restore.notes import FOLDER
+from netlimits.model.state_folder import FOLDER
 
 LEAST_KIB = 256
 """A note and a guard take a few KiB each."""

@@ -17,6 +17,7 @@ from typing import Any, NotRequired
 from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed, decoding
 from netlimits.model.decoding import Place
+from netlimits.model.state_folder import FOLDER
 from netlimits.restore.originals import Original
 from netlimits.settings import State
 
@@ -28,12 +29,6 @@ class Note(Place):
     link_address: str
     order: NotRequired[int]
 
-
-FOLDER = (
-    'umask 077; if [ "$(id -u)" = 0 ]; then d=/run/netlimits; '
-    'else d="$HOME/.local/state/netlimits"; fi; '
-)
-"""The part of a shell script that finds the folder of notes and guards, as $d."""
 
 NOTES = '[ ! -d "$d" ] || for one in "$d"/*.json; do [ ! -f "$one" ] || cat "$one"; done'
 _WRITE = FOLDER + 'mkdir -p "$d" && cat >"$d/.$1" && mv "$d/.$1" "$d/$1"'

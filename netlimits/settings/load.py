@@ -20,11 +20,13 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
+from netlimits.model.state_folder import FOLDER
 from netlimits.settings._base import State
 from netlimits.settings._written import is_number
 
-_OURS = r"""umask 077
-if [ "$(id -u)" = 0 ]; then d=/run/netlimits; else d=$HOME/.local/state/netlimits; fi
+_OURS = (
+    FOLDER
+    + r"""
 f=$d/load-$(readlink /proc/self/ns/net | tr -cd 0-9)
 cpus=$(grep -c '^cpu[0-9]' /proc/stat)
 ours() {
@@ -36,7 +38,8 @@ ours() {
 }
 workers() { ps -o s=,comm= -s "$pid" | grep -c '^[^Z] *stress-ng-cpu'; }
 """
-"""The folder as in restore.notes; `ours` sets pid and what was asked for, if it still runs."""
+)
+"""`ours` sets pid and what was asked for, if it still runs."""
 
 _READ = (
     _OURS

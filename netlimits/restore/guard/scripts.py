@@ -11,8 +11,9 @@ change is made while the claim holds, or not at all.
 
 from __future__ import annotations
 
+from netlimits.model.state_folder import FOLDER
 from netlimits.restore.guard.claim import PLACES
-from netlimits.restore.notes import FOLDER, NOTES
+from netlimits.restore.notes import NOTES
 
 LOCK_WAIT = 75
 """Seconds to wait for the lock: longer than any one change of a setting may take."""
