@@ -24,7 +24,7 @@ settings:
     ring: {rx: 256}
     irq: {cpus: "1"}
     offload: {rx-gro-hw: off}
-    qdisc: {kind: netem, delay: 50ms, loss: 10}
+    qdisc: {kind: netem, delay: 50ms, loss: 3}
 measure:
   netperf: {seconds: 2, send_size: 1024, mss: 1024}
 repeat: {replicates: 1, order: listed}
@@ -56,7 +56,7 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(machines, gues
         assert {line for line in lines if line.startswith("virtio")} == {
             f"virtio2-{name} on CPUs 1" for name in ("config", "input.0", "output.0")
         }
-        assert any("qdisc netem" in line and "delay 50ms loss 10%" in line for line in lines)
+        assert any("qdisc netem" in line and "delay 50ms loss 3%" in line for line in lines)
     on.fire("receiver")
     left = on.put_back("receiver")
     assert left["sender"] == now["sender"]
