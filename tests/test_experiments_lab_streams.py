@@ -29,9 +29,9 @@ def three() -> Iterator[labs.Lab]:
     if os.geteuid() != 0:
         pytest.skip("the lab needs root")
     for name in labs.names():
-        if name[0] == "s" and name[1:].isdigit() and not Path("/proc", name[1:]).exists():
+        if name[0] == "e" and name[1:].isdigit() and not Path("/proc", name[1:]).exists():
             labs.down(name)
-    name = f"s{os.getpid()}"
+    name = f"e{os.getpid()}"
     try:
         yield labs.up(name, hosts=3)
     finally:
