@@ -10,6 +10,7 @@ other schemas, merge keys, aliases of themselves, numbers that are not finite, N
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +72,10 @@ def load(path: Path | str) -> Document:
             raise DocumentError("is a directory, not a YAML file", path=path)
         if path.is_file() and not path.stat().st_size:  # /proc/kmsg, too, which waits to be read
             raise DocumentError("is empty", path=path, line=1)
-        with path.open("rb") as file:
+        # a pipe that nobody writes to is empty, and not waited for; <(…) has who writes to it
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        os.set_blocking(number, True)
+        with os.fdopen(number, "rb") as file:
             content = file.read(BYTE_LIMIT + 1)
     except FileNotFoundError:
         raise DocumentError("there is no such file", path=path) from None
