@@ -6,6 +6,7 @@ little more than click itself; its one-line help therefore stands here.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import keyword
 import os
@@ -57,6 +58,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 TRACEBACK = "NETLIMITS_TRACEBACK"
 """The environment's variable that has a mistake of our own end in a traceback, for a report."""
+
+OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+"""What writing to standard output can end in. Any other error without a file is our mistake."""
 
 
 class LazyGroup(click.Group):
@@ -135,14 +139,20 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:  # a folder that may not be read, a full disk under the output
+        if not error.filename and error.errno not in OUTPUT_ERRORS:
+            _mistake(error)
         _drop_output()
         why = " ".join(str(error.strerror or error).split())
         _end(f"{error.filename or 'the output'}: {why}", 2)
     except Exception as error:
-        if os.environ.get(TRACEBACK):
-            raise
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        _end(f"a mistake of netlimits' own: {what}; please report it, with {TRACEBACK}=1 set", 1)
+        _mistake(error)
+
+
+def _mistake(error: Exception) -> NoReturn:
+    if os.environ.get(TRACEBACK):
+        raise error
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    _end(f"a mistake of netlimits' own: {what}; please report it, with {TRACEBACK}=1 set", 1)
 
 
 def _drop_output() -> None:

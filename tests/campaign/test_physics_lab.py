@@ -279,7 +279,7 @@ import socket, sys, time
 to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 until = time.monotonic() + 250
 while time.monotonic() < until:
-    for _ in range(100):
+    for _ in range(400):
         to.sendto(bytes(16), (sys.argv[1], 5999))
     time.sleep(0.002)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import socket
@@ -184,21 +185,28 @@ def test_an_output_that_is_full(experiment, tmp_path):
     assert "No space left" in ran.stderr
 
 
-def test_a_mistake_of_our_own_is_one_line_unless_a_traceback_is_wanted(capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (KeyError("mtu"), "KeyError: 'mtu'"),
+        (OSError(errno.EINVAL, "Invalid argument"), "OSError: [Errno 22] Invalid argument"),
+    ],
+)
+def test_a_mistake_of_our_own_is_one_line_unless_a_traceback_is_wanted(
+    error, line, capsys, monkeypatch
+):
     from netlimits.cli import plan
 
     def broken(**_: object) -> None:
-        raise KeyError("mtu")
+        raise error
 
     monkeypatch.setattr(plan.plan, "callback", broken)
     with pytest.raises(SystemExit) as end:
         main(["plan", "x.yaml"])
     assert end.value.code == 1
     complaint = capsys.readouterr().err
-    assert complaint.startswith(
-        "netlimits: a mistake of netlimits' own: KeyError: 'mtu'; please report"
-    )
+    assert complaint.startswith(f"netlimits: a mistake of netlimits' own: {line}; please report")
     assert len(complaint.splitlines()) == 1
     monkeypatch.setenv("NETLIMITS_TRACEBACK", "1")
-    with pytest.raises(KeyError):
+    with pytest.raises(type(error)):
         main(["plan", "x.yaml"])
