@@ -46,27 +46,58 @@ class InputError(NetlimitsError):
 
 
 class DocumentError(InputError):
-    """A fault in a YAML file: reads as `FILE:LINE: KEY: what is wrong; what to do`."""
+    """A fault in a YAML file: reads as `FILE:LINE: KEY: what is wrong; what to do`.
+
+    `key` is the key as it is shown, `steps` the keys and indexes that lead to it.
+    """
 
     def __init__(
-        self, problem: str, *, path: Path | str, line: int | None = None, key: str = ""
+        self,
+        problem: str,
+        *,
+        path: Path | str,
+        line: int | None = None,
+        key: str = "",
+        steps: tuple[str | int, ...] = (),
     ) -> None:
         self.problem = problem
+        self.steps = steps
         self.path = Path(path)
         self.line = line
         self.key = key
         place = str(path) if line is None else f"{path}:{line}"
         super().__init__(": ".join(part for part in (place, key, problem) if part))
 
+    @property
+    def errors(self) -> tuple[DocumentError, ...]:
+        """Each error by itself, in the file's order."""
+        return (self,)
+
 
 class DocumentErrors(DocumentError):
-    """Several faults of one file: `errors` holds each in the file's order, the message a line."""
+    """Several faults of one file; the message has a line for each, in the file's order."""
 
     def __init__(self, errors: Sequence[DocumentError]) -> None:
-        self.errors = tuple(sorted(errors, key=lambda e: (e.line is None, e.line or 0)))
-        first = self.errors[0]
-        super().__init__(first.problem, path=first.path, line=first.line, key=first.key)
-        self.args = ("\n".join(dict.fromkeys(map(str, self.errors))),)
+        self._errors = tuple(sorted(errors, key=lambda e: (e.line is None, e.line or 0)))
+        first = self._errors[0]
+        super().__init__(
+            first.problem, path=first.path, line=first.line, key=first.key, steps=first.steps
+        )
+        self.args = ("\n".join(map(str, self._errors)),)
+
+    @property
+    def errors(self) -> tuple[DocumentError, ...]:
+        """Each error by itself, in the file's order."""
+        return self._errors
+
+
+def raise_all(errors: Iterable[DocumentError]) -> None:
+    """Raise what there is: one error as it is, several as one that lists each of them once."""
+    different = list({str(error): error for error in errors}.values())
+    if len(different) > 1:
+        raise DocumentErrors(different)
+    if different:
+        raise different[0]
 
 
 class ArchiveError(InputError):

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netlimits.errors import DataError, DocumentErrors, InputError
+from netlimits.errors import DataError, InputError, raise_all
+from netlimits.metrics import metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,21 +69,26 @@ class Condition:
 
 
 def conditions(path: Path) -> list[Condition]:
-    """What a gate's file asks for. Raises DocumentErrors, each with its line and key."""
+    """What a gate's file asks for. Raises DocumentError of all that is wrong in it."""
     from netlimits.experiment import document
     from netlimits.experiment.violations import faults
 
     written = document.load(path)
     wrong = faults(written.data, SCHEMA, skip_templates=False)
-    if wrong:
-        raise DocumentErrors([written.error(fault.problem, *fault.key) for fault in wrong])
-    listed = []
+    raise_all(written.error(fault.problem, *fault.key) for fault in wrong)
+    listed, errors = [], []
     for number, entry in enumerate(written.data["gate"]):
+        try:
+            metric(entry["of"])
+        except InputError as error:
+            errors.append(written.error(str(error), "gate", number, "of"))
         try:
             threshold = share(entry.get("threshold", THRESHOLD))
         except InputError as error:
-            raise written.error(str(error), "gate", number, "threshold") from None
+            errors.append(written.error(str(error), "gate", number, "threshold"))
+            continue
         listed.append(Condition(entry["of"], threshold, entry.get("where", {})))
+    raise_all(errors)
     return listed
 
 

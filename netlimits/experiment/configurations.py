@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from netlimits.errors import InputError
+from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import expressions, resolution
 from netlimits.experiment.expressions import Expression
 from netlimits.model import Experiment, Scalar, Values
@@ -67,9 +67,9 @@ class Configurations:
     """The configurations of one experiment, expanded once; `len()` says how many there are.
 
     `product` is the number of combinations, `removed` what each `exclude` removed of what the
-    ones before it had left. Raises DocumentError for a derived value that cannot be computed, an
-    `exclude` that removes or leaves nothing, an `include` that is there already, and more
-    combinations than LIMIT.
+    ones before it had left; `errors` has each `exclude` that removes or leaves nothing, and each
+    `include` that is there already. Raises DocumentError of all derived values and conditions
+    that cannot be computed, and for more combinations than LIMIT.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -88,6 +88,7 @@ class Configurations:
         )
         self._sorted = _picker(self.columns)
         self._computed: frozenset[str] = frozenset()
+        self.errors: list[DocumentError] = []
         self._alive, self.removed = self._expand()
         self._included = tuple(self._include())
 
@@ -123,8 +124,10 @@ class Configurations:
 
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
         """The numbers in the product that no `exclude` removes, and how many each removed."""
-        conditions = [self._condition(n) for n in range(len(self.experiment.exclude))]
-        self._check_derived()
+        failed: dict[str, DocumentError] = {}
+        conditions = [self._condition(n, failed) for n in range(len(self.experiment.exclude))]
+        self._compute_derived(failed)
+        raise_all(list(failed.values()))
         if not conditions:
             return array("I", range(self.product)), ()
         counts = [0] * len(conditions)
@@ -136,22 +139,27 @@ class Configurations:
                     break
             else:
                 alive.append(index)
+        raise_all(list(failed.values()))
         self._check_counts(counts, bool(alive))
         return alive, tuple(counts)
 
-    def _check_derived(self) -> None:
+    def _compute_derived(self, failed: dict[str, DocumentError]) -> None:
         """Compute each derived value for all that it depends on, so that none fails later."""
         for name, _, _ in self._derive:
             if name not in self._computed:
                 needed = self._needed([name])
-                for values in self._product(self._axes_of(needed), 0, {}):
-                    self._compute(values, needed)
+                try:
+                    for values in self._product(self._axes_of(needed), 0, {}):
+                        self._compute(values, needed)
+                except DocumentError as error:
+                    failed.setdefault(error.key, error)
 
-    def _condition(self, number: int) -> Callable[[int], int]:
+    def _condition(self, number: int, failed: dict[str, DocumentError]) -> Callable[[int], int]:
         """Whether an `exclude` removes an index of the product, as a function.
 
         The condition is computed once for each combination of the axes that it depends on. Where
-        that fails, it is an error only if no `exclude` above removes the configuration.
+        that fails, it is an error only if no `exclude` above removes the configuration; it is
+        kept in `failed`, and the configuration with it.
         """
         condition = expressions.compile(self.experiment.exclude[number])
         needed = self._needed(condition.names)
@@ -165,7 +173,11 @@ class Configurations:
             except InputError:
                 return _FAILED
 
-        outcomes = bytearray(map(outcome, self._product(axes, 0, {})))
+        try:
+            outcomes = bytearray(map(outcome, self._product(axes, 0, {})))
+        except DocumentError as error:
+            failed.setdefault(error.key, error)
+            return lambda _: False
         places = []
         inner = len(outcomes)
         for axis in axes:
@@ -177,13 +189,15 @@ class Configurations:
             for stride, length, inner in places:
                 place += index // stride % length * inner
             if outcomes[place] == _FAILED:
-                self._fail(condition, number, index)
+                error = self._failure(condition, number, index)
+                failed.setdefault(error.key, error)
+                return False
             return outcomes[place]
 
         return removes
 
-    def _fail(self, condition: Expression, number: int, index: int) -> None:
-        """Raise what computing an `exclude` for an index of the product raises."""
+    def _failure(self, condition: Expression, number: int, index: int) -> DocumentError:
+        """The error of an `exclude` that cannot be computed for an index of the product."""
         values: dict[str, Any] = {}
         for axis in self._axes:
             values.update(axis.rows[index // axis.stride % len(axis.rows)].values)
@@ -191,7 +205,8 @@ class Configurations:
         try:
             condition.holds(values)
         except InputError as error:
-            raise self._where.error(str(error), "exclude", number) from None
+            return self._where.error(str(error), "exclude", number)
+        raise AssertionError("it failed before")
 
     def _needed(self, names: Iterable[str]) -> frozenset[str]:
         """The names, and every name that derived values among them need."""
@@ -227,33 +242,34 @@ class Configurations:
                     raise self._where.error(str(error), "derive", name) from None
 
     def _check_counts(self, counts: list[int], left: bool) -> None:
-        errors = []
         for number, text in enumerate(self.experiment.exclude):
             quoted = expressions.quoted(text)
             if not left and not any(counts[number + 1 :]):
-                errors.append(
+                self.errors.append(
                     self._where.error(f"after {quoted} nothing is left", "exclude", number)
                 )
                 break
             if not counts[number]:
                 others = " that the ones above it leave" if number else ""
-                errors.append(
+                self.errors.append(
                     self._where.error(
                         f"{quoted} removes nothing{others}; correct it or leave it out",
                         *("exclude", number),
                     )
                 )
-        resolution.raise_all(errors)
 
     def _include(self) -> Iterator[Configuration]:
-        """The included configurations. Raises DocumentError for one that is there already."""
+        """The included configurations that are not there already. Raises DocumentError."""
         seen: set[str] = set()
         for number, row in enumerate(self.experiment.include):
             given = identity(row)
             index = self._index(row)
             place = bisect.bisect_left(self._alive, index)
             if given in seen or index in self._alive[place : place + 1]:
-                raise self._where.error("is there already; leave it out", "include", number)
+                self.errors.append(
+                    self._where.error("is there already; leave it out", "include", number)
+                )
+                continue
             seen.add(given)
             values = dict(row)
             self._compute(values, frozenset(self.columns))

@@ -11,11 +11,11 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from netlimits.errors import did_you_mean
+from netlimits.errors import DocumentError, did_you_mean, raise_all
 from netlimits.experiment.document import Document, load
 from netlimits.model import Machine
 
@@ -38,51 +38,61 @@ def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, 
 
     Without `roles` it is every machine in the file.
 
-    Raises DocumentError for a file, a key or a value that cannot be, and for a role that is
-    bound to nothing.
+    Raises DocumentError of all keys and values that cannot be, and roles bound to nothing.
     """
     document = load(path)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")
-    config = _ssh_config(document)
-    written = {machine.role: machine for machine in _written(document, config)}
+    errors: list[DocumentError] = []
+    config = _ssh_config(document, errors)
+    written = {machine.role: machine for machine in _written(document, config, errors)}
     bound = {}
     for role in written if roles is None else roles:
-        if role not in written:
+        if role in written:
+            bound[role] = written[role]
+        elif role not in document.data:
             hint = did_you_mean(role, written)
             several, _, number = role.rpartition("-")
             add = f"`{role}: {{ssh: NAME}}`"
             if several in document.data and number.isdigit():
                 add = f"machine {number} to the list under {several}"
-            raise document.error(f"no machine plays {role}; add {add}{hint}", role)
-        bound[role] = written[role]
+            errors.append(document.error(f"no machine plays {role}; add {add}{hint}", role))
+    raise_all(errors)
     return bound
 
 
-def _ssh_config(document: Document) -> Path | None:
+def _ssh_config(document: Document, errors: list[DocumentError]) -> Path | None:
     name = document.data.get(_CONFIG)
     if _CONFIG not in document.data:
         return None
     if not isinstance(name, str) or not name:
-        raise document.error("must be a file's name", _CONFIG)
+        errors.append(document.error("must be a file's name", _CONFIG))
+        return None
     file = document.path.parent / Path(name).expanduser()
     if not file.is_file():
-        raise document.error(f"there is no file {file}", _CONFIG)
+        errors.append(document.error(f"there is no file {file}", _CONFIG))
     return file
 
 
-def _written(document: Document, config: Path | None) -> Iterator[Machine]:
-    """Every machine in the file. Raises DocumentError."""
+def _written(
+    document: Document, config: Path | None, errors: list[DocumentError]
+) -> Iterator[Machine]:
+    """Every machine in the file that is one; what is wrong with others is kept in `errors`."""
     for role, entry in document.data.items():
         if role == _CONFIG:
             continue
-        if not isinstance(entry, list):
-            yield _machine(document, str(role), entry, config, role)
-            continue
-        for index, member in enumerate(members_of(str(role), len(entry))):
-            if member in document.data:
-                raise document.error(f"{member} is number {index + 1} of {role} already", member)
-            yield _machine(document, member, entry[index], config, role, index)
+        several = isinstance(entry, list)
+        names = members_of(str(role), len(entry)) if several else (str(role),)
+        entries = entry if several else [entry]
+        for index, (member, inner) in enumerate(zip(names, entries, strict=True)):
+            at = (role, index) if several else (role,)
+            if several and member in document.data:
+                problem = f"{member} is number {index + 1} of {role} already"
+                errors.append(document.error(problem, member))
+            faults = [document.error(problem, *at, *key) for problem, *key in _faults(inner)]
+            errors += faults
+            if not faults:
+                yield _machine(member, inner, config)
 
 
 def members_of(role: str, count: int) -> tuple[str, ...]:
@@ -90,45 +100,49 @@ def members_of(role: str, count: int) -> tuple[str, ...]:
     return tuple(f"{role}-{number}" for number in range(1, count + 1))
 
 
-def _machine(
-    document: Document, role: str, entry: Any, config: Path | None, *at: str | int
-) -> Machine:
-    """The machine of one role, written at `at`. Raises DocumentError."""
+def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machine:
+    """The machine of one role, of an entry without faults."""
+    ssh, address = entry.get("ssh"), entry.get("address")
+    return Machine(
+        role,
+        ssh,
+        entry.get("interface"),
+        str(ipaddress.ip_address(address)) if address else None,
+        config if ssh else None,
+    )
+
+
+def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
+    """What is wrong with one machine: a sentence, and the key that it is about."""
     if not isinstance(entry, dict):
-        raise document.error("must be `{ssh: NAME, …}` or `{local: true, …}`", *at)
-    for key in entry:
-        if key not in _KEYS:
-            raise document.error(f"unknown key{did_you_mean(key, _KEYS)}", *at, key)
+        yield ("must be `{ssh: NAME, …}` or `{local: true, …}`",)
+        return
+    unknown = [key for key in entry if key not in _KEYS]
+    for key in unknown:
+        yield f"unknown key{did_you_mean(key, _KEYS)}", key
+    for key in ("ssh", "address", "interface"):
+        if key in entry and (problem := _fault_of_text(key, entry[key])):
+            yield problem, key
     local = entry.get("local", False)
     if not isinstance(local, bool):
-        raise document.error("must be true or false", *at, "local")
-    ssh = _text(document, entry, *at, "ssh")
-    if ssh and local:
-        raise document.error("`ssh` and `local` exclude each other; keep one", *at)
-    if not ssh and not local:
-        raise document.error("says neither `ssh: NAME` nor `local: true`", *at)
-    address = _text(document, entry, *at, "address")
-    if address:
-        try:
-            address = str(ipaddress.ip_address(address))
-        except ValueError:
-            raise document.error(
-                f"{address} is not an IP address; write one such as 192.0.2.2", *at, "address"
-            ) from None
-    interface = _text(document, entry, *at, "interface")
-    return Machine(role, ssh, interface, address, config if ssh else None)
+        yield "must be true or false", "local"
+    elif local and "ssh" in entry:
+        yield ("`ssh` and `local` exclude each other; keep one",)
+    elif not local and "ssh" not in entry and not unknown:
+        yield ("says neither `ssh: NAME` nor `local: true`",)
 
 
-def _text(document: Document, entry: dict[str, Any], *at: str | int) -> str | None:
-    """A key's text. Raises DocumentError for what is no text, is empty, or could be an option."""
-    key = at[-1]
-    if key not in entry:
-        return None
-    value = entry[key]
+def _fault_of_text(key: str, value: Any) -> str:
+    """What is wrong with a key's text: what is no text, is empty, or could be an option."""
     if not isinstance(value, str) or not value or value != "".join(value.split()):
-        raise document.error("must be a name without spaces", *at)
+        return "must be a name without spaces"
     if key == "interface" and ("/" in value or value in (".", "..")):
-        raise document.error(f"{value} is a path, not an interface", *at)
+        return f"{value} is a path, not an interface"
     if value.startswith("-"):
-        raise document.error(f"{value} would be read as an option; a name cannot start so", *at)
-    return value
+        return f"{value} would be read as an option; a name cannot start so"
+    if key == "address":
+        try:
+            ipaddress.ip_address(value)
+        except ValueError:
+            return f"{value} is not an IP address; write one such as 192.0.2.2"
+    return ""

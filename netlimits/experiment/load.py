@@ -2,19 +2,23 @@
 
 The text becomes data with lines (document), `--set` changes it (overrides), its shape (validation)
 and its names (semantics) are checked. What depends on the configurations, such as an `exclude` that
-removes nothing, is checked where they are made (plan).
+removes nothing, is checked where they are made (plan); of a file with errors, what these leave of
+it (salvage) is checked on, so that all of its errors are told at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from netlimits.experiment import document
+from netlimits.errors import DocumentError, raise_all
+from netlimits.experiment import document, unused
 from netlimits.experiment.document import Document
 from netlimits.experiment.expressions import shown
-from netlimits.experiment.overrides import apply
-from netlimits.experiment.resolution import raise_all
+from netlimits.experiment.overrides import Source, apply
+from netlimits.experiment.plan import Plan
+from netlimits.experiment.salvage import salvage
 from netlimits.experiment.semantics import Reader
 from netlimits.experiment.validation import shape_errors
 from netlimits.model import Experiment
@@ -41,9 +45,32 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)
         raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
-    wrong = shape_errors(data, where)
-    damaged = {error.key.removeprefix("--set ").partition(".")[0] for error in wrong}
-    reader = Reader(data, where, read.text, damaged - {""})
-    experiment = reader.experiment(archived=archived)
-    raise_all([*wrong, *reader.names.errors])
+    errors = shape_errors(data, where)
+    left = salvage(data, errors)
+    reader = Reader(left.data, where, read.text, left.damaged)
+    experiment = reader.experiment()
+    errors += [error for error in reader.names.errors if not left.follows(error)]
+    useless = []
+    if not archived and not left.damaged & unused.NEEDED:
+        useless = unused.errors(experiment, data, where, reader.names.unknown)
+    if errors or useless:
+        raise_all([*errors, *useless, *_later_errors(data, where, errors)])
     return experiment
+
+
+_NEEDED = frozenset(("factors", "zip", "derive", "exclude", "measure"))
+"""The sections without which nobody knows the configurations."""
+
+
+def _later_errors(
+    data: dict[str, Any], where: Source, errors: Sequence[DocumentError]
+) -> list[DocumentError]:
+    """What the plan shows to be wrong with a file, as far as no known error may be the cause."""
+    left = salvage(data, errors)
+    if left.damaged & _NEEDED or "measure" not in left.data:
+        return []
+    try:
+        Plan(Reader(left.data, where, "", left.damaged).experiment()).seconds()
+    except DocumentError as error:
+        return [later for later in error.errors if not left.follows(later)]
+    return []

@@ -102,10 +102,8 @@ class Names:
                     self.no_factor(name, self.known, *key, *place, written=f"${{{name}}}")
 
     def lookup(self, written: str, key: KeyPath) -> str:
-        """The name that a text looks up that is nothing but `${name}`. Raises DocumentError."""
+        """The name that a text looks up that is nothing but `${name}`."""
         (name,) = templates.names(written)
         if name not in self.known:
-            raise self.where.error(
-                f"no factor is called {name}{did_you_mean(name, self.known)}", *key
-            )
+            self.no_factor(name, self.known, *key)
         return name

@@ -55,7 +55,7 @@ class Source:
         text = self.override(key)
         if text:
             named = f"--set {text}" if text.startswith(named) else f"--set {text}: {named}"
-        return DocumentError(problem, path=self.path, line=self.line(key), key=named)
+        return DocumentError(problem, path=self.path, line=self.line(key), key=named, steps=key)
 
 
 def apply(read: Document, overrides: Sequence[tuple[str, str]]) -> tuple[Data, Source]:

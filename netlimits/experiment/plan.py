@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
-from netlimits.errors import DocumentError
+from netlimits.errors import DocumentError, raise_all
 from netlimits.experiment import expressions, resolution
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.model import Experiment, Run, Setup, Values
@@ -58,8 +58,8 @@ def seeded(experiment: Experiment) -> Experiment:
 
 
 def configurations(experiment: Experiment) -> Iterator[Configuration]:
-    """Every configuration, in the file's order. Raises DocumentError as Configurations does."""
-    return iter(Configurations(experiment))
+    """Every configuration, in the file's order. Raises DocumentError as Plan does."""
+    return iter(Plan(experiment).configurations)
 
 
 def runs(experiment: Experiment) -> Iterator[Run]:
@@ -77,8 +77,8 @@ def write_csv(
 class Plan:
     """The plan of one experiment; `len()` says how many runs it has, skipped ones among them.
 
-    `skipped` has the reason for each tool whose runs are left out. Raises DocumentError as
-    Configurations does, and for more runs than RUN_LIMIT.
+    `skipped` has the reason for each tool whose runs are left out. Raises DocumentError of all
+    that is wrong with `exclude`, `include` and `repeat`, and then of options too.
     """
 
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
@@ -90,14 +90,16 @@ class Plan:
         known = len(self.configurations)
         make = self.configurations.configuration
         self._configuration = functools.cache(make) if known <= _KEPT else make
-        self._often = self._own_replicates()
+        errors = [*self.configurations.errors]
+        self._often = self._own_replicates(errors)
         self._blocks = max(self._often) if self._often else experiment.repeat.replicates
         often = sum(self._often) if self._often else known * experiment.repeat.replicates
         self._count = experiment.repeat.runs or often
         if self._count > RUN_LIMIT:
-            raise resolution.source(experiment).error(
-                f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be", "repeat"
-            )
+            problem = f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be"
+            errors.append(resolution.source(experiment).error(problem, "repeat"))
+        if errors:
+            raise_all([*errors, *self.option_errors()])
 
     def __len__(self) -> int:
         """How many runs there are."""
@@ -108,17 +110,17 @@ class Plan:
         """The fewest and the most runs of one configuration; coin-flips know none."""
         return (min(self._often), self._blocks) if self._often else (self._blocks, self._blocks)
 
-    def _own_replicates(self) -> array[int]:
+    def _own_replicates(self, errors: list[DocumentError]) -> array[int]:
         """How often each configuration runs, where they differ; else empty."""
         by = self.experiment.repeat.replicates_by
         often = array("I")
         for configuration in self.configurations if by else ():
             value = configuration.values[by]
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise resolution.source(self.experiment).error(
-                    f"{by} is {expressions.shown(value)}, and must be a whole number from 1",
-                    *("repeat", "replicates"),
-                )
+                problem = f"{by} is {expressions.shown(value)}, and must be a whole number from 1"
+                where = resolution.source(self.experiment)
+                errors.append(where.error(problem, "repeat", "replicates"))
+                return array("I")
             often.append(min(value, RUN_LIMIT + 1))
         return often
 
@@ -175,28 +177,39 @@ class Plan:
     def seconds(self) -> float:
         """How long the whole plan will take about, from what its tools say of one run.
 
-        On the way the options of every configuration are held against their tool and settings;
-        of plans beyond SAMPLE configurations, as many, spread evenly. Raises DocumentError of all
-        that some configuration shows to be wrong, the first one for each option.
+        Raises DocumentError of all `option_errors`.
         """
         from netlimits.tools import tool
 
+        raise_all(self.option_errors())
         total, weight = 0.0, 0
-        every = len(self.configurations)
-        wrong: dict[str, DocumentError] = {}
-        for number in range(0, every, math.ceil(every / SAMPLE)):
+        for number in self._sample():
             often = self._often[number] if self._often else 1
             weight += often
-            try:
-                setup = self.setup(self._configuration(number).values)
-            except DocumentError as error:
-                for fault in getattr(error, "errors", (error,)):
-                    wrong.setdefault(fault.key, fault)
-                continue
+            setup = self.setup(self._configuration(number).values)
             if setup.tool not in self.skipped:
                 total += (tool(setup.tool).seconds(setup.options) + OVERHEAD) * often
-        resolution.raise_all(list(wrong.values()))
         return total / weight * len(self)
+
+    def option_errors(self) -> list[DocumentError]:
+        """What some configuration shows to be wrong with options, the first for each of them.
+
+        The options of every configuration are held against their tool and settings; of plans
+        beyond SAMPLE configurations, as many, spread evenly.
+        """
+        wrong: dict[str, DocumentError] = {}
+        for number in self._sample():
+            try:
+                self.setup(self._configuration(number).values)
+            except DocumentError as error:
+                for fault in error.errors:
+                    wrong.setdefault(fault.key, fault)
+        return list(wrong.values())
+
+    def _sample(self) -> range:
+        """The numbers of some configurations, spread evenly."""
+        every = len(self.configurations)
+        return range(0, every, max(1, math.ceil(every / SAMPLE)))
 
     def setup(self, values: Values) -> Setup:
         """What a configuration sets and measures; resolved once for all that look up the same.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from netlimits.errors import DocumentError, DocumentErrors
+from netlimits.errors import DocumentError, raise_all
 from netlimits.experiment import schema, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
@@ -73,12 +73,8 @@ def tool_of(experiment: Experiment, values: Values) -> str:
 
 
 def may_be_missing(experiment: Experiment, tool: str) -> bool:
-    """Whether the runs of a tool are left out where it is not installed. Raises DocumentError."""
-    policy = experiment.measure[tool].get(schema.IF_MISSING, "fail")
-    if templates.is_template(policy):
-        problem = f"must be fail or skip, not {policy}: it is asked before there is a configuration"
-        raise source(experiment).error(problem, "measure", tool, schema.IF_MISSING)
-    return bool(policy == "skip")
+    """Whether the runs of a tool are left out where it is not installed."""
+    return bool(experiment.measure[tool].get(schema.IF_MISSING) == "skip")
 
 
 def _around(parts: Mapping[str, Any]) -> Around:
@@ -112,11 +108,3 @@ def _hold(
         at = f" (where {where})" if where else ""
         errors.append(source(experiment).error(f"{fault.problem}{at}", *key, *fault.key))
     return errors
-
-
-def raise_all(errors: Sequence[DocumentError]) -> None:
-    """Raise what there is: one error as it is, several as one that lists them."""
-    if len(errors) > 1:
-        raise DocumentErrors(errors)
-    if errors:
-        raise errors[0]

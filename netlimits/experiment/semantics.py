@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import InputError, did_you_mean
-from netlimits.experiment import schema, templates, unused
+from netlimits.experiment import schema, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
@@ -43,12 +43,10 @@ class Reader:
         self.where = where
         self.text = text
         self.names = Names(where, _names_of(data, self.damaged))
+        self.factors = tuple(_names_of(data, ("factors", "zip")))
 
-    def experiment(self, *, archived: bool = False) -> Experiment:
-        """The experiment; not to be used where `names.errors` has any.
-
-        What an archive holds was run as it is: what has no effect in it is no error any more.
-        """
+    def experiment(self) -> Experiment:
+        """The experiment; not to be used where `names.errors` has any."""
         factors = {
             name: self.values(values, ("factors", name))
             for name, values in self.data.get("factors", {}).items()
@@ -61,7 +59,7 @@ class Reader:
         exclude = tuple(self.exclude())
         groups = self.groups()
         measure = self.measure(given)
-        experiment = Experiment(
+        return Experiment(
             name=self.data.get("experiment", ""),
             path=self.where.path,
             text=self.text,
@@ -82,11 +80,6 @@ class Reader:
             report=tuple(self.report(given)),
             lines=self.where.lines,
         )
-        if not archived and not self.damaged:
-            self.names.errors += unused.errors(
-                experiment, self.data, self.where, self.names.unknown
-            )
-        return experiment
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
         """A factor's values, none of them twice."""
@@ -156,9 +149,9 @@ class Reader:
             for name in row:
                 if name in self.data.get("derive", {}):
                     self.names.fault("is derived; leave it out", *key, name)
-                elif name not in given:
-                    self.names.no_factor(name, given, *key, name)
-            missing = [name for name in given if name not in row]
+                elif name not in self.factors:
+                    self.names.no_factor(name, self.factors, *key, name)
+            missing = [name for name in self.factors if name not in row]
             if missing:
                 self.names.fault(f"gives no value to {', '.join(missing)}", *key)
             yield {name: row[name] for name in given if name in row}
@@ -218,6 +211,10 @@ class Reader:
         tools: dict[str, Mapping[str, Any]] = self.data.get("measure", {})
         for name, options in tools.items():
             self.names.lookups(options, ("measure", name))
+            policy = options.get(schema.IF_MISSING)
+            if templates.is_template(policy):
+                problem = f"must be fail or skip, not {policy}: one answer for all configurations"
+                self.names.fault(problem, "measure", name, schema.IF_MISSING)
         if not tools:
             return tools
         if "tool" not in given:

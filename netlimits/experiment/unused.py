@@ -9,27 +9,35 @@ kind lie apart) stands under `dummies`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import DocumentError, InputError, nearest
 from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
+from netlimits.experiment.schema import AROUND
 from netlimits.model import Experiment
+
+NEEDED = frozenset(("factors", "zip", "derive", "exclude", "dummies"))
+"""The sections without which nobody knows what is used."""
 
 
 def errors(
     experiment: Experiment, data: Mapping[str, Any], where: Source, unknown: Iterable[str]
 ) -> list[DocumentError]:
-    """One for each name without effect; none for one that a misspelt name may have meant."""
+    """One for each name without effect; none for one that a misspelt name may have meant.
+
+    `data` is the file's, whatever else is wrong in it: what a wrong option looks up is used.
+    """
     faults = []
     meant = {nearest(name, _names(experiment)) for name in unknown}
     dummies = data.get("dummies", [])
-    used = effective(experiment)
+    used = effective(experiment, [data.get(part) for part in ("settings", "measure", *AROUND)])
     labels = used | _reported(experiment)
     for name, key, mates in _given(experiment, data):
-        if name in dummies or name in meant:
+        if name in dummies or name in meant or "" in meant:
             continue
         if name in used or (name in labels and used & mates):
             continue
@@ -43,11 +51,9 @@ def errors(
     return faults
 
 
-def effective(experiment: Experiment) -> frozenset[str]:
-    """The names that reach a setting, an option, what is around the tool, or a condition."""
-    options = [use.options for use in experiment.settings]
-    everything = [options, list(experiment.measure.values()), dict(experiment.around)]
-    used = set(_looked_up(everything))
+def effective(experiment: Experiment, options: Sequence[Any]) -> frozenset[str]:
+    """The names that reach the options, or a condition."""
+    used = set(_looked_up(options))
     if "tool" in _names(experiment):
         used.add("tool")
     for text in experiment.exclude:
@@ -58,11 +64,10 @@ def effective(experiment: Experiment) -> frozenset[str]:
     return frozenset(used)
 
 
-def _looked_up(options: Any) -> frozenset[str]:
-    try:
-        return templates.used(options)
-    except InputError:
-        return frozenset()  # told elsewhere
+def _looked_up(options: Any) -> Iterable[str]:
+    for _, text in templates.leaves(options):
+        with contextlib.suppress(InputError):  # told elsewhere
+            yield from templates.names(text)
 
 
 def _needed(text: str) -> frozenset[str]:

@@ -15,13 +15,13 @@ from netlimits.experiment.violations import Fault, faults
 def shape_errors(data: dict[str, Any], where: Source) -> list[DocumentError]:
     """Every violation of the file's schema, each as the error that it is."""
     violations = faults(data, schema.structure(), skip_templates=False)
-    wrong = {fault.key[0] for fault in violations if fault.key}
-    for part in (name for name in _PARTS if name in data and name not in wrong):
-        violations += _PARTS[part](data[part])
+    for name, (kind, violations_of) in _PARTS.items():
+        if isinstance(data.get(name), kind):
+            violations += violations_of(data[name])
     for name, part_schema in schema.AROUND.items():
         if name in data:
             violations += _within((name,), data[name], part_schema)
-    return [where.error(fault.problem, *fault.key) for fault in violations]
+    return [where.error(fault.problem, *fault.key) for fault in dict.fromkeys(violations)]
 
 
 def _faults_of_measure(tools: Mapping[str, Any]) -> list[Fault]:
@@ -31,6 +31,7 @@ def _faults_of_measure(tools: Mapping[str, Any]) -> list[Fault]:
     return [
         fault
         for name, options in tools.items()
+        if name in parts
         for fault in _within(("measure", name), options, parts[name])
     ]
 
@@ -42,6 +43,7 @@ def _faults_of_settings(entries: Sequence[Mapping[str, Any]]) -> list[Fault]:
     return [
         fault
         for number, entry in enumerate(entries)
+        if isinstance(entry, dict)
         for name, options in entry.items()
         if name in parts
         for fault in _within(("settings", number, name), options, parts[name])
@@ -52,18 +54,19 @@ def _faults_of_report(entries: Sequence[Mapping[str, Any]]) -> list[Fault]:
     return [
         fault
         for number, entry in enumerate(entries)
+        if isinstance(entry, dict | str)
         for fault in _within(
             ("report", number), entry, report_schema.report_entry(entry), skip_templates=False
         )
     ]
 
 
-_PARTS: Mapping[str, Callable[[Any], list[Fault]]] = {
-    "settings": _faults_of_settings,
-    "measure": _faults_of_measure,
-    "report": _faults_of_report,
+_PARTS: Mapping[str, tuple[type, Callable[[Any], list[Fault]]]] = {
+    "settings": (list, _faults_of_settings),
+    "measure": (dict, _faults_of_measure),
+    "report": (list, _faults_of_report),
 }
-"""The sections whose own parts a schema is for; each is looked into where it has its shape."""
+"""The sections whose parts have schemas of their own: the section's kind, and what is wrong."""
 
 
 def _within(

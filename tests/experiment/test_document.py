@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,20 @@ def test_files_that_cannot_be_read(tmp_path: Path):
     large.write_bytes(b"#" * (document.BYTE_LIMIT + 1))
     with pytest.raises(DocumentError, match="larger than 1024 KiB"):
         document.load(large)
+
+
+def test_a_pipe_is_read_to_its_end_and_not_waited_for(tmp_path: Path):
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    with pytest.raises(DocumentError, match="is empty"):
+        document.load(pipe)  # nobody writes
+    reader, writer = os.pipe()  # as in <(…)
+    try:
+        with os.fdopen(writer, "wb") as file:
+            file.write(b"a: 1\nb: two\n")
+        assert document.load(f"/dev/fd/{reader}").data == {"a": 1, "b": "two"}
+    finally:
+        os.close(reader)
 
 
 def test_a_file_with_a_byte_order_mark_and_dos_lines(tmp_path: Path):

@@ -435,8 +435,9 @@ def test_all_that_is_wrong_is_told_in_the_files_order():
         (8, "measure.netperf.seconds"),
         (9, "repeat.runs"),
         (11, "report.0.colums"),
+        (11, "report.0.of"),
     ]
-    assert str(caught.value).count("\n") == 6
+    assert str(caught.value).count("\n") == 7
 
 
 FORGOTTEN = HEAD + "factors: {send_size: [64, 8192]}\n"

@@ -75,8 +75,14 @@ def test_two_roles_may_share_a_machine(tmp_path):
             "sender: {ssh: a}\nreceiver:\n  ssh: b\n  interface: -K",
             ":4: receiver.interface: -K would be read as an option",
         ),
-        ("ssh_config: nowhere\nsender: {ssh: a}", ":1: ssh_config: there is no file"),
-        ("ssh_config: [a]\nsender: {ssh: a}", ":1: ssh_config: must be a file's name"),
+        (
+            "ssh_config: nowhere\nsender: {ssh: a}\nreceiver: {ssh: b}",
+            ":1: ssh_config: there is no file",
+        ),
+        (
+            "ssh_config: [a]\nsender: {ssh: a}\nreceiver: {ssh: b}",
+            ":1: ssh_config: must be a file's name",
+        ),
         ("sender: {ssh: a}\nsender: {ssh: b}", ":2: sender: stands here again"),
     ],
 )
