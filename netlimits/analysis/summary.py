@@ -47,7 +47,8 @@ FALSE_DISCOVERIES = 0.05
 class Cell:
     """One combination of row and columns: its runs' figures, their weights and blocks.
 
-    `runs` is how many came to something, ok or not; `key` is what they have in common.
+    `runs` is how many came to something, ok or not; `key` is what they have in common. `untold`
+    says that runs were ok and none of them has the figure, as with a tool that does not tell it.
     """
 
     key: tuple[Any, ...]
@@ -55,6 +56,7 @@ class Cell:
     weights: np.ndarray
     blocks: np.ndarray | None
     runs: int
+    untold: bool = False
 
     @property
     def n(self) -> int:
@@ -183,11 +185,12 @@ def _cells(
                 f"{metric.column} is missing in {int((~known).sum())} of the {len(rows)} runs"
                 f"{f' of {where}' if where else ''}"
             )
-        if len(rows) and not known.any():
-            continue  # a figure that such configurations do not have
+        untold = len(rows) > 0 and not known.any()
+        if untold:
+            rows, sample = rows[:0], sample[:0]
         any_known |= bool(known.any())
         mine = None if named is None else named[rows]
-        cells.append(Cell(key, sample, weights[rows], mine, len(places)))
+        cells.append(Cell(key, sample, weights[rows], mine, len(places), untold))
     if not any_known:
         raise DataError(f"{metric.column} has no value in any run")
     yield from sorted(cells, key=lambda cell: tuple(wording.rank(v) for v in cell.key))
@@ -238,13 +241,18 @@ def _levels(
             "they spread does not show, and neither does an interval"
         )
     if mixed:
-        where = "; ".join(wording.label(key) for key in mixed[:3])
-        more = f" and {len(mixed) - 3} more" if len(mixed) > 3 else ""
+        where = _some(mixed)
         notes.append(
-            f"{metric.title}: runs are of more than one kind, mean and median disagree: "
-            f"{where}{more}"
+            f"{metric.title}: runs are of more than one kind, mean and median disagree: {where}"
         )
+    if untold := [cell.key for cell in cells if cell.untold]:
+        notes.append(f"{metric.title}: runs do not tell it: {_some(untold)}")
     return means + medians, notes
+
+
+def _some(keys: Sequence[tuple[Any, ...]]) -> str:
+    more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    return "; ".join(wording.label(key) for key in keys[:3]) + more
 
 
 def _no_interval(value: float) -> intervals.Interval:

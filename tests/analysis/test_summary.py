@@ -129,7 +129,10 @@ def test_a_metric_missing_in_a_part_of_a_cell_is_an_error_not_a_mean_of_the_rest
     with pytest.raises(DataError, match="missing in 1 of the 2 runs of mtu 1500"):
         summary(frame, "throughput", "mtu")
     elsewhere = frame.assign(throughput_mbps=[np.nan, np.nan, 2.0])
-    assert summary(elsewhere, "throughput", "mtu")["mtu"].tolist() == [9000]
+    told = summary(elsewhere, "throughput", "mtu")
+    assert told["mtu"].tolist() == [1500, 9000], "it has its row, without a figure"
+    assert told["n"].tolist() == [0, 1] and np.isnan(told["value"][0])
+    assert "Throughput: runs do not tell it: 1500" in told.attrs["notes"]
 
 
 def test_the_ratio_s_degrees_of_freedom_are_welch_s() -> None:
