@@ -70,6 +70,7 @@ class Reader:
             groups=groups,
             factors=factors,
             zips=zips,
+            dummies=tuple(self.data.get("dummies", ())),
             derive=derive,
             exclude=exclude,
             include=tuple(self.include(given)),

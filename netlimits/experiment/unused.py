@@ -33,7 +33,7 @@ def errors(
     """
     faults = []
     meant = {nearest(name, _names(experiment)) for name in unknown}
-    dummies = data.get("dummies", [])
+    dummies = experiment.dummies
     used = effective(experiment, [data.get(part) for part in ("settings", "measure", *AROUND)])
     labels = used | _reported(experiment)
     for name, key, mates in _given(experiment, data):

@@ -199,12 +199,12 @@ class Repeat:
 class Experiment:
     """What an experiment file says, checked, with `${…}` still unresolved in settings and measure.
 
-    `factors` and each group of `zips` map a name to its values, in the file's order. `derive`
-    maps a name to an expression, in an order that can be evaluated. `measure` maps a tool's name
-    to its options; `around` holds `streams`, `pace` and `trace` as written. `roles` are those of
-    single machines; `groups` maps each role as written to them (`sinks: 2` is `sinks-1`,
-    `sinks-2`). `text` is the file to the letter and `overrides` what `--set` changed, as
-    (key, value as written): the two together make the experiment again.
+    `factors` and each group of `zips` map a name to its values, in the file's order; `dummies` are
+    names that are to change nothing. `derive` maps a name to an expression, in an order that can
+    be evaluated. `measure` maps a tool's name to its options; `around` holds `streams`, `pace` and
+    `trace` as written. `roles` are those of single machines; `groups` maps each role as written to
+    them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and `overrides` what
+    `--set` changed, as (key, value as written): the two together make the experiment again.
     """
 
     name: str
@@ -217,6 +217,7 @@ class Experiment:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     factors: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
     zips: tuple[Mapping[str, tuple[Scalar, ...]], ...] = ()
+    dummies: tuple[str, ...] = ()
     derive: Mapping[str, str] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     include: tuple[Values, ...] = ()

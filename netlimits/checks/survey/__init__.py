@@ -16,7 +16,7 @@ import msgspec
 
 from netlimits import checks
 from netlimits.checks import Finding, Site, fragments
-from netlimits.checks.survey import settings, tools, trial
+from netlimits.checks.survey import repetitions, settings, tools, trial
 from netlimits.errors import CheckError, HostError, NetlimitsError
 from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset, measured
@@ -95,7 +95,7 @@ def look(
     findings += tool_findings
     requirements = tuple(plan.leaving_out(left_out).setups())
     site = Site(plan.experiment, known_machines, known, features, requirements, skipped=left_out)
-    findings += tools.refused(site)
+    findings += [*tools.refused(site), *repetitions.findings(plan)]
     site = replace(site, clocks=_clocks(known_machines, hosts))
     findings += _everywhere(known_machines, lambda role: _on_host(site, hosts[role], role))
     link_is_down = any(f.check == "link" and f.severity == "error" for f in findings)
@@ -111,7 +111,7 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
     """What `look` would find and no host is needed for: parts of the plan that contradict another.
 
     Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
-    itself sets.
+    itself sets; configurations that are the same in all but their names.
     """
     experiment = plan.experiment
     bound = machines or {role: Machine(role) for role in experiment.roles}
@@ -119,7 +119,7 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
         (name for name in experiment.measure if name not in plan.skipped), tools.ANY_BUILD
     )
     site = Site(experiment, bound, {}, names, tuple(plan.setups()))
-    findings = [*tools.refused(site)]
+    findings = [*tools.refused(site), *repetitions.findings(plan)]
     for role in bound:
         findings += fragments.Fragments().findings(site, role, ())
     return tuple(findings)

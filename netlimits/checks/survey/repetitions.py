@@ -1,0 +1,57 @@
+"""Configurations that set and measure what another does: repetitions under a name of their own.
+
+A factor that nothing uses is an error of the file. One that some configurations use and others
+not, as an option of one tool of two, shows in the plan alone; `dummies` are meant.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from netlimits.checks import Finding
+from netlimits.experiment import expressions
+from netlimits.experiment.plan import Plan
+from netlimits.model import Values
+
+NAME = "plan"
+LARGE = 10_000
+"""Configurations beyond which nobody looks for repetitions."""
+
+
+def findings(plan: Plan) -> Iterator[Finding]:
+    """A warning for each set of factors by which alone such configurations differ."""
+    if len(plan.configurations) > LARGE:
+        return
+    groups: dict[Any, list[Values]] = defaultdict(list)
+    dummies = plan.experiment.dummies
+    for configuration in plan.configurations:
+        values = configuration.values
+        setup = repr(plan.setup(values)), *(repr(values.get(name)) for name in dummies)
+        groups[setup].append(values)
+    alike: dict[tuple[str, ...], list[list[Values]]] = defaultdict(list)
+    for group in groups.values():
+        if len(group) > 1:
+            alike[_differing(group)].append(group)
+    for names, several in alike.items():
+        count = sum(len(group) for group in several)
+        first = ", ".join(
+            f"{name} = {expressions.shown(value)}"
+            for name, value in several[0][0].items()
+            if name not in names and name not in plan.experiment.derive
+        )
+        where = f" where {first}{', and elsewhere' if len(several) > 1 else ''}" if first else ""
+        yield Finding(
+            "",
+            NAME,
+            "warning",
+            f"{count} configurations are {len(several)} in truth: nothing that they set or measure "
+            f"uses {' and '.join(names)}{where}",
+            "their rows are repetitions of each other; exclude all but one of each",
+        )
+
+
+def _differing(group: list[Values]) -> tuple[str, ...]:
+    """The names whose values are not the same in all of them."""
+    return tuple(name for name in group[0] if len({repr(v[name]) for v in group}) > 1)
