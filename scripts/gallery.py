@@ -90,7 +90,7 @@ FEWER = "factors.send_size=[10,100,1000,100000]"
 
 def _turin(tools: str = "iperf3 nuttcp", *sets: str) -> Form:
     """A length sweep over a link that large sends fill, as the report's 2.5 Gbit/s were filled."""
-    return Form("spread-throughput", tools, 2, sets=[SIZES, *sets], few=[FEWER], link=LINK)
+    return Form("spread-throughput", tools, 1, 3, [SIZES, *sets], [FEWER], link=LINK)
 
 
 FORMS = {
@@ -99,10 +99,11 @@ FORMS = {
     "tcp-mss": Form("percentiles-throughput", seconds=1, replicates=0),
     "stateless-offloads": Form("percentiles-throughput", seconds=1),
     "stateless-offloads-gro-hw": Form("percentiles-throughput", seconds=1),
-    "packets-per-second": Form("packet_rate-local_send_throughput", replicates=3),
+    "packets-per-second": Form("packet_rate-local_send_throughput", seconds=2, replicates=3),
     "constant-bitrate": Form("pacing", replicates=0, sets=["derive.rate=50e6"]),
     "ack-overhead": Form(
         "acks-local_sd",
+        seconds=2,
         replicates=3,
         sets=["derive.link=100000000", "derive.burst=65536"],
         few=["factors.mss=[1460]"],
