@@ -50,8 +50,8 @@ def through_us(lab: labs.Lab, seconds: int) -> tuple[tuple[float, ...], list[str
         words = ("run", experiment, "--hosts", lab.hosts_file, "--out", out)
         subprocess.run([sys.executable, "-m", "netlimits", *words], check=True, capture_output=True)
         entries = Archive.open(out).read_raw(1, 1)
-        (client,) = [entry for entry in entries if entry["step"] == "client"]
-        return figures(client["stdout"]), client["argv"]
+        (client,) = [entry for entry in entries if entry.step == "client"]
+        return figures(client.stdout), list(client.argv)
 
 
 def bare(lab: labs.Lab, argv: list[str]) -> tuple[float, ...]:

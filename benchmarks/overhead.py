@@ -98,8 +98,8 @@ def campaign(hosts_file: Path, runs: int) -> list[float]:
         own = []
         for number in range(1, len(spans) + 1):
             entries = archive.read_raw(number, 1)
-            assert sum(" -K " in f" {' '.join(e['argv'])} " for e in entries) == 2 or number == 1
-            own += [e["seconds"] for e in entries if e["step"] == "client"]
+            assert sum(" -K " in f" {' '.join(e.argv)} " for e in entries) == 2 or number == 1
+            own += [e.completed.seconds for e in entries if e.step == "client"]
     return [span - netperf for span, netperf in zip(spans, own, strict=True)]
 
 

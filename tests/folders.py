@@ -9,9 +9,8 @@ from pathlib import Path
 
 from recorded import CREATED, TRACES, interim
 
-from netlimits.archive import reader
+from netlimits.archive import raw, reader
 from netlimits.archive.journal import Head
-from netlimits.archive.raw import raw_entry
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
@@ -22,7 +21,7 @@ from netlimits.model import Command, Completed, Record, Run
 EXAMPLE = Path(__file__).parents[1] / "notebooks" / "example-campaign"
 FACTS = json.loads((EXAMPLE / "hosts" / "sender.json").read_text())
 EVENTS = [json.loads(line) for line in (EXAMPLE / "journal.jsonl").read_text().splitlines()]
-RAW = [json.loads(line) for line in (EXAMPLE / "raw" / "000001-1.jsonl").read_text().splitlines()]
+RAW = raw.entries((EXAMPLE / "raw" / "000001-1.jsonl").read_text())
 STREAMS = 4
 
 
@@ -77,9 +76,9 @@ def _write(journal: Path, events: list[dict[str, object]]) -> None:
     journal.write_bytes(b"".join(lines))
 
 
-def _raw(roles: tuple[str, ...]) -> list[dict[str, object]]:
+def _raw(roles: tuple[str, ...]) -> list[raw.RawEntry]:
     trace = Completed(roles[-1], Command(("tcpdump",)), 0, TRACES["sinks-1"], "", 1.0)
-    return [*RAW, raw_entry(trace, "trace")]
+    return [*RAW, raw.RawEntry("trace", trace)]
 
 
 def _figures(run: Run, chance: random.Random) -> dict[str, float]:
@@ -177,7 +176,7 @@ def hostile(path: Path) -> Campaign:
         done = Completed(
             HOSTILE, Command((HOSTILE, "--x", HOSTILE), True), 0, HOSTILE, HOSTILE, 1.0
         )
-        archive.write_raw(number, 1, [raw_entry(done, HOSTILE)])
+        archive.write_raw(number, 1, [raw.RawEntry(HOSTILE, done)])
         record = Record(run, 1, "ok" if ok else "failed", reason, 1e9, 4, figures)
         archive.append("end", **end_fields(record))
     archive.close()

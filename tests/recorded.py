@@ -9,7 +9,7 @@ from pathlib import Path
 from netlimits.archive import reader, registry
 from netlimits.archive.files import Folder
 from netlimits.archive.journal import Head
-from netlimits.archive.raw import raw_entry
+from netlimits.archive.raw import RawEntry
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
@@ -96,7 +96,7 @@ def recorded(
         )
         archive.append("start", **run_fields(run), attempt=1, started=1e9)
         raw = [
-            raw_entry(Completed(role, Command(argv), 0, text, "", 1.0), "trace")
+            RawEntry("trace", Completed(role, Command(argv), 0, text, "", 1.0))
             for role in traced
             for argv, text in (
                 (("cat", "/proc/net/packet"), "sk\n"),

@@ -103,10 +103,11 @@ def test_a_campaign_of_every_setting_under_the_documented_rights(lab, engineers,
     assert {host: state(lab, host) for host in lab.hosts} == before
     campaign = nl.open(tmp_path / "out")
     assert set(campaign.frame()["status"]) == {"ok"}
-    entries = [e for n in (1, 2) for e in campaign.archive.read_raw(n, 1) if e["sudo"]]
-    programs = {entry["argv"][0] for entry in entries}
+    raw = [entry.completed for n in (1, 2) for entry in campaign.archive.read_raw(n, 1)]
+    as_root = [completed for completed in raw if completed.command.sudo]
+    programs = {completed.command.argv[0] for completed in as_root}
     assert programs == {"ethtool", "ip", "tc", "sysctl", "tee", "timeout"}
-    assert {entry["status"] for entry in entries} <= {0, 124}
+    assert {completed.status for completed in as_root} <= {0, 124}
 
 
 @pytest.mark.parametrize(

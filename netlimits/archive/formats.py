@@ -160,7 +160,7 @@ def _writable(outcome: Mapping[str, Any]) -> bool:
     return True
 
 
-class RawEntry(TypedDict):
+class RawLine(TypedDict):
     """One command of raw output."""
 
     step: str

@@ -8,51 +8,77 @@ back meanwhile), `controller` (what the run cost here). Everything else is kept,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from dataclasses import dataclass
 
 from netlimits.archive import formats
-from netlimits.errors import ArchiveError
-from netlimits.model import (
-    Command,
-    Completed,
-    decoding,
-)
+from netlimits.model import Command, Completed, decoding
 
 
-def raw_entry(completed: Completed, step: str) -> dict[str, Any]:
-    """A Completed as raw output keeps it; `step` says what the command was for."""
-    return {
-        "step": step,
+@dataclass(frozen=True, slots=True)
+class RawEntry:
+    """One command of an attempt: what it was for, and what came of it."""
+
+    step: str
+    completed: Completed
+
+    @property
+    def host(self) -> str:
+        """Where it ran."""
+        return self.completed.host
+
+    @property
+    def stdout(self) -> str:
+        """What it printed."""
+        return self.completed.stdout
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command's words."""
+        return self.completed.command.argv
+
+
+def line(entry: RawEntry) -> str:
+    """An entry as a line of raw output."""
+    completed = entry.completed
+    fields = {
+        "step": entry.step,
         "host": completed.host,
         "argv": list(completed.command.argv),
         "sudo": completed.command.sudo,
         "deadline": completed.command.deadline,
         "status": completed.status,
-        "seconds": round(completed.seconds, 6),
+        "seconds": completed.seconds,
         "timed_out": completed.timed_out,
         "truncated": completed.truncated,
         "stdout": completed.stdout,
         "stderr": completed.stderr,
     }
+    return json.dumps(fields, ensure_ascii=False) + "\n"
 
 
-def completed(entry: Mapping[str, Any]) -> Completed:
-    """A raw entry as the Completed that it was; what was fed to it is not kept.
+def entries(text: str) -> list[RawEntry]:
+    """What raw output holds, in order; what was fed to the commands is not kept.
 
-    Raises ArchiveError for an entry that is none.
+    Raises ValueError for a text that is none.
     """
-    if not decoding.has(entry, formats.RawEntry):
-        raise ArchiveError(f"the raw output is damaged at {str(entry)[:80]}")
+    # by line feeds alone: output may hold the other line breaks that splitlines() knows
+    lines = [decoding.parsed(ln) for ln in text.split("\n") if ln]
+    if not decoding.has(lines, list[formats.RawLine]):
+        raise ValueError("it is damaged")
+    return [RawEntry(fields["step"], _completed(fields)) for fields in lines]
+
+
+def _completed(fields: formats.RawLine) -> Completed:
     return Completed(
-        host=entry["host"],
-        command=Command(tuple(entry["argv"]), entry["sudo"], entry["deadline"]),
-        status=entry["status"],
-        stdout=entry["stdout"],
-        stderr=entry["stderr"],
-        seconds=entry["seconds"],
-        timed_out=entry["timed_out"],
-        truncated=entry["truncated"],
+        host=fields["host"],
+        command=Command(tuple(fields["argv"]), fields["sudo"], fields["deadline"]),
+        status=fields["status"],
+        stdout=fields["stdout"],
+        stderr=fields["stderr"],
+        seconds=fields["seconds"],
+        timed_out=fields["timed_out"],
+        truncated=fields["truncated"],
     )
 
 

@@ -141,9 +141,9 @@ class Campaign:
         run = record.run.number
         where = f"{self.path}: run {run}"
         taken = {
-            entry["host"]: entry["stdout"]
+            entry.host: entry.stdout
             for entry in self.archive.read_raw(run, record.attempt, record.raw)
-            if entry["step"] == raw.TRACE and "tcpdump" in entry["argv"]
+            if entry.step == raw.TRACE and "tcpdump" in entry.argv
         }
         if not taken:
             raise ArchiveError(f"{where} has no packet trace: the experiment takes none")

@@ -34,20 +34,20 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
-from netlimits.archive import formats, registry
+from netlimits.archive import formats, raw, registry
 from netlimits.archive.checksums import made_of
 from netlimits.archive.files import Folder
 from netlimits.archive.formats import json_of
 from netlimits.archive.journal import Head, Journal
 from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
-from netlimits.model import Machine, decoding
+from netlimits.model import Machine
 
 VERSION = 2
 READ = (1, VERSION)
@@ -317,10 +317,9 @@ class Archive:
         """Where an attempt's commands and their output are kept."""
         return self.path / _raw_name(run, attempt)
 
-    def write_raw(self, run: int, attempt: int, commands: list[dict[str, Any]]) -> str:
+    def write_raw(self, run: int, attempt: int, entries: Iterable[raw.RawEntry]) -> str:
         """Keep what an attempt's commands printed, on disk when this returns; its SHA-256."""
-        lines = (json.dumps(c, ensure_ascii=False) + "\n" for c in commands)
-        data = "".join(lines).encode("utf-8", "backslashreplace")
+        data = "".join(map(raw.line, entries)).encode("utf-8", "backslashreplace")
         try:
             self.folder.write(_raw_name(run, attempt), data)
         except OSError as error:
@@ -328,7 +327,7 @@ class Archive:
             raise ArchiveUnwritable(f"{path}: {one_line(error)}") from None
         return hashlib.sha256(data).hexdigest()
 
-    def read_raw(self, run: int, attempt: int, sha256: str = "") -> list[dict[str, Any]]:
+    def read_raw(self, run: int, attempt: int, sha256: str = "") -> list[raw.RawEntry]:
         """What an attempt's commands printed, in order.
 
         Raises ArchiveError when it is not kept, and when it has not the checksum that is known.
@@ -341,14 +340,9 @@ class Archive:
                 raise ArchiveError(
                     f"{path}: is not what was written when the run ended; put it back from a copy"
                 )
-            text = data.decode("utf-8")
-            # by line feeds alone: output may hold the other line breaks that splitlines() knows
-            entries = [decoding.parsed(ln) for ln in text.split("\n") if ln]
+            return raw.entries(data.decode("utf-8"))
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
-        if not decoding.has(entries, list[formats.RawEntry]):
-            raise ArchiveError(f"{path}: is damaged")
-        return entries
 
     def raw_attempts(self) -> set[tuple[int, int]]:
         """The attempts, as (run, attempt), of which raw output is kept."""

@@ -7,13 +7,12 @@ where it is a test host too, what it takes is in that host's CPU. So each run sa
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 import psutil
 
-from netlimits.archive.raw import CONTROLLER, raw_entry
+from netlimits.archive.raw import CONTROLLER, RawEntry
 from netlimits.model import Command, Completed, Scalar, decoding
 
 
@@ -34,7 +33,7 @@ class Controller:
         self._process = psutil.Process()
         self._begin = self._times()
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> RawEntry:
         """What they did since, as raw output keeps it: seconds of the clock, the process and idle
         CPUs, how many CPUs there are, the memory that the process holds.
         """
@@ -44,7 +43,7 @@ class Controller:
         cpus, memory = psutil.cpu_count() or 1, self._process.memory_info().rss
         printed = msgspec.json.encode(_Reading(seconds, cpu, idle, cpus, memory)).decode()
         command = Command(("netlimits",))
-        return raw_entry(Completed("", command, 0, f"{printed}\n", "", seconds), CONTROLLER)
+        return RawEntry(CONTROLLER, Completed("", command, 0, f"{printed}\n", "", seconds))
 
     def _times(self) -> tuple[float, float, float]:
         mine, machine = self._process.cpu_times(), psutil.cpu_times()
@@ -52,14 +51,14 @@ class Controller:
         return time.monotonic(), mine.user + mine.system, idle
 
 
-def figures(entries: Sequence[Mapping[str, Any]]) -> dict[str, Scalar]:
+def figures(entries: Sequence[RawEntry]) -> dict[str, Scalar]:
     """`controller_cpu_pct` of one CPU, `controller_memory_mib`, `controller_busy_pct` of all CPUs.
 
     The last is wall − idle, as a host's CPU is; a run of an older netlimits has none of them.
     """
     for entry in entries:
-        if entry["step"] == CONTROLLER:
-            return _figures(entry["stdout"])
+        if entry.step == CONTROLLER:
+            return _figures(entry.stdout)
     return {}
 
 

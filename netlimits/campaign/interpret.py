@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, completed
+from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
 from netlimits.campaign import ack_ratio, controller, flows, parallel, physics, rates
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
@@ -24,7 +23,7 @@ from netlimits.model import (
 )
 from netlimits.tools import tool
 
-Entries = Sequence[Mapping[str, Any]]
+Entries = Sequence[RawEntry]
 
 
 def read(specification: Specification, entries: Entries) -> Measurement:
@@ -70,9 +69,9 @@ def read(specification: Specification, entries: Entries) -> Measurement:
 
 def _refuse_fired(entries: Entries) -> None:
     for entry in entries:
-        if entry["step"] == GUARD and "fired" in entry["stdout"].split():
+        if entry.step == GUARD and "fired" in entry.stdout.split():
             raise ToolFailure(
-                f"{entry['host']}: its guard put settings back in mid-run, having waited too long",
+                f"{entry.host}: its guard put settings back in mid-run, having waited too long",
                 status="invalid",
             )
 
@@ -94,7 +93,7 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
 
 def has_client(entries: Entries) -> bool:
     """Whether the tool ran at all, so that there is something to read again."""
-    return any(entry["step"] == CLIENT for entry in entries)
+    return any(entry.step == CLIENT for entry in entries)
 
 
 def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrivals | None:
@@ -106,8 +105,8 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
     streams = specification.around.streams * ways * int(specification.options.get("parallel", 1))
     parts = []
     for role in specification.ends[end]:
-        samples = [e for e in entries if e["step"] == SAMPLE and e["host"] == role]
-        seen = looks(completed(samples[0])) if samples else []
+        samples = [e for e in entries if e.step == SAMPLE and e.host == role]
+        seen = looks(samples[0].completed) if samples else []
         if udp:
             size = flows.datagram(specification.tool, specification.options)
             parts.append(arrivals.udp(seen, size) if size else None)
@@ -123,7 +122,7 @@ def _counted(entries: Entries, role: str) -> dict[str, float]:
     Evidence that no step is of was not read by the netlimits that made the campaign.
     """
     counts: dict[str, float] = {}
-    read = {entry["step"] for entry in entries}
+    read = {entry.step for entry in entries}
     for evidence in EVIDENCE:
         if not {f"{BEFORE} {evidence.name}", f"{AFTER} {evidence.name}"} & read:
             continue
@@ -144,8 +143,8 @@ def _sampled(
     entries: Entries, end: str, roles: Sequence[str], figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
     """What the looks in mid-run say of an end; a tool's own figure of the same name stays."""
-    samples = [e for e in entries if e["step"] == SAMPLE and e["host"] in roles]
-    values = sample.figures([completed(entry) for entry in samples])
+    samples = [e for e in entries if e.step == SAMPLE and e.host in roles]
+    values = sample.figures([entry.completed for entry in samples])
     named = {f"{end}_{name}": value for name, value in values.items()}
     return {name: value for name, value in named.items() if name not in figures}
 
@@ -191,7 +190,7 @@ def _interfaces(
         work = parallel.together_done([stream.work for stream in own])
         if work is None or name == LOOPBACK:
             continue
-        ours = sum(len(entry["stdout"]) for entry in entries if entry["host"] == role)
+        ours = sum(len(entry.stdout) for entry in entries if entry.host == role)
         out, into = (_way(work, end, mine=mine) for mine in (True, False))
         yield physics.Interface(role, name, counts[role], out, into, float(ours), end)
 
@@ -231,8 +230,8 @@ def _caps(
             and specification.machines[role].interface != LOOPBACK
         ):
             step = f"{BEFORE} {queues.Queues.name}"
-            read = [e for e in entries if e["step"] == step and e["host"] == role]
-            listed = queues.qdiscs(completed(read[0])) if read else None
+            read = [e for e in entries if e.step == step and e.host == role]
+            listed = queues.qdiscs(read[0].completed) if read else None
             if cap := physics.shaper(listed or (), role, waits=waits) or specification.caps.get(
                 role
             ):
@@ -241,6 +240,6 @@ def _caps(
 
 def _output(entries: Entries, step: str, role: str) -> Completed:
     for entry in entries:
-        if entry["step"] == step and entry["host"] == role:
-            return completed(entry)
+        if entry.step == step and entry.host == role:
+            return entry.completed
     raise ToolFailure(f"the raw output holds no {step!r} of {role}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netlimits.archive.raw import completed
+from netlimits.archive.raw import RawEntry
 from netlimits.errors import ToolFailure
 from netlimits.experiment import pacing
 from netlimits.model import Pace, Scalar
@@ -22,12 +22,12 @@ BUFFERED = 2 << 20
 """Bytes that a socket's buffer may hold, generously: more than that is no effect of it."""
 
 
-def way(name: str, entries: Sequence[Mapping[str, Any]], role: str) -> str:
+def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
     """Which way a run was paced, from its raw output: the client's words, the qdisc read back.
 
     Raises ToolFailure when it shows none of them.
     """
-    client = [entry["argv"] for entry in entries if entry["step"] == "client"]
+    client = [entry.argv for entry in entries if entry.step == "client"]
     kind = _last_qdisc(entries, role)
     if kind not in ("fq", "tbf"):
         raise ToolFailure(f"{role}: its qdisc is {kind}, which paces nothing", status="invalid")
@@ -120,9 +120,9 @@ def _figure(figures: Mapping[str, Scalar], *names: str) -> float:
     )
 
 
-def _last_qdisc(entries: Sequence[Mapping[str, Any]], role: str) -> str:
+def _last_qdisc(entries: Sequence[RawEntry], role: str) -> str:
     """The kind of root qdisc that was read back last on a host, before the run."""
     qdisc = setting("qdisc")
     read = qdisc.read("", None).argv[:3]
-    shown = [e for e in entries if e["host"] == role and tuple(e["argv"][:3]) == read]
-    return str(qdisc.state(completed(shown[-1]))["kind"]) if shown else "not known"
+    shown = [e for e in entries if e.host == role and e.argv[:3] == read]
+    return str(qdisc.state(shown[-1].completed)["kind"]) if shown else "not known"

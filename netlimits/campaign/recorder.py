@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from netlimits.archive.raw import raw_entry
+from netlimits.archive.raw import RawEntry
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import Host, Server
 from netlimits.hosts.patience import Patience
@@ -19,7 +18,7 @@ class Recorder:
     `lost` says how its connection was lost; it is empty while it stands.
     """
 
-    def __init__(self, host: Host, entries: list[dict[str, Any]]) -> None:
+    def __init__(self, host: Host, entries: list[RawEntry]) -> None:
         self.name = host.name
         self.step = ""
         self.lost = ""
@@ -45,7 +44,7 @@ class Recorder:
 
     def keep(self, completed: Completed, step: str) -> None:
         """Keep what a server of this host printed."""
-        self._entries.append(raw_entry(completed, step))
+        self._entries.append(RawEntry(step, completed))
 
     def serve(self, command: Command) -> Server:
         """The same as the host's."""

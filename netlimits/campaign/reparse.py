@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from netlimits.archive.raw import RawEntry
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields
 from netlimits.campaign import interpret, specifications
@@ -40,9 +41,7 @@ def _specification(campaign: Campaign, record: Record) -> Specification:
     return specifications.specified(setup, campaign.experiment.ends, machines, known)
 
 
-def _read_again(
-    record: Record, specification: Specification, entries: list[dict[str, Any]]
-) -> Record:
+def _read_again(record: Record, specification: Specification, entries: list[RawEntry]) -> Record:
     try:
         again = interpret.read(specification, entries)
     except ToolFailure as error:

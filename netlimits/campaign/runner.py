@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from netlimits.archive import raw
 from netlimits.archive.records import end_fields, history, run_fields
@@ -80,7 +79,7 @@ class Runner:
         self.plan = plan.leaving_out(survey.skipped)
         self.survey = survey
         self.stop = stop
-        self._entries: list[dict[str, Any]] = []
+        self._entries: list[raw.RawEntry] = []
         self._connect = connect
         self._budget = {role: host.patience.seconds for role, host in hosts.items()}
         self._hosts = {role: Recorder(host, self._entries) for role, host in hosts.items()}

@@ -102,7 +102,7 @@ class SessionServer:
                 status=GONE if status is None else status,
                 stdout=talk.out.text,
                 stderr=talk.err.text + note,
-                seconds=time.monotonic() - self._started,
+                seconds=round(time.monotonic() - self._started, 6),
                 truncated=talk.out.truncated or talk.err.truncated,
             )
         return self._completed

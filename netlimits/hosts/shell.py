@@ -182,7 +182,7 @@ class Shell:
             status=status,
             stdout=talk.out.text,
             stderr=talk.err.text,
-            seconds=seconds,
+            seconds=round(seconds, 6),
             # the deadline was kept by the host's clock, and this is ours
             timed_out=status in (124, 137) and seconds >= 0.9 * command.deadline,
             truncated=talk.out.truncated or talk.err.truncated,

@@ -178,20 +178,20 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Take
     for record in tried[:1]:
         try:
             entries = campaign.archive.read_raw(record.run.number, record.attempt, record.raw)
-            commands = [(entry, raw.completed(entry)) for entry in entries]
         except NetlimitsError:
             return "", []
         values = ", ".join(f"{name} {value}" for name, value in record.run.values.items())
         about = f"Run {record.run.number} ({values}), attempt {record.attempt}: {record.status}."
         return about, [
             TakenStep(
-                entry["host"],
-                entry["step"],
+                entry.host,
+                entry.step,
                 ("sudo " if done.command.sudo else "") + shlex.join(done.command.argv),
                 "timed out" if done.timed_out else f"status {done.status}, {done.seconds:.3f} s",
             )
-            for entry, done in commands
-            if entry["step"] != raw.CONTROLLER
+            for entry in entries
+            for done in (entry.completed,)
+            if entry.step != raw.CONTROLLER
         ]
     return "", []
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from netlimits.archive.raw import raw_entry
+from netlimits.archive.raw import RawEntry
 from netlimits.archive.records import history, run_fields, unfinished
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, ArchiveUnwritable
@@ -155,5 +155,5 @@ def test_text_that_is_no_unicode_does_not_stop_the_journal(archive):
     end(archive, RUNS[1], 1, "failed", reason="bad \udcff byte")
     assert "bad" in history(archive, RUNS).records[0].reason
     completed = Completed("sender", Command(("x",)), 0, "\udcff", "", 1.0)
-    archive.write_raw(1, 1, [raw_entry(completed, "client")])
-    assert archive.read_raw(1, 1)[0]["step"] == "client"
+    archive.write_raw(1, 1, [RawEntry("client", completed)])
+    assert archive.read_raw(1, 1)[0].step == "client"

@@ -346,7 +346,7 @@ def test_raw_output_without_a_host_is_one_line(out):
     path = out / "raw" / "000001-1.jsonl"
     path.write_text(path.read_text().replace('"host"', '"hast"', 1))
     done = CliRunner().invoke(group, ["parse", str(out)])
-    assert str(done.exception).endswith("raw/000001-1.jsonl: is damaged")
+    assert str(done.exception).endswith("raw/000001-1.jsonl: cannot be read: it is damaged")
 
 
 def test_a_parquet_file_that_is_none_is_refused_on_one_line(tmp_path, capsys):

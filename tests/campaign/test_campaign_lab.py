@@ -240,11 +240,7 @@ def test_only_what_differs_is_written_and_every_write_is_read_back(on, hosts):
     for record in campaign.records():
         entries = campaign.archive.read_raw(record.run.number, record.attempt)
         for host in ("sender", "receiver"):
-            lines = [
-                " ".join(e["argv"])
-                for e in entries
-                if e["host"] == host and e["step"] == "settings"
-            ]
+            lines = [" ".join(e.argv) for e in entries if e.host == host and e.step == "settings"]
             writes = [n for n, line in enumerate(lines) if " -K " in line]
             if last.get(host) == record.run.values["offloads"]:
                 assert not writes
@@ -324,7 +320,7 @@ def test_a_login_that_may_run_ethtool_alone_is_enough(on):
     frame = nl.open(on.folder / "out").frame()
     assert set(frame["status"]) == {"ok"}
     entries = nl.open(on.folder / "out").archive.read_raw(1, 1)
-    assert [e["argv"][0] for e in entries if e["sudo"]] == ["ethtool"] * 2
+    assert [e.argv[0] for e in entries if e.completed.command.sudo] == ["ethtool"] * 2
     assert on.features() == before
 
 
@@ -481,7 +477,7 @@ def test_a_setting_left_out_as_a_level_is_as_it_was_found(on, hosts):
     assert first == last < some == none
     gso = []
     for run in frame["run"]:
-        printed = "".join(e["stdout"] for e in campaign.archive.read_raw(run, 1))
+        printed = "".join(e.stdout for e in campaign.archive.read_raw(run, 1))
         gso.append(printed.rpartition("generic-segmentation-offload: ")[2].split()[0])
     assert gso == ["off", "on", "on", "off"]
     assert on.features() == before
@@ -525,12 +521,12 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
         told = Counter((c["role"], c["step"], c["command"]) for c in planned[record.run.number])
         done = Counter(
             (
-                raw["host"],
-                raw["step"],
-                shlex.join([*["sudo", "-n"][: 2 * raw["sudo"]], *raw["argv"]]),
+                entry.host,
+                entry.step,
+                shlex.join([*["sudo", "-n"][: 2 * entry.completed.command.sudo], *entry.argv]),
             )
-            for raw in campaign.archive.read_raw(record.run.number, record.attempt)
-            if raw["step"] != "controller"
+            for entry in campaign.archive.read_raw(record.run.number, record.attempt)
+            if entry.step != "controller"
         )
         # guards and notes, and whether somebody listens already
         besides = {command for _, _, command in done - told}

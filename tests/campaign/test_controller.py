@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,22 +24,23 @@ def test_cpu_and_memory_are_those_of_this_process() -> None:
     entry = watched.entry()
     used = time.process_time() - before
     figures = controller.figures([entry])
-    share = float(figures["controller_cpu_pct"]) / 100 * entry["seconds"]
+    share = float(figures["controller_cpu_pct"]) / 100 * entry.completed.seconds
     assert used - 3 * TICK <= share <= used + 3 * TICK + 0.05
     resident = re.search(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert figures["controller_memory_mib"] == pytest.approx(int(resident[1]) / 1024, rel=0.1)
-    busy = float(figures["controller_busy_pct"]) / 100 * entry["seconds"] * os.cpu_count()
+    busy = float(figures["controller_busy_pct"]) / 100 * entry.completed.seconds * os.cpu_count()
     assert busy >= used - 4 * TICK * os.cpu_count(), "the machine was at least as busy as we were"
 
 
 def test_it_is_kept_as_raw_output_is() -> None:
     entry = controller.Controller().entry()
-    assert raw.completed(entry).stdout == entry["stdout"]
-    assert entry["step"] == raw.CONTROLLER
+    assert raw.entries(raw.line(entry)) == [entry]
+    assert entry.step == raw.CONTROLLER
 
 
 @pytest.mark.parametrize("printed", ["", "{}", "nonsense", '{"seconds": 0}', '["cpu_s"]'])
 def test_an_older_or_damaged_run_says_nothing(printed: str) -> None:
-    entry = controller.Controller().entry() | {"stdout": printed}
+    entry = controller.Controller().entry()
+    entry = replace(entry, completed=replace(entry.completed, stdout=printed))
     assert controller.figures([entry]) == {}
     assert controller.figures([]) == {}

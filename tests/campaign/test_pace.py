@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netlimits.archive.raw import raw_entry
+from netlimits.archive.raw import RawEntry
 from netlimits.campaign import rates
 from netlimits.errors import ToolFailure
 from netlimits.experiment import pacing
@@ -79,11 +79,13 @@ def test_tbf_lets_every_jumbo_frame_through_and_no_more_than_2_ms_at_once(rate, 
     assert 0 <= use.options["rate"] - at.frame_rate < 1
 
 
-def entries(*kinds: str, client: tuple[str, ...] = ("netperf", "-t", "UDP_STREAM")) -> list[dict]:
+def entries(
+    *kinds: str, client: tuple[str, ...] = ("netperf", "-t", "UDP_STREAM")
+) -> list[RawEntry]:
     """Raw entries: root qdiscs of the sender as read back one after another, and the client."""
 
-    def entry(step: str, argv: tuple[str, ...], stdout: str = "", host: str = "sender") -> dict:
-        return raw_entry(Completed(host, Command(argv), 0, stdout, "", 0.1), step)
+    def entry(step: str, argv: tuple[str, ...], stdout: str = "", host: str = "sender") -> RawEntry:
+        return RawEntry(step, Completed(host, Command(argv), 0, stdout, "", 0.1))
 
     read = setting("qdisc").read("data0", None).argv
     shown = [

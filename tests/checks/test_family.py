@@ -117,7 +117,7 @@ def test_both_families_of_one_plan_run_between_real_hosts(dual: labs.Lab, tmp_pa
     }
     for record in campaign.records():
         entries = campaign.archive.read_raw(record.run.number, record.attempt)
-        (client,) = [e["argv"] for e in entries if e["step"] == "client"]
+        (client,) = [e.argv for e in entries if e.step == "client"]
         address = addresses[str(record.run.values["family"])]
         assert f"{address},{'6' if ':' in str(address) else '4'}" in client
     assert json.loads((tmp_path / "results" / "campaign.json").read_text())["machines"]["receiver"][

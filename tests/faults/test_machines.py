@@ -63,7 +63,7 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp
     assert all("clock" in record.reason for record in stepped), reasons
     assert all(1 <= record.duration_s < HOUR / 2 for record in (*records[:2], records[-1]))
     again = nl.open(on.out).archive.read_raw(3, 2)
-    written = {" ".join(entry["argv"][-5:]) for entry in again if entry["host"] == "receiver"}
+    written = {" ".join(entry.argv[-5:]) for entry in again if entry.host == "receiver"}
     for words in ("ethtool -L data0 combined 1", "ethtool -G data0 rx 256"):
         assert any(words in line for line in written), written
     assert any("qdisc fq " in line for line in changed["sender"])

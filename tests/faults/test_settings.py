@@ -39,9 +39,9 @@ def test_a_setting_is_refused_half_way_on_the_second_host(ground):
         assert reason.startswith("receiver: sysctl: did not take: ")
         assert "permission denied on key" in reason
     writes = [
-        entry["host"]
+        entry.host
         for entry in nl.open(out).archive.read_raw(1, 1)
-        if entry["step"] == "settings" and "-w" in entry["argv"]
+        if entry.step == "settings" and "-w" in entry.argv
     ]
     assert writes == ["sender", "receiver"], "the first host had taken it"
 
