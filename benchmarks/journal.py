@@ -24,9 +24,9 @@ from typing import Any
 import msgspec
 
 from netlimits.archive import formats
-from netlimits.archive.files import Folder
 from netlimits.archive.journal import NAME, Head, Journal
 from netlimits.model import STATUSES, decoding
+from netlimits.model.folder import Folder
 
 EXAMPLE = Path(__file__).parents[1] / "notebooks" / "example-campaign" / NAME
 ROUNDS, TARGET = 5, 2.0

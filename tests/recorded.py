@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from netlimits.archive import reader, registry
-from netlimits.archive.files import Folder
 from netlimits.archive.journal import Head
 from netlimits.archive.raw import RawEntry
 from netlimits.archive.reader import Campaign
@@ -16,6 +15,7 @@ from netlimits.archive.store import Archive
 from netlimits.cli import logins
 from netlimits.experiment import load, plan
 from netlimits.model import Command, Completed, Record
+from netlimits.model.folder import Folder
 from netlimits.reproduce import published
 
 EXPERIMENT = """\

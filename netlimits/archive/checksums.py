@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Any
 
 from netlimits.archive import formats
-from netlimits.archive.files import Folder
 from netlimits.archive.formats import json_of
 from netlimits.model import decoding
+from netlimits.model.folder import Folder
 
 
 def made_of(folder: Folder) -> dict[str, Any] | None:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from netlimits.archive.files import Folder
 from netlimits.model import Status
 from netlimits.model.decoding import (
     FilePath,
@@ -24,6 +23,7 @@ from netlimits.model.decoding import (
     has,
     parsed,
 )
+from netlimits.model.folder import Folder
 
 FILE_LIMIT = 64 * 2**20
 """Bytes of campaign.json, and of a host's facts."""

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from netlimits.archive import formats
-from netlimits.archive.files import Folder
 from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
+from netlimits.model.folder import Folder
 
 NAME = "journal.jsonl"
 LINE_LIMIT = 2**30

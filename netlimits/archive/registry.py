@@ -25,8 +25,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.archive.files import Folder
 from netlimits.model import decoding
+from netlimits.model.folder import Folder
 from netlimits.model.named_file import whole
 
 LIMIT = 2**20

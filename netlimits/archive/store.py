@@ -14,7 +14,7 @@ The journal is appended to with one write an event, then fsynced. A process kill
 leaves at most a torn last line, which is cut off when the journal is opened again; a run that
 started and has no end was interrupted. Raw output is on disk before anything parses it.
 
-Nothing in the folder is opened through a link (archive.files), and what was changed or lost in
+Nothing in the folder is opened through a link (model.folder), and what was changed or lost in
 it is told: the journal's lines are numbered and chained (archive.journal), the first of them has
 the checksums of what is never written again, each run's events have its configuration. That the
 last lines are gone is told by raw output of runs that the others do not know, and by results.json.
@@ -43,11 +43,11 @@ from typing import Any, TextIO
 
 from netlimits.archive import formats, raw, registry
 from netlimits.archive.checksums import made_of
-from netlimits.archive.files import Folder
 from netlimits.archive.formats import json_of
 from netlimits.archive.journal import Head, Journal
 from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
 from netlimits.model import Machine
+from netlimits.model.folder import Folder
 
 VERSION = 2
 READ = (1, VERSION)

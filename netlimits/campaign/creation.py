@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from netlimits import __version__
-from netlimits.archive.files import Folder
 from netlimits.archive.reader import Campaign
 from netlimits.archive.registry import Registration
 from netlimits.archive.store import Archive
@@ -16,6 +15,7 @@ from netlimits.checks.survey import Survey
 from netlimits.evidence import facts
 from netlimits.experiment.plan import Plan
 from netlimits.model import Experiment
+from netlimits.model.folder import Folder
 
 
 def create(

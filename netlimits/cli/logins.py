@@ -20,10 +20,10 @@ from netlimits.cli import echo, quoted
 from netlimits.errors import ArchiveError, ConnectError, InputError, NetlimitsError, one_line
 
 if TYPE_CHECKING:
-    from netlimits.archive.files import Folder
     from netlimits.archive.reader import Campaign
     from netlimits.archive.registry import Registration
     from netlimits.model import Command, Machine
+    from netlimits.model.folder import Folder
 
 
 def registrar(machines: Mapping[str, Machine]) -> Callable[[Folder, Registration], None]:

@@ -41,7 +41,7 @@ def report(results: Path, out: Path | None) -> None:
     Example:
       netlimits report results/stateless-offloads-20260101-120000 --out offloads.html
     """
-    from netlimits.archive.files import Folder
+    from netlimits.model.folder import Folder
     from netlimits.report.page import render
 
     if not results.is_dir():

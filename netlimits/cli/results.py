@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.archive.files import Folder
 from netlimits.cli import drawing, echo, entries, quoted
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS
+from netlimits.model.folder import Folder
 
 if TYPE_CHECKING:
     import pandas as pd

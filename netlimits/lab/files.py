@@ -15,6 +15,7 @@ from pathlib import Path
 from netlimits.errors import LabError
 from netlimits.lab.layout import DATA, ENGINEER, LABS, NAMESPACE_FILES, Guest, Lab
 from netlimits.lab.programs import output
+from netlimits.model.folder import Folder
 
 _ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
 
@@ -60,7 +61,7 @@ def write_record(lab: Lab) -> None:
     """Write what `read_record` reads: from then on the lab's networks are taken."""
     guest = asdict(lab.guest) if lab.guest else None
     record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
-    _whole(lab.record, json.dumps({**record, "guest": guest}) + "\n")
+    Folder(lab.folder).write(lab.record.name, json.dumps({**record, "guest": guest}) + "\n")
 
 
 def read_record(name: str) -> Lab | None:
@@ -108,7 +109,7 @@ def write_hosts(lab: Lab) -> None:
         lines.append(
             f"{host}: {{ssh: {lab.login(host)}, interface: {DATA}, address: {lab.data(host)}}}\n"
         )
-    _whole(lab.hosts_file, "".join(lines))
+    Folder(lab.folder).write(lab.hosts_file.name, "".join(lines))
 
 
 def _ssh_config(lab: Lab) -> str:
@@ -185,10 +186,3 @@ def _folder(path: Path) -> None:
 def _text(path: Path, text: str, mode: int = 0o644) -> None:
     path.write_text(text)
     path.chmod(mode)
-
-
-def _whole(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
-    part = path.with_name(f".{path.name}")
-    _text(part, text)
-    part.rename(path)

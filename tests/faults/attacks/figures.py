@@ -9,8 +9,8 @@ from faults.attacks.base import Family, Held
 from recorded import rewritten
 
 import netlimits
-from netlimits.archive.files import Folder
 from netlimits.errors import NetlimitsError
+from netlimits.model.folder import Folder
 
 VALUES: tuple[Any, ...] = (
     None, True, "", "x", "\ud800", "\x1b[2J", [], {}, [[]], 0, -1, 10**29, -(10**400), 1e308,

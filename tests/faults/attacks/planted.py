@@ -11,7 +11,7 @@ from recorded import begun, rewritten
 from written_states import GOOD
 
 from netlimits.archive import registry
-from netlimits.archive.files import Folder
+from netlimits.model.folder import Folder
 from netlimits.restore import states
 from netlimits.settings import SETTINGS
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from recorded import recorded
 
 from netlimits.archive import reader
-from netlimits.archive.files import Folder
 from netlimits.cli import group
 from netlimits.errors import NetlimitsError
+from netlimits.model.folder import Folder
 from netlimits.model.named_file import bounded
 
 SECRET = b"somebody else's\n"
