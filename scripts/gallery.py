@@ -98,14 +98,14 @@ def _turin(tools: str = "iperf3 nuttcp", *sets: str) -> Form:
 
 FORMS = {
     "quickstart": Form("percentiles-throughput", replicates=3, options=("--local",)),
-    "udp-send-size": Form("cost-local_sd", seconds=1, replicates=0),
+    "udp-send-size": Form("cost-local_sd", seconds=1, replicates=0, sets=[ROOM]),
     "tcp-mss": Form("percentiles-throughput", seconds=1, replicates=0),
     "stateless-offloads": Form("percentiles-throughput", seconds=1),
     "stateless-offloads-gro-hw": Form("percentiles-throughput", seconds=1),
     "packets-per-second": Form(
         "packet_rate-local_send_throughput", seconds=2, replicates=3, sets=[ROOM]
     ),
-    "constant-bitrate": Form("pacing", replicates=0, sets=["derive.rate=50e6"]),
+    "constant-bitrate": Form("pacing", replicates=0, sets=["derive.rate=50e6", ROOM]),
     "ack-overhead": Form(
         "acks-local_sd",
         seconds=2,

@@ -59,6 +59,13 @@ class FoundEvent(Place):
     state: dict[str, Any]
 
 
+class ExtendedEvent(TypedDict):
+    """Runs were added after the plan's: so many of each configuration, ordered by this seed."""
+
+    replicates: Count
+    seed: Annotated[int, Meta(ge=0, lt=2**53)]
+
+
 class StartEvent(TypedDict):
     """An attempt at a run, with the run's configuration."""
 
@@ -118,6 +125,7 @@ EVENTS: Mapping[str, Any] = {
     "created": CreatedEvent,
     "found": FoundEvent,
     "put_back": Place,
+    "extended": ExtendedEvent,
     "start": StartEvent,
     "end": EndEvent,
     "parsed": EndEvent,

@@ -86,8 +86,17 @@ class Campaign:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the experiment, without the runs that were left out."""
-        return (self.planned or Plan(self.experiment)).leaving_out(self.skipped)
+        """The experiment's plan and what was added to it, less the runs that were left out."""
+        plan = (self.planned or Plan(self.experiment)).leaving_out(self.skipped)
+        for added in self.archive.journal.extensions():
+            plan = plan.extended(added["replicates"], added["seed"])
+        return plan
+
+    def extend(self, replicates: int, seed: int) -> Campaign:
+        """Add so many runs of each configuration; the campaign with them. Its journal is locked."""
+        self.plan.extended(replicates, seed)  # raises before anything is written
+        self.archive.append("extended", replicates=replicates, seed=seed)
+        return replace(self)
 
     @cached_property
     def runs(self) -> Mapping[int, Run]:
@@ -289,7 +298,7 @@ def check_plan(campaign: Campaign) -> None:
     if campaign.imported:
         raise ArchiveError(f"{campaign.path}: was imported from files: there is nothing to resume")
     digest = _Digest()
-    campaign.plan.write_csv(cast(IO[str], digest))
+    campaign.plan.as_begun().write_csv(cast(IO[str], digest))
     path = campaign.path / "plan.csv"
     try:
         kept = campaign.archive.folder.digest("plan.csv")

@@ -2,7 +2,7 @@
 
     campaign.json      what this folder is: version, id, name, overrides, seed, machines
     experiment.yaml    the experiment, to the letter (none where results were imported)
-    plan.csv           the plan, one row a run
+    plan.csv           the plan as it began, one row a run; the journal tells what `extend` added
     hosts/ROLE.json    each host's facts, parsed and as printed
     journal.jsonl      what happened, one event a line; the only file that grows, never rewritten
     raw/RUN-ATTEMPT.jsonl   every command of an attempt with all that it printed

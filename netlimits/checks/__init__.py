@@ -11,6 +11,7 @@ from netlimits.checks.family import Families
 from netlimits.checks.fragments import Fragments
 from netlimits.checks.kernel import Kernels
 from netlimits.checks.link import Links
+from netlimits.checks.memory import Memory
 from netlimits.checks.path_mtu import PathMtu
 from netlimits.checks.qdiscs import Qdiscs
 from netlimits.checks.sudo import Sudo
@@ -27,6 +28,7 @@ CHECKS: tuple[Check, ...] = (
     Clock(),
     Cpus(),
     Disk(),
+    Memory(),
     Traces(),
 )
 """In any order: none of them disturbs another."""

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "run": ("netlimits.cli.campaign", "Run an experiment on hosts, or in the lab."),
     "resume": ("netlimits.cli.campaign", "Go on with a campaign that was interrupted."),
+    "extend": ("netlimits.cli.campaign", "Add runs to a finished campaign."),
     "status": ("netlimits.cli.status", "Say how far a campaign is and what it changed on hosts."),
     "restore": ("netlimits.cli.restore", "Put hosts back as a campaign found them."),
     "parse": ("netlimits.cli.parse", "Read the raw output of a campaign again."),

@@ -1,8 +1,9 @@
-"""`netlimits run | resume`: campaigns, from first run to last."""
+"""`netlimits run | resume | extend`: campaigns, from first run to last."""
 
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -105,28 +106,23 @@ def run(
             _carry_out(campaign, host_survey, hosts, stop, guarding, patience, as_json)
 
 
-@click.command()
-@RESULTS
-@click.option(
+ACCEPT = click.option(
     "--accept-changed-hosts",
     is_flag=True,
     help="Go on although a host's kernel, CPU, NIC or boot is not what it was.",
 )
+
+
+@click.command()
+@RESULTS
+@ACCEPT
 @COUNTS
 @YES
 @GUARD
 @PATIENCE
 @JSON
 @progress_options
-def resume(
-    results: Path,
-    accept_changed_hosts: bool,
-    hosts_file: Path | None,
-    yes: bool,
-    guard: str,
-    patience: Patience,
-    as_json: bool,
-) -> None:
+def resume(results: Path, **options: Any) -> None:
     """Go on with a campaign that was interrupted: put back what it left, then do what is left.
 
     A run that has an outcome keeps it; a run that was interrupted gets a new attempt. A campaign
@@ -139,14 +135,80 @@ def resume(
       netlimits resume results/from-elsewhere --hosts hosts.yaml
     """
     from netlimits.archive import reader
+
+    _go_on(reader.open(results), "resume", **options)
+
+
+@click.command()
+@RESULTS
+@click.option(
+    "--replicates",
+    type=click.IntRange(1),
+    required=True,
+    metavar="N",
+    help="How many more runs each configuration gets.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**48 - 1),
+    metavar="INTEGER",
+    help="The seed of their order; drawn, and recorded, if left out.",
+)
+@ACCEPT
+@COUNTS
+@YES
+@GUARD
+@PATIENCE
+@JSON
+@progress_options
+def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> None:
+    """Add runs to a finished campaign: more blocks on the same hosts, ordered by the same rule.
+
+    Where intervals are too wide to decide by, more runs narrow them: four times as many halve them.
+    The runs that there are stay as they are; what is added has a seed of its own, which the
+    journal keeps. Ctrl-C, `resume` and `status` are as for `run`.
+
+    \b
+    Examples:
+      netlimits extend results/stateless-offloads-20260101-120000 --replicates 10
+      netlimits extend results/stateless-offloads-20260101-120000 --replicates 10 --seed 7
+    """
+    from netlimits.archive import reader
+    from netlimits.experiment.plan import SEED_BITS
+
+    campaign = reader.open(results)
+    if campaign.imported:
+        raise ArchiveError(f"{results}: was imported from files: there are no hosts to run on")
+    if left := campaign.state()["left"]:
+        raise ArchiveError(
+            f"{results}: {left} runs are left; finish it first: netlimits resume {quoted(results)}"
+        )
+    added = replicates, secrets.randbits(SEED_BITS) if seed is None else seed
+    campaign.plan.extended(*added)  # raises before any host is asked
+    _go_on(campaign, "extend", added, **options)
+
+
+def _go_on(
+    campaign: Campaign,
+    command: str,
+    added: tuple[int, int] | None = None,
+    *,
+    accept_changed_hosts: bool,
+    hosts_file: Path | None,
+    yes: bool,
+    guard: str,
+    patience: Patience,
+    as_json: bool,
+) -> None:
+    """Go on with a campaign on its hosts; `added` are replicates and their seed."""
+    from netlimits.archive import reader
     from netlimits.campaign import creation
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks.survey import survey
     from netlimits.restore.put_back import restore as put_back
 
-    campaign = reader.open(results)
     reader.check_plan(campaign)
-    bound, own = logins.machines_of(campaign, hosts_file, "resume")
+    bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.show(campaign, bound, yes)
     guarding = _guard_seconds(guard)
@@ -164,9 +226,11 @@ def resume(
         changed = creation.changed_hosts(campaign, host_survey)
         if changed and not accept_changed_hosts:
             raise ArchiveError(
-                f"{results}: not the same hosts: {'; '.join(changed)}; "
+                f"{campaign.path}: not the same hosts: {'; '.join(changed)}; "
                 "--accept-changed-hosts goes on all the same"
             )
+        if added:
+            campaign = campaign.extend(*added)
         _carry_out(campaign, host_survey, hosts, stop, guarding, patience, as_json)
 
 

@@ -20,10 +20,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
-from netlimits.errors import DocumentError, raise_all
+from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import expressions, resolution
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
-from netlimits.model import Experiment, Run, Setup, Values
+from netlimits.model import Experiment, Repeat, Run, Setup, Values
 
 RUN_LIMIT = 10_000_000
 """Four months of runs of a second each; more is a slip of the pen."""
@@ -100,15 +100,44 @@ class Plan:
             errors.append(resolution.source(experiment).error(problem, "repeat"))
         if errors:
             raise_all([*errors, *self.option_errors()])
+        self._added: tuple[Repeat, ...] = ()
 
     def __len__(self) -> int:
         """How many runs there are."""
-        return self._count
+        return self._count + sum(self._runs_of(added) for added in self._added)
+
+    def _runs_of(self, added: Repeat) -> int:
+        return added.runs or added.replicates * len(self.configurations)
 
     @property
     def replicates(self) -> tuple[int, int]:
         """The fewest and the most runs of one configuration; coin-flips know none."""
-        return (min(self._often), self._blocks) if self._often else (self._blocks, self._blocks)
+        more = sum(added.replicates for added in self._added)
+        return (min(self._often) if self._often else self._blocks) + more, self._blocks + more
+
+    def extended(self, replicates: int, seed: int) -> Plan:
+        """The same plan with so many runs of each configuration more, after all others.
+
+        They are ordered by the same rule, with a seed of their own; blocks are numbered on.
+        Raises InputError for coin-flips, and for more runs than RUN_LIMIT.
+        """
+        order = self.experiment.repeat.order
+        if order == "coin-flips":
+            raise InputError(
+                "with coin-flips chance decides how often each configuration runs: there is no "
+                "block to add; run the experiment anew with more `runs`"
+            )
+        plan = copy.copy(self)
+        plan._added = (*self._added, Repeat(replicates, order, seed))
+        if len(plan) > RUN_LIMIT:
+            raise InputError(f"makes {len(plan):,} runs; at most {RUN_LIMIT:,} may be")
+        return plan
+
+    def as_begun(self) -> Plan:
+        """The plan without what was added to it."""
+        plan = copy.copy(self)
+        plan._added = ()
+        return plan
 
     def _own_replicates(self, errors: list[DocumentError]) -> array[int]:
         """How often each configuration runs, where they differ; else empty."""
@@ -238,10 +267,20 @@ class Plan:
 
     def _order(self) -> Iterator[tuple[int, int]]:
         """(block, number of the configuration) of every run."""
-        repeat = self.experiment.repeat
-        blocks = range(1, self._blocks + 1)
+        yield from self._ordered(self.experiment.repeat, self._blocks, self._block)
+        before, every = self._blocks, range(len(self.configurations))
+        for added in self._added:
+            for block, number in self._ordered(added, added.replicates, lambda _: every):
+                yield (1 if added.order == "shuffled" else before + block), number
+            before += added.replicates
+
+    def _ordered(
+        self, repeat: Repeat, count: int, configurations: Callable[[int], range | array[int]]
+    ) -> Iterator[tuple[int, int]]:
+        """The same of so many blocks, each with its configurations, by one rule and seed."""
+        blocks = range(1, count + 1)
         if repeat.order == "listed":
-            return ((block, number) for block in blocks for number in self._block(block))
+            return ((block, number) for block in blocks for number in configurations(block))
         if repeat.seed is None:
             raise ValueError("no seed: plan.seeded draws one")
         draw = random.Random(repeat.seed).random  # noqa: S311  an order, not a secret
@@ -249,13 +288,13 @@ class Plan:
             # A coin for each factor, tossed again when the configuration is excluded, lands on
             # each configuration that is left with one chance: so one toss among those will do.
             every = len(self.configurations)
-            return ((1, int(draw() * every)) for _ in range(len(self)))
+            return ((1, int(draw() * every)) for _ in range(self._count))
         if repeat.order == "shuffled":
             # In the file's order, so that the shuffle alone decides
-            repeated = itertools.chain.from_iterable(map(self._block, blocks))
+            repeated = itertools.chain.from_iterable(map(configurations, blocks))
             return zip(itertools.repeat(1), _shuffled(repeated, draw), strict=False)
         return (
-            (block, number) for block in blocks for number in _shuffled(self._block(block), draw)
+            (block, number) for block in blocks for number in _shuffled(configurations(block), draw)
         )
 
 

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from recorded import edited
 from waiting import LONG, wait
@@ -433,6 +434,32 @@ def test_resume_refuses_another_plan_and_another_host(on, hosts):
     own = (*hosts, "--yes")
     assert "not the same hosts" in on("resume", out, *own, status=2).stderr
     on("resume", out, *own, "--accept-changed-hosts")
+
+
+def test_runs_are_added_to_a_finished_campaign_and_their_end_survives_a_kill(on, hosts):
+    before, out = on.features(), on.folder / "out"
+    text = SMALL.replace("replicates: 2", "replicates: 1").replace("[tcp, udp]", "[tcp]")
+    on("run", on.experiment(text), *hosts, "--out", out)
+    first = nl.open(out).frame()
+    process = on.start("extend", out, "--replicates", "2", "--seed", "9")
+    wait(lambda: len(nl.open(out).records()) > 3, "the second of the added runs has begun")
+    process.kill()
+    process.communicate()
+    assert "resume" in on("extend", out, "--replicates", "1", status=2).stderr
+    on("resume", out)
+    campaign = nl.open(out)
+    assert campaign.state()["left"] == 0
+    frame = campaign.frame()
+    ok = frame[frame["status"] == "ok"]
+    pd.testing.assert_frame_equal(ok.iloc[:2][[*first]], first, check_dtype=False)
+    assert list(ok["run"]) == [1, 2, 3, 4, 5, 6]
+    assert list(ok["block"]) == [1, 1, 2, 2, 3, 3]
+    assert (ok.groupby("block")["offloads"].nunique() == 2).all()
+    (event,) = [e for e in campaign.archive.events() if e["event"] == "extended"]
+    assert (event["replicates"], event["seed"]) == (2, 9)
+    assert on.features() == before
+    on("extend", out, "--replicates", "1")
+    assert len(nl.open(out).frame().query("status == 'ok'")) == 8
 
 
 def test_two_processes_cannot_work_on_one_campaign(on, hosts):

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits.errors import DocumentError
+from netlimits.errors import DocumentError, InputError
 from netlimits.experiment import load, plan
 from netlimits.experiment.configurations import Configurations
 from netlimits.model import Experiment
@@ -481,3 +481,47 @@ def test_the_time_counts_each_configuration_as_often_as_it_runs():
         repeat={"replicates": "${n}", "seed": 1},
     )
     assert plan.Plan(experiment).seconds() == pytest.approx(19 + 10 * plan.OVERHEAD)
+
+
+@pytest.mark.parametrize("order", ["blocked", "shuffled", "listed"])
+@given(st.integers(1, 4), st.lists(st.integers(1, 3), max_size=3))
+def test_what_is_added_comes_after_all_and_is_ordered_by_the_same_rule(order, replicates, added):
+    experiment = read(
+        factors={"a": [1, 2, 3], "b": ["x", "y"]},
+        repeat={"replicates": replicates, "order": order, "seed": 5},
+    )
+    begun = plan.Plan(experiment)
+    whole = begun
+    for seed, more in enumerate(added, 100):
+        whole = whole.extended(more, seed)
+    runs = list(whole.runs())
+    assert [run.number for run in runs] == list(range(1, len(whole) + 1))
+    assert runs[: len(begun)] == list(begun.runs()), "what there was is what it was"
+    place = len(begun)
+    for seed, more in enumerate(added, 100):
+        alone = read(
+            factors={"a": [1, 2, 3], "b": ["x", "y"]},
+            repeat={"replicates": more, "order": order, "seed": seed},
+        )
+        part = runs[place : place + 6 * more]
+        assert [r.config for r in part] == [r.config for r in plan.runs(alone)]
+        place += len(part)
+    assert place == len(runs)
+    each = collections.Counter((run.block, run.config) for run in runs)
+    if order != "shuffled":
+        assert set(each.values()) == {1}
+        assert {run.block for run in runs} == {*range(1, replicates + sum(added) + 1)}
+    assert whole.replicates == (replicates + sum(added),) * 2
+    texts = [io.StringIO(), io.StringIO()]
+    for one_plan, text in zip((begun, whole.as_begun()), texts, strict=True):
+        one_plan.write_csv(text)
+    assert texts[0].getvalue() == texts[1].getvalue()
+
+
+def test_what_cannot_be_added():
+    flips = read(factors={"a": [1, 2]}, repeat={"order": "coin-flips", "runs": 3, "seed": 1})
+    with pytest.raises(InputError, match="no block to add"):
+        plan.Plan(flips).extended(1, 1)
+    some = plan.Plan(read(factors={"a": [1, 2]}, repeat={"seed": 1}))
+    with pytest.raises(InputError, match="makes 10,000,002 runs; at most 10,000,000"):
+        some.extended(5_000_000, 1)

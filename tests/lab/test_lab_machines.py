@@ -130,6 +130,7 @@ def test_a_campaign_on_machines_changes_their_offloads_and_puts_them_back(
         "settings:\n"
         "  - roles: [sender, receiver]\n"
         '    offload: {tso: "${offloads}", gso: "${offloads}", rx-gro-hw: "${offloads}"}\n'
+        "    sysctl: {net.core.rmem_default: 2147483647}\n"
         "measure:\n"
         "  netperf: {seconds: 1, protocol: tcp, send_size: 1024}\n"
         "repeat: {replicates: 1, order: listed, seed: 1}\n"
@@ -141,6 +142,7 @@ def test_a_campaign_on_machines_changes_their_offloads_and_puts_them_back(
     )  # fmt: skip
     assert "2 runs: 2 ok" in ran.stdout, ran.stdout + ran.stderr
     assert "one machine" not in ran.stderr, "each has a CPU account of its own"
+    assert "net.core.rmem_default lets a socket hold 2,048 MiB" in ran.stderr, "it has less"
     assert [guests(host, "ethtool", "-k", "data0") for host in HOSTS] == before
 
 

@@ -1,0 +1,62 @@
+"""Whether what a socket may buffer fits into a host's memory.
+
+A UDP receiver that falls behind fills its buffer. Where `net.core.rmem_default` allows more than
+there is, the kernel kills the server in mid-run, or stops answering altogether.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from netlimits.checks._base import Finding, Site
+from netlimits.model import Command, Completed
+
+SYSCTLS = ("net.core.rmem_default", "net.core.wmem_default")
+MEMINFO = Command(("cat", "/proc/meminfo"), deadline=10)
+SHARE = 0.5
+"""Of a host's memory: what one socket's buffer may hold before all else goes short."""
+
+
+class Memory:
+    """MemTotal against the buffers that the plan sets."""
+
+    name = "memory"
+
+    def commands(self, site: Site, role: str) -> tuple[Command, ...]:
+        """Nothing where the plan leaves the buffers alone."""
+        return (MEMINFO,) if any(_buffers(site, role)) else ()
+
+    def findings(
+        self, site: Site, role: str, completed: tuple[Completed, ...]
+    ) -> Iterator[Finding]:
+        """A warning for each sysctl that allows too much."""
+        for answer in completed:
+            total = re.search(r"^MemTotal:\s+(\d+) kB$", answer.stdout, re.MULTILINE)
+            if total is None:
+                yield Finding(role, self.name, "note", "/proc/meminfo tells no MemTotal")
+                return
+            memory = int(total[1]) * 1024
+            large = {name: size for name, size in _buffers(site, role) if size > SHARE * memory}
+            for name, size in large.items():
+                yield Finding(
+                    role,
+                    self.name,
+                    "warning",
+                    f"{name} lets a socket hold {size / 2**20:,.0f} MiB, and there are "
+                    f"{memory / 2**20:,.0f}: a receiver that falls behind fills them, and the "
+                    "kernel kills its server",
+                    f"set {int(memory / 8):d} or less",
+                )
+            if not large:
+                yield Finding(role, self.name, "note", f"{memory / 2**20:,.0f} MiB")
+
+
+def _buffers(site: Site, role: str) -> Iterator[tuple[str, int]]:
+    """(sysctl, bytes) of each buffer that the plan sets on a role."""
+    for use in site.uses(role):
+        for name in SYSCTLS if use.name == "sysctl" else ():
+            value = use.options.get(name)
+            wanted = value["want"] if isinstance(value, Mapping) else value
+            if isinstance(wanted, int):
+                yield name, wanted
