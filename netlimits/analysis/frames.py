@@ -37,6 +37,9 @@ PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
 LOSS = 0.001
 """Above this share of packets lost, a reader must know what the receiver's figures divide by."""
 
+BREAK = 600.0
+"""Seconds without a run after which those that follow are another session."""
+
 TEXT_LIMIT = 10_000
 """Characters of a column's name, or of a text in it."""
 
@@ -196,7 +199,7 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
         counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
         left = len(runs) - sum(counts.get(name, 0) for name in OUTCOMES)
         sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
-    sentences += filter(None, [disturbance(runs)])
+    sentences += filter(None, [disturbance(runs), sessions(runs)])
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
     if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
         sentences.append(SHARED_KERNEL)
@@ -223,6 +226,27 @@ def losses(frame: pd.DataFrame) -> str:
     runs = usable(frame)
     lossy = int((runs[arrived] < (1 - LOSS) * runs[sent]).sum())
     return f"{lossy} of {len(runs)} runs lost packets" if lossy else ""
+
+
+def sessions(runs: pd.DataFrame) -> str:
+    """In how many sessions the runs of a campaign were made; "" for one, or where none tells.
+
+    A session ends where nothing ran for longer than BREAK: a campaign went on later, or was added
+    to. Blocks lie within one, or nearly so; means do not.
+    """
+    if not {"started", "duration_s"} <= set(runs.columns) or runs["started"].dtype.kind != "M":
+        return ""
+    timed = runs.dropna(subset=["started", "duration_s"]).sort_values("started")
+    ended = timed["started"] + pd.to_timedelta(timed["duration_s"].astype(float), unit="s")
+    several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
+    breaks = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
+    long = breaks[breaks > BREAK]
+    if long.empty:
+        return ""
+    return (
+        f"runs were made in {len(long) + several.nunique()} sessions, with up to "
+        f"{long.max() / 3600:.2g} h between them: means hold what drifted meanwhile"
+    )
 
 
 def disturbance(runs: pd.DataFrame) -> str:

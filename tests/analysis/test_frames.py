@@ -222,3 +222,24 @@ def test_what_one_of_several_campaigns_measured_is_no_factor_of_all() -> None:
     assert "driver_version" not in frames.varied(other)
     plain = pd.DataFrame({"mtu": [1500]})
     assert frames.varied(frames.joined([plain, plain])) == ["mtu"]
+
+
+def test_sessions_are_told_by_the_time_between_runs():
+    begun = pd.Timestamp("2026-11-01T12:00:00Z")
+    seconds = [0, 10, 20, 3 * 3600, 3 * 3600 + 10]
+    frame = pd.DataFrame(
+        {"run": range(1, 6), "status": "ok", "throughput_mbps": 1.0, "duration_s": 9.0,
+         "started": [begun + pd.Timedelta(seconds=s) for s in seconds]}
+    )  # fmt: skip
+    note = (
+        "runs were made in 2 sessions, with up to 3 h between them: means hold what drifted "
+        "meanwhile"
+    )
+    assert frames.sessions(frame) == note
+    assert note in frames.notes(frame, ["throughput_mbps"])
+    assert frames.sessions(frame[:3]) == ""
+    assert frames.sessions(frame.sample(frac=1, random_state=1)) == note, "in whatever order"
+    two = frame.assign(campaign=["a", "a", "a", "b", "b"])
+    assert frames.sessions(two) == "", "each campaign is one session, and says so elsewhere"
+    assert frames.sessions(frame.drop(columns="started")) == ""
+    assert frames.sessions(frame.assign(started=pd.NaT)) == ""
