@@ -1,46 +1,66 @@
 """Pairs of files under captures/: what a program printed, and what its reader makes of it.
 
-NAME.txt (or .csv) is the output to the letter. NAME.json says under `given` what else the reader is
-told (options, exit status, stderr) and under `expected` what comes out: figures to 14 digits, or
-why there are none. `captures/expect.py` writes the second half for review.
+NAME.txt (or with another of SUFFIXES) is the output to the letter. NAME.json says under `given` what
+else the reader is told (options, what is wanted, exit status, stderr) and under `expected` what comes
+out: figures to 14 digits, or why there are none. `captures/expect.py` writes the second half for
+review.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from netlimits.errors import DataError, ToolFailure
+from netlimits.analysis.traces import CONTROL_PORT, trace
+from netlimits.errors import DataError, SettingError, ToolFailure
 from netlimits.evidence import EVIDENCE, cpu, sample
 from netlimits.evidence._base import Evidence
 from netlimits.evidence.sample import snapshots
 from netlimits.importers import read as read_file
 from netlimits.importers.base import Given
 from netlimits.model import Command, Completed
+from netlimits.settings import SETTINGS, Setting, State
 from netlimits.tools import TOOLS
 from netlimits.tools._base import Tool
 
 CAPTURES = Path(__file__).parent / "captures"
+SUFFIXES = (".txt", ".csv", ".pcap", ".pcapng")
 AFTER = "--- after ---\n"
 """The line between two readings of one capture."""
 
 About = Mapping[str, Any]
-Reader = Callable[[str, About], dict[str, Any]]
+Reader = Callable[[bytes, About], dict[str, Any]]
 
 
 def completed(folder: str, name: str) -> Completed:
     """A capture as the program that ended so."""
-    return _completed(text(folder, name), about(folder, name)["given"])
+    return _completed(output(folder, name), about(folder, name)["given"])
+
+
+def state(setting: Setting, name: str) -> State:
+    """A setting's state, as a capture shows it."""
+    folder = f"settings/{setting.name}"
+    return setting.state(_shown(setting, output(folder, name), about(folder, name)["given"]))
 
 
 def text(folder: str, name: str) -> str:
     """A program's output, to the letter."""
-    path = CAPTURES / folder / f"{name}.txt"
-    return (path if path.exists() else path.with_suffix(".csv")).read_bytes().decode()
+    return output(folder, name).decode()
+
+
+def output(folder: str, name: str) -> bytes:
+    """A capture, byte by byte."""
+    return path(folder, name).read_bytes()
+
+
+def path(folder: str, name: str) -> Path:
+    """Where a capture lies, or would as text."""
+    paths = [CAPTURES / folder / f"{name}{suffix}" for suffix in SUFFIXES]
+    return next((place for place in paths if place.exists()), paths[0])
 
 
 def about(folder: str, name: str) -> dict[str, Any]:
@@ -51,8 +71,8 @@ def about(folder: str, name: str) -> dict[str, Any]:
 
 def names(folder: str) -> list[str]:
     """Every pair of a folder, and whatever lacks its half."""
-    files = (path for path in (CAPTURES / folder).iterdir() if path.is_file())
-    return sorted({path.stem for path in files if path.name != "README.md"})
+    files = (file for file in (CAPTURES / folder).iterdir() if file.is_file())
+    return sorted({file.stem for file in files if file.name != "README.md"})
 
 
 def measurements(tool: str) -> dict[str, dict[str, Any]]:
@@ -70,21 +90,21 @@ def check(folder: str, name: str) -> None:
 
 def outcome(folder: str, name: str) -> dict[str, Any]:
     """What the folder's reader makes of a capture now."""
-    return outcome_of(folder, text(folder, name), about(folder, name)["given"])
+    return outcome_of(folder, output(folder, name), about(folder, name)["given"])
 
 
-def outcome_of(folder: str, printed: str, given: About) -> dict[str, Any]:
+def outcome_of(folder: str, printed: bytes, given: About) -> dict[str, Any]:
     """What the folder's reader makes of an output."""
     value: dict[str, Any] = _plain(READERS[folder](printed, given))
     return value
 
 
-def _completed(printed: str, given: About) -> Completed:
+def _completed(printed: bytes, given: About) -> Completed:
     return Completed(
         "sender",
         Command(("tool",), deadline=16),
         given.get("status", 0),
-        printed,
+        printed.decode(),
         given.get("stderr", ""),
         1.0,
         given.get("timed_out", False),
@@ -92,7 +112,13 @@ def _completed(printed: str, given: About) -> Completed:
     )
 
 
-def _tool(tool: Tool, printed: str, given: About) -> dict[str, Any]:
+def _shown(setting: Setting, printed: bytes, given: About) -> Completed:
+    """What a host answered when it was asked for a setting's state."""
+    command = setting.read("data0", given.get("wanted", {}))
+    return replace(_completed(printed, given), command=command)
+
+
+def _tool(tool: Tool, printed: bytes, given: About) -> dict[str, Any]:
     try:
         measurement = tool.read(_completed(printed, given), given["options"])
     except ToolFailure as failure:
@@ -101,33 +127,59 @@ def _tool(tool: Tool, printed: str, given: About) -> dict[str, Any]:
     return {"figures": measurement.figures, **interim, "work": measurement.work}
 
 
-def _evidence(evidence: Evidence, printed: str, given: About) -> dict[str, Any]:
-    before, after = (_completed(reading, given) for reading in printed.split(AFTER))
+def _setting(setting: Setting, printed: bytes, given: About) -> dict[str, Any]:
+    try:
+        return {"state": setting.state(_shown(setting, printed, given))}
+    except SettingError as error:
+        return {"error": str(error)}
+
+
+def _evidence(evidence: Evidence, printed: bytes, given: About) -> dict[str, Any]:
+    before, after = (_completed(reading, given) for reading in printed.split(AFTER.encode()))
     try:
         return {"figures": evidence.figures(before, after)}
     except ToolFailure as failure:
         return {"status": failure.status, "reason": str(failure)}
 
 
-def _cpu(printed: str, given: About) -> dict[str, Any]:
-    before, after = (cpu.times(_completed(reading, given)) for reading in printed.split(AFTER))
+def _cpu(printed: bytes, given: About) -> dict[str, Any]:
+    readings = (_completed(reading, given) for reading in printed.split(AFTER.encode()))
+    before, after = (cpu.times(reading) for reading in readings)
     return {"use": cpu.use(before, after)}
 
 
-def _sample(printed: str, given: About) -> dict[str, Any]:
+def _sample(printed: bytes, given: About) -> dict[str, Any]:
     command = snapshots.command(
         "netperf", ["192.0.2.2"], given["port"], first=0.5, every=1.0, count=2, deadline=17
     )
-    return {"figures": sample.figures([Completed("sender", command, 0, printed, "", 1.0)])}
+    return {"figures": sample.figures([replace(_completed(printed, {}), command=command)])}
 
 
-def _import(printed: str, given: About) -> dict[str, Any]:
+def _import(printed: bytes, given: About) -> dict[str, Any]:
     columns = Given(tuple(given.get("columns", ())), given.get("selectors", {}))
     try:
-        format_, runs = read_file("capture", printed.encode(), columns)
+        format_, runs = read_file("capture", printed, columns)
     except DataError as error:
         return {"error": str(error)}
     return {"format": format_, "runs": runs}
+
+
+def _trace(printed: bytes, given: About) -> dict[str, Any]:
+    """Who talks to whom, and a line for each packet.
+
+    A line: seconds, connection, whether it goes the way of the connection's first packet, flags,
+    numbers and bytes, ack, kind.
+    """
+    port, mss = given.get("control_port", CONTROL_PORT), given.get("mss")
+    first: dict[int, tuple[str, str]] = {}
+    lines = []
+    for p in trace(printed, control_port=port, mss=mss).itertuples():
+        ends = (f"{p.source} {p.source_port}", f"{p.destination} {p.destination_port}")
+        way = "><"[first.setdefault(p.connection, ends) != ends]
+        numbers = f"{p.seq_start}:{p.seq_end}({p.length_bytes}) ack {p.ack}".replace("<NA>", "-")
+        lines.append(f"{p.time_s:.9f} {p.connection} {way} {p.flags} {numbers} {p.kind}")
+    connections = {str(n): " > ".join(ends) for n, ends in first.items()}
+    return {"connections": connections, "packets": lines}
 
 
 READERS: Mapping[str, Reader] = {
@@ -135,7 +187,9 @@ READERS: Mapping[str, Reader] = {
     **{f"evidence/{evidence.name}": partial(_evidence, evidence) for evidence in EVIDENCE},
     "evidence/cpu": _cpu,
     "evidence/sample": _sample,
+    **{f"settings/{setting.name}": partial(_setting, setting) for setting in SETTINGS},
     "imports": _import,
+    "traces": _trace,
 }
 """Folder of captures -> what reads them."""
 

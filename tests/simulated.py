@@ -35,7 +35,7 @@ class SimulatedMachine:
 
     def __init__(self, role: str, address: str) -> None:
         self.role, self.address = role, address
-        text = (CAPTURES / "ethtool" / "veth-k.txt").read_text()
+        text = (CAPTURES / "settings" / "offload" / "veth.txt").read_text()
         read = Completed(role, Command(("ethtool",)), 0, text, "", 0)
         self.state = {k: dict(v) for k, v in Offload().state(read).items()}
         self.original = dict(self.state["features"])

@@ -10,6 +10,7 @@ import pairs
 import pytest
 
 from netlimits.evidence import EVIDENCE
+from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
 
 SCRIPT = pairs.CAPTURES / "expect.py"
@@ -37,10 +38,18 @@ def copy(tmp_path, monkeypatch) -> Path:
     return tmp_path / "nuttcp"
 
 
-def test_every_tool_and_piece_of_evidence_has_pairs():
+def test_every_tool_setting_and_piece_of_evidence_has_pairs():
     places = {tool.name for tool in TOOLS} | {f"evidence/{each.name}" for each in EVIDENCE}
+    places |= {f"settings/{setting.name}" for setting in SETTINGS} | {"imports", "traces"}
     assert places <= pairs.READERS.keys()
     assert all(pairs.names(folder) for folder in pairs.READERS)
+
+
+def test_no_capture_lies_where_no_reader_looks():
+    captures = (path for path in pairs.CAPTURES.rglob("*") if path.suffix in pairs.SUFFIXES)
+    folders = {path.parent.relative_to(pairs.CAPTURES).as_posix() for path in captures}
+    builds = {f"{tool.name}/builds" for tool in TOOLS}
+    assert folders - builds == pairs.READERS.keys()
 
 
 @pytest.mark.parametrize("missing", ["txt", "json"])

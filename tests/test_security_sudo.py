@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import settings as budget
@@ -15,12 +17,11 @@ from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
 from netlimits.evidence import trace
-from netlimits.model import Command, Completed, Trace
+from netlimits.model import Command, Trace
 from netlimits.settings import SETTINGS, Setting
 
 ROOT = Path(__file__).parents[1]
 SNIPPET = re.search(r"```sudoers\n(.*?)```", (ROOT / "SECURITY.md").read_text(), re.DOTALL)[1]
-CAPTURES = ROOT / "tests" / "captures"
 INTERFACES = st.sampled_from(["data0", "ens4", "eth0.100", "wlp3s0", "bond0", "br-lan"])
 
 
@@ -107,37 +108,12 @@ def test_whatever_an_experiment_asks_for(setting: Setting, data: st.DataObject):
     held(commands)
 
 
-FOUND = {
-    "offload": "ethtool/veth-k*.txt",
-    "coalesce": "ethtool/*-c.txt",
-    "ring": "ethtool/*-g.txt",
-    "channels": "ethtool/*-l.txt",
-    "link": "ethtool/*-link*.txt",
-    "mtu": "ip/mtu*.txt",
-    "route": "ip/routes*.txt",
-    "sysctl": "ip/sysctl*.txt",
-    "qdisc": "tc/*.txt",
-}
-PRINTED = {
-    "napi": "/sys/class/net/data0/gro_flush_timeout:0\n/sys/class/net/data0/napi_defer_hard_irqs:0\n",
-    "irq": "online 0-3\n24 0\n25 1-3\n",
-    "load": "cpus 2\n",
-}
-
-
 def states(setting: Setting) -> list[Any]:
-    """What hosts were found in: from captures, or as the setting's command prints it."""
-    texts = [path.read_text() for path in CAPTURES.glob(FOUND.get(setting.name, "nothing"))]
-    texts += [PRINTED[setting.name]] if setting.name in PRINTED else []
-    texts += [line for text in texts for line in text.splitlines() if line.startswith("[{")]
+    """What hosts were found in."""
     originals = []
-    for text in texts:
-        about = dict.fromkeys(re.findall(r"^(net\S+) =", text, re.MULTILINE))
-        command = setting.read("data0", about)
-        try:
-            originals.append(setting.state(Completed("sender", command, 0, text, "", 0.1)))
-        except SettingError:
-            continue
+    for name in pairs.names(f"settings/{setting.name}"):
+        with suppress(SettingError):
+            originals.append(pairs.state(setting, name))
     return originals
 
 
@@ -145,7 +121,7 @@ def states(setting: Setting) -> list[Any]:
 def test_the_way_back_from_whatever_was_found(setting: Setting):
     """From nothing known and from every other state: all that `restore` and a guard may run."""
     originals = states(setting)
-    assert originals, f"say in FOUND or PRINTED what a host prints of {setting.name}"
+    assert originals
     commands = 0
     for state in originals:
         for now in ({}, *originals):

@@ -1,7 +1,6 @@
 """Bursts: the ACK mail's figures come out of its traces, and the rule holds on any trace."""
 
-from pathlib import Path
-
+import pairs
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -19,7 +18,6 @@ from netlimits.analysis.bursts import (
 from netlimits.errors import DataError
 from netlimits.reproduce import published
 
-CAPTURES = Path(__file__).parent.parent / "captures" / "tcpdump"
 SIZES = {
     "rr-trace-deferred-acks": {1: [3, 2, 3, 4], 2: [7, 5], 3: [8, 4], 4: [9, 3]},
     "rr-trace-ack-every-other": {2: [6, 3, 1, 2], 3: [9, 3]},
@@ -76,21 +74,21 @@ def test_roles_with_and_without_a_handshake():
 
 
 def test_capture_of_a_request_response_test():
-    table = bursts(trace(CAPTURES / "rr-ipv4.pcap"))
+    table = bursts(trace(pairs.path("traces", "rr-ipv4")))
     assert set(table["source"]) == {"192.0.2.2"}
     assert (table.groupby("transaction")["bytes"].sum() == 16384).all()
     assert table["transaction"].nunique() == 6
     assert first_of_transactions(table)["segments"].tolist() == [5, 11, 12, 12, 12, 12]
-    text = bursts(trace(CAPTURES / "rr-ipv6.ttt.txt"))
-    capture = bursts(trace(CAPTURES / "rr-ipv6.pcap"))
+    text = bursts(trace(pairs.path("traces", "rr-ipv6-ttt")))
+    capture = bursts(trace(pairs.path("traces", "rr-ipv6")))
     pd.testing.assert_frame_equal(
         text.drop(columns=["start_s", "end_s"]), capture.drop(columns=["start_s", "end_s"])
     )
 
 
 def test_segmentation_offload_hides_segments_that_mss_brings_back():
-    whole = bursts(trace(CAPTURES / "rr-tso.pcap"))
-    cut = bursts(trace(CAPTURES / "rr-tso.pcap", mss=1448))
+    whole = bursts(trace(pairs.path("traces", "rr-tso")))
+    cut = bursts(trace(pairs.path("traces", "rr-tso"), mss=1448))
     assert whole["bytes"].tolist() == cut["bytes"].tolist()
     assert whole["segments"].max() < cut["segments"].max() == 12
 

@@ -2,8 +2,8 @@
 
 import struct
 from contextlib import suppress
-from pathlib import Path
 
+import pairs
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -14,10 +14,13 @@ from netlimits.analysis.traces import COLUMNS, NEAR, trace
 from netlimits.errors import DataError
 from netlimits.reproduce import published
 
-CAPTURES = Path(__file__).parent.parent / "captures" / "tcpdump"
-RR = CAPTURES / "rr-ipv4.pcap"
+RR = pairs.path("traces", "rr-ipv4")
 OLD = published.path("rr-trace-deferred-acks")
 LINE = "000537 192.168.1.213.58582 > 192.168.1.212.12866: P 1:257(256) ack 1 win 32768 (DF)"
+
+
+def captured(name: str, **more: int | None) -> pd.DataFrame:
+    return trace(pairs.path("traces", name), **more)
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame, but: tuple[str, ...] = ()) -> None:
@@ -30,32 +33,34 @@ def same(left: pd.DataFrame, right: pd.DataFrame, but: tuple[str, ...] = ()) -> 
     assert (left["time_s"] - right["time_s"]).abs().max() < 1.01e-6
 
 
+@pytest.mark.parametrize("name", pairs.names("traces"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("traces", name)
+
+
 @pytest.mark.parametrize(
     "name", ["clock", "tt", "ttt", "tttt", "ttttt", "tt-S", "tt-x", "ttt-v", "ttt-e"]
 )
 def test_text_of_any_clock_is_the_captures_frame(name):
-    text = trace(CAPTURES / f"rr-ipv4.{name}.txt", control_port=None)
-    assert len(text) == (20 if name == "tt-x" else 36)
+    text = captured(f"rr-ipv4-{name}", control_port=None)
     same(text, trace(RR, control_port=None).head(len(text)))
 
 
 @pytest.mark.parametrize("name", ["ttt", "ttt-v"])
 def test_ipv6_text_is_the_captures_frame(name):
-    text = trace(CAPTURES / f"rr-ipv6.{name}.txt")
-    assert set(text["source"]) == {"2001:db8::1", "2001:db8::2"}
-    same(text, trace(CAPTURES / "rr-ipv6.pcap").head(len(text)))
+    text = captured(f"rr-ipv6-{name}")
+    same(text, captured("rr-ipv6").head(len(text)))
 
 
 def test_other_traffic_is_passed_over_and_nanoseconds_are_kept():
-    capture = trace(CAPTURES / "any-nano.pcap", control_port=None)
-    text = trace(CAPTURES / "any-nano.ttt.txt", control_port=None)
+    capture = captured("any-nano", control_port=None)
+    text = captured("any-nano-ttt", control_port=None)
     same(text, capture)
     assert (text["time_s"] - capture["time_s"]).abs().max() < 1e-9
-    assert len(capture) == 25
 
 
 def test_pcapng_is_the_pcaps_frame():
-    same(trace(CAPTURES / "rr-ipv4.pcapng"), trace(RR))
+    same(captured("rr-ipv4-ng"), trace(RR))
 
 
 def test_bytes_text_and_file_are_one():
@@ -94,8 +99,7 @@ def test_long_pauses_of_the_2005_clock():
 
 
 def test_midnight_is_passed():
-    text = (CAPTURES / "rr-ipv4.clock.txt").read_text()
-    lines = text.splitlines()
+    lines = pairs.text("traces", "rr-ipv4-clock").splitlines()
     late = [f"23:59:59.999{900 + i}{line[15:]}" for i, line in enumerate(lines[:9])]
     early = [f"00:00:00.0000{10 + i}{line[15:]}" for i, line in enumerate(lines[9:18])]
     times = trace("\n".join([*late, *early]) + "\n", control_port=None)["time_s"]
@@ -148,10 +152,10 @@ def test_what_holds_no_packets_says_so(tmp_path):
         trace(tmp_path / "missing.pcap")
 
 
-@pytest.mark.parametrize("name", ["rr-ipv4.pcap", "rr-ipv4.pcapng", "any-nano.pcap"])
+@pytest.mark.parametrize("name", ["rr-ipv4", "rr-ipv4-ng", "any-nano"])
 def test_capture_cut_anywhere_is_refused_or_shorter(name):
     """At a packet's end a cut cannot be seen; anywhere else it must be."""
-    data = (CAPTURES / name).read_bytes()
+    data = pairs.output("traces", name)
     whole = list(pcap.packets(data))
     for end in [*range(4, 700), len(data) - 1]:
         try:
@@ -201,15 +205,15 @@ def test_headers_that_were_not_kept_are_an_error():
 
 
 def test_offloaded_packets_become_segments_with_mss():
-    whole = trace(CAPTURES / "rr-tso.pcap")
-    cut = trace(CAPTURES / "rr-tso.pcap", mss=1448)
+    whole = captured("rr-tso")
+    cut = captured("rr-tso", mss=1448)
     assert whole["length_bytes"].max() > 1448
     assert cut["length_bytes"].max() == 1448
     assert cut["length_bytes"].sum() == whole["length_bytes"].sum()
     data = cut[(cut["length_bytes"] > 0) & (cut["source"] == "192.0.2.2")]
     assert (data["seq_start"].iloc[1:].to_numpy() == data["seq_end"].iloc[:-1].to_numpy()).all()
     with pytest.raises(DataError, match="MSS"):
-        trace(CAPTURES / "rr-tso.pcap", mss=0)
+        captured("rr-tso", mss=0)
 
 
 @settings(deadline=None)

@@ -42,7 +42,7 @@ def main(place: str, given: str = "") -> int:
     path = pairs.CAPTURES / folder / f"{name}.json"
     about = json.loads(path.read_text()) if path.exists() else {}
     about["given"] = json.loads(given) if given else about.get("given", {})
-    outcome = pairs.outcome_of(folder, pairs.text(folder, name), about["given"])
+    outcome = pairs.outcome_of(folder, pairs.output(folder, name), about["given"])
     if wrong := conflicts(about.get("expected", {}), outcome):
         print(f"{path}: {'; '.join(wrong)}", file=sys.stderr)
         return 1

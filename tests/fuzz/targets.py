@@ -259,11 +259,8 @@ WISHES: Mapping[str, Sequence[Any]] = {
 
 
 def _settings() -> Iterator[Target]:
-    folders = {"offload": "ethtool/*-k*", "coalesce": "ethtool/*-c.txt", "ring": "ethtool/*-g.txt"}
-    folders |= {"channels": "ethtool/*-l.txt", "mtu": "ip/mtu*", "route": "ip/routes*"}
-    folders |= {"sysctl": "ip/sysctl*", "qdisc": "tc/*"}
     for setting in SETTINGS:
-        outputs = captures(folders.get(setting.name, f"{setting.name}/*"))
+        outputs = captures(f"settings/{setting.name}/*")
         seeds = (*outputs, *(a + SPLIT + b for a in outputs[:3] for b in outputs[-3:]))
         yield Target(f"setting {setting.name}", _setting(setting), seeded(seeds), _keys(outputs))
 
@@ -369,7 +366,7 @@ trace: {roles: [sender], packets: 10}
 
 def _checks() -> Iterator[Target]:
     for check in (check for check in (*checks.CHECKS, *checks.AFTERWARDS) if _asks(check)):
-        seeds = captures("ip/*") + FACT_OUTPUTS
+        seeds = captures("settings/mtu/*", "settings/route/*", "settings/sysctl/*") + FACT_OUTPUTS
         yield Target(f"check {check.name}", _check(check), seeded(seeds), _keys(seeds), weight=0.3)
     yield Target("clock", _clock, seeded([b"1795269770.254000000\n"]), weight=0.2)
 
@@ -466,7 +463,7 @@ COLUMNS = Given(("THROUGHPUT", "NO_SUCH", "RESULT_BRAND", "ELAPSED_TIME"))
 def _files() -> Iterator[Target]:
     outputs = captures("imports/*.*", "iperf3/*.txt", "netperf/*.txt")
     yield Target("import", _import, outputs, _keys(outputs), weight=1.5)
-    texts = captures("tcpdump/*.txt", "tcpdump/*")
+    texts = captures("traces/*.txt", "traces/*")
     yield Target("trace", _trace, texts, _keys(texts), weight=0.4)
     for kind in ("journal.jsonl", "campaign.json", "raw"):
         yield Target(f"results {kind}", _results(kind), tuple(RESULTS[kind]), weight=0.5)

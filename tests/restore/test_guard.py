@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,6 @@ from netlimits.settings.offload import Offload
 from netlimits.settings.sysctl import Sysctl
 
 HOLDER = Holder("small", "0123", "desk", "ada", 7, 1.8e9)
-CAPTURES = Path(__file__).parents[1] / "captures"
 SCRIPTS = {
     name: text for name, text in vars(scripts).items() if name.isupper() and str(text) == text
 }
@@ -257,13 +257,12 @@ def test_it_knows_no_clock_but_the_machines_uptime():
 
 
 def test_an_offload_is_put_back_from_any_state():
-    text = (CAPTURES / "ethtool" / "veth-k.txt").read_text()
-    state = Offload().state(Completed("x", Command(("ethtool",)), 0, text, "", 0))
+    state = pairs.state(Offload(), "veth")
     (command,) = Offload().undo("data0", state, {})
-    pairs = dict(zip(command.argv[3::2], command.argv[4::2], strict=True))
+    written = dict(zip(command.argv[3::2], command.argv[4::2], strict=True))
     changeable = {n for n, v in state["features"].items() if "[fixed]" not in v}
-    assert set(pairs) == changeable - set(state["groups"])
-    assert all(state["features"][n].startswith(v) for n, v in pairs.items())
+    assert set(written) == changeable - set(state["groups"])
+    assert all(state["features"][n].startswith(v) for n, v in written.items())
 
 
 def test_the_commands_of_every_setting_parse(tmp_path):

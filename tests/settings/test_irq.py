@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import jsonschema
+import pairs
 import pytest
 from undoing import ListLog
 
@@ -16,24 +17,13 @@ from netlimits.restore.changes import Changes, current
 from netlimits.settings import setting
 
 IRQ = setting("irq")
-VIRTIO = "online 0-1\n37 0-1\n38 0-1\n39 0-1\n"
-"""As read of a virtio NIC with a configuration, a receive and a send interrupt."""
-
-STATE = {"online": "0-1", "37": "0-1", "38": "0-1", "39": "0-1"}
+STATE = pairs.state(IRQ, "virtio")
+"""Of a NIC with a configuration, a receive and a send interrupt."""
 
 
-def completed(stdout: str, stderr: str = "") -> Completed:
-    return Completed("sender", IRQ.read("data0", {}), 0, stdout, stderr, 0.1)
-
-
-def test_what_a_nic_shows():
-    assert IRQ.state(completed(VIRTIO)) == STATE
-
-
-@pytest.mark.parametrize("stdout", ["", "online 0-1\n"])
-def test_an_interface_without_interrupts_of_its_own(stdout):
-    with pytest.raises(SettingError, match=r"data0 has no interrupts of its own \(a veth"):
-        IRQ.state(completed(stdout))
+@pytest.mark.parametrize("name", pairs.names("settings/irq"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/irq", name)
 
 
 def test_what_is_written():

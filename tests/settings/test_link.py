@@ -1,25 +1,18 @@
-"""Speed, duplex and autonegotiation, on what `ethtool` 6.1 shows.
-
-captures/ethtool/veth-link and virtio-link were made on a veth and a virtio NIC. The r8169 ones are a
-Realtek 2.5 Gbit/s NIC's, put together after outputs in the drivers' bug reports: all modes advertised,
-one alone, and no carrier.
-"""
+"""Speed, duplex and autonegotiation, on what `ethtool` shows (captures/settings/link)."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
-from netlimits.model import Completed
 from netlimits.settings import setting
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "ethtool"
 LINK = setting("link")
 TURIN = {"speed": 2500, "duplex": "full", "autoneg": "on"}
 MODES = [
@@ -29,8 +22,7 @@ MODES = [
 
 
 def captured(name: str):
-    text = (CAPTURES / f"{name}.txt").read_text()
-    return LINK.state(Completed("sender", LINK.read("data0", {}), 0, text, "", 0.0))
+    return pairs.state(LINK, name)
 
 
 def words(modes: list[str]) -> list[str]:
@@ -62,24 +54,20 @@ def simulated(state, commands):
     return state
 
 
-def test_what_a_nic_negotiated():
-    assert captured("r8169-link") == {
-        "speed": 2500, "duplex": "full", "autoneg": "on", "supported": MODES, "advertised": MODES,
-    }  # fmt: skip
-    assert captured("r8169-link-1000")["advertised"] == ["1000baseT/Full"]
+@pytest.mark.parametrize("name", pairs.names("settings/link"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/link", name)
 
 
 def test_no_carrier_is_an_unknown_speed():
-    state = captured("r8169-link-down")
-    assert (state["speed"], state["duplex"]) == (None, "")
-    assert LINK.unmet(state, TURIN) == (
+    assert LINK.unmet(captured("r8169-down"), TURIN) == (
         "speed is unknown, not 2500",
         "duplex is unknown, not full",
     )
 
 
 def test_a_speed_is_negotiated_by_advertising_nothing_else():
-    set_, wait = LINK.change("data0", captured("r8169-link"), {**TURIN, "speed": 1000})
+    set_, wait = LINK.change("data0", captured("r8169"), {**TURIN, "speed": 1000})
     assert set_.argv == (
         "ethtool", "-s", "data0", "autoneg", "on", "advertise", *words(["1000baseT/Full"]),
     )  # fmt: skip
@@ -88,7 +76,7 @@ def test_a_speed_is_negotiated_by_advertising_nothing_else():
 
 
 def test_the_right_speed_by_chance_is_not_enough():
-    original = captured("r8169-link")
+    original = captured("r8169")
     assert LINK.unmet(original, TURIN) == (
         "10baseT/Half 10baseT/Full 100baseT/Half 100baseT/Full 1000baseT/Full could be negotiated "
         "too",
@@ -97,20 +85,18 @@ def test_the_right_speed_by_chance_is_not_enough():
 
 
 def test_forced():
-    set_, _ = LINK.change("data0", captured("r8169-link"), {"speed": 100, "autoneg": "off"})
+    set_, _ = LINK.change("data0", captured("r8169"), {"speed": 100, "autoneg": "off"})
     assert set_.argv[3:] == ("speed", "100", "duplex", "full", "autoneg", "off")
 
 
 def test_a_speed_that_the_nic_has_not():
     with pytest.raises(SettingError, match=r"2500baseT/Full, and none is 10000 Mbit/s full duplex"):
-        LINK.change("data0", captured("r8169-link"), {"speed": 10000, "duplex": "full"})
+        LINK.change("data0", captured("r8169"), {"speed": 10000, "duplex": "full"})
     with pytest.raises(SettingError, match="none is 1000 Mbit/s half duplex"):
-        LINK.change("data0", captured("r8169-link"), {"speed": 1000, "duplex": "half"})
+        LINK.change("data0", captured("r8169"), {"speed": 1000, "duplex": "half"})
 
 
-@pytest.mark.parametrize(
-    ("name", "shows"), [("veth-link", "10000 Mbit/s"), ("virtio-link", "no speed")]
-)
+@pytest.mark.parametrize(("name", "shows"), [("veth", "10000 Mbit/s"), ("virtio", "no speed")])
 def test_a_virtual_nic_refuses_and_says_what_to_write(name, shows):
     state = captured(name)
     with pytest.raises(SettingError, match=f"virtual interface: it shows {shows} and has no link"):
@@ -122,27 +108,18 @@ def test_a_virtual_nic_refuses_and_says_what_to_write(name, shows):
 
 
 def test_what_a_veth_says_it_is_it_may_be_asked_for():
-    assert LINK.change("data0", captured("veth-link"), {"speed": 10000, "duplex": "full"}) == ()
+    assert LINK.change("data0", captured("veth"), {"speed": 10000, "duplex": "full"}) == ()
 
 
 def test_an_interface_nobody_looked_at():
     set_, _ = LINK.change("data0", {}, TURIN)
     assert set_.argv[3:] == ("speed", "2500", "duplex", "full", "autoneg", "on")
-    set_, _ = LINK.undo("data0", captured("r8169-link"), {})
+    set_, _ = LINK.undo("data0", captured("r8169"), {})
     assert set_.argv[3:] == ("autoneg", "on", "advertise", *words(MODES))
 
 
-def test_no_such_interface_is_said():
-    completed = Completed(
-        "sender", LINK.read("data0", {}), 75, "No data available\n",
-        "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n", 0.0,
-    )  # fmt: skip
-    with pytest.raises(SettingError, match="No such device; leave `link` out"):
-        LINK.state(completed)
-
-
 def test_what_a_damaged_journal_holds_becomes_no_option():
-    original = {**captured("r8169-link"), "supported": ["--flash"], "advertised": ["--flash"]}
+    original = {**captured("r8169"), "supported": ["--flash"], "advertised": ["--flash"]}
     with pytest.raises(SettingError, match="'--flash' is no speed"):
         LINK.undo("data0", original, {})
 
@@ -162,7 +139,7 @@ WISHES = st.fixed_dictionaries(
 )
 
 
-@given(st.sampled_from(["r8169-link", "r8169-link-1000"]), st.lists(WISHES, max_size=4))
+@given(st.sampled_from(["r8169", "r8169-1000"]), st.lists(WISHES, max_size=4))
 def test_undo_leads_back_from_wherever_changes_led(name, wishes):
     original = state = captured(name)
     for wanted in wishes:

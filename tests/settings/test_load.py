@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
+import pairs
 import pytest
 from undoing import ListLog
 from waiting import wait
@@ -18,32 +19,18 @@ from waiting import wait
 from netlimits.errors import SettingError
 from netlimits.hosts.connect import connect
 from netlimits.hosts.local import local_host
-from netlimits.model import Command, Completed, Machine
+from netlimits.model import Command, Machine
 from netlimits.restore.changes import Changes, current
 from netlimits.restore.originals import Original
 from netlimits.settings import setting
 
 LOAD = setting("load")
-NONE = {
-    "cpus": 4, "missing": [], "workers_per_cpu": 0, "cpu_load": 0, "method": "", "seconds_left": 0,
-    "running": 0,
-}  # fmt: skip
-TWO = NONE | {
-    "workers_per_cpu": 2, "cpu_load": 100, "method": "all", "seconds_left": 40000, "running": 8,
-}  # fmt: skip
+NONE, TWO = (pairs.state(LOAD, name) for name in ("none", "two-workers"))
 
 
-def completed(stdout: str, status: int = 0, stderr: str = "") -> Completed:
-    return Completed("sender", LOAD.read("data0", {}), status, stdout, stderr, 0.1)
-
-
-def test_what_the_host_says():
-    assert LOAD.state(completed("cpus 4\n")) == NONE
-    assert LOAD.state(completed("cpus 4\nload 2 100 all 40000 8\n")) == TWO
-    bare = LOAD.state(completed("cpus 4\nmissing stress-ng\nmissing ps\n"))
-    assert bare == NONE | {"missing": ["stress-ng", "ps"]}
-    with pytest.raises(SettingError, match=r"sender: load: cannot be read: sh: not found"):
-        LOAD.state(completed("", 127, "sh: not found\n"))
+@pytest.mark.parametrize("name", pairs.names("settings/load"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/load", name)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +59,9 @@ def test_what_is_started_and_when(state, wanted, words):
 
 
 def test_without_stress_ng_only_no_load_can_be_had():
-    bare = NONE | {"missing": ["stress-ng"]}
+    bare = pairs.state(LOAD, "bare")
     assert LOAD.change("data0", bare, {"workers_per_cpu": 0}) == ()
-    with pytest.raises(SettingError, match=r"no stress-ng there; install it .*: stress-ng,"):
+    with pytest.raises(SettingError, match=r"no stress-ng, ps there; install it .*: stress-ng,"):
         LOAD.change("data0", bare, {"workers_per_cpu": 1})
 
 

@@ -1,36 +1,30 @@
-"""MTU, on what a veth showed (captures/ip: kernel 6.18, iproute2 6.1)."""
+"""MTU, on what a veth showed (captures/settings/mtu)."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
-from netlimits.model import Command, Completed
+from netlimits.model import Command
 from netlimits.settings.mtu import Mtu
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "ip"
 mtu = Mtu()
-
-
-def captured(name: str):
-    text = (CAPTURES / name).read_text()
-    return mtu.state(Completed("sender", mtu.read("data0", 1500), 0, text, "", 0.0))
 
 
 @pytest.fixture
 def state():
-    return captured("mtu-9000.txt")
+    return pairs.state(mtu, "veth-9000")
 
 
 @pytest.fixture
 def more():
     """With a macvlan above, a route with its own MTU and an address that runs out."""
-    return captured("mtu-9000-more.txt")
+    return pairs.state(mtu, "veth-9000-more")
 
 
 def argvs(commands):
@@ -39,18 +33,9 @@ def argvs(commands):
     return [" ".join(c.argv) for c in commands]
 
 
-def test_what_a_capture_holds(state, more):
-    assert (state["mtu"], state["least"], state["most"]) == (9000, 68, 65535)
-    assert state["others"] == {}
-    assert state["ipv6"]["addresses"][0]["local"] == "2001:db8::1"
-    assert state["ipv6"]["conf"]["conf/mtu"] == "9000"
-    assert "conf/mc_forwarding" not in state["ipv6"]["conf"]  # cannot be written
-    assert more["others"] == {"above": 9000}
-    assert (
-        "2001:db8:1::/64 via 2001:db8::2 metric 1024 mtu 8000 pref medium"
-        in (more["ipv6"]["routes"])
-    )
-    assert more["ipv6"]["fading"] == ["2001:db8:7::1"]
+@pytest.mark.parametrize("name", pairs.names("settings/mtu"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/mtu", name)
 
 
 def test_the_mtu_that_is_there_needs_no_command(state):
@@ -93,8 +78,7 @@ def test_below_1280_what_cannot_return_refuses(state, more):
 
 
 def test_ipv6_waits_until_the_mtu_is_back(state):
-    small = captured("mtu-1000.txt")
-    assert small["ipv6"]["conf"] == {}
+    small = pairs.state(mtu, "veth-1000")
     assert argvs(mtu.undo("data0", state, small)) == ["ip link set dev data0 mtu 9000"]
     problems = mtu.differences(state, small)
     assert problems[0] == "MTU is 1000, was 9000"
@@ -120,14 +104,6 @@ def test_somebody_elses_new_address_stays(state):
     now["ipv6"]["addresses"].append(new)
     assert mtu.undo("data0", state, now) == ()
     assert mtu.differences(state, now) == ()
-
-
-def test_no_such_interface_is_an_error_in_the_tools_words():
-    completed = Completed(
-        "sender", mtu.read("nodev", 1), 1, "", 'Device "nodev" does not exist.\n', 0.0
-    )
-    with pytest.raises(SettingError, match=r"sender: mtu: .*\"nodev\" does not exist"):
-        mtu.state(completed)
 
 
 ADDRESSES = st.lists(

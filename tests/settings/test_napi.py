@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import jsonschema
+import pairs
 import pytest
 from undoing import ListLog
 
 from netlimits.errors import SettingError
 from netlimits.hosts.connect import connect
-from netlimits.model import Command, Completed, Machine
+from netlimits.model import Command, Machine
 from netlimits.restore.changes import Changes
 from netlimits.settings import setting
 
@@ -19,27 +20,23 @@ FOLDER = "/sys/class/net/data0"
 NOW = {"gro_flush_timeout": 0, "defer_hard_irqs": 0}
 
 
-def completed(stdout: str, status: int = 0, stderr: str = "") -> Completed:
-    return Completed("sender", NAPI.read("data0", {}), status, stdout, stderr, 0.1)
+@pytest.mark.parametrize("name", pairs.names("settings/napi"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/napi", name)
 
 
-def test_what_the_kernel_shows():
-    shown = f"{FOLDER}/gro_flush_timeout:20000\n{FOLDER}/napi_defer_hard_irqs:2\n"
-    assert NAPI.state(completed(shown)) == {"gro_flush_timeout": 20000, "defer_hard_irqs": 2}
+def test_an_old_kernel():
+    old = pairs.state(NAPI, "before-5.8")
+    assert NAPI.change("data0", old, {"gro_flush_timeout": 0}) == ()
+    with pytest.raises(SettingError, match=r"no napi_defer_hard_irqs \(Linux 5\.8 .*leave defer_h"):
+        NAPI.change("data0", old, {"gro_flush_timeout": 1, "defer_hard_irqs": 1})
+
+
+def test_what_is_read():
     assert NAPI.read("data0", {}).argv[3:] == (
         f"{FOLDER}/gro_flush_timeout",
         f"{FOLDER}/napi_defer_hard_irqs",
     )
-
-
-def test_an_old_kernel_and_no_interface():
-    missing = f"grep: {FOLDER}/napi_defer_hard_irqs: No such file or directory\n"
-    old = NAPI.state(completed(f"{FOLDER}/gro_flush_timeout:0\n", 2, missing))
-    assert NAPI.change("data0", old, {"gro_flush_timeout": 0}) == ()
-    with pytest.raises(SettingError, match=r"no napi_defer_hard_irqs \(Linux 5\.8 .*leave defer_h"):
-        NAPI.change("data0", old, {"gro_flush_timeout": 1, "defer_hard_irqs": 1})
-    with pytest.raises(SettingError, match=r"sender: napi: .*shows none: grep: .*No such file"):
-        NAPI.state(completed("", 2, missing))
 
 
 def test_what_is_written():

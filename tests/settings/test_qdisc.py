@@ -1,34 +1,36 @@
-"""Qdiscs, on what tc showed (captures/tc: kernel 6.18 and, for fq and fq_codel, 6.1)."""
+"""Qdiscs, on what tc showed (captures/settings/qdisc)."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
+import pairs
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
-from netlimits.model import Completed
 from netlimits.settings.qdisc import Qdisc
 from netlimits.settings.qdisc.kinds import KINDS, RETURNABLE, parameters
 from netlimits.units import tc
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "tc"
 qdisc = Qdisc()
 TBF = {"kind": "tbf", "rate": "1gbit", "burst": "128kb", "latency": "50ms"}
 
 
 def captured(name: str):
-    text = (CAPTURES / f"{name}.txt").read_text()
-    return qdisc.state(Completed("sender", qdisc.read("data0", TBF), 0, text, "", 0.0))
+    return pairs.state(qdisc, name)
 
 
 def argvs(commands):
     assert all(c.sudo for c in commands)
     return [" ".join(c.argv) for c in commands]
+
+
+@pytest.mark.parametrize("name", pairs.names("settings/qdisc"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/qdisc", name)
 
 
 def test_the_default_goes_and_comes_by_itself():
@@ -189,8 +191,9 @@ def test_a_default_returns_only_while_it_is_the_default(state, fine):
 
 
 def test_fq_and_fq_codel_of_a_61_kernel_return_with_every_parameter():
-    lines = (CAPTURES / "fq-and-fq_codel.jsonl").read_text().splitlines()
-    texts = [" ".join(parameters(json.loads(line)[0])) for line in lines]
+    names = ("fq-nopacing", "fq-horizon_cap", "fq_codel-mtu-1500", "fq_codel-noecn")
+    states = [captured(name) for name in names]
+    texts = [" ".join(parameters(state)) for state in states]
     assert texts[0] == (
         "limit 500 flow_limit 50 buckets 1024 orphan_mask 1023 nopacing quantum 3028 "
         "initial_quantum 15140 maxrate 100000000bit low_rate_threshold 550000bit "
@@ -202,14 +205,12 @@ def test_fq_and_fq_codel_of_a_61_kernel_return_with_every_parameter():
         "memory_limit 33554432 drop_batch 64 ecn"
     )
     assert texts[3].endswith("noecn")
-    for line in lines:
-        (shown,) = json.loads(line)
-        assert shown["options"].keys() <= RETURNABLE[shown["kind"]].keys()
+    for state in states:
+        assert state["options"].keys() <= RETURNABLE[state["kind"]].keys()
 
 
 def test_an_fq_left_at_another_maxrate_is_not_the_one_asked_for():
-    lines = (CAPTURES / "fq-and-fq_codel.jsonl").read_text().splitlines()
-    state = {**captured("noqueue"), **json.loads(lines[0])[0]}
+    state = captured("fq-nopacing")
     assert qdisc.unmet(state, {"kind": "fq", "maxrate": "100mbit", "limit": 500, "flow_limit": 50}) == ()  # fmt: skip
     assert qdisc.unmet(state, {"kind": "fq", "limit": 500, "flow_limit": 50}) == (
         "maxrate of fq is 100000000, not None",

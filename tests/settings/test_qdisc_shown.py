@@ -1,11 +1,11 @@
-"""netem, fq_codel and cake, on what tc of a 6.1 kernel showed of each command (captures/tc)."""
+"""netem, fq_codel and cake, on what tc showed of each command (captures/settings/qdisc)."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
+import pairs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,113 +15,39 @@ from netlimits.model import Completed
 from netlimits.settings.qdisc import Qdisc
 from netlimits.settings.qdisc.kinds import SHOWN, parameters
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "tc"
 qdisc = Qdisc()
 
 
-def captures() -> dict[str, str]:
-    """tc's words -> the JSON that it showed of what they made, under our handle."""
-    lines = [ln for kind in SHOWN for ln in (CAPTURES / f"{kind}.txt").read_text().splitlines()]
-    return {
-        words.removeprefix("# "): shown for words, shown in zip(*[iter(lines)] * 2, strict=True)
-    }
+def state(name: str, handle: str = "6e6c:"):
+    return {**pairs.state(qdisc, name), "handle": handle}
 
 
-CAPTURED = captures()
+GIVEN = {
+    name: pairs.about("settings/qdisc", name)["given"] for name in pairs.names("settings/qdisc")
+}
+WISHES = {name: given["wanted"] for name, given in GIVEN.items() if "wanted" in given}
+"""What an experiment would ask for to have what a capture shows."""
+
+NOQUEUE = state("noqueue", "0:")
 
 
-def state(words: str, handle: str = "6e6c:"):
-    shown = CAPTURED[words].replace("6e6c:", handle)
-    return qdisc.state(Completed("sender", qdisc.read("data0", {}), 0, shown, "", 0.0))
-
-
-NOQUEUE = {"kind": "noqueue", "handle": "0:", "options": {}, "inner": [], "default": "",
-           "classes": [], "filters": []}  # fmt: skip
-
-WISHES = {
-    "netem": {"kind": "netem"},
-    "netem limit 500 delay 20ms": {"kind": "netem", "limit": 500, "delay": "20ms"},
-    "netem delay 20ms 2ms 25%": {
-        "kind": "netem", "delay": 20000, "jitter": "2ms", "delay_correlation": 25,
-    },
-    "netem delay 20ms 2ms distribution normal": {
-        "kind": "netem", "delay": "20ms", "jitter": "2ms", "distribution": "normal",
-    },
-    "netem delay 20ms 2ms 25% distribution paretonormal loss 0.1% 30% duplicate 0.5% 10% "
-    "corrupt 0.2% 5% reorder 25% 50% gap 5 rate 100mbit 20 100 5": {
-        "kind": "netem", "delay": "20ms", "jitter": "2ms", "delay_correlation": "25%",
-        "distribution": "paretonormal", "loss": 0.1, "loss_correlation": 30, "duplicate": "0.5%",
-        "duplicate_correlation": 10, "corrupt": 0.2, "corrupt_correlation": 5, "reorder": 25,
-        "reorder_correlation": 50, "gap": 5, "rate": "100mbit", "packet_overhead": 20,
-        "cell_size": 100, "cell_overhead": 5,
-    },
-    "netem loss 1%": {"kind": "netem", "loss": 1},
-    "netem loss random 0.001%": {"kind": "netem", "loss": "0.001%"},
-    "netem loss state 1% 2% 3% 4% 5%": {"kind": "netem", "loss_state": "1,2,3,4,5"},
-    "netem loss state 1% 20%": {"kind": "netem", "loss_state": "1%,20%"},
-    "netem loss gemodel 1% 10% 70% 0.1%": {"kind": "netem", "loss_gemodel": "1,10,70,0.1"},
-    "netem loss gemodel 1%": {"kind": "netem", "loss_gemodel": 1},
-    "netem loss 5% ecn": {"kind": "netem", "loss": 5, "ecn": "on"},
-    "netem rate 1gbit": {"kind": "netem", "rate": "1gbit"},
-    "netem slot 800us 1000us packets 10 bytes 20000": {
-        "kind": "netem", "slot_min": "800us", "slot_max": "1ms", "slot_packets": 10,
-        "slot_bytes": 20000,
-    },
-    "netem slot distribution normal 800us 100us packets 5": {
-        "kind": "netem", "slot_distribution": "normal", "slot_delay": 800, "slot_jitter": 100,
-        "slot_packets": 5,
-    },
-    "netem delay 10ms reorder 25%": {"kind": "netem", "delay": "10ms", "reorder": 25},
-    "netem delay 5s 1s": {"kind": "netem", "delay": "5s", "jitter": "1s"},
-    "netem delay 1us": {"kind": "netem", "delay": 1},
-    "fq_codel": {"kind": "fq_codel"},
-    "fq_codel limit 500 flows 64 target 7ms interval 90ms noecn memory_limit 4mb quantum 3000 "
-    "drop_batch 32": {
-        "kind": "fq_codel", "limit": 500, "flows": 64, "target": "7ms", "interval": "90ms",
-        "ecn": "off", "memory_limit": "4mb", "quantum": 3000, "drop_batch": 32,
-    },
-    "fq_codel ce_threshold 1ms ecn": {"kind": "fq_codel", "ce_threshold": "1ms"},
-    "cake": {"kind": "cake"},
-    "cake bandwidth 100mbit": {"kind": "cake", "bandwidth": "100mbit"},
-    "cake bandwidth 100mbit rtt 20ms besteffort flowblind nat wash no-split-gso ack-filter "
-    "memlimit 8mb overhead 38 mpu 84 noatm ingress": {
-        "kind": "cake", "bandwidth": "100mbit", "rtt": "20ms", "diffserv": "besteffort",
-        "flowmode": "flowblind", "nat": "on", "wash": "on", "split_gso": "off",
-        "ack_filter": "on", "memlimit": "8mb", "overhead": 38, "mpu": 84, "ingress": "on",
-    },
-    "cake bandwidth 50mbit diffserv4 dual-srchost ack-filter-aggressive atm overhead -4 rtt 100us": {
-        "kind": "cake", "bandwidth": "50mbit", "diffserv": "diffserv4",
-        "flowmode": "dual-srchost", "ack_filter": "aggressive", "atm": "atm", "overhead": -4,
-        "rtt": "datacentre",
-    },
-    "cake bandwidth 12345678bit lan hosts precedence autorate-ingress fwmark 0xff": {
-        "kind": "cake", "bandwidth": 12345678, "rtt": "lan", "flowmode": "hosts",
-        "diffserv": "precedence", "autorate": "on", "fwmark": 255,
-    },
-    "cake bandwidth 10mbit conservative diffserv8 triple-isolate internet": {
-        "kind": "cake", "bandwidth": "10mbit", "atm": "atm", "overhead": 48,
-        "diffserv": "diffserv8", "rtt": "internet",
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("words", WISHES)
-def test_what_tc_shows_of_a_wish_is_the_wish(words: str) -> None:
-    wanted = WISHES[words]
+@pytest.mark.parametrize("name", WISHES)
+def test_what_tc_shows_of_a_wish_is_the_wish(name: str) -> None:
+    wanted = WISHES[name]
     jsonschema.validate(wanted, qdisc.schema)
-    assert qdisc.unmet(state(words), wanted) == ()
-    assert qdisc.change("data0", state(words), wanted) == ()
+    assert qdisc.unmet(state(name), wanted) == ()
+    assert qdisc.change("data0", state(name), wanted) == ()
 
 
-@pytest.mark.parametrize("words", WISHES)
-def test_it_is_no_other_wish(words: str) -> None:
+@pytest.mark.parametrize("name", WISHES)
+def test_it_is_no_other_wish(name: str) -> None:
     """Every capture differs from every wish that is not its own."""
     same = [
         other
         for other, wanted in WISHES.items()
-        if other != words and not qdisc.unmet(state(words), wanted)
+        if other != name and not qdisc.unmet(state(name), wanted)
     ]
-    hidden = {"netem delay 20ms 2ms distribution normal", "netem delay 1us", "netem"}
+    hidden = {"netem-jitter-normal", "netem-delay-1us", "netem"}
     assert not set(same) - hidden, "tc hides distributions, and a microsecond"
 
 
@@ -130,8 +56,7 @@ def argvs(commands) -> list[str]:
 
 
 def test_the_commands_name_every_parameter_that_could_linger() -> None:
-    everything = next(w for words, w in WISHES.items() if "paretonormal" in words)
-    assert argvs(qdisc.change("data0", NOQUEUE, everything)) == [
+    assert argvs(qdisc.change("data0", NOQUEUE, WISHES["netem-everything"])) == [
         "tc qdisc add dev data0 root handle 6e6c: netem limit 1000 delay 20000us 2000us 25% "
         "distribution paretonormal loss random 0.1% 30% duplicate 0.5% 10% corrupt 0.2% 5% "
         "reorder 25% 50% gap 5 rate 100000000bit 20 100 5"
@@ -147,20 +72,21 @@ def test_the_commands_name_every_parameter_that_could_linger() -> None:
 
 
 def test_ours_with_jitter_gives_way_to_the_next_and_anothers_is_refused() -> None:
-    words = "netem delay 20ms 2ms distribution normal"
-    commands = qdisc.change("data0", state(words), {"kind": "netem", "delay": "1ms"})
+    name = "netem-jitter-normal"
+    commands = qdisc.change("data0", state(name), {"kind": "netem", "delay": "1ms"})
     assert argvs(commands)[0] == "tc qdisc del dev data0 root"
     with pytest.raises(SettingError, match="does not show the distribution of its jitter"):
-        qdisc.change("data0", state(words, "8001:"), {"kind": "netem", "delay": "1ms"})
+        qdisc.change("data0", state(name, "8001:"), {"kind": "netem", "delay": "1ms"})
 
 
-@pytest.mark.parametrize("words", [w for w in WISHES if w.startswith(("netem", "cake"))])
-def test_one_that_was_found_returns_with_what_tc_shows(words: str) -> None:
-    original = state(words, "8001:")
-    back = argvs(qdisc.undo("data0", original, state("netem loss 1%")))
-    if not qdisc.differences(original, state("netem loss 1%")):
+@pytest.mark.parametrize("name", [name for name in GIVEN if name.startswith(("netem", "cake"))])
+def test_one_that_was_found_returns_with_what_tc_shows(name: str) -> None:
+    original = state(name, "8001:")
+    back = argvs(qdisc.undo("data0", original, state("netem-loss")))
+    if not qdisc.differences(original, state("netem-loss")):
         return
-    assert back[-1].startswith(f"tc qdisc add dev data0 root handle 8001: {words.split()[0]} ")
+    kind = original["kind"]
+    assert back[-1].startswith(f"tc qdisc add dev data0 root handle 8001: {kind} ")
     assert parameters(original) == tuple(back[-1].split()[9:])
 
 

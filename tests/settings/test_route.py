@@ -1,11 +1,9 @@
-"""Metrics of routes, on what `ip route` showed (captures/ip/routes.txt)."""
+"""Metrics of routes, on what `ip route` showed (captures/settings/route)."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import jsonschema
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,6 @@ from netlimits.errors import SettingError
 from netlimits.model import Completed
 from netlimits.settings.route import Route
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "ip"
 route = Route()
 OWN = "198.51.100.0/24 proto kernel scope link src 198.51.100.1"
 OWN6 = "inet6 2001:db8::/64 proto kernel metric 256 pref medium"
@@ -27,7 +24,7 @@ def read(text: str):
 
 @pytest.fixture
 def state():
-    return read((CAPTURES / "routes.txt").read_text())
+    return pairs.state(route, "veth")
 
 
 def argvs(commands):
@@ -35,17 +32,9 @@ def argvs(commands):
     return [" ".join(c.argv) for c in commands]
 
 
-def test_routes_and_metrics_are_told_apart(state):
-    assert len(state["routes"]) == 7
-    assert state["routes"][OWN] == {}
-    assert state["routes"][ONLINK] == {
-        "mtu": "lock 8000", "cwnd": "lock 44", "advmss": "7000", "initcwnd": "20",
-        "rto_min": "lock 5ms", "quickack": "1",
-    }  # fmt: skip
-    assert state["routes"]["inet6 2001:db8:2::/64 via 2001:db8::2 metric 1024"] == {
-        "?": "expires 2999sec pref medium"
-    }
-    assert json.loads(json.dumps(state)) == state
+@pytest.mark.parametrize("name", pairs.names("settings/route"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/route", name)
 
 
 def test_the_interfaces_own_networks_are_meant_by_default(state):
@@ -84,7 +73,7 @@ def test_a_route_that_runs_out_is_left_alone(state):
     wanted = {"to": "2001:db8:2::/64", "quickack": 1}
     with pytest.raises(SettingError, match=r"could not be put back as it is \(expires 2999sec"):
         route.change("data0", state, wanted)
-    later = read((CAPTURES / "routes.txt").read_text().replace("2999sec", "2990sec"))
+    later = read(pairs.text("settings/route", "veth").replace("2999sec", "2990sec"))
     assert route.differences(state, later) == ()
     assert route.undo("data0", state, later) == ()
 
@@ -155,7 +144,7 @@ def simulated(state, commands):
 
 @given(st.lists(WISHES, min_size=1, max_size=4))
 def test_undo_leads_back_from_wherever_changes_led(wishes):
-    original = read((CAPTURES / "routes.txt").read_text())
+    original = pairs.state(route, "veth")
     state = original
     for wanted in wishes:
         state = simulated(state, route.change("data0", state, wanted))

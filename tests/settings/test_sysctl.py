@@ -1,11 +1,9 @@
-"""Network sysctls, on what `sysctl` showed (captures/ip/sysctl.txt)."""
+"""Network sysctls, on what `sysctl` showed (captures/settings/sysctl)."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import jsonschema
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,24 +16,17 @@ from netlimits.model import Command, Completed
 from netlimits.restore.changes import Changes
 from netlimits.settings.sysctl import Sysctl
 
-CAPTURES = Path(__file__).parents[1] / "captures" / "ip"
 sysctl = Sysctl()
-NAMES = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_sack")
-
-
-def completed(stdout: str, names=NAMES, stderr: str = "", status: int = 0) -> Completed:
-    return Completed("sender", sysctl.read("data0", names), status, stdout, stderr, 0.0)
 
 
 @pytest.fixture
 def state():
-    return sysctl.state(completed((CAPTURES / "sysctl.txt").read_text()))
+    return pairs.state(sysctl, "tcp")
 
 
-def test_values_are_kept_to_the_letter(state):
-    assert list(state) == list(NAMES)
-    assert state["net.ipv4.tcp_rmem"] == "4096\t131072\t33554432"
-    assert json.loads(json.dumps(state)) == state
+@pytest.mark.parametrize("name", pairs.names("settings/sysctl"))
+def test_each_capture_gives_what_its_pair_expects(name):
+    pairs.check("settings/sysctl", name)
 
 
 def test_only_what_differs_is_written_in_the_files_order(state):
@@ -63,20 +54,6 @@ def test_undo_writes_what_was_found_last_written_first(state):
         "net.ipv4.tcp_rmem is 1 2 3, was 4096 131072 33554432",
         "net.ipv4.tcp_sack is 0, was 1",
     )
-
-
-def test_a_name_that_is_not_there():
-    printed = completed(
-        "", ("net.core.default_qdisc",), "sysctl: cannot stat /proc/sys/net/core/default_qdisc: "
-        "No such file or directory\n", 255,
-    )  # fmt: skip
-    with pytest.raises(SettingError, match=r"there is no net\.core\.default_qdisc .*namespace"):
-        sysctl.state(printed)
-
-
-def test_no_sysctl_program_is_not_taken_for_a_missing_name():
-    with pytest.raises(SettingError, match="sysctl: sysctl: not found"):
-        sysctl.state(completed("", stderr="sysctl: not found\n", status=127))
 
 
 @pytest.mark.parametrize(
@@ -169,8 +146,7 @@ ACCEPTED = {"net.core.rmem_default": {"want": 2147483647, "if_fixed": "accept"}}
 def test_one_that_may_miss_is_left_out_where_it_does():
     command = sysctl.read("data0", {**ACCEPTED, "net.ipv4.tcp_sack": 0})
     assert command.argv == ("sysctl", "-e", "net.core.rmem_default", "net.ipv4.tcp_sack")
-    state = sysctl.state(Completed("sender", command, 0, "net.ipv4.tcp_sack = 1\n", "", 0.0))
-    assert state == {"net.core.rmem_default": None, "net.ipv4.tcp_sack": "1"}
+    state = pairs.state(sysctl, "may-miss")
     assert sysctl.change("data0", state, ACCEPTED) == ()
     assert sysctl.unmet(state, ACCEPTED) == ()
     (undo,) = sysctl.undo("data0", state, {})  # what a guard would run
