@@ -87,7 +87,9 @@ class Campaign:
     @cached_property
     def plan(self) -> Plan:
         """The experiment's plan and what was added to it, less the runs that were left out."""
-        plan = (self.planned or Plan(self.experiment)).leaving_out(self.skipped)
+        if self.planned:
+            return self.planned.leaving_out(self.skipped)
+        plan = Plan(self.experiment).leaving_out(self.skipped)
         for added in self.archive.journal.extensions():
             plan = plan.extended(added["replicates"], added["seed"])
         return plan

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import ack_ratio, controller, flows, parallel, physics, rates
+from netlimits.campaign import ack_ratio, controller, parallel, physics, rates
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import EVIDENCE, cpu, queues, sample
@@ -41,7 +41,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         if looked_at:
             measured = replace(measured, interim=arrived.rows)
         # of one TCP stream a tool's own figure may be of all that arrived until the last byte did
-        udp = flows.transport(specification.options) == "udp"
+        udp = specification.transfer.transport == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
             if looked_at or not udp:  # else it tells, beside what was sent, what was lost
@@ -100,16 +100,15 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
     """What arrived while all streams ran; None where nobody looked, or not long enough."""
     if (end := specification.receiver) is None:
         return None
-    udp = flows.transport(specification.options) == "udp"
+    transfer = specification.transfer
     ways = len(specification.ends["remote"]) if end == "local" else 1
     streams = specification.around.streams * ways * int(specification.options.get("parallel", 1))
     parts = []
     for role in specification.ends[end]:
         samples = [e for e in entries if e.step == SAMPLE and e.host == role]
         seen = looks(samples[0].completed) if samples else []
-        if udp:
-            size = flows.datagram(specification.tool, specification.options)
-            parts.append(arrivals.udp(seen, size) if size else None)
+        if transfer.transport == "udp":
+            parts.append(arrivals.udp(seen, transfer.datagram) if transfer.datagram else None)
         else:
             omit = float(specification.options.get("omit", 0))
             parts.append(arrivals.tcp(seen, streams, ipv6=specification.ipv6, skip=omit))
@@ -159,15 +158,13 @@ def _obeyed(
 ) -> dict[str, Scalar]:
     """`disturbed_pct`. Raises ToolFailure for a run that its interfaces or links contradict."""
     interfaces = list(_interfaces(specification, entries, streams, counts))
-    transport = flows.transport(specification.options)
+    transport = specification.transfer.transport
     mss = float(figures.get("transport_mss_bytes") or 0) if transport == "tcp" else 0.0
     disturbance: dict[str, Scalar] = {}
     if interfaces:
         share = physics.disturbance(interfaces, transport, mss, seconds, specification.ipv6)
         disturbance["disturbed_pct"] = share
-    packet = (
-        mss if transport == "tcp" else flows.datagram(specification.tool, specification.options)
-    )
+    packet = mss if transport == "tcp" else float(specification.transfer.datagram)
     elapsed = float(figures.get("elapsed_s") or seconds)
     for sender, rate in _rates(streams, figures):
         for cap in _caps(specification, entries, sender, waits=transport == "udp"):

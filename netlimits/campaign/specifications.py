@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netlimits.campaign import flows, physics
+from netlimits.campaign import physics
 from netlimits.model import Around, Ends, Machine, SettingUse, Setup
-from netlimits.tools import tool
+from netlimits.tools import Transfer, tool
 
 LOOPBACK = "lo"
 
@@ -59,7 +59,12 @@ class Specification:
     def receiver(self) -> str | None:
         """The end that is looked at through the run, since the tool does not tell what arrives."""
         untold = tool(self.tool).untold(self.options, self.connections)
-        return flows.receiver(self.options) if untold else None
+        return self.transfer.receiver if untold else None
+
+    @property
+    def transfer(self) -> Transfer:
+        """What the tool sends."""
+        return tool(self.tool).transfer(self.options)
 
     def roles(self) -> Iterator[tuple[str, str]]:
         """Each end with each of its roles."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from typing import Any
 
 from netlimits.checks._base import Finding, Site
 from netlimits.model import Command, Completed, Family, Setup
+from netlimits.tools import Transfer, tool
 
 ETHERNET = 14
 UDP_HEADERS = {4: 28, 6: 48}
@@ -41,8 +41,8 @@ class Fragments:
     def _paced(self, site: Site, role: str) -> Iterator[Finding]:
         """A frame rate that counts headers of the other version of IP."""
         for requirement in site.requirements:
-            pace, size = requirement.around.pace, datagram(requirement.options)
-            if pace and size and is_udp(requirement):
+            pace, size = requirement.around.pace, transfer(requirement).datagram
+            if pace and size:
                 ip = version(site, requirement.around.family, role)
                 headers, other = (ETHERNET + UDP_HEADERS[v] for v in (ip, 10 - ip))
                 counted = size * (pace.frame_rate / pace.rate - 1)
@@ -61,7 +61,7 @@ class Fragments:
         large = [
             (size, mtu, headers)
             for requirement in site.requirements
-            if is_udp(requirement) and (size := datagram(requirement.options))
+            if (size := transfer(requirement).datagram)
             for headers in [UDP_HEADERS[version(site, requirement.around.family, role)]]
             if 0 < (mtu := wanted_mtu(site, requirement, role)) < size + headers
         ]
@@ -80,7 +80,7 @@ class Fragments:
         large = [
             (int(requirement.options["mss"]), mtu, headers)
             for requirement in site.requirements
-            if not is_udp(requirement) and "mss" in requirement.options
+            if transfer(requirement).transport == "tcp" and "mss" in requirement.options
             for headers in [TCP_HEADERS[version(site, requirement.around.family, role)]]
             if 0
             < (mtu := wanted_mtu(site, requirement, role))
@@ -114,16 +114,9 @@ class Fragments:
                 return
 
 
-def is_udp(requirement: Setup) -> bool:
-    """Whether a configuration sends datagrams."""
-    options = requirement.options
-    return options.get("protocol") == "udp" or str(options.get("test", "")).startswith("UDP")
-
-
-def datagram(options: Any) -> int:
-    """Bytes of the datagrams that are asked for by number, 0 where the tool chooses."""
-    sizes = [options.get("send_size"), options.get("request_size"), options.get("response_size")]
-    return max((size for size in sizes if type(size) is int), default=0)
+def transfer(requirement: Setup) -> Transfer:
+    """What a configuration sends."""
+    return tool(requirement.tool).transfer(requirement.options)
 
 
 def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from netlimits.tools._base import Features, Tool
+from netlimits.tools._base import Features, Tool, Transfer
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
-__all__ = ["OWN", "TOOLS", "Features", "Tool", "tool"]
+__all__ = ["OWN", "TOOLS", "Features", "Tool", "Transfer", "tool"]
 
 TOOLS: tuple[Tool, ...] = (
     Netperf(),

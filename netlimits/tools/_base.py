@@ -39,6 +39,19 @@ class SocketPace:
     feature: str
 
 
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What a test sends: over which transport, to which end, in datagrams of how many bytes.
+
+    `receiver` is None where data goes both ways, as in transactions. `datagram` is 0 over TCP, and
+    where they are not all of one size that was chosen; of transactions it is the larger.
+    """
+
+    transport: Literal["tcp", "udp"] = "tcp"
+    receiver: Literal["local", "remote"] | None = "remote"
+    datagram: int = 0
+
+
 class Tool(Protocol):
     """A measuring program. One file, one line in TOOLS, a capture under tests/."""
 
@@ -90,7 +103,10 @@ class Tool(Protocol):
     def seconds(self, options: Mapping[str, Any]) -> float:
         """How long one run is meant to take, for the estimate of what is left."""
 
-    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+    def transfer(self, options: Mapping[str, Any]) -> Transfer:
+        """What a test with these options sends."""
+
+    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The options of a run as short as it goes, whose datagrams are few: to try ports."""
 
     def bytes_of(self, size: int | str) -> int:

@@ -6,10 +6,11 @@ A tool's schema is made of these and of what it alone has; flags and bounds diff
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from netlimits.tools import _affinity
-from netlimits.units.sizes import SIZE
+from netlimits.tools._base import Transfer
+from netlimits.units.sizes import SIZE, binary_bytes
 
 Option = Mapping[str, Any]
 
@@ -84,3 +85,13 @@ def switch(description: str) -> Option:
 def interim(most: int, description: str) -> Option:
     """Seconds between interim results."""
     return {"type": "number", "minimum": 0.1, "maximum": most, "description": description}
+
+
+def transfer(options: Mapping[str, Any]) -> Transfer:
+    """What a test sends by the options that these tools share."""
+    receiver: Literal["local", "remote"] = "local" if options.get("reverse") else "remote"
+    both = bool(options.get("bidirectional"))
+    if options.get("protocol") != "udp":
+        return Transfer(receiver=None if both else receiver)
+    size = options.get("send_size")
+    return Transfer("udp", None if both else receiver, binary_bytes(size) if size else 0)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
 from netlimits.tools import _affinity, _options
-from netlimits.tools._base import Features, SocketPace
+from netlimits.tools._base import Features, SocketPace, Transfer
 from netlimits.units.sizes import binary_bytes
 
 FORMAT = "%20b%14.6rt%14.6ct%16.4rbr%14c"
@@ -121,7 +121,11 @@ class Nttcp:
         """How long the count is expected to take."""
         return float(options.get("seconds", 10))
 
-    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+    def transfer(self, options: Mapping[str, Any]) -> Transfer:
+        """One TCP stream to the server."""
+        return Transfer()
+
+    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """A thousand buffers at most."""
         return {"seconds": 1, "count": min(int(options.get("count", 1000)), 1000)}
 

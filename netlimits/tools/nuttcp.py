@@ -21,7 +21,7 @@ from typing import Any, Literal
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
 from netlimits.tools import _affinity, _options
-from netlimits.tools._base import Features, SocketPace
+from netlimits.tools._base import Features, SocketPace, Transfer
 from netlimits.tools._clock import stamped, started
 from netlimits.units.sizes import RATE, TIMESTAMPS, binary_bytes, decimal_bits
 
@@ -125,8 +125,13 @@ class Nuttcp:
         """The length of a run."""
         return float(options.get("seconds", 10))
 
-    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+    def transfer(self, options: Mapping[str, Any]) -> Transfer:
+        """By `protocol`, `reverse` and `send_size`."""
+        return _options.transfer(options)
+
+    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Less than a second; 5 Mbit/s of datagrams."""
+        udp = options.get("protocol") == "udp"
         return {"seconds": 0.5, "rate": "5M"} if udp else {"seconds": 0.2}
 
     def bytes_of(self, size: int | str) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from netlimits.errors import ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, ServerAddress, Work
 from netlimits.tools import _options
-from netlimits.tools._base import Features, SocketPace
+from netlimits.tools._base import Features, SocketPace, Transfer
 from netlimits.units.sizes import binary_bytes
 
 
@@ -53,7 +53,11 @@ class Toynet:
         """The length of a run."""
         return float(options.get("seconds", 10))
 
-    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+    def transfer(self, options: Mapping[str, Any]) -> Transfer:
+        """One TCP stream to the server."""
+        return Transfer()
+
+    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """A tenth of a second."""
         return {"seconds": 0.1}
 

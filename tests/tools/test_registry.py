@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import netlimits
-from netlimits.tools import TOOLS, Features, tool
+from netlimits.tools import TOOLS, Features, Transfer, tool
 
 PACKAGE = Path(netlimits.__file__).parent
 KNOW_TOOLS = ("tools", "importers", "reproduce", "charts/_style.py")
@@ -29,9 +29,8 @@ def test_only_a_tools_own_file_knows_it_by_its_name() -> None:
 @pytest.mark.parametrize("of", TOOLS, ids=lambda of: of.name)
 @pytest.mark.parametrize("udp", [False, True])
 def test_the_shortest_run_is_one_that_the_tool_takes(of: Any, udp: bool) -> None:
-    options = dict(of.shortest({"count": 50_000}, udp=udp))
-    if udp and "protocol" in of.schema["properties"]:
-        options["protocol"] = "udp"
+    protocol = {"protocol": "udp"} if udp and "protocol" in of.schema["properties"] else {}
+    options = {**of.shortest({"count": 50_000, **protocol}), **protocol}
     assert options.keys() <= of.schema["properties"].keys()
     of.check(options, Features("1"))
     assert of.seconds(options) <= 1
@@ -44,6 +43,30 @@ def test_who_does_not_tell_what_arrives_while_it_does() -> None:
     assert not tool("netperf").untold({}, 1)
     assert tool("iperf3").untold({"omit": 1}, 1)
     assert not tool("iperf3").untold({}, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "transfer"),
+    [
+        ("netperf", {}, Transfer("tcp", "remote")),
+        ("netperf", {"test": "TCP_MAERTS"}, Transfer("tcp", "local")),
+        ("netperf", {"direction": "recv", "protocol": "udp"}, Transfer("udp", "local")),
+        ("netperf", {"test": "TCP_CRR"}, Transfer("tcp", None)),
+        ("netperf", {"test": "UDP_STREAM", "send_size": "8k"}, Transfer("udp", "remote", 8000)),
+        ("netperf", {"test": "UDP_STREAM", "send_size": "8K,1K"}, Transfer("udp", "remote", 0)),
+        ("netperf", {"test": "UDP_RR", "request_size": 1, "response_size": "2K"},
+         Transfer("udp", None, 2048)),
+        ("netperf", {"protocol": "udp", "direction": "rr"}, Transfer("udp", None)),
+        ("iperf3", {"reverse": True}, Transfer("tcp", "local")),
+        ("iperf3", {"bidirectional": True}, Transfer("tcp", None)),
+        ("iperf3", {"protocol": "udp", "send_size": "1k"}, Transfer("udp", "remote", 1024)),
+        ("nuttcp", {"protocol": "udp", "send_size": 512, "reverse": True},
+         Transfer("udp", "local", 512)),
+        ("nttcp", {"send_size": 100}, Transfer("tcp", "remote")),
+    ],
+)  # fmt: skip
+def test_what_a_test_sends(name: str, options: dict[str, Any], transfer: Transfer) -> None:
+    assert tool(name).transfer(options) == transfer
 
 
 def test_what_limits_a_client_is_of_all_its_streams() -> None:

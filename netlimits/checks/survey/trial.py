@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from netlimits.checks._base import Finding, Site
-from netlimits.checks.fragments import UDP_HEADERS, datagram, is_udp, version
+from netlimits.checks.fragments import UDP_HEADERS, transfer, version
 from netlimits.errors import HostError, ToolFailure
 from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
@@ -90,7 +90,8 @@ def trials(site: Site) -> list[Trial]:
 
 
 def _trial(site: Site, requirement: Setup, role: str) -> Trial:
-    udp = is_udp(requirement)
+    sent = transfer(requirement)
+    udp = sent.transport == "udp"
     protocol = "udp" if udp else str(requirement.options.get("protocol", "tcp"))
     options: dict[str, Any] = {
         name: requirement.options[name]
@@ -100,11 +101,11 @@ def _trial(site: Site, requirement: Setup, role: str) -> Trial:
     of = tool(requirement.tool)
     if "protocol" in of.schema["properties"]:
         options["protocol"] = protocol
-    options |= of.shortest(requirement.options, udp=udp)
+    options |= of.shortest(requirement.options)
     if udp:
         mtu = min(filter(None, (site.mtu(r) for r in (_client(site), role))), default=1500)
         most = mtu - UDP_HEADERS[version(site, requirement.around.family, role)]
-        options |= {"send_size": min(datagram(requirement.options) or SMALL, most)}
+        options |= {"send_size": min(sent.datagram or SMALL, most)}
     return Trial(requirement.tool, role, protocol, options, requirement.around.family)
 
 

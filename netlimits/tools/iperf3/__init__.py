@@ -14,7 +14,7 @@ from typing import Any, Literal
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.tools import _affinity, _options
-from netlimits.tools._base import Features, SocketPace
+from netlimits.tools._base import Features, SocketPace, Transfer
 from netlimits.tools._clock import stamped
 from netlimits.tools.iperf3.results import measurement
 from netlimits.units.sizes import RATE, binary_bytes, decimal_bits
@@ -198,9 +198,13 @@ class Iperf3:
         """The length of a run and the seconds omitted before it."""
         return float(options.get("seconds", 10)) + float(options.get("omit", 0))
 
-    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+    def transfer(self, options: Mapping[str, Any]) -> Transfer:
+        """By `protocol`, `reverse` and `send_size`."""
+        return _options.transfer(options)
+
+    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """A second; 5 Mbit/s of datagrams."""
-        return {"seconds": 1, "rate": "5M"} if udp else {"seconds": 1}
+        return {"seconds": 1, "rate": "5M"} if options.get("protocol") == "udp" else {"seconds": 1}
 
     def bytes_of(self, size: int | str) -> int:
         """Powers of 1024, whatever the case."""

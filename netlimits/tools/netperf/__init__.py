@@ -15,7 +15,7 @@ from typing import Any, Literal
 from netlimits.errors import InputError, ToolFailure, nearest
 from netlimits.metrics.hints import alternatives
 from netlimits.model import Command, Completed, Measurement, ServerAddress
-from netlimits.tools._base import Features, SocketPace
+from netlimits.tools._base import Features, SocketPace, Transfer
 from netlimits.tools.netperf.options import (
     EVERY_FEATURE,
     GLOBAL,
@@ -176,9 +176,22 @@ class Netperf:
         most = int(str(options.get("iterations", "10,3")).split(",")[0])
         return self._length(options) * (most if "confidence" in options else 1)
 
-    def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
+    def transfer(self, options: Mapping[str, Any]) -> Transfer:
+        """By the test's name, or by omni's protocol and direction."""
+        test, direction = str(options.get("test", "")), options.get("direction")
+        back = direction == "recv" or test == "TCP_MAERTS"
+        both = direction == "rr" or test.endswith("RR")
+        receiver: Literal["local", "remote"] | None = "local" if back else "remote"
+        if not _of_datagrams(options):
+            return Transfer(receiver=None if both else receiver)
+        names = ("request_size", "response_size") if both else ("send_size",)
+        sizes = [str(options[name]) for name in names if name in options]
+        datagram = max((0 if "," in size else netperf_bytes(size) for size in sizes), default=0)
+        return Transfer("udp", None if both else receiver, datagram)
+
+    def shortest(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """A count of bytes, which are sent in milliseconds; a second of datagrams."""
-        return {"seconds": 1 if udp else -100_000, "cpu": False}
+        return {"seconds": 1 if _of_datagrams(options) else -100_000, "cpu": False}
 
     def bytes_of(self, size: int | str) -> int:
         """Powers of 1024, those of a small letter of 1000."""
@@ -260,4 +273,5 @@ def _family(address: str) -> str:
 
 
 def _of_datagrams(options: Mapping[str, Any]) -> bool:
-    return str(options.get("test", "")).startswith("UDP") or options.get("protocol") == "udp"
+    protocol = str(options.get("protocol", ""))
+    return str(options.get("test", "")).startswith("UDP") or "udp" in protocol.lower()
