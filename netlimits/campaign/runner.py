@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from netlimits.archive import raw
 from netlimits.archive.records import end_fields, history, run_fields
@@ -22,6 +23,7 @@ from netlimits.campaign import interpret, specifications, steps
 from netlimits.campaign.controller import Controller
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.measurement import Testbed
+from netlimits.campaign.preparation import Preparation, SettingStep
 from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.specifications import Specification
 from netlimits.checks.survey import Survey
@@ -35,7 +37,6 @@ from netlimits.hosts.servers import Servers
 from netlimits.model import Machine, Measurement, Record, Run, SettingUse
 from netlimits.restore.changes import Changes
 from netlimits.restore.guard.guards import PATIENCE
-from netlimits.restore.originals import OF_QUEUES
 from netlimits.restore.put_back import CampaignLog, guards, put_back
 from netlimits.tools import Features, tool
 
@@ -87,7 +88,7 @@ class Runner:
         self._servers = Servers(stop.check)
         self._measuring = Testbed(self._host, survey.machines, self._servers, stop)
         self._way = ""
-        self._set: dict[tuple[str, str], frozenset[str]] = {}  # options by role and setting
+        self._preparation = Preparation(survey.machines)
         self._guards = guards(archive, self._host, guard)
         log = CampaignLog(archive, self._guards, survey.facts)
         self._changes = Changes(self._host, log)
@@ -194,10 +195,7 @@ class Runner:
         measurement = None
         measuring, digest = False, ""
         try:
-            self._leave_out(specification)
-            self._apply(specification.setup.settings)
-            if specification.around.pace:
-                specification = self._pace(specification)
+            specification = self._prepare(specification)
             measuring = True
             self._measuring.measure(specification, self._features(specification))
             self._step(raw.GUARD)
@@ -242,61 +240,58 @@ class Runner:
                 "and `netlimits parse` reads it again"
             ) from error
 
-    def _leave_out(self, specification: Specification) -> None:
-        """Bring what earlier runs set and this one leaves out to how it was found."""
-        self._step(steps.SETTINGS)
-        wanted = specifications.options_set(specification.setup.settings)
-        paced = specification.ends["local"] if specification.around.pace else ()
-        for (role, name), options in reversed(list(self._set.items())):
-            if options <= wanted.get((role, name), frozenset()):
-                continue
-            if name == "qdisc" and role in paced:  # which makes its own anew
-                continue
-            self.stop.check()
-            interface = self.survey.machines[role].interface or ""
-            self._changes.as_found((role, interface, name))
-            del self._set[role, name]
+    def _prepare(self, specification: Specification) -> Specification:
+        """Bring the hosts to a run's settings, and its pace; the specification with that pace.
 
-    def _apply(self, settings: tuple[SettingUse, ...]) -> None:
+        The sender is paced by the best way that its kernel takes.
+        """
         self._step(steps.SETTINGS)
-        for place, options in specifications.options_set(settings).items():
-            self._set[place] = self._set.get(place, frozenset()) | options
-        interface = {
-            role: machine.interface or "" for role, machine in self.survey.machines.items()
-        }
-        queues = {role for use in settings if use.name == "channels" for role in use.roles}
-        for use in settings:
-            for role in queues & {*use.roles} if use.name in OF_QUEUES else ():
-                self._changes.look(role, interface[role], use.name, use.options)
-        for use in settings:
-            self.stop.check()
-            for role in use.roles:
-                self._changes.reach(role, interface[role], use.name, use.options)
-
-    def _pace(self, specification: Specification) -> Specification:
-        """Pace the sender by the best way that its kernel takes; the tool's options with it."""
-        assert specification.around.pace
+        paces = list(self._paces(specification))
+        first = paces[0][1] if paces else None
+        setup = specification.setup
+        for step in self._preparation.steps(setup, specification.ends, first):
+            self._take(step)
         refused = []
-        for way in (
-            [self._way]
-            if self._way
-            else pacing.ways(specification.tool, self._features(specification))
-        ):
-            use, options = pacing.paced(
-                specification.tool,
-                way,
-                specification.around.pace,
-                specification.ends["local"],
-                specification.options,
-            )
+        for way, use, options in paces:
             try:
-                self._apply((use,))
+                for step in self._preparation.paced(use):
+                    self._take(step)
             except SettingError as error:
                 refused.append(f"{way}: {error.problem}")
                 continue
             self._way = way
-            return replace(specification, setup=replace(specification.setup, options=options))
-        raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
+            return replace(specification, setup=replace(setup, options=options))
+        if refused:
+            raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
+        return specification
+
+    def _take(self, step: SettingStep) -> None:
+        self.stop.check()
+        place = (step.role, step.interface, step.name)
+        if step.act == "look":
+            self._changes.look(*place, step.options)
+        elif step.act == "leave":
+            self._changes.as_found(place)
+        else:
+            self._changes.reach(*place, step.options)
+
+    def _paces(
+        self, specification: Specification
+    ) -> Iterator[tuple[str, SettingUse, Mapping[str, Any]]]:
+        """Each way to pace, the best first, or the one that was taken before; nothing unpaced."""
+        if pace := specification.around.pace:
+            features = self._features(specification)
+            for way in [self._way] if self._way else pacing.ways(specification.tool, features):
+                yield (
+                    way,
+                    *pacing.paced(
+                        specification.tool,
+                        way,
+                        pace,
+                        specification.ends["local"],
+                        specification.options,
+                    ),
+                )
 
     def _features(self, specification: Specification) -> Features:
         return self.survey.features[specification.tool]

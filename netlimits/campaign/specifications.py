@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.campaign import physics
-from netlimits.model import Around, Ends, Machine, SettingUse, Setup
+from netlimits.model import Around, Ends, Machine, Setup
 from netlimits.tools import Transfer, tool
 
 LOOPBACK = "lo"
@@ -93,20 +93,3 @@ def specified(
         speeds={role: bps for role, bps in speeds.items() if bps},
         caps=physics.caps(setup.settings),
     )
-
-
-def options_set(settings: Iterable[SettingUse]) -> dict[tuple[str, str], frozenset[str]]:
-    """(Role, setting) -> the options that a configuration gives it, those within others dotted."""
-    options: dict[tuple[str, str], frozenset[str]] = {}
-    for use in settings:
-        for role in use.roles:
-            place = (role, use.name)
-            options[place] = options.get(place, frozenset()) | frozenset(_named(use.options))
-    return options
-
-
-def _named(options: Any, before: str = "") -> Iterator[str]:
-    yield before
-    if isinstance(options, Mapping):
-        for name, inner in options.items():
-            yield from _named(inner, f"{before}.{name}")

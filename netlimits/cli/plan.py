@@ -96,9 +96,7 @@ def plan(
         document = {
             **summary,
             "findings": [dataclasses.asdict(finding) for finding in findings],
-            "first": [
-                _as_json(experiment_plan, run, machines if with_commands else None) for run in shown
-            ],
+            "first": [*_as_json(experiment_plan, shown, machines if with_commands else None)],
         }
         echo(json.dumps(document, indent=2))
     else:
@@ -306,49 +304,62 @@ def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machi
 
 
 def _commands(
-    experiment_plan: Plan, run: Run, machines: Mapping[str, Machine]
-) -> Iterator[tuple[str, str, str]]:
-    """(role, step, command as a shell would take it) of one run."""
-    from netlimits.campaign import dry_run
+    experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
+) -> Iterator[tuple[Run, list[tuple[str, str, str]]]]:
+    """Each run with (role, step, command as a shell would take it); none of one left out."""
+    from netlimits.campaign.dry_run import DryRun, Remark
     from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    setup, ends = experiment_plan.setup(run.values), experiment_plan.experiment.ends
-    for step in dry_run.commands(setup, ends, machines, every):
-        sudo = ("sudo", "-n") if step.command.sudo else ()
-        yield step.role, step.name, shlex.join((*sudo, *step.command.argv))
+    rehearsed = DryRun(experiment_plan.experiment.ends, machines, every)
+    for run in runs:
+        commands = []
+        if not experiment_plan.skip(run.values):
+            for step in rehearsed.commands(experiment_plan.setup(run.values)):
+                if isinstance(step, Remark):
+                    commands.append((step.role, step.name, f"# {step.text}"))
+                    continue
+                sudo = ("sudo", "-n") if step.command.sudo else ()
+                commands.append((step.role, step.name, shlex.join((*sudo, *step.command.argv))))
+        yield run, commands
 
 
 def _print_commands(
     experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine]
 ) -> None:
     width = max(map(len, experiment_plan.experiment.roles))
-    for run in shown:
+    for run, commands in _commands(experiment_plan, shown, machines):
         values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
         echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
         if why := experiment_plan.skip(run.values):
             echo(f"  skipped: {' '.join(why.split())}")
-            continue
-        for role, _, command in _commands(experiment_plan, run, machines):
+        for role, _, command in commands:
             echo(f"  {role.ljust(width)}  {command}")
 
 
 def _as_json(
-    experiment_plan: Plan, run: Run, machines: Mapping[str, Machine] | None
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "run": run.number,
-        "block": run.block,
-        "config": run.config,
-        "values": dict(run.values),
-        **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
-    }
-    if machines is not None and not experiment_plan.skip(run.values):
-        commands = _commands(experiment_plan, run, machines)
-        entry["commands"] = [
-            {"role": role, "step": step, "command": command} for role, step, command in commands
-        ]
-    return entry
+    experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine] | None
+) -> Iterator[dict[str, Any]]:
+    """Each run, with its commands where machines are given."""
+    no_commands: list[tuple[str, str, str]] = []
+    of_runs = (
+        _commands(experiment_plan, shown, machines)
+        if machines
+        else ((run, no_commands) for run in shown)
+    )
+    for run, commands in of_runs:
+        entry: dict[str, Any] = {
+            "run": run.number,
+            "block": run.block,
+            "config": run.config,
+            "values": dict(run.values),
+            **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
+        }
+        if commands:
+            entry["commands"] = [
+                {"role": role, "step": step, "command": command} for role, step, command in commands
+            ]
+        yield entry
 
 
 def _write(experiment_plan: Plan, path: Path) -> None:

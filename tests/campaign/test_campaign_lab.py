@@ -515,13 +515,17 @@ experiment: to-the-letter
 factors:
   mtu: [1400, 1500]
   tool: [netperf, iperf3]
-derive: {streams: 2 if tool == 'netperf' else 1}
+derive:
+  streams: 2 if tool == 'netperf' else 1
+  gso: "'off' if mtu == 1400 else null"
 streams: ${streams}
 trace: {roles: [sender], packets: 100}
 settings:
   - roles: [sender, receiver]
     mtu: "${mtu}"
     offload: {tso: off}
+  - roles: [receiver]
+    offload: {gso: "${gso}"}
   - roles: [sender]
     sysctl: {net.ipv4.tcp_congestion_control: reno}
 measure:
@@ -542,10 +546,12 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
     ]
     campaign = nl.open(on.folder / "out")
     assert len(planned) == len(campaign.records()) == 4
-    every = {"told": Counter(), "done": Counter()}
+    every, undone = {"told": Counter(), "done": Counter()}, set()
     for record in campaign.records():
         assert record.status == "ok", record.reason
-        told = Counter((c["role"], c["step"], c["command"]) for c in planned[record.run.number])
+        lines = [(c["role"], c["step"], c["command"]) for c in planned[record.run.number]]
+        left_out = {role for role, _, command in lines if command == AS_FOUND}
+        told = Counter(line for line in lines if line[2] != AS_FOUND)
         done = Counter(
             (
                 entry.host,
@@ -555,15 +561,20 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
             for entry in campaign.archive.read_raw(record.run.number, record.attempt)
             if entry.step != "controller"
         )
-        # guards and notes, and whether somebody listens already
-        besides = {command for _, _, command in done - told}
+        # guards and notes, whether somebody listens already, and what a remark stands for
+        remarked = {e for e in done - told if e[0] in left_out and e[2].startswith(SWITCH)}
+        assert {role for role, *_ in remarked} == left_out
+        undone |= left_out
+        besides = {command for _, _, command in {*(done - told)} - remarked}
         assert all(c.startswith("sh -c 'umask 077;") or c in AWAITED for c in besides), besides
         # a setting that is there already, and a server that serves from an earlier run
         assert {step for _, step, _ in told - done} <= {"settings", "server"}
         every["told"] |= told
         every["done"] |= done
-    never = {entry for entry in every["told"] - every["done"] if entry[1] != "server"}
+    never = {entry for entry in {*every["told"]} - {*every["done"]} if entry[1] != "server"}
     assert not never, "every change was made by some run"
+    assert undone == {"receiver"}, "some run left out what another had set"
 
 
+AS_FOUND, SWITCH = "# offload: back to how it was found", "ethtool -K data0 "
 AWAITED = {"cat /proc/net/packet", "ss -Hltn"}
