@@ -531,7 +531,7 @@ settings:
 measure:
   netperf: {seconds: 1, send_size: 1024, interim_seconds: 0.5}
   iperf3: {seconds: 1, send_size: 1024}
-repeat: {replicates: 1, order: blocked, seed: 3}
+repeat: {replicates: 1, order: listed}
 """
 
 
