@@ -576,5 +576,6 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
     assert undone == {"receiver"}, "some run left out what another had set"
 
 
-AS_FOUND, SWITCH = "# offload: back to how it was found", "sudo -n ethtool -K data0 "
+AS_FOUND = "# offload: back to how it was found"
+SWITCH = ("sudo -n ethtool -K data0 ", "ethtool -k data0")
 AWAITED = {"cat /proc/net/packet", "ss -Hltn"}
