@@ -12,9 +12,12 @@ import pwd
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
+
 from netlimits.errors import LabError
 from netlimits.lab.layout import DATA, ENGINEER, LABS, NAMESPACE_FILES, Guest, Lab
 from netlimits.lab.programs import output
+from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
 _ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
@@ -67,11 +70,19 @@ def write_record(lab: Lab) -> None:
 def read_record(name: str) -> Lab | None:
     """The lab of that name; None where there is none or its record is lost."""
     try:
-        record = json.loads((LABS / name / "lab.json").read_text())
-        guest = Guest(**record["guest"]) if record.get("guest") else None
-        return Lab(name, int(record["index"]), int(record["hosts"]), int(record["mtu"]), guest)
-    except (OSError, ValueError, KeyError, TypeError):
+        record = decoding.typed((LABS / name / "lab.json").read_bytes(), _Record)
+    except (OSError, ValueError):
         return None
+    return Lab(name, record.index, record.hosts, record.mtu, record.guest)
+
+
+class _Record(msgspec.Struct):
+    """What `write_record` writes."""
+
+    index: int
+    hosts: int
+    mtu: int
+    guest: Guest | None = None
 
 
 def write(lab: Lab) -> None:

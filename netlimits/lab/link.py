@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from netlimits.errors import InputError, LabError
-from netlimits.lab import forwarder
+from netlimits.lab import forwarder, listings
 from netlimits.lab.layout import DATA_BRIDGE, Lab
 from netlimits.lab.network import batch, quiet
 from netlimits.lab.processes import running
 from netlimits.lab.programs import output
+from netlimits.model import decoding
 
 _RATE = (8_000, 100_000_000_000)
 _DELAY = (0.0, 10.0)
@@ -116,10 +117,15 @@ def clear(lab: Lab, host: str) -> bool:
 
 def shape(lab: Lab, host: str) -> Shape | None:
     """The shape of the host's link; None where it is a plain one."""
+    record = _record(lab, host)
     try:
-        return Shape(**json.loads(_record(lab, host).read_text()))
+        return decoding.typed(record.read_bytes(), Shape)
     except FileNotFoundError:
         return None
+    except ValueError as error:
+        raise LabError(
+            f"{record}: is damaged ({error}); remove it and shape the link anew"
+        ) from None
 
 
 def works(lab: Lab, host: str) -> bool:
@@ -129,13 +135,15 @@ def works(lab: Lab, host: str) -> bool:
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
     """What went through a shaped link from the host, and to it."""
-    shown = json.loads(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
-    counters = {link["ifname"]: link["stats64"] for link in shown}
-    near, far = (counters[tap] for tap in _taps(lab, host))
+    shown = listings.links(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
+    counters = {link.ifname: link.stats64 for link in shown}
+    near, far = (counters.get(tap) for tap in _taps(lab, host))
+    if near is None or far is None:
+        raise LabError(f"{host}: `ip -s -j link` shows no counters of its link's taps")
     # What the switch transmits on a tap, the forwarder reads there.
     return (
-        Traffic(near["tx"]["packets"], far["rx"]["packets"]),
-        Traffic(far["tx"]["packets"], near["rx"]["packets"]),
+        Traffic(near.tx.packets, far.rx.packets),
+        Traffic(far.tx.packets, near.rx.packets),
     )
 
 
@@ -186,8 +194,9 @@ def _bridge(lab: Lab, host: str) -> str:
 
 
 def _links(lab: Lab) -> set[str]:
-    shown = json.loads(output("ip", "-n", lab.switch, "-j", "link", "show"))
-    return {link["ifname"] for link in shown}
+    return {
+        link.ifname for link in listings.links(output("ip", "-n", lab.switch, "-j", "link", "show"))
+    }
 
 
 def _record(lab: Lab, host: str) -> Path:

@@ -9,9 +9,9 @@ same to whoever compares; no interface makes itself an IPv6 address, so that idl
 from __future__ import annotations
 
 import ipaddress
-import json
 from pathlib import Path
 
+from netlimits.lab import listings
 from netlimits.lab.layout import (
     DATA,
     DATA_BRIDGE,
@@ -43,7 +43,7 @@ def build(lab: Lab) -> None:
 def data_mtu(lab: Lab, host: str) -> int | None:
     """The MTU of the host's data link in bytes; None where there is no such link."""
     printed = output("ip", "-n", lab.namespace(host), "-j", "link", "show", DATA, may_fail=True)
-    return int(json.loads(printed)[0]["mtu"]) if printed.strip() else None
+    return next((link.mtu for link in listings.links(printed)), None)
 
 
 def namespaces() -> list[str]:
@@ -62,13 +62,11 @@ def known_networks() -> list[ipaddress.IPv4Network]:
     A wider route, such as a VPN's to all of 198.18.0.0/15, gives way to our narrower one.
     """
     networks = []
-    for link in json.loads(output("ip", "-j", "-4", "address") or "[]"):
-        networks += [
-            ipaddress.ip_network(address["local"]) for address in link.get("addr_info", ())
-        ]
-    for route in json.loads(output("ip", "-j", "-4", "route", "show", "table", "all") or "[]"):
-        if route.get("dst", "default") != "default":
-            networks.append(ipaddress.ip_network(route["dst"], strict=False))
+    for link in listings.links(output("ip", "-j", "-4", "address")):
+        networks += [ipaddress.ip_network(address.local) for address in link.addr_info]
+    for route in listings.routes(output("ip", "-j", "-4", "route", "show", "table", "all")):
+        if route.dst != "default":
+            networks.append(ipaddress.ip_network(route.dst, strict=False))
     return [n for n in networks if isinstance(n, ipaddress.IPv4Network) and n.prefixlen >= 24]
 
 

@@ -318,3 +318,16 @@ def processes(lab: labs.Lab) -> int:
 
 def listening(pid: int) -> bool:
     return ":3241 " in Path("/proc", str(pid), "net/tcp").read_text()  # 12865
+
+
+@pytest.mark.parametrize("text", ['{"rate": "x"}', '{"rate": 8000', "[]", ""])
+def test_a_record_that_is_torn_is_told(tmp_path, monkeypatch, text):
+    lab = labs.Lab("torn", 1, 2, 9000, None)
+    path = tmp_path / "link.json"
+    monkeypatch.setattr(link, "_record", lambda *_: path)
+    assert link.shape(lab, "sender") is None
+    path.write_text(text)
+    with pytest.raises(LabError, match="link.json: is damaged"):
+        link.shape(lab, "sender")
+    path.write_text('{"rate": 8000, "delay": 0.1, "loss": 0, "mtu": 1500}')
+    assert link.shape(lab, "sender") == link.Shape(8000, 0.1, 0.0, 1500)

@@ -18,13 +18,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from netlimits.lab.guests import contents
 from netlimits.lab.guests.cpio import Entry, archive
 from netlimits.lab.guests.kernels import Kernel, kernel
 from netlimits.lab.layout import ENGINEER, IMAGES
 from netlimits.lab.programs import PATH, need, output
+from netlimits.model import decoding
 
 BOOTED = "netlimits: booted"
 """What the initial file system says on the console before anything else."""
@@ -181,14 +183,22 @@ def _initial(chosen: Kernel) -> Iterator[Entry]:
 def _current(folder: Path, texts: str) -> bool:
     """Whether the image holds what this machine has, judged by sizes and times."""
     try:
-        record: dict[str, Any] = json.loads((folder / "record.json").read_text())
+        record = decoding.typed((folder / "record.json").read_bytes(), _Record)
     except (OSError, ValueError):
         return False
     return (
-        record["texts"] == texts
-        and record["named"] == sorted(map(str, contents.named()))
-        and all(_stamp(Path(path)) == stamp for path, stamp in record["files"].items())
+        record.texts == texts
+        and record.named == sorted(map(str, contents.named()))
+        and all(_stamp(Path(path)) == stamp for path, stamp in record.files.items())
     )
+
+
+class _Record(msgspec.Struct):
+    """Of what an image was made: a digest of texts, files by name, and what these were."""
+
+    texts: str
+    named: list[str]
+    files: dict[str, list[int]]
 
 
 def _stamp(path: Path) -> list[int]:
