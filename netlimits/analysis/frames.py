@@ -339,12 +339,18 @@ def varied(frame: pd.DataFrame) -> list[str]:
     """The columns that are neither metric nor bookkeeping: factors and derived values.
 
     A campaign's frame says itself what it measured (`attrs["columns"]`); of any other table what
-    no metric is called after is taken to have been varied.
+    no metric is called after is taken to have been varied, but for what a tool says under its
+    own name beside a metric (`netperf_protocol`).
     """
     here = [metric(name) for name in measured(frame)]
     metrics = {name for m in here for name in (m.column, m.extreme("min"), m.extreme("max"))}
     metrics |= {AGGREGATED, *frame.attrs.get("columns", {}).get("metrics", ())}
-    return [str(c) for c in frame.columns if c not in metrics and c not in IDENTITY]
+    tools = tuple({f"{name.partition('_')[0]}_" for name in tools_own(frame.columns)})
+    return [
+        str(c)
+        for c in frame.columns
+        if c not in metrics and c not in IDENTITY and not (tools and str(c).startswith(tools))
+    ]
 
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

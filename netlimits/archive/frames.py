@@ -9,7 +9,7 @@ while every one of them holds, and else made again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from netlimits.archive.checksums import digest, made_of
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveUnwritable, one_line
 from netlimits.metrics import IDENTITY, METRICS
-from netlimits.model import Experiment, Record
+from netlimits.model import Experiment, Record, Run
 
 MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "plan.csv")
 """The files that say what a frame holds; an imported campaign has the first two."""
@@ -108,14 +108,23 @@ def _unicode(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def intervals(records: Iterable[Record]) -> pd.DataFrame:
+def intervals(records: Sequence[Record]) -> pd.DataFrame:
     """One row an interim result: `run`, `attempt`, factors, `ending_s`, `interval_s`, the rate."""
     rows = [
         {"run": r.run.number, "attempt": r.attempt, "status": r.status, **r.run.values, **row}
         for r in records
         for row in r.interim
     ]
-    return pd.DataFrame(rows)
+    return of_runs(pd.DataFrame(rows), (record.run for record in records))
+
+
+def of_runs(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
+    """A table of several rows a run, with what of it was varied in `attrs["columns"]`."""
+    names = dict.fromkeys(name for run in runs for name in run.values)
+    varied = [name for name in names if name in table.columns]
+    others = [name for name in table.columns if name not in varied]
+    table.attrs["columns"] = {"factors": varied, "derived": [], "metrics": others}
+    return table
 
 
 def write(archive: Archive, table: pd.DataFrame, lines: int) -> tuple[Path, Path]:

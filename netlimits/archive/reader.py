@@ -176,6 +176,8 @@ class Campaign:
         """
         import pandas as pd
 
+        from netlimits.archive import frames
+
         last = {record.run.number: record for record in self.records()}
         ok = sorted(number for number, record in last.items() if record.status == "ok")
         chosen = ok if runs is None else list(runs)
@@ -187,7 +189,9 @@ class Campaign:
         ]
         if not parts:
             raise ArchiveError(f"{self.path}: no run is ok, so there is no trace")
-        return pd.concat(parts, ignore_index=True)
+        return frames.of_runs(
+            pd.concat(parts, ignore_index=True), (self.runs[run] for run in chosen)
+        )
 
     def ok_runs(self) -> list[int]:
         """The numbers of the runs whose last attempt is ok, in the plan's order."""

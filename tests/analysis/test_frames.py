@@ -243,3 +243,11 @@ def test_sessions_are_told_by_the_time_between_runs():
     assert frames.sessions(two) == "", "each campaign is one session, and says so elsewhere"
     assert frames.sessions(frame.drop(columns="started")) == ""
     assert frames.sessions(frame.assign(started=pd.NaT)) == ""
+
+
+def test_what_a_tool_says_beside_a_metric_is_no_factor_without_a_campaigns_word_either():
+    frame = pd.DataFrame(
+        {"run": [1], "mtu": [1500], "throughput_mbps": [1.0], "netperf_local_cpu_pct": [2.0],
+         "netperf_protocol": ["TCP"], "netperfs": ["two"]}
+    )  # fmt: skip
+    assert frames.varied(frame) == ["mtu", "netperfs"]

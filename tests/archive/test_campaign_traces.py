@@ -5,6 +5,7 @@ import pytest
 from recorded import TRACES, recorded
 
 import netlimits as nl
+from netlimits.analysis import frames
 from netlimits.analysis.bursts import bursts, first_of_transactions
 from netlimits.analysis.traces import trace
 from netlimits.errors import ArchiveError, DataError
@@ -53,6 +54,7 @@ def test_traces_of_all_runs_that_are_ok_stand_under_one_another(tmp_path):
     packets = campaign.traces()
     assert packets.groupby("run")["mtu"].first().to_dict() == {1: 1500, 3: 1500, 4: 8896}
     assert len(packets) == 3 * len(trace(TRACES["sinks-1"]))
+    assert frames.varied(packets) == frames.varied(campaign.intervals()) == ["mtu"]
     everything = recorded(tmp_path / "none", failed=[1, 2, 3, 4])
     with pytest.raises(ArchiveError, match="no run is ok, so there is no trace"):
         everything.traces()

@@ -327,7 +327,7 @@ def test_a_record_that_is_torn_is_told(tmp_path, monkeypatch, text):
     monkeypatch.setattr(link, "_record", lambda *_: path)
     assert link.shape(lab, "sender") is None
     path.write_text(text)
-    with pytest.raises(LabError, match="link.json: is damaged"):
+    with pytest.raises(LabError, match=r"link\.json: is damaged"):
         link.shape(lab, "sender")
     path.write_text('{"rate": 8000, "delay": 0.1, "loss": 0, "mtu": 1500}')
     assert link.shape(lab, "sender") == link.Shape(8000, 0.1, 0.0, 1500)
