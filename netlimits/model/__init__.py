@@ -279,6 +279,8 @@ class Record:
     """One attempt at a run, as the journal keeps it.
 
     `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" where that is not known).
+    `started` and `duration_s` are NaN where nobody knows them: of imported runs, and of one whose
+    process ended before it the latter.
     """
 
     run: Run
