@@ -20,6 +20,8 @@ Values = Mapping[str, Scalar]
 Status = Literal["ok", "failed", "timeout", "invalid", "interrupted"]
 STATUSES: tuple[Status, ...] = ("ok", "failed", "timeout", "invalid", "interrupted")
 
+TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
+"""What a table can be written as: here, since commands offer them before they import pandas."""
 
 Family = Literal["ipv4", "ipv6"]
 

@@ -119,7 +119,7 @@ class Nttcp:
 
     def seconds(self, options: Mapping[str, Any]) -> float:
         """How long the count is expected to take."""
-        return float(options.get("seconds", 10))
+        return _options.run_seconds(options)
 
     def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
         """A thousand buffers at most."""

@@ -123,7 +123,7 @@ class Nuttcp:
 
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run."""
-        return float(options.get("seconds", 10))
+        return _options.run_seconds(options)
 
     def shortest(self, options: Mapping[str, Any], *, udp: bool) -> Mapping[str, Any]:
         """Less than a second; 5 Mbit/s of datagrams."""
