@@ -204,10 +204,15 @@ def did_you_mean(written: str, known: Iterable[str]) -> str:
     return f"; known: {', '.join(known)}" if known else ""
 
 
-def one_line(error: Exception) -> str:
-    """What went wrong, on one line, without the path and number that OSError puts around it."""
-    message = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return " ".join(message.split()) or type(error).__name__
+def one_line(words: Exception | str) -> str:
+    """A text, or what went wrong, on one line.
+
+    Of an OSError without the path and number that it puts around it; an error has a name at least.
+    """
+    if isinstance(words, str):
+        return " ".join(words.split())
+    message = (words.strerror if isinstance(words, OSError) else None) or str(words)
+    return one_line(message) or type(words).__name__
 
 
 def printable(text: str) -> str:

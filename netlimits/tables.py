@@ -18,10 +18,9 @@ import markupsafe
 import pandas as pd
 
 from netlimits.analysis import frames, wording
-from netlimits.errors import DataError
+from netlimits.errors import DataError, one_line
 from netlimits.metrics import METRICS, metric
-
-FORMATS = ("text", "csv", "markdown", "html", "json")
+from netlimits.model import TABLE_FORMATS
 
 HTML = """\
 {% for block in blocks %}
@@ -54,14 +53,14 @@ class Block:
 def render(
     table: pd.DataFrame, form: str = "text", intervals: bool = False, title: str = ""
 ) -> str:
-    """`table` in the format `form`, one of FORMATS, ending in a newline.
+    """`table` in the format `form`, one of TABLE_FORMATS, ending in a newline.
 
     A summary (`analysis.summary`) stands in blocks; any other frame as it is. `intervals` adds
     each value's confidence interval in brackets. `table.attrs["notes"]` follow below. CSV and
     JSON hold the tidy frame with every digit. Raises DataError for an unknown format.
     """
-    if form not in FORMATS:
-        raise DataError(f"no table format {form!r}; there are {', '.join(FORMATS)}")
+    if form not in TABLE_FORMATS:
+        raise DataError(f"no table format {form!r}; there are {', '.join(TABLE_FORMATS)}")
     if form == "csv":
         return table.to_csv(index=False, lineterminator="\n")
     notes = tuple(table.attrs.get("notes", ()))
@@ -280,4 +279,4 @@ def _markdown(text: str) -> str:
     text = text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     for sign in "|*_`[]":
         text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
+    return one_line(text)

@@ -12,8 +12,8 @@ import pandas as pd
 
 from netlimits.analysis import frames, pooling, wording
 from netlimits.errors import DataError
+from netlimits.metrics import HEADLINES
 
-HEADLINES = ("throughput", "transaction_rate")
 BESIDE = (
     *("latency_p50", "latency_p99", "loss"),
     *("local_sd", "remote_sd", "local_sd_tran", "remote_sd_tran"),

@@ -236,8 +236,12 @@ def sessions(runs: pd.DataFrame) -> str:
     """
     if not {"started", "duration_s"} <= set(runs.columns) or runs["started"].dtype.kind != "M":
         return ""
-    timed = runs.dropna(subset=["started", "duration_s"]).sort_values("started")
-    ended = timed["started"] + pd.to_timedelta(timed["duration_s"].astype(float), unit="s")
+    seconds = runs["duration_s"].astype(float)
+    if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
+        seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
+    timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
+    timed = timed.sort_values("started")
+    ended = timed["started"] + pd.to_timedelta(timed["duration_s"], unit="s")
     several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
     breaks = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
     long = breaks[breaks > BREAK]

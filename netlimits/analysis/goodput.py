@@ -230,7 +230,6 @@ class Limit:
 
     binds: Literal["link", "egress cap"]
     rate_bps: float
-    link_bound_bps: float
     cap_bps: float
 
 
@@ -243,7 +242,7 @@ def limit(bound: Bound, egress_cap: str | float) -> Limit:
     """
     cap = bits_per_second(egress_cap)
     binds: Literal["link", "egress cap"] = "egress cap" if cap < bound.goodput_bps else "link"
-    return Limit(binds, min(cap, bound.goodput_bps), bound.goodput_bps, cap)
+    return Limit(binds, min(cap, bound.goodput_bps), cap)
 
 
 def turin(mss: int, link: str | float) -> float:

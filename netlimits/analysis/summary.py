@@ -126,7 +126,7 @@ def summary(
     if not parts:
         raise lost[0]
     notes += [f"left out: {error}" for error in lost]
-    notes += _few(parts) + _contrast_notes(methods, confidence)
+    notes += _few(parts) + _contrast_notes(methods)
     return _tidy(parts, keys, dict.fromkeys(notes), confidence, frame)
 
 
@@ -346,9 +346,7 @@ def _few(parts: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _contrast_notes(
-    methods: Sequence[tuple[dict[str, Any], Contrast]], confidence: float
-) -> list[str]:
+def _contrast_notes(methods: Sequence[tuple[dict[str, Any], Contrast]]) -> list[str]:
     """How the improvements' intervals came about, and how many of several are more than chance."""
     how = {c.method for _, c in methods if c.method}
     notes = [f"improvement {_HOW[name]}" for name in _HOW if name in how]

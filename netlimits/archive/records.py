@@ -169,7 +169,7 @@ def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
         status=event["status"] if ended else "interrupted",
         reason=event["reason"] if ended else "the process ended before the run did",
         started=_known(event["started"]),
-        duration_s=_known(event["duration_s"]) if ended else 0.0,
+        duration_s=_known(event["duration_s"] if ended else None),
         figures=event["figures"] if ended else {},
         interim=tuple(event.get("interim", ())),
         raw=event.get("raw", ""),
@@ -177,5 +177,5 @@ def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
 
 
 def _known(seconds: float | None) -> float:
-    """NaN for a time that an imported file does not tell."""
+    """NaN for a time that an imported file does not tell, or that nobody was there to take."""
     return math.nan if seconds is None else seconds

@@ -160,13 +160,11 @@ def _obeyed(
     interfaces = list(_interfaces(specification, entries, streams, counts))
     transport = specification.transfer.transport
     mss = float(figures.get("transport_mss_bytes") or 0) if transport == "tcp" else 0.0
-    disturbance: dict[str, Scalar] = {}
-    if interfaces:
-        share = physics.disturbance(interfaces, transport, mss, seconds, specification.ipv6)
-        disturbance["disturbed_pct"] = share
+    share = physics.disturbance(interfaces, transport, mss, seconds, specification.ipv6)
+    disturbance: dict[str, Scalar] = {} if share is None else {"disturbed_pct": share}
     packet = mss if transport == "tcp" else float(specification.transfer.datagram)
     elapsed = float(figures.get("elapsed_s") or seconds)
-    for sender, rate in _rates(streams, figures):
+    for sender, rate in parallel.arrived(streams, figures, seconds):
         for cap in _caps(specification, entries, sender, waits=transport == "udp"):
             physics.hold(rate, cap, packet, transport, elapsed)
     return disturbance
@@ -197,20 +195,6 @@ def _way(work: Work, end: str, *, mine: bool) -> physics.Way:
     return physics.Way(
         *(sum(getattr(f, n) for f in selected) for n in ("arrived", "sent", "packets"))
     )
-
-
-def _rates(
-    streams: Sequence[Measurement], figures: Mapping[str, Scalar]
-) -> Iterator[tuple[str, float]]:
-    """Each sending end, and at what rate its data arrived in Mbit/s."""
-    work = streams[0].work
-    if work is None or work.transactions:
-        return
-    senders = [flow.sender for flow in work.flows]
-    for sender in senders:
-        receiver = "remote" if sender == "local" else "local"
-        name = "throughput_mbps" if len(senders) == 1 else f"{receiver}_recv_throughput_mbps"
-        yield sender, float(figures.get(name) or 0)
 
 
 def _caps(

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import shlex
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -191,6 +191,27 @@ def together_done(works: Sequence[Work | None]) -> Work | None:
         flows.append(Flow(sender, *sums))
     units = sum(work.units for work in known)
     return Work(units, tuple(flows), known[0].transactions)
+
+
+def arrived(
+    streams: Sequence[Measurement], figures: Mapping[str, Scalar], seconds: float
+) -> Iterator[tuple[str, float]]:
+    """Each sending end, and at what rate its data arrived in Mbit/s.
+
+    Several clients that receive have no common figure of it: then it is what arrived of all of
+    them over the `seconds` that they took, which is the least that it can have been.
+    """
+    work = together_done([stream.work for stream in streams])
+    if work is None or work.transactions:
+        return
+    for flow in work.flows:
+        receiver = "remote" if flow.sender == "local" else "local"
+        name = "throughput_mbps" if len(work.flows) == 1 else f"{receiver}_recv_throughput_mbps"
+        rate = figures.get(name)
+        if rate is not None:
+            yield flow.sender, float(rate)
+        elif seconds > 0:
+            yield flow.sender, flow.arrived * 8 / 1e6 / seconds
 
 
 def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:

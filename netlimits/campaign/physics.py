@@ -106,21 +106,37 @@ class Cap:
 
 def disturbance(
     interfaces: Iterable[Interface], transport: str, mss: float, seconds: float, ipv6: bool
-) -> float:
+) -> float | None:
     """The largest share of other traffic, or of data that went elsewhere, in percent of the run.
 
+    0 up to DISTURBED. None where none is above it and not all could be looked at: an interface
+    without counters, or data that may have been sent again by a kernel that does not count it.
     Raises ToolFailure (`invalid`) where an interface did not carry the run, or much else.
     """
-    worst, interfaces = 0.0, list(interfaces)
-    resent = sum(interface.counts.get("tcp_retrans_segs", 0.0) for interface in interfaces)
-    again = resent * (mss or 1500)
+    worst, whole, interfaces = 0.0, True, list(interfaces)
+    again = _resent(interfaces, transport) * (mss or 1500)
     for interface in interfaces:
-        if {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"} <= interface.counts.keys():
-            worst = max(worst, _short(interface, seconds))
-            others = [peer for peer in interfaces if peer.end != interface.end]
-            packets = {"tx": _sent_packets([interface]), "rx": _sent_packets(others)}
-            worst = max(worst, _beside(interface, transport, mss, seconds, ipv6, again, packets))
-    return 100 * worst if worst > DISTURBED else 0.0
+        if not interface.counts.keys() >= {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"}:
+            whole = False
+            continue
+        others = [peer for peer in interfaces if peer.end != interface.end]
+        packets = {"tx": _sent_packets([interface]), "rx": _sent_packets(others)}
+        worst = max(worst, _short(interface, seconds))
+        worst = max(worst, _beside(interface, transport, mss, seconds, ipv6, again, packets))
+        whole = whole and not math.isinf(again)
+    if worst > DISTURBED:
+        return 100 * worst
+    return 0.0 if whole and interfaces else None
+
+
+def _resent(interfaces: Sequence[Interface], transport: str) -> float:
+    """How many segments were sent again; endless where a kernel does not count them.
+
+    Of a run of datagrams only the control connection's are, which CONTROL holds.
+    """
+    counts = [interface.counts.get("tcp_retrans_segs") for interface in interfaces]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) or transport == "udp" else math.inf
 
 
 def _short(interface: Interface, seconds: float) -> float:
@@ -165,7 +181,7 @@ def _beside(
     """The share of what an interface carried beside the run in the run's data.
 
     `again` is how many bytes of it were sent again at most, `most` how many packets the run's
-    hosts sent each way.
+    hosts sent each way. Where the former is endless only a way without data can be judged.
     """
     more = IPV6 if ipv6 else 0
     own = max(interface.out.sent, interface.into.sent)
@@ -177,7 +193,8 @@ def _beside(
             packets = max(packets, way.sent / mss)  # a packet of the kernel's may be many
         packets = min(packets, most[end])
         ours = CONTROL + CONTROL_RATE * seconds + 2 * interface.ours
-        known = way.sent + header * packets + again + ours
+        repeated = again if way.sent > 0 or math.isfinite(again) else 0.0
+        known = way.sent + header * packets + repeated + ours
         beside = max(0.0, interface.counts[f"{end}_bytes"] - known) / max(own, CONTROL)
         if beside > worst:
             worst, which = beside, verb

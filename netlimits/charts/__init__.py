@@ -26,6 +26,9 @@ SOURCES: Mapping[Source, str] = {
 }
 """What a chart is drawn from: `campaign.frame()`, `.intervals()`, `.traces()` -> in words."""
 
+FORMATS = ("png", "svg", "pdf")
+"""What a figure can be written as."""
+
 REQUIRED = ...
 """The default of an option that has none."""
 
@@ -135,6 +138,7 @@ KINDS: Mapping[str, ChartKind] = {kind.name: kind for kind in CHARTS}
 
 __all__ = [
     "CHARTS",
+    "FORMATS",
     "KINDS",
     "REQUIRED",
     "SOURCES",

@@ -25,15 +25,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from netlimits.analysis import wording
+from netlimits.charts import FORMATS
 from netlimits.errors import DataError, InputError
 from netlimits.metrics import Metric
 
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000",
     "#E69F00",
     "#56B4E9",
     "#009E73",
-    "#F0E442",
     "#0072B2",
     "#D55E00",
     "#CC79A7",
@@ -99,7 +99,6 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
 }
 
-FORMATS = ("png", "svg", "pdf")
 NO_DATE: Mapping[str, Mapping[str, None]] = {
     "png": {"Software": None},
     "svg": {"Date": None},

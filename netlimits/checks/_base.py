@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from netlimits.errors import one_line
 from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset
 from netlimits.model import Command, Completed, Experiment, Machine, SettingUse, Setup
@@ -34,8 +35,12 @@ class Finding:
     advice: str = ""
 
     def __str__(self) -> str:
-        message = "; ".join(" ".join(part.split()) for part in (self.problem, self.advice) if part)
-        return ": ".join(part for part in (self.host, self.check, message) if part)
+        return ": ".join(part for part in (self.host, self.check, self.message) if part)
+
+    @property
+    def message(self) -> str:
+        """The problem and what to do about it, on one line."""
+        return "; ".join(one_line(part) for part in (self.problem, self.advice) if part)
 
 
 def error(host: str, check: str, message: str) -> Finding:

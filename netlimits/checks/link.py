@@ -86,9 +86,8 @@ class Links:
         if not is_down:
             speed = settings.get("Speed", "")
             known = speed if speed and not speed.startswith("Unknown") else "at no known speed"
-            yield Finding(
-                role, self.name, "note", f"{interface} is up, {known}, MTU {site.mtu(role)}"
-            )
+            mtu = site.mtu(role) or "not known"
+            yield Finding(role, self.name, "note", f"{interface} is up, {known}, MTU {mtu}")
 
 
 def _links(completed: Completed) -> dict[str, _Link]:

@@ -18,7 +18,14 @@ from typing import NoReturn
 import click
 
 from netlimits import __version__
-from netlimits.errors import CheckError, DocumentErrors, NetlimitsError, nearest, printable
+from netlimits.errors import (
+    CheckError,
+    DocumentErrors,
+    NetlimitsError,
+    nearest,
+    one_line,
+    printable,
+)
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "plan": (
@@ -125,15 +132,15 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except NetlimitsError as error:
         # what is left on a host comes with the commands that mend it, one a line; and so do faults
         several = error.exit_status == 3 or isinstance(error, CheckError | DocumentErrors)
-        _end(str(error) if several else " ".join(str(error).split()), error.exit_status)
+        _end(str(error) if several else one_line(str(error)), error.exit_status)
     except click.exceptions.NoArgsIsHelpError as error:
         echo(error.format_message(), err=True)
         sys.exit(error.exit_code)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "netlimits"
-        _end(f"{' '.join(error.format_message().split())} (see {command} --help)", error.exit_code)
+        _end(f"{one_line(error.format_message())} (see {command} --help)", error.exit_code)
     except click.ClickException as error:
-        _end(" ".join(error.format_message().split()), error.exit_code)
+        _end(one_line(error.format_message()), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         _end("interrupted", 130)
     except BrokenPipeError:
@@ -143,8 +150,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if not error.filename and error.errno not in OUTPUT_ERRORS:
             _mistake(error)
         _drop_output()
-        why = " ".join(str(error.strerror or error).split())
-        _end(f"{error.filename or 'the output'}: {why}", 2)
+        _end(f"{error.filename or 'the output'}: {one_line(error)}", 2)
     except Exception as error:
         _mistake(error)
 

@@ -116,9 +116,8 @@ def _print(findings: Sequence[Finding]) -> None:
     """The findings as a table: by rich on a terminal, in plain lines elsewhere."""
     if not sys.stdout.isatty():
         for finding in findings:
-            parts = (finding.problem, finding.advice)
-            rest = "; ".join(" ".join(part.split()) for part in parts if part)
-            echo(f"{finding.severity:7}  {finding.host or 'here':10}  {finding.check:11}  {rest}")
+            head = f"{finding.severity:7}  {finding.host or 'here':10}  {finding.check:11}"
+            echo(f"{head}  {finding.message}")
         return
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

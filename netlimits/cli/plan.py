@@ -17,7 +17,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.options import JSON, PATIENCE, SET, pairs
-from netlimits.errors import InputError, printable
+from netlimits.errors import InputError, one_line, printable
 from netlimits.experiment.templates import written
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _summary(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
 
 def _print_summary(summary: Mapping[str, Any]) -> None:
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
-    echo(" ".join(title.split()))
+    echo(one_line(title))
     count = _count(summary["configurations"], "configuration")
     echo(f"{count} of {_count(summary['combinations'], 'combination')}")
     for entry in summary["excluded"]:

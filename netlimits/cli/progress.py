@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING
 from netlimits.campaign.runner import Progress
 from netlimits.cli import echo
 from netlimits.cli.options import verbosity
-from netlimits.errors import printable
-from netlimits.metrics import METRICS
+from netlimits.errors import one_line, printable
+from netlimits.metrics import HEADLINES, METRICS
 from netlimits.model import Experiment, Record, tally
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-HEADLINE = ("throughput", "transaction_rate")
-"""The metric that stands for a run in one line: the first of these that it has."""
 
 NAME = 16
 BAR = 10
@@ -91,7 +88,7 @@ def figures(record: Record) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     head = f"run {record.run.number}, attempt {record.attempt}, {record.duration_s:.1f} s: "
     if record.status != "ok":
-        return printable(f"{head}{record.status}: {' '.join(record.reason.split())} ({values})")
+        return printable(f"{head}{record.status}: {one_line(record.reason)} ({values})")
     known = ((m.column, record.figures.get(m.column)) for m in METRICS)
     written = " ".join(
         f"{column}={value:.6g}" if isinstance(value, float) else f"{column}={value}"
@@ -121,10 +118,10 @@ def _print_failure(progress: Progress) -> None:
 def _outcome(record: Record) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     if record.status != "ok":
-        reason = " ".join(record.reason.split())
+        reason = one_line(record.reason)
         return printable(f"run {record.run.number} {record.status}: {reason} ({values})")
     for metric in METRICS:
-        if metric.name in HEADLINE and record.figures.get(metric.column) is not None:
+        if metric.name in HEADLINES and record.figures.get(metric.column) is not None:
             return printable(f"{record.figures[metric.column]:.0f} {metric.unit} ({values})")
     return printable(f"ok ({values})")
 

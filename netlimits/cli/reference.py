@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
-from netlimits.errors import InputError, nearest
+from netlimits.errors import InputError, nearest, one_line
 from netlimits.experiment import hosts_file, report_schema, schema, templates
 from netlimits.metrics import IDENTITY, METRICS, Metric, names
 from netlimits.metrics.hints import alternatives
@@ -266,7 +266,7 @@ def _chart(name: str) -> Section:
         written = "" if default in (None, ()) else _listed(default)
         told = "required" if default is REQUIRED else written
         rows.append((option, _takes(part), told, _text(part)))
-    about = " ".join((kind.draw.__doc__ or "").split())
+    about = one_line(kind.draw.__doc__ or "")
     return Section(f"chart {name}", about, OPTION, tuple(rows))
 
 

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netlimits import charts
 from netlimits.cli import drawing, echo, entries, quoted
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS
+from netlimits.model import TABLE_FORMATS
 from netlimits.model.folder import Folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
 LIST = "list"
 """In place of a metric: print those that there are."""
-
-FIGURE_FORMATS = ("png", "svg", "pdf")
 
 
 def _window(what: str) -> Callable[[Any], Any]:
@@ -197,7 +196,7 @@ def _of_highest(of: Sequence[str]) -> bool:
 @click.option("--run", type=click.IntRange(1), help="The run to draw, where a chart is of one run.")
 @_window("the highest average of parallel streams")
 @click.option(
-    "--format", "forms", type=click.Choice(FIGURE_FORMATS), multiple=True, default=("png", "svg")
+    "--format", "forms", type=click.Choice(charts.FORMATS), multiple=True, default=("png", "svg")
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to.")
 def figures(
@@ -230,8 +229,6 @@ def figures(
       netlimits figures results/n2-standard-32 results/n2-standard-80
       netlimits figures runs.csv --of throughput --series transport --series send_size --format pdf
     """
-    from netlimits import charts
-
     if chart == "list":
         for kind in charts.CHARTS:
             echo(f"{kind.name:<17}{(kind.draw.__doc__ or '').splitlines()[0]}")

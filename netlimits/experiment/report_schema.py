@@ -12,9 +12,9 @@ TABLES = ("summary",)
 VERDICTS = "verdicts"
 """An entry that is this word alone: what limited each configuration (`limits.explain`)."""
 
-_TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
+TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 _NAMES: Mapping[str, Any] = {
-    "anyOf": [_TEXT, {"type": "array", "minItems": 1, "items": _TEXT}],
+    "anyOf": [TEXT, {"type": "array", "minItems": 1, "items": TEXT}],
 }
 
 _POOL: Mapping[str, Any] = {
@@ -34,9 +34,9 @@ _WINDOW: Mapping[str, Any] = {
 OPTIONS: Mapping[str, Any] = {
     "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
     "series": {"description": "The factors that make a curve each.", **_NAMES},
-    "by": {"description": "The factor on the x-axis.", **_TEXT},
-    "size": {"description": "The factor that holds bytes per send.", **_TEXT},
-    "ratio": {"description": "The column that holds segments per ACK.", **_TEXT},
+    "by": {"description": "The factor on the x-axis.", **TEXT},
+    "size": {"description": "The factor that holds bytes per send.", **TEXT},
+    "ratio": {"description": "The column that holds segments per ACK.", **TEXT},
     "bound_mbps": {"description": "A goodput bound to draw, Mbit/s.", "type": "number"},
     "requested": {
         "description": "The rate asked for, bit/s or such as 1G.",
@@ -57,12 +57,12 @@ OPTIONS: Mapping[str, Any] = {
         "type": ["number", "string"],
     },
     "run": {"description": "The run drawn; else the first of each configuration.", **_COUNT},
-    "role": {"description": "Whose trace it is, where several were taken.", **_TEXT},
+    "role": {"description": "Whose trace it is, where several were taken.", **TEXT},
     "connection": {"description": "The connection of the trace that is drawn.", **_COUNT},
     "first_transaction": {"description": "The number of the trace's first.", **_COUNT},
     "transactions": {"description": "How many of the trace are drawn.", **_COUNT},
     "tolerance": {"description": "How far from the plateau is an anomaly.", "type": "number"},
-    "title": {"description": "Above the chart.", **_TEXT},
+    "title": {"description": "Above the chart.", **TEXT},
     "pool": _POOL,
 }
 """What an entry may say of a chart; which chart takes which, its line of `charts.CHARTS` says."""
@@ -77,7 +77,7 @@ def table_entry() -> dict[str, Any]:
         "properties": {
             "table": {"description": "Kind of table.", "enum": list(TABLES)},
             "of": {"description": "Metrics.", **_NAMES},
-            "rows": {"description": "The factor whose values are rows.", **_TEXT},
+            "rows": {"description": "The factor whose values are rows.", **TEXT},
             "columns": {"description": "The factors whose values are columns.", **_NAMES},
             "improvement": {
                 "description": "Two values of `rows`, such as 8192 over 1024.",
@@ -86,7 +86,7 @@ def table_entry() -> dict[str, Any]:
             },
             "window_s": _WINDOW,
             "pool": _POOL,
-            "title": {"description": "Above the table.", **_TEXT},
+            "title": {"description": "Above the table.", **TEXT},
         },
     }
 

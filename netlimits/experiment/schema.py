@@ -13,7 +13,7 @@ from typing import Any
 
 from netlimits.charts import KINDS
 from netlimits.experiment import templates
-from netlimits.experiment.report_schema import chart_entry, table_entry, verdicts_entry
+from netlimits.experiment.report_schema import TEXT, chart_entry, table_entry, verdicts_entry
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
@@ -22,7 +22,6 @@ ROLES = ("sender", "receiver")
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 
 _SCALAR: Mapping[str, Any] = {"type": ["string", "number", "boolean", "null"]}
-_TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 _LISTS: Mapping[str, Any] = {
     "type": "object",
     "propertyNames": {"pattern": NAME},
@@ -197,7 +196,7 @@ def structure() -> dict[str, Any]:
                 "tell how far runs of one kind lie apart.",
                 "type": "array",
                 "minItems": 1,
-                "items": _TEXT,
+                "items": TEXT,
             },
             "exclude": {
                 "title": "Configurations to leave out",

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from netlimits.errors import did_you_mean
+from netlimits.errors import did_you_mean, one_line
 from netlimits.experiment import templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
@@ -160,7 +160,7 @@ def _problem(error: Any) -> str:
             return "lists something twice"
         case "not":
             return f"must not be {_shown(value)}"
-    return " ".join(str(error.message).split())[:200]
+    return one_line(str(error.message))[:200]
 
 
 def _shown(value: Any) -> str:

@@ -6,18 +6,14 @@ a host all the same. So what reaches it is generous, and one number raises all o
 
 from __future__ import annotations
 
-import math
-import re
 from dataclasses import dataclass, replace
 
 from netlimits.errors import InputError
 from netlimits.model import Command
+from netlimits.units import durations
 
 USUAL = 60.0
 """Seconds of patience where nobody asked for another."""
-
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-_LONGEST = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +45,7 @@ class Patience:
 
 def patience(text: str) -> Patience:
     """`90s`, `2m`, `1h` as Patience. Raises InputError."""
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smh])", text, re.ASCII)
-    seconds = float(match[1]) * _UNITS[match[2]] if match else math.nan
-    if not 1 <= seconds <= _LONGEST:
-        raise InputError(f"--patience {text}: write a time from 1s to 24h, as in 90s or 5m")
-    return Patience(seconds)
+    try:
+        return Patience(durations.seconds(text))
+    except ValueError as error:
+        raise InputError(f"--patience {text}: {error}") from None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import paramiko
 
-from netlimits.errors import ConnectError
+from netlimits.errors import ConnectError, one_line
 from netlimits.hosts.hostkeys import KnownOnly, changed, load_known
 from netlimits.hosts.keys import OurKeys
 from netlimits.hosts.patience import Patience
@@ -207,6 +207,5 @@ def _explained(endpoint: Endpoint, seconds: float) -> Iterator[None]:
             raise ConnectError(
                 f"{where} did not answer within {seconds:g} s{_LONGER}", transient=True
             ) from None
-        words = getattr(error, "strerror", None) or str(error)
-        reason = " ".join(str(words).split())[:200] or type(error).__name__
+        reason = one_line(error)[:200]
         raise ConnectError(f"no SSH with {where}: {reason}", transient=True) from None

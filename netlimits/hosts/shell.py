@@ -18,7 +18,7 @@ import secrets
 import shlex
 import time
 
-from netlimits.errors import ConnectionLost, HostError, InputError
+from netlimits.errors import ConnectionLost, HostError, InputError, one_line
 from netlimits.hosts.base import KILL_GRACE
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.streams import (
@@ -247,7 +247,7 @@ class Shell:
 
 def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
     """Raise HostError when it was sudo that spoke, or there is no sudo to speak."""
-    message = " ".join(stderr.strip().split())
+    message = one_line(stderr)
     missing = message.startswith("timeout: failed to run command") and "sudo" in message
     missing = missing or message.endswith(": sudo: not found")  # as the shell says it that runs it
     if message.startswith("sudo: ") or "is not in the sudoers file" in message or missing:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from netlimits.errors import DataError
+from netlimits.errors import DataError, one_line
 from netlimits.model import Scalar, Status
 
 FILE_LIMIT = 64 * 2**20
@@ -122,4 +122,4 @@ def source(name: str, data: bytes) -> SourceText:
 def clean(text: str) -> str:
     """The text on one line, what does not print replaced, no longer than TEXT_LIMIT."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
-    return " ".join(printable.split())[:TEXT_LIMIT]
+    return one_line(printable)[:TEXT_LIMIT]

@@ -136,7 +136,7 @@ def _build(
 ) -> tuple[Path, ...]:
     """The folder, whole or not at all; returns the paths of its tables."""
     stage = out.parent / f".{out.name}.{os.getpid()}"
-    meta = _meta(out, files, (runs for _, runs in runs_of_files), given)
+    meta = _meta(files, (runs for _, runs in runs_of_files), given)
     try:
         archive = store.Archive.create(stage, meta)
         archive.folder.make(f"{KEPT}")
@@ -163,7 +163,7 @@ def _build(
 
 
 def _meta(
-    out: Path, files: Sequence[File], runs_of_files: Iterable[list[Imported]], given: Given
+    files: Sequence[File], runs_of_files: Iterable[list[Imported]], given: Given
 ) -> dict[str, Any]:
     names = {name for runs in runs_of_files for run in runs for name in run.values} | {"file"}
     factors = [name for name in FACTORS if name in names]

@@ -234,7 +234,7 @@ def _check(name: str, hosts: int = 2, mtu: int = DEFAULT_MTU, guest: Guest | Non
     if not 2 <= hosts <= HOSTS_LIMIT:
         raise InputError(f"{hosts} hosts: a lab has 2 to {HOSTS_LIMIT}")
     if guest:
-        guests.check(hosts, mtu, guest)
+        guests.check(mtu, guest)
     if not _MTU[0] <= mtu <= _MTU[1]:
         raise InputError(f"MTU {mtu}: the data link takes {_MTU[0]} to {_MTU[1]}")
 

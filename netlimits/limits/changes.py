@@ -30,12 +30,13 @@ TOLERANCE_PCT = 20
 class Configured:
     """One configuration as it ran: what it set up, and what was measured.
 
-    `throughput` is the median in bit/s, `sender` the end that sent, `sysctls` the hosts' by end.
+    `throughput` is the median in bit/s (None: not known), `sender` the end that sent, `sysctls` the
+    hosts' by end.
     """
 
     experiment: Experiment
     setup: Setup
-    throughput: float
+    throughput: float | None
     sender: str = "local"
     udp: bool = False
     mtu: int | None = None
@@ -77,6 +78,8 @@ def pace(of: Configured, times: float) -> Levels | str:
         return rate(of, times)
     if of.sender != "local" or of.use("qdisc", "local"):
         return "the sender cannot be paced beside the qdisc that it has"
+    if of.throughput is None:
+        return "what arrived is not known"
     wanted, size = of.throughput * times, of.packet_bytes or 1448.0
     return {
         ("pace", "rate"): round(wanted),

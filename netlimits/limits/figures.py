@@ -37,18 +37,22 @@ class RunFigures:
                 return float(value)
         return None
 
-    def has(self, column: str) -> bool:
-        """Whether the run has the figure under this very name."""
+    def own(self, column: str) -> float | None:
+        """A figure under this very name; None without one."""
         value = self.figures.get(column)
-        return isinstance(value, int | float) and not math.isnan(value)
+        if isinstance(value, int | float) and not math.isnan(value):
+            return float(value)
+        return None
 
     @property
     def sender(self) -> str:
-        """`local` or `remote`: the end that sent the data, the client unless it received more."""
-        sent = (self.figures.get(f"{end}_tx_bytes") for end in ("local", "remote"))
-        local, remote = (v if isinstance(v, int | float) else 0.0 for v in sent)
-        if not local and not remote:
-            return "remote" if self.has("remote_send_throughput_mbps") else "local"
+        """`local` or `remote`: the end that sent the data, the client unless it received more.
+
+        By what both interfaces sent; where one of them does not count it, by whose rate is known.
+        """
+        local, remote = (self.own(f"{end}_tx_bytes") for end in ("local", "remote"))
+        if local is None or remote is None or not local + remote:
+            return "remote" if self.own("remote_send_throughput_mbps") is not None else "local"
         return "remote" if remote > local else "local"
 
     @property
@@ -64,11 +68,10 @@ class RunFigures:
         """A figure of the receiving end, by its name without the end."""
         return self.figure(f"{self.receiver}_{name}")
 
-    def thread_pct(self, end: str) -> float:
-        """How busy the tool's thread at an end was, % of one CPU; 0 where it has not just one."""
-        if self.figures.get(f"{end}_threads") != 1 or not self.has(f"{end}_process_cpu_pct"):
-            return 0.0
-        return min(100.0, float(self.figures[f"{end}_process_cpu_pct"]))
+    def thread_pct(self, end: str) -> float | None:
+        """How busy the tool's thread at an end was, % of one CPU; None unless it has just one."""
+        used = self.own(f"{end}_process_cpu_pct")
+        return None if used is None or self.own(f"{end}_threads") != 1 else min(100.0, used)
 
     @property
     def throughput(self) -> float | None:
@@ -77,9 +80,13 @@ class RunFigures:
 
     @property
     def udp(self) -> bool:
-        """Whether datagrams carried the data: more of them than TCP segments were sent."""
-        datagrams = self.figures.get(f"{self.sender}_udp_out_datagrams") or 0
-        return bool(datagrams > (self.figures.get(f"{self.sender}_tcp_out_segs") or 0))
+        """Whether datagrams carried the data: more of them than TCP segments were sent.
+
+        Not where one of the two is unknown: the rest of a host's datagrams would be the data.
+        """
+        names = ("udp_out_datagrams", "tcp_out_segs")
+        datagrams, segments = (self.own(f"{self.sender}_{name}") for name in names)
+        return datagrams is not None and segments is not None and datagrams > segments
 
     @property
     def elapsed(self) -> float | None:

@@ -74,7 +74,7 @@ def _planned(campaign: Campaign, suspects: tuple[str, ...]) -> Iterator[_Planned
         configured = Configured(
             campaign.experiment,
             campaign.plan.setup(values),
-            throughput=rates[len(rates) // 2] * 1e6 if rates else 0.0,
+            throughput=rates[len(rates) // 2] * 1e6 if rates else None,
             sender=runs[0].sender,
             udp=runs[0].udp,
             mtu=explained.mtu(campaign, int(part["run"].iloc[0])),

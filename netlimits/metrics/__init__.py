@@ -25,6 +25,7 @@ from netlimits.metrics.catalogue import METRICS, Better, Direction, Metric, name
 from netlimits.metrics.hints import alternatives
 
 __all__ = [
+    "HEADLINES",
     "IDENTITY",
     "METRICS",
     "SUFFIX_UNITS",
@@ -35,6 +36,9 @@ __all__ = [
     "names",
     "tools_own",
 ]
+
+HEADLINES = ("throughput", "transaction_rate")
+"""The metrics that a run is judged by first."""
 
 IDENTITY: Mapping[str, str] = {
     "run": "Its number in the plan, from 1.",

@@ -20,6 +20,8 @@ Values = Mapping[str, Scalar]
 Status = Literal["ok", "failed", "timeout", "invalid", "interrupted"]
 STATUSES: tuple[Status, ...] = ("ok", "failed", "timeout", "invalid", "interrupted")
 
+TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
+"""What a table can be written as: here, since commands offer them before they import pandas."""
 
 Family = Literal["ipv4", "ipv6"]
 
@@ -279,6 +281,8 @@ class Record:
     """One attempt at a run, as the journal keeps it.
 
     `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" where that is not known).
+    `started` and `duration_s` are NaN where nobody knows them: of imported runs, and of one whose
+    process ended before it the latter.
     """
 
     run: Run

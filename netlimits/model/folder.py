@@ -19,8 +19,7 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
-_QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Never wait for a pipe's other end, never get a terminal, never leak into a child."""
+from netlimits.model.named_file import QUICK
 
 DATA_LIMIT = 2**34
 """Bytes of a file of a folder whose checksum is made: ten million runs take less."""
@@ -42,7 +41,7 @@ class Folder:
         """A regular file's descriptor. One to be written to must have no second name."""
         with self._within(name) as (folder, last):
             _refuse_strange(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
-            number = os.open(last, flags | os.O_NOFOLLOW | _QUICK, dir_fd=folder)
+            number = os.open(last, flags | os.O_NOFOLLOW | QUICK, dir_fd=folder)
         try:
             about = os.fstat(number)
             _refuse_strange(about, name)

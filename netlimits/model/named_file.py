@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+QUICK = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Never wait for a pipe's other end, never get a terminal, never leak into a child."""
 
 
@@ -64,7 +64,7 @@ def _as_named(path: Path) -> Iterator[int]:
     if not path.is_file() and not path.is_dir():
         path.stat()  # raises where there is none
         raise OSError(errno.EINVAL, "is no regular file", str(path))
-    number = os.open(path, os.O_RDONLY | _QUICK)
+    number = os.open(path, os.O_RDONLY | QUICK)
     try:
         yield number
     finally:

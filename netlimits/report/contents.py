@@ -53,7 +53,8 @@ def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
     times = [r.started for r in records if r.started == r.started]
     rows = [("Runs", f"{state['planned']}: {', '.join(outcomes) or 'none yet'}")]
     if times:
-        last = max(r.started + r.duration_s for r in records if r.started == r.started)
+        ends = [r.started + r.duration_s for r in records if r.duration_s == r.duration_s]
+        last = max(time for time in (*times, *ends) if time == time)  # of one cut off: its start
         rows.append(("Measured", f"{_utc(min(times))} to {_utc(last)}"))
     if not campaign.imported:
         repeat = campaign.experiment.repeat

@@ -29,6 +29,9 @@ WINDOW: Option = {
     "description": "Socket buffers of both ends in bytes (-w); K M G are 1024^n.",
 }
 
+SECONDS = 10
+"""How long a run takes where nothing is said, whatever the tool."""
+
 LARGEST_DATAGRAM = 65507
 """Bytes of user data that a UDP datagram holds over IPv4."""
 
@@ -45,13 +48,18 @@ def schema(name: str, description: str, *required: str, **properties: Option) ->
     }
 
 
+def run_seconds(options: Mapping[str, Any]) -> float:
+    """The length of a run as every tool's `seconds` gives it."""
+    return float(options.get("seconds", SECONDS))
+
+
 def length(description: str) -> Option:
     """Seconds of a run, fractions too."""
     return {
         "type": "number",
         "exclusiveMinimum": 0,
         "maximum": 86400,
-        "default": 10,
+        "default": SECONDS,
         "description": description,
     }
 

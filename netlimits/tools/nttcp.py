@@ -119,7 +119,7 @@ class Nttcp:
 
     def seconds(self, options: Mapping[str, Any]) -> float:
         """How long the count is expected to take."""
-        return float(options.get("seconds", 10))
+        return _options.run_seconds(options)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
         """One TCP stream to the server."""

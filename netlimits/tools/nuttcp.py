@@ -123,7 +123,7 @@ class Nuttcp:
 
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run."""
-        return float(options.get("seconds", 10))
+        return _options.run_seconds(options)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
         """By `protocol`, `reverse` and `send_size`."""

@@ -241,6 +241,11 @@ def test_sessions_are_told_by_the_time_between_runs():
     assert frames.sessions(frame.sample(frac=1, random_state=1)) == note, "in whatever order"
     two = frame.assign(campaign=["a", "a", "a", "b", "b"])
     assert frames.sessions(two) == "", "each campaign is one session, and says so elsewhere"
+    cut_off = pd.DataFrame(
+        {"run": 4, "status": "interrupted", "started": begun + pd.Timedelta(hours=2.95)}, [9]
+    )
+    resumed = frames.sessions(pd.concat([frame, cut_off]))
+    assert resumed == note.replace("3 h", "2.9 h"), "a run that was cut off began a session"
     assert frames.sessions(frame.drop(columns="started")) == ""
     assert frames.sessions(frame.assign(started=pd.NaT)) == ""
 

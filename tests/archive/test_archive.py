@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 
 import pytest
@@ -78,6 +79,7 @@ def test_a_start_without_an_end_was_interrupted(archive):
     (record,) = [*history(archive, RUNS).records]
     assert record.status == "interrupted"
     assert record.reason
+    assert math.isnan(record.duration_s), "nobody was there to take it"
 
 
 def test_what_was_parsed_last_counts(archive):

@@ -11,7 +11,7 @@ from netlimits.analysis.aggregate import aggregate
 from netlimits.campaign import parallel
 from netlimits.errors import DataError, InputError, ToolFailure
 from netlimits.hosts.local import local_host
-from netlimits.model import Command, Completed, Measurement
+from netlimits.model import Command, Completed, Flow, Measurement, Work
 
 
 def run(*argvs: tuple[str, ...], deadline: float = 20) -> Completed:
@@ -141,6 +141,17 @@ def test_streams_without_interim_results_cannot_be_added_up():
     bare = Measurement(stream(0, [1.0]).figures)
     with pytest.raises(ToolFailure, match="set interim_seconds"):
         parallel.merged([bare, bare])
+
+
+def test_what_several_clients_receive_has_a_rate_to_hold_against_the_link():
+    """Both ways through several clients the way back had no rate, which passed every bound."""
+    flows = (Flow("local", 125e6, 125e6), Flow("remote", 250e6, 250e6))
+    streams = [Measurement({}, work=Work(1.0, flows))] * 2
+    figures = {"throughput_mbps": 900.0, "remote_recv_throughput_mbps": 300.0}
+    assert dict(parallel.arrived(streams, figures, 2.0)) == {"local": 300.0, "remote": 2000.0}
+    (single,) = parallel.arrived([Measurement({}, work=Work(1.0, flows[:1]))], figures, 2.0)
+    assert single == ("local", 900.0)
+    assert dict(parallel.arrived([*streams, Measurement({})], figures, 2.0)) == {}
 
 
 def test_streams_that_never_ran_together_are_invalid():

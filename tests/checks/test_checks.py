@@ -101,6 +101,12 @@ def test_a_half_duplex_link_is_warned_of():
     assert "100Mb/s" in result["note"]
 
 
+def test_an_mtu_that_nobody_knows_is_not_0():
+    assert (
+        "MTU not known" in complaints(Links(), site(link={}), printed(json.dumps([LINK])))["note"]
+    )
+
+
 @pytest.mark.parametrize("stdout", ["", "[", "{}", '[{"ifname": 3}]', "[" * 5000])
 def test_what_ip_prints_may_be_anything(stdout):
     assert "does not show" in complaints(Links(), site(), printed(stdout))["warning"]

@@ -51,6 +51,21 @@ def test_only_the_time_in_which_every_stream_receives_counts():
     assert {row["interval_s"] for row in window.rows} == {1.0}
 
 
+@pytest.mark.parametrize("carried", [True, False])
+def test_a_look_that_misses_a_stream_makes_no_rate_of_it(carried: bool):
+    """Two streams of 8.8 Mbit/s: it gave 0 in the one interval, and 26.4 and 0 in the next."""
+    seen = [
+        look(at, 1.1e6 * (at + 1), None if at == 3 else 1.1e6 * (at + 1),
+             rx=2.2e6 * at if carried else None)
+        for at in range(6)
+    ]  # fmt: skip
+    window = arrivals.tcp(seen, 2)
+    assert window
+    assert window.rate_mbps == pytest.approx(17.6)
+    assert [row["throughput_mbps"] for row in window.rows] == pytest.approx([8.8] * 8)
+    assert [row["interval_s"] for row in window.rows] == [1, 1, 1, 1, 2, 2, 1, 1]
+
+
 def test_what_a_filled_hole_hands_over_is_held_to_what_the_link_carried():
     """20 packets' data in order in one interval, of which the interface received only half then."""
     seen = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -65,6 +66,61 @@ def test_between_two_looks_stands_what_limited_it_and_not_since_it_began():
     assert figures["sndbuf_limited_pct"] == 0
     whole = sample.figures([twice("tcp-local", {"busy:936ms": "busy:0ms", **SENT}, seconds=0.936)])
     assert whole["busy_pct"] == pytest.approx(100.0)
+
+
+BUSY = re.compile(r" (busy|rwnd_limited|sndbuf_limited):\S+")
+
+
+def without(pattern: re.Pattern[str], sampled: Completed) -> Completed:
+    """The looks of a host whose kernel does not tell a field."""
+    text, count = pattern.subn("", sampled.stdout)
+    assert count
+    return looked(text)
+
+
+def test_what_limits_a_connection_is_unknown_where_ss_does_not_tell_how_long_it_was_busy():
+    """It used to be 0 % busy, and the program was what limited it."""
+    told = {"busy:936ms": "busy:136ms", **SENT}
+    figures = sample.figures([without(BUSY, twice("tcp-local", told))])
+    assert not figures.keys() & {"busy_pct", "rwnd_limited_pct", "sndbuf_limited_pct"}
+    assert figures["app_limited_pct"] == 100, "and the rest is there"
+    older = without(BUSY, twice("tcp-local", told))
+    both = sample.figures([twice("tcp-local", told), older])
+    assert "busy_pct" not in both, "no mean of one host and of another that does not tell"
+
+
+def test_what_ss_leaves_out_beside_a_busy_time_is_0():
+    limited = re.compile(r" rwnd_limited:\S+")
+    figures = sample.figures([without(limited, twice("tcp-local", {"busy:936ms": "", **SENT}))])
+    assert figures["busy_pct"] == pytest.approx(93.6)
+    assert figures["rwnd_limited_pct"] == figures["sndbuf_limited_pct"] == 0
+
+
+def test_segments_per_ack_are_unknown_where_ss_does_not_count_segments():
+    segments = re.compile(r" data_segs_in:\S+")
+    figures = sample.figures([without(segments, twice("tcp-remote", RECEIVED))])
+    assert figures["connections"] == 1
+    assert "sampled_segments_per_ack" not in figures
+
+
+def test_a_look_that_does_not_tell_a_moment_is_no_zero_in_its_mean():
+    rate, least = "delivery_rate 23168000000bps ", "minrtt:0.003"
+    early = sample.figures([twice("tcp-local", {rate: "", least: "", **SENT})])
+    assert early["delivery_rate_mbps"] == pytest.approx(23168)
+    assert early["min_rtt_us"] == pytest.approx(3)
+
+
+def test_app_limited_is_unknown_where_the_kernel_tells_no_delivery_rate():
+    newer = re.compile(r" (delivery_rate \S+|app_limited)")
+    figures = sample.figures([without(newer, captured("tcp-local"))])
+    assert not figures.keys() & {"app_limited_pct", "delivery_rate_mbps"}
+    assert figures["cwnd_segs"] == 514
+
+
+def test_the_cpu_of_some_processes_is_not_that_of_all():
+    lines = ["namespace net:[1]", "1 28007 1 3 12.5 netserver", "1 28008 1 1 netserver"]
+    assert "process_cpu_pct" not in sample.figures([looked("\n".join(lines))])
+    assert sample.figures([looked("\n".join(lines[:2]))])["process_cpu_pct"] == 12.5
 
 
 def test_segments_per_ack_are_of_the_time_between_the_looks():

@@ -9,25 +9,9 @@ import threading
 import pytest
 
 from netlimits.campaign.interrupt import Interrupted, interruptible
-from netlimits.errors import InputError
-from netlimits.hosts.patience import USUAL, Patience, patience
+from netlimits.hosts.patience import USUAL, Patience
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("2m", 120), ("1h", 3600), ("1.5m", 90)]
-)
-def test_a_time_is_read(text, seconds):
-    assert patience(text) == Patience(seconds)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "90", "m", "0s", "0.5s", "25h", "-1m", "1e3s", "٣m", "1 m", "off"]
-)
-def test_what_is_no_time_is_refused(text):
-    with pytest.raises(InputError, match=r"--patience .*as in 90s or 5m"):
-        patience(text)
 
 
 def test_commands_get_what_exceeds_the_usual():

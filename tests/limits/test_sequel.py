@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -86,6 +87,7 @@ def test_what_an_intervention_changes(what, times, of, levels):
         ("rate", configured(), "asked for no rate"),
         ("shaper", configured(), "not in the experiment"),
         ("pace", configured((SHAPED,)), "beside the qdisc"),
+        ("pace", replace(configured(), throughput=None), "what arrived is not known"),
         ("send_size", configured(), "not in the experiment"),
         ("send_buffer", configured(), "net.ipv4.tcp_wmem of the sender is not known"),
         ("receive_buffer", configured(remote_buffer="1,2"), "not one size"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -125,6 +126,37 @@ def test_both_ends_out_of_cpu_is_no_verdict():
     verdict = of_run(RunFigures(TCP | {"local_cpu_peak_pct": 100.0, "remote_cpu_peak_pct": 100.0}))
     assert verdict.limit == UNDETERMINED
     assert "both ends have a CPU that is fully busy" in verdict.sentence
+
+
+def test_a_thread_is_no_idle_thread_where_nobody_counted_it():
+    alone = {"local_threads": 1, "local_process_cpu_pct": 99.0}
+    assert RunFigures(alone).thread_pct("local") == 99
+    for unknown in (
+        alone | {"local_threads": None},
+        {"local_threads": 1},
+        alone | {"local_threads": 2},
+    ):
+        assert RunFigures(unknown).thread_pct("local") is None
+    assert of_run(RunFigures(TCP | alone)).limit == "sender-cpu"
+
+
+def test_an_end_whose_interface_counts_nothing_is_not_the_one_that_sent_less():
+    """The receiver's ACKs made it the sender."""
+    for missing in (None, math.nan):
+        assert RunFigures(TCP | {"local_tx_bytes": missing}).sender == "local"
+        swapped = {"remote_tx_bytes": missing, "remote_send_throughput_mbps": 900.0}
+        assert RunFigures(TCP | swapped).sender == "remote"
+
+
+def test_a_host_that_counts_no_segments_sends_no_datagrams_for_it():
+    """The one datagram of a name service made a TCP run one of UDP."""
+    assert not RunFigures(TCP | {"local_udp_out_datagrams": 1, "local_tcp_out_segs": None}).udp
+    assert RunFigures(UDP).udp
+
+
+def test_a_rate_that_is_missing_makes_no_size_of_a_send():
+    figures = MADE["small-sends"][0] | {"local_send_throughput_mbps": math.nan}
+    assert of_run(RunFigures(figures)).limit == "small-sends"
 
 
 def test_a_small_window_in_front_of_a_full_queue_is_not_the_window():

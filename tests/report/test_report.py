@@ -16,6 +16,7 @@ from recorded import recorded
 
 import netlimits as nl
 from netlimits import charts
+from netlimits.archive.records import run_fields
 from netlimits.cli.imports import import_
 from netlimits.cli.report import report
 from netlimits.errors import InputError
@@ -96,6 +97,16 @@ def test_a_campaign_of_which_nothing_is_ok_says_what_failed(tmp_path: Path) -> N
     told = text_of(page(recorded(tmp_path / "results", failed=[1, 2, 3, 4]).path))
     assert "No figure answers it: see what failed." in told
     assert "failed 4 it failed 1, 2, 3, 4" in told
+
+
+def test_a_run_that_was_cut_off_ends_the_campaign_when_it_started(tmp_path: Path) -> None:
+    campaign = recorded(tmp_path / "results")
+    first = next(iter(campaign.runs.values()))
+    campaign.archive.lock()
+    campaign.archive.append("start", **run_fields(first), attempt=2, started=1e9 + 3600)
+    campaign.archive.close()
+    told = text_of(page(campaign.path))
+    assert "Measured 2001-09-09 01:46:40 UTC to 2001-09-09 02:46:40 UTC" in told
 
 
 def test_an_experiment_without_a_report_is_summarized_by_its_factors(tmp_path: Path) -> None:

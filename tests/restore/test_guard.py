@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waiting import LONG, wait
 
-from netlimits.errors import HostError, InputError
+from netlimits.errors import HostError
 from netlimits.hosts.base import Server
 from netlimits.hosts.local import local_host
 from netlimits.hosts.scripted import answer
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands, script, scripts
 from netlimits.restore.guard.claim import PLACES, Holder, parse
-from netlimits.restore.guard.guards import Guards, look_at, patience
+from netlimits.restore.guard.guards import Guards, look_at
 from netlimits.restore.guard.report import lines, report
 from netlimits.restore.guard.terms import FROM_NOTES, forced
 from netlimits.restore.originals import Original
@@ -506,19 +506,6 @@ def test_of_a_log_people_see_what_failed_and_no_line_of_thousands():
     assert shown[2].endswith(" … (whole with --json)")
     assert len(shown[2]) < 200
     assert shown[3:] == [f"a: log: {line}" for line in log[4:]]
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("5m", 300), ("90s", 90), ("1h", 3600), ("2", 120), ("off", None)]
-)
-def test_patience(text, seconds):
-    assert patience(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1m", "soon", "nan", "inf", "1d", "0.5s"])
-def test_no_patience(text):
-    with pytest.raises(InputError, match="from 1s to 168h"):
-        patience(text)
 
 
 def test_a_sysctl_is_put_back_from_any_state():

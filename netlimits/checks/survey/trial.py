@@ -203,11 +203,12 @@ def _vanished(site: Site, trial: Trial, what: str) -> Finding:
         if trial.udp
         else site.mtu(_client(site))
     )
+    packets = f"packets of {large} bytes" if large else "large packets"
     return Finding(
         trial.role,
         "path",
         "error",
-        f"{what}: packets of {large} bytes vanish on the way and small ones do not: something "
+        f"{what}: {packets} vanish on the way and small ones do not: something "
         "between the hosts has a smaller MTU and does not say so",
         "set `mtu` on both hosts to what the path takes, or raise it there; and let ICMP "
         "`fragmentation needed` pass",

@@ -5,6 +5,11 @@ between the first look that shows it and the last: what it holds of the start-up
 the run, and two equal runs read 73 and 100 % busy by it. What is of one moment (windows, rates) is
 the mean of the looks.
 
+`ss` omits what is 0 and what its kernel does not tell (`busy` came with Linux 4.10). So a counter
+that no connection of a host shows in any look is not known there, and 0 where another one shows
+it; what is of one moment and omitted then is not known. The limited times are within `busy`: a
+kernel that tells the one tells the others.
+
 It is never a run's failure: what it does not find, or a host without `ss`, is left out. Test hosts
 on one machine share its process numbers: processes count that are in the sampled host's own
 network namespace.
@@ -13,15 +18,18 @@ network namespace.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from netlimits.evidence.sample.snapshots import Connection, Look, looks
 from netlimits.model import Completed, Scalar
 
-_PROCESS = re.compile(r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+(?:([0-9.]{1,9})\s+)?\S.*")
+_PROCESS = re.compile(
+    r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+(?:([0-9]{1,6}(?:\.[0-9]{1,2})?)\s+)?\S.*"
+)
 """netns pid ppid nlwp pcpu comm"""
 
-_COUNTED = ("busy", "rwnd_limited", "sndbuf_limited", "bytes_received", "data_segs_in", "segs_out")
+_LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
+_COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
@@ -41,8 +49,8 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     if rows:
         values["processes"] = len(rows)
         values["threads"] = sum(int(row[2]) for row in rows)
-        if any(row[3] for row in rows):
-            values["process_cpu_pct"] = sum(_number(row[3]) for row in rows)
+        if all(row[3] for row in rows):
+            values["process_cpu_pct"] = sum(float(row[3]) for row in rows)
     hosts = [looks(sample) for sample in samples]
     hosts = [[look for look in seen if look.connections and not look.one_stack] for seen in hosts]
     hosts = [seen for seen in hosts if seen]
@@ -53,13 +61,19 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     grown = [pair for seen in hosts for pair in _grown(seen)]
     values |= _limited([(c, s) for c, s in grown if c.sent > c.carried / 100])
     receiving = [c for c, _ in grown if c.value("bytes_received") > c.carried / 100]
-    if acks := sum(c.value("segs_out") for c in receiving):
+    acks = sum(c.value("segs_out") for c in receiving)
+    if acks and all("data_segs_in" in c.fields for c in receiving):
         values["sampled_segments_per_ack"] = sum(c.value("data_segs_in") for c in receiving) / acks
     return values
 
 
 def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
-    """What each connection's counters grew by between its first and its last look, and the time."""
+    """What each connection's counters grew by between its first and its last look, and the time.
+
+    Without those that the host does not tell.
+    """
+    counters = {name for look in seen for c in look.connections for name in c.fields}
+    counters |= _LIMITED if "busy" in counters else frozenset()
     first: dict[tuple[str, str], tuple[float, Connection]] = {}
     last: dict[tuple[str, str], tuple[float, Connection]] = {}
     for look in seen:
@@ -71,21 +85,22 @@ def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
     for ends, (since, early) in first.items():
         until, late = last[ends]
         if until > since:
-            fields = {name: max(0.0, late.value(name) - early.value(name)) for name in _COUNTED}
+            growth = {name: late.value(name) - early.value(name) for name in _COUNTED & counters}
+            fields = {name: max(0.0, value) for name, value in growth.items()}
             fields["bytes_sent"] = max(0.0, late.sent - early.sent)
             pairs.append((Connection(*ends, fields), until - since))
     return pairs
 
 
 def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
-    """By what the sending connections were held back, between their looks."""
-    if not sending:
+    """By what the sending connections were held back, between their looks; nothing if untold."""
+    if not sending or any("busy" not in c.fields for c, _ in sending):
         return {}
     busy = sum(c.value("busy") for c, _ in sending)
     shares = [min(100.0, c.value("busy") / 10 / seconds) for c, seconds in sending]
     percentages: dict[str, Scalar] = {"busy_pct": sum(shares) / len(shares)}
     if busy:
-        for name in ("rwnd_limited", "sndbuf_limited"):
+        for name in sorted(_LIMITED):
             share = 100 * sum(c.value(name) for c, _ in sending) / busy
             percentages[f"{name}_pct"] = min(100.0, share)
     return percentages
@@ -93,34 +108,44 @@ def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
 
 def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
     """What the looks show of the sending connections at their moments."""
-    moments = [
+    sending = [
         [[c for c in look.connections if c.sent > c.carried / 100] for look in seen]
         for seen in hosts
     ]
+    moments = [with_data for seen in sending if (with_data := list(filter(None, seen)))]
     every = [c for seen in moments for look in seen for c in look]
     if not every:
         return {}
 
-    def mean(value: Callable[[Connection], float]) -> float:
-        return sum(map(value, every)) / len(every)
+    def mean(name: str) -> float | None:
+        fields = [value for c in every if (value := c.value(name))]
+        return sum(fields) / len(fields) if fields else None
 
-    def total(name: str) -> float:
-        return sum(
-            sum(c.value(name) for look in seen for c in look) / (sum(map(bool, seen)) or 1)
+    def total(name: str) -> float | None:
+        """The hosts' sums, each the mean of the looks in which all its connections tell theirs."""
+        sums = [
+            [sum(c.value(name) for c in look) for look in seen if all(c.value(name) for c in look)]
             for seen in moments
-        )
+        ]
+        return sum(sum(of_host) / len(of_host) for of_host in sums) if all(sums) else None
 
-    values: dict[str, Scalar] = {
-        "cwnd_segs": mean(lambda c: c.value("cwnd")),
-        "mss_bytes": mean(lambda c: c.value("mss")),
-        "rtt_us": 1000 * mean(lambda c: c.value("rtt")),
-        "min_rtt_us": 1000 * mean(lambda c: c.value("minrtt")),
-        "pacing_rate_mbps": total("pacing_rate") / 1e6,
-        "delivery_rate_mbps": total("delivery_rate") / 1e6,
-        "app_limited_pct": 100 * mean(lambda c: c.app_limited),
-    }
     # a rate, a window or a time of 0 is one that the kernel does not tell
-    return {name: value for name, value in values.items() if value or name.endswith("_pct")}
+    values = {
+        "cwnd_segs": mean("cwnd"),
+        "mss_bytes": mean("mss"),
+        "rtt_us": _times(1000, mean("rtt")),
+        "min_rtt_us": _times(1000, mean("minrtt")),
+        "pacing_rate_mbps": _times(1e-6, total("pacing_rate")),
+        "delivery_rate_mbps": _times(1e-6, total("delivery_rate")),
+        "app_limited_pct": 100 * sum(c.app_limited for c in every) / len(every)
+        if all(any(c.tells_app_limited for look in seen for c in look) for seen in moments)
+        else None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _times(factor: float, value: float | None) -> float | None:
+    return None if value is None else factor * value
 
 
 def _processes(stdout: str) -> list[re.Match[str]]:
@@ -135,10 +160,3 @@ def _processes(stdout: str) -> list[re.Match[str]]:
     here = re.sub(r"\D", "", first)
     rows = [row for line in lines if (row := _PROCESS.fullmatch(line.strip()))]
     return [row for row in rows if row[1] == here] or [row for row in rows if row[1] == "-"]
-
-
-def _number(text: str | None) -> float:
-    try:
-        return float(text or 0)
-    except ValueError:  # more dots than a number has
-        return 0.0

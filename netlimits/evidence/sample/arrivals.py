@@ -88,10 +88,16 @@ def tcp(
     start = seen[min(begins)].at if begins else None
     while start is not None and begin < stop and (seen[begin].at or 0.0) < start + skip:
         begin += 1
-    window, part = seen[begin : stop + 1], sums[begin : stop + 1]
+    complete = [
+        (look, [value for value in row if value is not None])
+        for look, row in zip(seen[begin : stop + 1], sums[begin : stop + 1], strict=True)
+    ]
+    # a look that misses a stream ends no interval: what arrived until it is not known
+    complete = [(look, row) for look, row in complete if len(row) == streams]
+    window = [look for look, _ in complete]
     data = [
-        [float(late or 0) - float(early or 0) for early, late in zip(*pair, strict=True)]
-        for pair in itertools.pairwise(part)
+        [late - early for early, late in zip(*pair, strict=True)]
+        for pair in itertools.pairwise(row for _, row in complete)
     ]
     return _arrivals(window, data, HEADERS["tcp"] + (IPV6 if ipv6 else 0))
 

@@ -8,8 +8,7 @@ and `ps`, which walks over every process, 10 ms with a hundred of them: so that 
 
 The data connections are those with the other end that are not on the tool's own port; where
 there is none, those on it (iperf3 uses one port for everything) that carried DATA_BYTES and 1 %
-of the busiest's bytes: a control connection carries some hundred. `ss` omits what is zero, so a
-field that a sending connection lacks is 0.
+of the busiest's bytes: a control connection carries some hundred.
 """
 
 from __future__ import annotations
@@ -77,8 +76,13 @@ class Connection:
         return self.sent + self.value("bytes_received")
 
     def value(self, name: str) -> float:
-        """A field; 0 where `ss` omits it."""
+        """A field; 0 where `ss` omits it: what is 0, or what its kernel does not tell."""
         return self.fields.get(name, 0.0)
+
+    @property
+    def tells_app_limited(self) -> bool:
+        """Whether its kernel says `app_limited`, which came with the delivery rate (Linux 4.9)."""
+        return self.app_limited or "delivery_rate" in self.fields
 
     def on(self, port: int) -> bool:
         """Whether either end is `port`."""

@@ -34,7 +34,7 @@ _DEADLINE = 300.0
 _PATIENCE = 30.0
 
 
-def check(hosts: int, mtu: int, guest: Guest) -> None:
+def check(mtu: int, guest: Guest) -> None:
     """Raises InputError for machines that cannot be."""
     for what, value, (least, most) in (
         ("CPUs", guest.cpus, _CPUS),

@@ -15,7 +15,8 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     peak = run.figure(f"{end}_cpu_peak_pct")
     if peak is None:
         return None
-    busiest = max(peak, run.thread_pct(end))
+    thread = run.thread_pct(end)
+    busiest = peak if thread is None else max(peak, thread)
     return Sign(
         busiest / BUSY_PCT,
         f"The {whose}'s CPU: its busiest one was {busiest:.0f} % busy.",

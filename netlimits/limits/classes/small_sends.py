@@ -27,7 +27,7 @@ class SmallSends:
             busy = run.sent("cpu_peak_pct")
         if not calls or rate is None or elapsed is None or mss is None or busy is None:
             return None
-        sent = run.figures.get(f"{run.sender}_send_throughput_mbps") or rate
+        sent = run.own(f"{run.sender}_send_throughput_mbps") or rate
         size = sent * 1e6 / 8 * elapsed / calls
         strength = least(busy / THREAD_PCT, OF_SEGMENT * mss / size if size else 0.0)
         return Sign(

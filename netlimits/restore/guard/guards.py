@@ -23,6 +23,7 @@ from netlimits.restore.guard.terms import (
     refusal,
 )
 from netlimits.restore.originals import Original
+from netlimits.units import durations
 
 PATIENCE = 300.0
 """Seconds without word from the controller, beyond a run's own, after which hosts are put back."""
@@ -37,7 +38,6 @@ PARTING = 5.0
 """Seconds that a connection may take to be seen as gone on its host."""
 
 T = TypeVar("T")
-_UNITS = {"s": 1, "m": 60, "h": 3600}
 _TRIES = 3
 
 
@@ -319,14 +319,10 @@ def patience(text: str) -> float | None:
     """Seconds of `5m`, `90s`, `1h`; None for `off`. Raises InputError."""
     if text == "off":
         return None
-    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "m")
     try:
-        seconds = float(number) * _UNITS[unit]
-    except ValueError:
-        seconds = 0
-    if not 1 <= seconds <= 7 * 86400:
-        raise InputError(f"--guard {text}: write a time from 1s to 168h, as in 5m, or off")
-    return seconds
+        return durations.seconds(text)
+    except ValueError as error:
+        raise InputError(f"--guard {text}: {error}, or off") from None
 
 
 def _printed(completed: Completed) -> str:

@@ -78,7 +78,7 @@ class Iperf3:
             "type": "integer",
             "minimum": 1,
             "maximum": 86400,
-            "default": 10,
+            "default": _options.SECONDS,
             "description": "Length of a run (-t): whole seconds, since 0.5 would run for ever.",
         },
         protocol=_options.PROTOCOL,
@@ -176,7 +176,7 @@ class Iperf3:
         """`iperf3 -c … -J`, with a deadline beyond its length."""
         argv: tuple[str, ...] = (
             *("iperf3", "-c", ends.address, "-p", str(ends.port), "-J"),
-            *("--connect-timeout", CONNECT_MS, "-t", str(options.get("seconds", 10))),
+            *("--connect-timeout", CONNECT_MS, "-t", str(options.get("seconds", _options.SECONDS))),
             *("-i", f"{options.get('interim_seconds', 1):g}"),
             *(("-u",) if options.get("protocol") == "udp" else ()),
             *(
@@ -196,7 +196,7 @@ class Iperf3:
 
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run and the seconds omitted before it."""
-        return float(options.get("seconds", 10)) + float(options.get("omit", 0))
+        return _options.run_seconds(options) + float(options.get("omit", 0))
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
         """By `protocol`, `reverse` and `send_size`."""

@@ -21,6 +21,7 @@ from typing import Any
 
 from netlimits.errors import ToolFailure
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
+from netlimits.tools import _options
 from netlimits.tools._clock import started
 from netlimits.units.sizes import TIMESTAMPS, binary_bytes
 
@@ -38,7 +39,7 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
     udp = options.get("protocol", "tcp") == "udp"
     flows = [_Flow(document, udp, *direction) for direction in _directions(options)]
     elapsed = _number(document, "end", f"sum_received{flows[0].suffix}", "seconds")
-    wanted = float(options.get("seconds", 10))
+    wanted = _options.run_seconds(options)
     if elapsed < 0.9 * wanted:
         raise ToolFailure(
             f"it ended after {elapsed:g} s of {wanted:g} s: something stopped it",

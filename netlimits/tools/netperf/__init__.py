@@ -16,6 +16,7 @@ from netlimits.errors import InputError, ToolFailure, nearest
 from netlimits.metrics.hints import alternatives
 from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.tools._base import Features, SocketPace, Transfer
+from netlimits.tools._options import run_seconds
 from netlimits.tools.netperf.options import (
     EVERY_FEATURE,
     GLOBAL,
@@ -160,7 +161,7 @@ class Netperf:
         argv = [
             *("netperf", "-P", "0", "-H", f"{ends.address},{_family(ends.address)}"),
             *("-p", str(ends.port), "-t", options.get("test", "omni")),
-            *("-l", f"{self._length(options):g}"),
+            *("-l", f"{run_seconds(options):g}"),
             *_flags(options, GLOBAL),
             # the count of CPUs, by which a binding is checked, comes only with -c -C
             *(("-c", "-C") if options.get("cpu", True) or "cpu_bind" in options else ()),
@@ -174,7 +175,7 @@ class Netperf:
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run, times the most iterations that `confidence` may take."""
         most = int(str(options.get("iterations", "10,3")).split(",")[0])
-        return self._length(options) * (most if "confidence" in options else 1)
+        return run_seconds(options) * (most if "confidence" in options else 1)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
         """By the test's name, or by omni's protocol and direction."""
@@ -211,12 +212,9 @@ class Netperf:
             completed,
             options,
             self._keys(options),
-            length=self._length(options),
+            length=run_seconds(options),
             longest=self.seconds(options),
         )
-
-    def _length(self, options: Mapping[str, Any]) -> float:
-        return float(options.get("seconds", 10))
 
     def _keys(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """The keys to ask for, each once: what was selected, and what tells whether it is true."""

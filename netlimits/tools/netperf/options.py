@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netlimits.tools._options import SECONDS
+
 _SIZE: Mapping[str, Any] = {
     "type": ["integer", "string"],
     "minimum": 0,
@@ -38,7 +40,7 @@ SCHEMA: Mapping[str, Any] = {
             "type": "integer",
             "minimum": 1,
             "maximum": 86400,
-            "default": 10,
+            "default": SECONDS,
             "description": "Length of a run in whole seconds (netperf -l cuts fractions off, "
             "and 0 means for ever).",
         },

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netlimits.errors import ToolFailure
+from netlimits.errors import ToolFailure, one_line
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
 from netlimits.tools.netperf.columns import column, value
 from netlimits.tools.netperf.options import is_rr, sends
@@ -108,7 +108,7 @@ _SIGNALS = {
 
 def _refuse_failure(completed: Completed, seconds: float) -> None:
     """Raise when netperf did not end by itself with exit status 0."""
-    output = " ".join((completed.stderr.strip() or completed.stdout.strip()).split())[:300]
+    output = one_line(completed.stderr.strip() or completed.stdout)[:300]
     if completed.timed_out:
         raise ToolFailure(
             f"netperf of {seconds:g} s had not ended after {completed.command.deadline:g} s and "
@@ -125,7 +125,7 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
 def _refuse_nonsense(options: Mapping[str, Any], keys: Mapping[str, str], seconds: float) -> None:
     """Raise for what netperf reports with exit status 0 although it is no measurement."""
     refuse_no_data(keys, sends(options))
-    _refuse_short_run(options, float(keys["ELAPSED_TIME"]), seconds)
+    _refuse_short_run(float(keys["ELAPSED_TIME"]), seconds)
     _refuse_ignored(options, keys)
 
 
@@ -159,7 +159,7 @@ def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) 
         )
 
 
-def _refuse_short_run(options: Mapping[str, Any], elapsed: float, seconds: float) -> None:
+def _refuse_short_run(elapsed: float, seconds: float) -> None:
     if elapsed < 0.9 * seconds:
         raise ToolFailure(
             f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
