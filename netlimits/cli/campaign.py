@@ -205,7 +205,7 @@ def _go_on(
     from netlimits.campaign import creation
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks.survey import survey
-    from netlimits.restore.put_back import restore as put_back
+    from netlimits.restore.put_back import restore_from_journal
 
     reader.check_plan(campaign)
     bound, own = logins.machines_of(campaign, hosts_file, command)
@@ -219,7 +219,7 @@ def _go_on(
         all_logged_in(bound, patience) as hosts,
     ):
         stop.defer()
-        say_put_back(put_back(campaign.archive, hosts, ours=own))
+        say_put_back(restore_from_journal(campaign.archive, hosts, ours=own))
         with stop.interruptible():
             host_survey = survey(campaign.plan, bound, hosts, campaign.skipped)
         say_warnings(host_survey.findings)

@@ -46,6 +46,6 @@ def _report(role: str, outcome: Host | HostError) -> dict[str, Any]:
     try:
         if isinstance(outcome, HostError):
             raise outcome
-        return report(guards.look_at(lambda _: outcome, role))
+        return report(guards.snapshot(lambda _: outcome, role))
     except HostError as error:
         return {"unreachable": str(error)}

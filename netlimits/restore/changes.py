@@ -106,9 +106,9 @@ class Changes:
 
         What could be written down in part alone is to be put back too, which takes it away.
         """
-        known = self._originals.get(original.place)
-        if known:
-            original = replace(original, state={**original.state, **known.state})
+        earlier = self._originals.get(original.place)
+        if earlier:
+            original = replace(original, state={**original.state, **earlier.state})
         if self._durable.get(original.place, frozenset()) != set(original.state):
             self._originals[original.place] = original
             self._log.keep(original)
@@ -191,13 +191,13 @@ class Changes:
             return fault
         setting, host = setting_of(original.setting), self._host(original.role)
         foreign = original.place in self._foreign
-        wanted = states.settable(original.setting, original.state) if foreign else original.state
+        target = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
         for _ in range(2):  # a feature that another one blocked takes at the second attempt
             state = current(host, original.setting, original.interface, original.state)
             if foreign and (why := notes.beyond(original, state)):
                 return why
-            if not (commands := setting.undo(original.interface, wanted, state)):
+            if not (commands := setting.undo(original.interface, target, state)):
                 break
             for command in commands:
                 self._log.run(original.role, command)
@@ -205,12 +205,12 @@ class Changes:
         differences = setting.differences(original.state, state)
         if not differences:
             return ""
-        if foreign and not setting.differences(wanted, state):
+        if foreign and not setting.differences(target, state):
             return (
                 f"{'; '.join(differences)}: that is not put back from somebody else's folder; "
                 "`netlimits restore --hosts FILE` does it from the host's own notes"
             )
-        by_hand = setting.undo(original.interface, wanted, state) or commands
+        by_hand = setting.undo(original.interface, target, state) or commands
         return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
 
 

@@ -131,9 +131,9 @@ def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Co
     return _command(scripts.RENEW, "renew", holder.text, claim, *words)
 
 
-def tend(holder: Holder, claim: str, seconds: float) -> Command:
+def postpone(holder: Holder, claim: str, seconds: float) -> Command:
     """The command that moves on the guard's time alone; see `answered`."""
-    return _command(scripts.TEND, "tend", holder.text, claim, str(_whole(seconds)))
+    return _command(scripts.POSTPONE, "postpone", holder.text, claim, str(_whole(seconds)))
 
 
 def arm(holder: Holder, claim: str, seconds: float, script: str) -> Command:

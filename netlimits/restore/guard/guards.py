@@ -228,7 +228,7 @@ class Guards:
         """The host as it is now; a connection that ends just now is given time to be gone."""
         until = time.monotonic() + PARTING
         while True:
-            now = look_at(self._host, role)
+            now = snapshot(self._host, role)
             patient = terms.dead and not terms.living and refusal(now, self._holder, terms)
             if not (patient and now.held) or time.monotonic() > until:
                 return now
@@ -262,7 +262,7 @@ class Guards:
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
         elif guard is not None:
-            command = commands.tend(self._holder, place.claim, guard)
+            command = commands.postpone(self._holder, place.claim, guard)
         else:
             return False
         return self._refuse_lost(place, self._must(place, command))
@@ -299,7 +299,7 @@ class NotOurs(HostError):
     """Somebody else has claimed the host: nothing of ours is written there any more."""
 
 
-def look_at(host: Callable[[str], Host], role: str) -> Seen:
+def snapshot(host: Callable[[str], Host], role: str) -> Seen:
     """Who claims the host of a role and what guards it. Raises HostError."""
     try:
         return seen(host(role).run(look()))
@@ -311,7 +311,7 @@ def refuse_claimed(hosts: Mapping[str, Host]) -> None:
     """Raise HostError where another campaign is at work; for a look before one is made."""
     nobody = Holder("", "", "", "", 0, 0)
     for role in hosts:
-        if why := refusal(look_at(hosts.__getitem__, role), nobody):
+        if why := refusal(snapshot(hosts.__getitem__, role), nobody):
             raise HostError(why, host=role)
 
 
