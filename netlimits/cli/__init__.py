@@ -18,7 +18,7 @@ from typing import NoReturn
 import click
 
 from netlimits import __version__
-from netlimits.errors import CheckError, DocumentErrors, NetlimitsError, nearest, printable
+from netlimits.errors import CheckError, DocumentErrors, NetlimitsError, escaped, nearest
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "plan": (
@@ -175,7 +175,7 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     A name, a value or a message may come from a host, a file or a results folder of somebody
     else's, and a terminal obeys what it is sent.
     """
-    click.echo(printable(str(text)), err=err, nl=nl)
+    click.echo(escaped(str(text)), err=err, nl=nl)
 
 
 def quoted(path: os.PathLike[str] | str) -> str:

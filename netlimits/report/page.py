@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import jinja2
 from markupsafe import Markup
 
-from netlimits.errors import printable
+from netlimits.errors import escaped
 
 Rows = Sequence[tuple[str, str]]
 """Names and values, under one another."""
@@ -111,4 +111,4 @@ def render(page: Page) -> str:
         undefined=jinja2.StrictUndefined,
     )
     text = environment.get_template("page.html").render(page=page)
-    return printable(text.replace("\r", "\n"))
+    return escaped(text.replace("\r", "\n"))
