@@ -105,13 +105,13 @@ def along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, lis
     return pooling.left_out(frames.usable(frame), [*keys, *mine])
 
 
-def points(frame: pd.DataFrame, shown: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
     """The one column that the points of a curve differ in: the ratio, or what moves it."""
     ratio = options["ratio"]
-    frames.factors(frame, [ratio, *shown])
+    frames.factors(frame, [ratio, *factors])
     if was_set(frame, ratio):
         return [ratio]
-    moving = along(frame, shown, ratio)  # that of most values, as it makes most points
+    moving = along(frame, factors, ratio)  # that of most values, as it makes most points
     return sorted(moving, key=lambda name: -len(moving[name]))[:1]
 
 

@@ -136,14 +136,14 @@ def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: pd.Series[Any] | None =
     design = np.column_stack([np.ones_like(kib), kib]) / means[place][:, None]
     fitted = design @ np.linalg.lstsq(design, share, rcond=None)[0]
     missed = float(((fitted - 1) ** 2).sum())
-    left, freedom = share - 1, len(kib) - len(counts)
+    residuals, freedom = share - 1, len(kib) - len(counts)
     if blocks is not None:
         named = np.unique(blocks.to_numpy(), return_inverse=True)[1]
         several = int(named.max())
         if freedom > several > 0:
-            common = np.bincount(named, left) / np.bincount(named)
-            left, freedom = left - common[named], freedom - several
-    pure = float((left**2).sum())
+            common = np.bincount(named, residuals) / np.bincount(named)
+            residuals, freedom = residuals - common[named], freedom - several
+    pure = float((residuals**2).sum())
     if pure <= 0:
         return float("nan")
     ratio = (missed / (len(counts) - 2)) / (pure / freedom)

@@ -162,7 +162,9 @@ def _tools_own(frame: pd.DataFrame, column: str) -> list[str]:
     """The columns in which tools say of themselves what `column` is: its name, prefixed."""
     if column not in PROCESS_CPU:
         return []
-    return [name for name, known in tools_own(frame.columns).items() if known.column == column]
+    return [
+        name for name, quantity in tools_own(frame.columns).items() if quantity.column == column
+    ]
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
@@ -272,28 +274,30 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     is found under any tool's own name, and `usable` puts it into the column. Raises DataError
     naming the metric and those that are there; InputError for a name that is no metric's.
     """
-    known = metric(name)
-    if known.column not in frame.columns and not _tools_own(frame, known.column):
-        if f"netperf_{known.column}" in frame.columns:
-            known = metric(f"netperf_{known.name}")
-        elif known.column in frame.attrs.get("lacking", {}):
-            raise DataError(f"{name}: {frame.attrs['lacking'][known.column]}")
+    quantity = metric(name)
+    if quantity.column not in frame.columns and not _tools_own(frame, quantity.column):
+        if f"netperf_{quantity.column}" in frame.columns:
+            quantity = metric(f"netperf_{quantity.name}")
+        elif quantity.column in frame.attrs.get("lacking", {}):
+            raise DataError(f"{name}: {frame.attrs['lacking'][quantity.column]}")
         else:
             here = measured(frame)
             more = f", … {len(here) - SHOWN} more" if len(here) > SHOWN else ""
             first = wording.listed(here[:SHOWN])
-            raise DataError(f"no column {known.column} for {name!r}; metrics here: {first}{more}")
-    if known.column in frame.columns and _holds_words(frame[known.column]):
-        raise DataError(f"{known.column} holds words here, not figures")
-    return known.towards(direction(frame))
+            raise DataError(
+                f"no column {quantity.column} for {name!r}; metrics here: {first}{more}"
+            )
+    if quantity.column in frame.columns and _holds_words(frame[quantity.column]):
+        raise DataError(f"{quantity.column} holds words here, not figures")
+    return quantity.towards(direction(frame))
 
 
 def shown(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
     """The metric, as `column` has it. Raises DataError where it is one of `keys`, the factors."""
-    known = column(frame, name)
-    if known.column in keys:
-        raise DataError(f"{known.column} is what is shown: it cannot tell the series apart too")
-    return known
+    quantity = column(frame, name)
+    if quantity.column in keys:
+        raise DataError(f"{quantity.column} is what is shown: it cannot tell the series apart too")
+    return quantity
 
 
 def _holds_words(column: pd.Series[Any]) -> bool:
@@ -332,7 +336,7 @@ def measured(frame: pd.DataFrame) -> list[str]:
     """The short names of the metrics that `frame` holds, in the order of METRICS."""
     here = set(frame.columns)
     own = (metric(column).name for column in tools_own(frame.columns))
-    return [*(known.name for known in METRICS if known.column in here), *own]
+    return [*(quantity.name for quantity in METRICS if quantity.column in here), *own]
 
 
 def varied(frame: pd.DataFrame) -> list[str]:
@@ -365,11 +369,11 @@ def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
     """`names` as a list, each of which must be a column; DataError names what is there."""
-    wanted = [names] if isinstance(names, str) else list(names or ())
-    for name in wanted:
+    chosen = [names] if isinstance(names, str) else list(names or ())
+    for name in chosen:
         if name not in frame.columns:
             raise DataError(f"no factor {name!r} here; factors: {wording.listed(varied(frame))}")
-    return wanted
+    return chosen
 
 
 TAKEN = frozenset(

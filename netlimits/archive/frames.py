@@ -181,5 +181,5 @@ def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str
     """The metrics' columns that rows hold: those of METRICS in its order, then the tools' own."""
     other = {*IDENTITY, *_factors(experiment), *experiment.derive}
     columns = dict.fromkeys(name for row in rows for name in row if name not in other)
-    known = [m.column for m in METRICS if m.column in columns]
-    return [*known, *(name for name in columns if name not in known)]
+    metrics = [m.column for m in METRICS if m.column in columns]
+    return [*metrics, *(name for name in columns if name not in metrics)]

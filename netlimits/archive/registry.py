@@ -93,38 +93,38 @@ def entry(identity: str) -> Registration | None:
     return registration if registration.id == identity else None
 
 
-def doubt(known: Registration | None, folder: Folder) -> str:
+def doubt(registration: Registration | None, folder: Folder) -> str:
     """Why a folder is not, or no longer, the one that was written down; "" when it is.
 
     Raises OSError for a folder that cannot be read.
     """
-    if known is None:
+    if registration is None:
         return "it was not begun here by you"
-    if folder.digest("campaign.json") != known.campaign:
+    if folder.digest("campaign.json") != registration.campaign:
         return "its campaign.json is not what it was when you began it"
-    for path, digest in known.logins.items():
+    for path, digest in registration.logins.items():
         try:
             changed = _digest(Path(path)) != digest
         except (OSError, ValueError):
             return f"{path}, which it logs in by, is gone or cannot be read"
         if changed:
             return f"{path}, which it logs in by, was changed since it began"
-    if not _continues(known, folder):
+    if not _continues(registration, folder):
         return "its journal is not the one that was written here"
     return ""
 
 
-def _continues(known: Registration, folder: Folder) -> bool:
+def _continues(registration: Registration, folder: Folder) -> bool:
     """Whether the journal is the file that was written here, or a copy that holds no more."""
     with folder.reader("journal.jsonl") as file:
         about = os.fstat(file.fileno())
-        if about.st_ino != known.inode and about.st_size != known.size:
+        if about.st_ino != registration.inode and about.st_size != registration.size:
             return False
-        digest, left = hashlib.sha256(), known.size
+        digest, left = hashlib.sha256(), registration.size
         while left and (part := file.read(min(left, 2**20))):
             digest.update(part)
             left -= len(part)
-    return not left and digest.hexdigest() == known.sha256
+    return not left and digest.hexdigest() == registration.sha256
 
 
 def _keep(entry: Registration) -> None:

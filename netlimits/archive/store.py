@@ -291,24 +291,24 @@ class Archive:
 
     def _witnesses(self) -> tuple[tuple[int, str], ...]:
         """How many lines the journal had at least, and when."""
-        known = []
+        witnesses = []
         if sources := made_of(self.folder):
-            known.append((sources["lines"], "when results.csv was made of it"))
+            witnesses.append((sources["lines"], "when results.csv was made of it"))
         try:
             entry = registry.entry(self.identity) if self.identity else None
             with self.folder.reader("journal.jsonl") as journal:
                 if entry and os.fstat(journal.fileno()).st_ino == entry.inode:
-                    known.append((entry.lines, "when it was last written to"))
+                    witnesses.append((entry.lines, "when it was last written to"))
         except OSError:
             pass  # the journal's reader says what is wrong with it
-        return tuple(known)
+        return tuple(witnesses)
 
     def _hold_to(self, witnesses: tuple[tuple[int, str], ...], lines: int) -> None:
-        for known, when in witnesses:
-            if lines < known:
+        for recorded, when in witnesses:
+            if lines < recorded:
                 raise ArchiveError(
-                    f"{self.journal.path}:{lines + 1}: is lost, and all after it: it had {known} "
-                    f"lines {when}; put it back from a copy"
+                    f"{self.journal.path}:{lines + 1}: is lost, and all after it: it had "
+                    f"{recorded} lines {when}; put it back from a copy"
                 )
 
     # -- raw output -------------------------------------------------------------------------

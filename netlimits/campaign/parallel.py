@@ -180,17 +180,17 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
 
 def together_done(works: Sequence[Work | None]) -> Work | None:
     """The work of several clients; None where it is not known of one."""
-    known = [work for work in works if work is not None]
-    if not known or len(known) < len(works):
+    parts = [work for work in works if work is not None]
+    if not parts or len(parts) < len(works):
         return None
-    senders = dict.fromkeys(flow.sender for work in known for flow in work.flows)
+    senders = dict.fromkeys(flow.sender for work in parts for flow in work.flows)
     flows = []
     for sender in senders:
-        own = [flow for work in known for flow in work.flows if flow.sender == sender]
+        own = [flow for work in parts for flow in work.flows if flow.sender == sender]
         sums = (sum(getattr(f, name) for f in own) for name in ("sent", "arrived", "packets"))
         flows.append(Flow(sender, *sums))
-    units = sum(work.units for work in known)
-    return Work(units, tuple(flows), known[0].transactions)
+    units = sum(work.units for work in parts)
+    return Work(units, tuple(flows), parts[0].transactions)
 
 
 def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:

@@ -245,10 +245,10 @@ class Runner:
     def _leave_out(self, specification: Specification) -> None:
         """Bring what earlier runs set and this one leaves out to how it was found."""
         self._step(steps.SETTINGS)
-        wanted = specifications.options_set(specification.setup.settings)
+        still_set = specifications.options_set(specification.setup.settings)
         paced = specification.ends["local"] if specification.around.pace else ()
         for (role, name), options in reversed(list(self._set.items())):
-            if options <= wanted.get((role, name), frozenset()):
+            if options <= still_set.get((role, name), frozenset()):
                 continue
             if name == "qdisc" and role in paced:  # which makes its own anew
                 continue

@@ -187,8 +187,8 @@ def drawings_of(
             raise DataError(f"no chart is called {name!r}; there are {', '.join(KINDS)}")
         kind = KINDS[name]
         options = _split(results, kind, dict(entry), say)
-        wanted = options.pop("of", [])
-        every = [wanted] if isinstance(wanted, str) else list(wanted) or [None]
+        of = options.pop("of", [])
+        every = [of] if isinstance(of, str) else list(of) or [None]
         parts = list(_data(results, kind, options))
     except DataError as error:
         failed.append(DataError(f"chart {name}: {error}"))
@@ -219,8 +219,8 @@ def _split(
         and "campaign" not in entries.listed(options.get("series"))
     ):
         options["series"] = ["campaign", *entries.listed(options.get("series"))]
-    shown = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
-    keys = kind.points(results.frame, shown, options)
+    factors = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
+    keys = kind.points(results.frame, factors, options)
     if keys is None:
         return options
     split_options, note = entries.split(options, "series", keys, results.frame)

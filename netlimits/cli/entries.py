@@ -115,17 +115,17 @@ def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> 
     from netlimits.analysis import frames, pooling
 
     runs = frames.with_outcome(frame)
-    shown = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
+    factors = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
     pool = listed(entry.get("pool"))
-    frames.factors(runs, [*shown, *pool])
-    left = pooling.left_out(runs, [*shown, *pool])
-    if not left:
+    frames.factors(runs, [*factors, *pool])
+    pooled = pooling.left_out(runs, [*factors, *pool])
+    if not pooled:
         return entry, ""
     note = (
-        f"split by {pooling.phrase(left)}, which would be pooled else; --pool {next(iter(left))} "
-        "says that it is meant"
+        f"split by {pooling.phrase(pooled)}, which would be pooled else; --pool "
+        f"{next(iter(pooled))} says that it is meant"
     )
-    return {**entry, part: [*listed(entry.get(part)), *left]}, note
+    return {**entry, part: [*listed(entry.get(part)), *pooled]}, note
 
 
 def listed(names: Any) -> list[str]:

@@ -163,5 +163,5 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[st
 def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether two of the hosts are one machine: the same boot id, so the same CPUs, twice."""
     ids = [value(facts, "boot_id") for facts in hosts.values()]
-    known = [i for i in ids if i]
-    return len(set(known)) < len(known)
+    boot_ids = [i for i in ids if i]
+    return len(set(boot_ids)) < len(boot_ids)

@@ -60,11 +60,11 @@ class Nic:
         figures: dict[str, Scalar] = {}
         for figure, pattern in _KINDS.items():
             named = {n: v for n, v in first.items() if pattern.search(n)}
-            if known := _groups(named, second):
-                figures[figure] = max(known.values())
+            if counts := _groups(named, second):
+                figures[figure] = max(counts.values())
         allowances = {n: v for n, v in first.items() if n.endswith(_ALLOWANCE)}
-        if known := _groups(allowances, second):
-            figures["nic_allowance_exceeded"] = sum(known.values())
+        if counts := _groups(allowances, second):
+            figures["nic_allowance_exceeded"] = sum(counts.values())
         return figures
 
 

@@ -71,8 +71,8 @@ def apply(read: Document, overrides: Sequence[tuple[str, str]]) -> tuple[Data, S
         except DocumentError as error:
             raise _error(read.path, text, f"{error.problem} ({shown(written)})") from None
         key = _put(data, text, value, read.path)
-        for known in [k for k in lines if k[: len(key)] == key]:
-            del lines[known]
+        for inner in [k for k in lines if k[: len(key)] == key]:
+            del lines[inner]
     return data, Source(read.path, lines, tuple(overrides))
 
 

@@ -87,13 +87,13 @@ class Plan:
         self.configurations = Configurations(experiment)
         self._looked_up = sorted(resolution.looked_up(experiment))
         self._setups: dict[tuple[str, ...], Setup] = {}
-        known = len(self.configurations)
+        count = len(self.configurations)
         make = self.configurations.configuration
-        self._configuration = functools.cache(make) if known <= _KEPT else make
+        self._configuration = functools.cache(make) if count <= _KEPT else make
         errors = [*self.configurations.errors]
         self._often = self._own_replicates(errors)
         self._blocks = max(self._often) if self._often else experiment.repeat.replicates
-        often = sum(self._often) if self._often else known * experiment.repeat.replicates
+        often = sum(self._often) if self._often else count * experiment.repeat.replicates
         self._count = experiment.repeat.runs or often
         if self._count > RUN_LIMIT:
             problem = f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be"

@@ -55,12 +55,12 @@ def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectE
 
 def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
     """Give the client the keys that known_hosts has for the host, the first of each kind."""
-    known = client.get_host_keys()
+    host_keys = client.get_host_keys()
     revoked = set(_revoked(endpoint))
     for marker, key in _lines(endpoint):
-        kinds: Container[str] = known.lookup(endpoint.key_name) or ()
+        kinds: Container[str] = host_keys.lookup(endpoint.key_name) or ()
         if not marker and key.get_name() not in kinds and key.asbytes() not in revoked:
-            known.add(endpoint.key_name, key.get_name(), key)
+            host_keys.add(endpoint.key_name, key.get_name(), key)
 
 
 def _revoked(endpoint: Endpoint) -> Iterator[bytes]:

@@ -157,8 +157,8 @@ class SshConfig:
             line = _plain(line, f"{path}: line {number}")
             if match := _INCLUDE.fullmatch(line):
                 for pattern in shlex.split(match[1]):
-                    wanted = (base / Path(pattern).expanduser()).relative_to("/")
-                    for included in sorted(Path("/").glob(str(wanted))):
+                    relative = (base / Path(pattern).expanduser()).relative_to("/")
+                    for included in sorted(Path("/").glob(str(relative))):
                         yield from self._lines(included, block, depth + 1)
                 yield block  # the lines after an Include belong where those before it did
             else:

@@ -89,9 +89,9 @@ def test(line: str) -> Test | None:
     match = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
     if not match or (match[1] not in _TESTS and " to " not in match["ends"]):
         return None
-    known = _TESTS.get(match[1], Test(clean(match[1])))
+    kind = _TESTS.get(match[1], Test(clean(match[1])))
     width = 2 * float(match[3]) if match[3] else None
-    return Test(known.name, known.protocol, known.direction, width)
+    return Test(kind.name, kind.protocol, kind.direction, width)
 
 
 def is_rest(line: str) -> bool:

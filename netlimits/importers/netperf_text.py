@@ -139,9 +139,9 @@ class _Reading:
             return 0
         try:
             wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
-            if wide and (known := netperf_columns.column_header(tuple(block[:4]))):
-                self._table_header(known[0], spaced=True)
-                self._starts = known[1]
+            if wide and (header := netperf_columns.column_header(tuple(block[:4]))):
+                self._table_header(header[0], spaced=True)
+                self._starts = header[1]
                 return 4
         except netperf_columns.Unfit as error:
             self._source.refuse(self._number, str(error))

@@ -78,19 +78,19 @@ def write(lab: Lab) -> None:
     """Make the lab's folder, and everything in it but its record and the hosts file."""
     _folder(lab.folder)
     _key(lab.key, f"netlimits lab {lab.name}")
-    known = []
+    host_keys = []
     engineer = _engineer_id()
     for host in lab.hosts:
         folder = lab.host_folder(host)
         _folder(folder)
         _key(folder / "host_key", lab.namespace(host))
         kind, key, *_ = (folder / "host_key.pub").read_text().split()
-        known.append(f"{lab.management(host)} {kind} {key}\n")
+        host_keys.append(f"{lab.management(host)} {kind} {key}\n")
         if lab.guest is None:
             _daemon(lab, host)
             _home(folder / "home", engineer)
             _accounts(lab, host, engineer)
-    _text(lab.folder / "known_hosts", "".join(known))
+    _text(lab.folder / "known_hosts", "".join(host_keys))
     _text(lab.ssh_config, _ssh_config(lab))
 
 

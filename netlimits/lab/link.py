@@ -129,8 +129,8 @@ def works(lab: Lab, host: str) -> bool:
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
     """What went through a shaped link from the host, and to it."""
-    shown = json.loads(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
-    counters = {link["ifname"]: link["stats64"] for link in shown}
+    links = json.loads(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
+    counters = {link["ifname"]: link["stats64"] for link in links}
     near, far = (counters[tap] for tap in _taps(lab, host))
     # What the switch transmits on a tap, the forwarder reads there.
     return (
@@ -186,8 +186,8 @@ def _bridge(lab: Lab, host: str) -> str:
 
 
 def _links(lab: Lab) -> set[str]:
-    shown = json.loads(output("ip", "-n", lab.switch, "-j", "link", "show"))
-    return {link["ifname"] for link in shown}
+    links = json.loads(output("ip", "-n", lab.switch, "-j", "link", "show"))
+    return {link["ifname"] for link in links}
 
 
 def _record(lab: Lab, host: str) -> Path:

@@ -77,10 +77,10 @@ def pace(of: Configured, times: float) -> Levels | str:
         return rate(of, times)
     if of.sender != "local" or of.use("qdisc", "local"):
         return "the sender cannot be paced beside the qdisc that it has"
-    wanted, size = of.throughput * times, of.packet_bytes or 1448.0
+    rate_bps, size = of.throughput * times, of.packet_bytes or 1448.0
     return {
-        ("pace", "rate"): round(wanted),
-        ("pace", "frame_rate"): round(wanted * (size + HEADERS) / size),
+        ("pace", "rate"): round(rate_bps),
+        ("pace", "frame_rate"): round(rate_bps * (size + HEADERS) / size),
         ("pace", "tolerance_pct"): TOLERANCE_PCT,
     }
 

@@ -154,11 +154,11 @@ def changes(campaign: Campaign) -> Iterator[Change]:
 def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
     """(Role, setting) -> each different value that the configurations ask for, in words."""
     values: dict[tuple[str, str], list[str]] = {}
-    known: set[str] = set()
+    configs: set[str] = set()
     for run in campaign.runs.values() if campaign.experiment.settings else ():
-        if run.config in known:
+        if run.config in configs:
             continue
-        known.add(run.config)
+        configs.add(run.config)
         for use in campaign.plan.setup(run.values).settings:
             for role in use.roles:
                 words = values.setdefault((role, use.name), [])

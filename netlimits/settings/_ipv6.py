@@ -172,9 +172,9 @@ def _stays(address: Mapping[str, Any]) -> bool:
     return not address.get("dynamic") and address.get("valid_life_time", _FOREVER) == _FOREVER
 
 
-def _address(shown: Mapping[str, Any]) -> dict[str, Any]:
+def _address(address: Mapping[str, Any]) -> dict[str, Any]:
     """An address without its label and the flags that come and go by themselves."""
-    return {k: v for k, v in shown.items() if k not in _PASSING and k != "label"}
+    return {k: v for k, v in address.items() if k not in _PASSING and k != "label"}
 
 
 def _place(address: Mapping[str, Any]) -> str:
@@ -183,9 +183,9 @@ def _place(address: Mapping[str, Any]) -> str:
 
 def _new_link_local(original: State, now: State) -> list[str]:
     """Those that the kernel made when the MTU grew; other new addresses are somebody else's."""
-    known = [_place(address) for address in original["addresses"]]
+    own = [_place(address) for address in original["addresses"]]
     links = [_place(a) for a in now["addresses"] if a["scope"] == "link"]
-    return [place for place in links if place not in known]
+    return [place for place in links if place not in own]
 
 
 def _words(address: Mapping[str, Any]) -> Iterator[str]:

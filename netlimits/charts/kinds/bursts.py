@@ -143,10 +143,10 @@ def _one_connection(packets: pd.DataFrame, connection: int | None) -> tuple[pd.D
     held = packets.groupby("connection")["length_bytes"].sum()
     chosen = held.idxmax() if connection is None else connection
     if chosen not in held.index:
-        known = ", ".join(map(str, held.index))
-        raise DataError(f"the trace holds no connection {chosen}; there are: {known}")
-    left = len(held) - 1
-    remark = f" · {left} other connection{'s' if left > 1 else ''} not drawn" if left else ""
+        names = ", ".join(map(str, held.index))
+        raise DataError(f"the trace holds no connection {chosen}; there are: {names}")
+    others = len(held) - 1
+    remark = f" · {others} other connection{'s' if others > 1 else ''} not drawn" if others else ""
     return packets[packets["connection"] == chosen], remark
 
 

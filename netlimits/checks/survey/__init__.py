@@ -88,13 +88,17 @@ def look(
         else:
             placed[role] = placement
     read = _each(lambda role: facts.read(hosts[role], placed[role].interface or ""), placed)
-    known = {role: reading for role, reading in read.items() if not isinstance(reading, Finding)}
+    host_facts = {
+        role: reading for role, reading in read.items() if not isinstance(reading, Finding)
+    }
     findings += [reading for reading in read.values() if isinstance(reading, Finding)]
-    known_machines = {role: machine for role, machine in placed.items() if role in known}
+    known_machines = {role: machine for role, machine in placed.items() if role in host_facts}
     features, left_out, tool_findings = tools.inventory(plan.experiment, hosts, skipped)
     findings += tool_findings
     requirements = tuple(plan.leaving_out(left_out).setups())
-    site = Site(plan.experiment, known_machines, known, features, requirements, skipped=left_out)
+    site = Site(
+        plan.experiment, known_machines, host_facts, features, requirements, skipped=left_out
+    )
     findings += [*tools.refused(site), *repetitions.findings(plan)]
     site = replace(site, clocks=_clocks(known_machines, hosts))
     findings += _everywhere(known_machines, lambda role: _on_host(site, hosts[role], role))
@@ -104,7 +108,7 @@ def look(
     findings += _everywhere(
         known_machines, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS)
     )
-    return Survey(known_machines, known, features, left_out, tuple(findings), site.clocks)
+    return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
 
 
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
@@ -139,10 +143,10 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
 
 
 def _everywhere(
-    roles: Iterable[str], look_at: Callable[[str], Iterable[Finding]]
+    roles: Iterable[str], inspect: Callable[[str], Iterable[Finding]]
 ) -> Iterator[Finding]:
     """The findings of every role, looked at at the same time."""
-    for outcome in _each(lambda role: list(look_at(role)), roles).values():
+    for outcome in _each(lambda role: list(inspect(role)), roles).values():
         yield from [outcome] if isinstance(outcome, Finding) else outcome
 
 
@@ -195,8 +199,8 @@ def _at(links: Mapping[str, _Link], machine: Machine) -> Machine:
     """The machine, placed among what `ip -j addr show` lists."""
     interface = machine.interface
     if interface is None and machine.address is not None:
-        wanted = ipaddress.ip_address(machine.address)
-        owners = [n for n, link in links.items() if wanted in _addresses(link)]
+        given = ipaddress.ip_address(machine.address)
+        owners = [n for n, link in links.items() if given in _addresses(link)]
         interface = owners[0] if owners else None
     if interface is None:
         raise HostError(

@@ -118,22 +118,22 @@ def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
     in common; where not, they are taken to begin together. Data that one host took while another
     had none of its share yet would make a sum that no link carries.
     """
-    known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts):
+    shares = [part for part in parts if part is not None]
+    if not shares or len(shares) < len(parts):
         return None
-    if len(known) == 1:
-        return known[0]
-    longest = max(part.seconds for part in known)
-    begin, stop = max(part.begin for part in known), min(part.stop for part in known)
-    shifts = [0.0] * len(known)
+    if len(shares) == 1:
+        return shares[0]
+    longest = max(part.seconds for part in shares)
+    begin, stop = max(part.begin for part in shares), min(part.stop for part in shares)
+    shifts = [0.0] * len(shares)
     if stop - begin < longest / 2:
-        begin, stop = known[0].begin, known[0].begin + min(part.seconds for part in known)
-        shifts = [begin - part.begin for part in known]
+        begin, stop = shares[0].begin, shares[0].begin + min(part.seconds for part in shares)
+        shifts = [begin - part.begin for part in shares]
     if stop - begin < longest / 2:
         return None
     rate, stream = 0.0, 0.0
     rows: list[Row] = []
-    for part, shift in zip(known, shifts, strict=True):
+    for part, shift in zip(shares, shifts, strict=True):
         rate += part.within(begin - shift, stop - shift)
         rows += [
             {**row, "stream": row["stream"] + stream, "ending_s": row["ending_s"] + shift}

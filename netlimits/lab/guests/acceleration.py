@@ -35,8 +35,8 @@ def accelerator(chosen: str, image: Image) -> str:
         return "tcg"
     verdict = IMAGES / f"accelerator-{_BOOT.read_text().strip()}"
     with suppress(OSError):
-        if (known := verdict.read_text().strip()) in ACCELERATORS:
-            return known
+        if (name := verdict.read_text().strip()) in ACCELERATORS:
+            return name
     faster = _race(image)
     for old in IMAGES.glob("accelerator-*"):
         old.unlink(missing_ok=True)
