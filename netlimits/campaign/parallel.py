@@ -12,7 +12,7 @@ receivers' interim results (netlimits.analysis.aggregate has the whole curve; th
 same). Interim results of senders are of no use for it: what waits in a socket's buffer or is lost
 on the way counts there (20 Mbit/s of path gave 25). Where a tool has no others, the rate is of
 what arrived from the first start to the last end, unless the receiving hosts were looked at
-meanwhile (netlimits.evidence.arrivals).
+meanwhile (netlimits.evidence.sample.arrivals).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def split(completed: Completed, count: int) -> tuple[Completed, ...]:
 
 
 def _whole(text: str) -> str:
-    """What stands between two markers, less the line breaks that the script put around it."""
+    """The text between two markers, without the line breaks that the script added."""
     return text.removeprefix("\n").removesuffix("\n").removesuffix("\n")
 
 
@@ -120,7 +120,7 @@ class _Curve:
 
 
 def merged(measurements: Sequence[Measurement]) -> Measurement:
-    """The streams as one measurement, its rate that of the window which all of them share.
+    """The streams as one measurement; its rate is that of the window which all of them share.
 
     Figures: the rate, over all the time where the interim results are the senders'; `elapsed_s`
     from the first start to the last end, and the rates of TOTALS over it, so that rate times time
@@ -208,7 +208,7 @@ def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
 
 
 def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
-    """What all streams carried at a rate, each in its own time."""
+    """The data of all streams, each at its rate for its own time."""
     return sum(_number(f, rate) * _number(f, "elapsed_s") for f in figures)
 
 

@@ -246,7 +246,7 @@ def _carry_out(
     """Run what is left, show progress, write the frames, and say what came of it."""
     from netlimits.campaign import runner
     from netlimits.campaign.interrupt import Interrupted
-    from netlimits.cli.progress import shown
+    from netlimits.cli.progress import display
     from netlimits.hosts.connect import connect
 
     def again(machine: Machine) -> Host:
@@ -255,7 +255,7 @@ def _carry_out(
     work = runner.Runner(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
     campaign.archive.append("opened")
     try:
-        with shown(campaign.experiment) as on_progress:
+        with display(campaign.experiment) as on_progress:
             work.carry_out(on_progress)
     except NetlimitsError as error:
         if isinstance(error, Interrupted | RestoreError):

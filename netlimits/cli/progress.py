@@ -31,8 +31,8 @@ BAR = 10
 
 
 @contextmanager
-def shown(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
-    """A function to call with each Progress, on standard error."""
+def display(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
+    """A function that shows each Progress on standard error, as the command's options say."""
     how = verbosity()
     if how == "quiet":
         yield _print_failure

@@ -2,7 +2,7 @@
 
 What `--json-stream` prints is put together to such documents first (iperf3_stream).
 
-A client's document is read as that of a run of ours (tools.iperf3_results): throughput is what
+A client's document is read as that of a run of ours (tools.iperf3.results): throughput is what
 arrived, and CPU is one process's, 100 being one core, in columns that say so. "Local" is the
 client's end whoever wrote the document. Of a server's only its own side is read: for what it cannot
 know (what a client sent) it prints zeros, and for its client's CPU that of the client before
