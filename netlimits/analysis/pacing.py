@@ -29,7 +29,11 @@ PACE = "pace_mbps"
 
 
 def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float:
-    """The rate to ask a qdisc for, bit/s, so that user data leaves at `requested`."""
+    """The rate to ask a qdisc for, bit/s, so that user data leaves at `requested`.
+
+    Both count bits a second; `size` is bytes of user data in a packet. Raises DataError for a
+    `requested` that is no bit rate above zero, and for a size that is not above zero.
+    """
     if size <= 0:
         raise DataError(f"a message has at least one byte, not {size:g}")
     headers = SEEN_BY_QDISC + (IPV6_MORE if ipv6 else 0)

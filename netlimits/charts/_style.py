@@ -312,7 +312,11 @@ def svg(figure: Figure) -> str:
 
 
 def save(figure: Figure, path: Path | str) -> Path:
-    """Write the figure as PNG (200 dpi), SVG or PDF by the name's ending, the same bytes always."""
+    """Write the figure as PNG (200 dpi), SVG or PDF, by the ending of `path`; returns the path.
+
+    The same figure gives the same bytes. Raises DataError for another ending, InputError where the
+    file cannot be written.
+    """
     path = Path(path)
     kind = path.suffix.lower().lstrip(".")
     if kind not in FORMATS:
