@@ -45,7 +45,7 @@ def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
 
 
 def jackknife(whole: float, without: np.ndarray, confidence: float = 0.95) -> Interval:
-    """The interval of an estimate from those that leave out a group of runs each, by Student's t.
+    """The jackknife interval of an estimate: from estimates that each leave out one group of runs.
 
     Groups are what may vary by itself: blocks, or points. Spread that grows with size, and one
     size that is noisier than others, are in the groups as they are (Tukey 1958).

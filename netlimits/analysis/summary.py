@@ -217,7 +217,7 @@ def _hashed(value: Any) -> Any:
 def _levels(
     cells: Sequence[Cell], metric: Metric, confidence: float
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The means, then the medians, and what is to be said of runs of more than one kind."""
+    """The rows of means, then of medians; and notes on cells with runs of more than one kind."""
     means, medians, mixed = [], [], []
     alike = False
     for cell in cells:
@@ -270,7 +270,7 @@ def _improvements(
     has_rows: bool,
     confidence: float,
 ) -> tuple[list[tuple[dict[str, Any], Contrast]], list[str]]:
-    """The ratio of the two named rows in every column, better above 1; why there is none."""
+    """The ratio of the two named rows in every column, better above 1; and notes on gaps."""
     assert has_rows
     columns: dict[tuple[Any, ...], dict[str, Cell]] = {}
     for cell in cells:
@@ -303,7 +303,7 @@ def _improvements(
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
-    """Top over bottom; None where a ratio means nothing, no interval where logs cannot be had."""
+    """Top over bottom; None where a ratio means nothing, no interval where a value has no log."""
     if not (top.mean > 0 and bottom.mean > 0):
         return None
     plain = top.mean / bottom.mean
@@ -336,7 +336,7 @@ def _values(frame: pd.DataFrame, rows: str | None, written: str) -> tuple[str, s
 
 
 def _few(parts: Sequence[dict[str, Any]]) -> list[str]:
-    """What fewer than six runs cannot say."""
+    """Notes on what fewer than six runs cannot show."""
     few = [r["n"] for r in parts if r["statistic"] == MEAN and 1 < r["n"] < ENOUGH]
     if not any(not np.isnan(r["low"]) for r in parts if r["n"] in few):
         return []

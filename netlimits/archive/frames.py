@@ -30,7 +30,7 @@ _WIDEST = 2**63
 
 
 def kept(archive: Archive) -> pd.DataFrame | None:
-    """The frame in `results.parquet`; None where that is not of the files as they are now."""
+    """The frame in `results.parquet`; None where a file that it was made of has changed since."""
     import pyarrow as pa
 
     folder = archive.folder
@@ -119,7 +119,7 @@ def intervals(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def write(archive: Archive, table: pd.DataFrame, lines: int) -> tuple[Path, Path]:
-    """Keep a frame, made of so many `lines` of journal, as `results.csv` and `results.parquet`.
+    """Write a frame, made of so many `lines` of journal, as `results.csv` and `results.parquet`.
 
     Returns their paths. Raises ArchiveUnwritable when they cannot be written; the journal holds it
     all.

@@ -35,7 +35,7 @@ LIMIT = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One campaign as it was left."""
+    """A campaign's entry in the registry: checksums, and its journal's inode and extent."""
 
     id: str
     folder: str
@@ -57,7 +57,7 @@ def place() -> Path:
 def begun(
     identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
 ) -> Registration:
-    """A campaign whose journal is there and goes so far: lines, bytes, SHA-256.
+    """The entry of a campaign whose journal has this extent: lines, bytes, SHA-256.
 
     `campaign` is the SHA-256 of its campaign.json. Raises OSError.
     """
@@ -75,12 +75,12 @@ def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
 
 
 def extend(entry: Registration, lines: int, size: int, sha256: str) -> None:
-    """Write down how far a campaign's journal goes by now. Raises OSError."""
+    """Register how far a campaign's journal goes by now. Raises OSError."""
     _keep(replace(entry, lines=lines, size=size, sha256=sha256))
 
 
 def entry(identity: str) -> Registration | None:
-    """What was written down of a campaign; None for one that was not begun here by this user."""
+    """A campaign's entry; None if this user did not begin it on this machine."""
     registry = place()
     try:
         about = registry.stat()
@@ -94,7 +94,7 @@ def entry(identity: str) -> Registration | None:
 
 
 def doubt(registration: Registration | None, folder: Folder) -> str:
-    """Why a folder is not, or no longer, the one that was written down; "" when it is.
+    """Why a folder is not, or no longer, the one that was registered; "" when it is.
 
     Raises OSError for a folder that cannot be read.
     """

@@ -133,7 +133,7 @@ class Archive:
         folder.write("campaign.json", about)
 
     def _empty(self, hosts: Mapping[str, Any]) -> None:
-        """Take away what could be made of a folder, which was empty before."""
+        """Remove what was created in a folder that was empty before."""
         names = ("experiment.yaml", "plan.csv", "journal.jsonl", "campaign.json")
         for name in (*names, *(f"hosts/{role}.json" for role in hosts)):
             try:
@@ -180,7 +180,7 @@ class Archive:
 
     @cached_property
     def identity(self) -> str:
-        """What tells this campaign from all others; "" for one of version 1."""
+        """The campaign's unique id; "" for an archive of version 1."""
         return str(self.meta.get("id", ""))
 
     @property
@@ -290,7 +290,7 @@ class Archive:
         return head.lines, head.size, self.journal.digest.hexdigest()
 
     def _witnesses(self) -> tuple[tuple[int, str], ...]:
-        """How many lines the journal had at least, and when."""
+        """(lines, when) of each earlier time at which the journal's number of lines is known."""
         witnesses = []
         if sources := made_of(self.folder):
             witnesses.append((sources["lines"], "when results.csv was made of it"))
@@ -359,7 +359,7 @@ class Archive:
 
 
 def _at(path: Path, error: OSError) -> Path:
-    """The file that an error is of, where it is one in the folder."""
+    """The path that an error is about, where it is a file in the folder."""
     return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path
 
 

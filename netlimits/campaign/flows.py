@@ -9,7 +9,7 @@ from netlimits.tools import tool
 
 
 def transport(options: Mapping[str, Any]) -> str:
-    """`udp`, or `tcp` for all that is like it."""
+    """`udp`, or `tcp` for every other protocol."""
     name = str(options.get("test", "")).partition("_")[0] + str(options.get("protocol", ""))
     return "udp" if "udp" in name.lower() else "tcp"
 

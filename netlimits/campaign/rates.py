@@ -23,7 +23,7 @@ BUFFERED = 2 << 20
 
 
 def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
-    """Which way a run was paced, from its raw output: the client's words, the qdisc read back.
+    """How a run was paced, by its raw output: the client's arguments, the qdisc read back.
 
     Raises ToolFailure when it shows none of them.
     """
@@ -91,7 +91,7 @@ def kept(
 
 
 def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
-    """What makes a run miss its rate, by what else is known of it."""
+    """Why a run missed its rate, as far as its other figures tell."""
     if off < 0 and figures.get("local_ip_frag_creates"):
         return (
             "its datagrams were fragmented, and each fragment has headers of its own; send at "

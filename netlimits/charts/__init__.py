@@ -70,7 +70,7 @@ class ChartKind:
     def points(
         self, frame: pd.DataFrame, factors: list[str], given: Mapping[str, Any]
     ) -> list[str] | None:
-        """The columns that the points of the runs' curves differ in; None where none are told."""
+        """The columns by which the points of a curve differ; None for a chart that does not say."""
         options = {**self.options, **given}
         if isinstance(self.along, str):
             columns: list[str] = _function(self.along)(frame, factors, options)
@@ -79,7 +79,7 @@ class ChartKind:
 
 
 def _function(path: str) -> Callable[..., Any]:
-    """A function by its name from the package down."""
+    """The function of this dotted name, without `netlimits.`."""
     module, _, name = path.rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(f"netlimits.{module}"), name)
     return function
@@ -148,7 +148,7 @@ __all__ += KINDS
 
 
 def __getattr__(name: str) -> Callable[..., Chart]:
-    """What draws a chart, and what all charts share, imported when it is first used."""
+    """A chart's function, or a name that all charts share, imported when it is first used."""
     if name in KINDS:
         return KINDS[name].draw
     if name in ("Chart", "save"):

@@ -69,7 +69,7 @@ class Nic:
 
 
 def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    """What the counters grew by, those that differ by a number alone added up."""
+    """How much the counters grew; those whose names differ by a number alone are added up."""
     groups: dict[str, int] = {}
     restarted = set()
     for name, value in first.items():

@@ -319,7 +319,7 @@ def _pieces(values: Values) -> tuple[str, ...]:
 
 
 def _picker(columns: tuple[str, ...]) -> Callable[[list[str]], Iterable[str]]:
-    """What puts pieces in the columns' order into the order of sorted names."""
+    """A function that puts pieces from the columns' order into the order of sorted names."""
     order = sorted(range(len(columns)), key=columns.__getitem__)
     return operator.itemgetter(*order) if len(order) > 1 else list
 

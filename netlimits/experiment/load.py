@@ -65,7 +65,7 @@ _NEEDED = frozenset(("factors", "zip", "derive", "exclude", "measure"))
 def _later_errors(
     data: dict[str, Any], where: Source, errors: Sequence[DocumentError]
 ) -> list[DocumentError]:
-    """What the plan shows to be wrong with a file, as far as no known error may be the cause."""
+    """The errors that the plan finds, without those that a known error may have caused."""
     salvaged = salvage(data, errors)
     if salvaged.damaged & _NEEDED or "measure" not in salvaged.data:
         return []

@@ -94,7 +94,7 @@ def _put(data: Data, text: str, value: Data, path: Path) -> KeyPath:
 
 
 def _step(here: Any, part: str, key: KeyPath, path: Path, text: str) -> Any:
-    """The key or index that `part` means in `here`. Raises DocumentError when it can mean none."""
+    """The key or index in `here` that `part` names. Raises DocumentError if there can be none."""
     where = f"in {dotted(key)}" if key else "in the file"
     if isinstance(here, list):
         if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(here)):

@@ -154,7 +154,7 @@ class Plan:
         return often
 
     def _block(self, block: int) -> range | array[int]:
-        """The configurations of a block: each as often as all others, and at most once.
+        """The configurations of a block, each at most once.
 
         One that runs in fewer blocks than there are is in every second of them, or third, so that
         drift hits it as it hits the others.
@@ -221,7 +221,7 @@ class Plan:
         return total / weight * len(self)
 
     def option_errors(self) -> list[DocumentError]:
-        """What some configuration shows to be wrong with options, the first for each of them.
+        """The errors in options, each for the first configuration that shows it.
 
         The options of every configuration are held against their tool and settings; of plans
         beyond SAMPLE configurations, as many, spread evenly.

@@ -56,7 +56,7 @@ def _validator(skip_templates: bool) -> Any:
 
 
 def _sentences(error: Any) -> Iterator[Fault]:
-    """What one of jsonschema's errors says, in our words and at the key it is about."""
+    """One of jsonschema's errors in our words, at the key that it is about."""
     key: KeyPath = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = error.schema.get("properties", {})

@@ -82,7 +82,7 @@ class Login(Protocol):
 
 
 class Broken(Exception):
-    """A conversation that does not go on: who asked knows whether that is an error."""
+    """A conversation with a program broke off; the caller decides whether that is an error."""
 
 
 class Ended(Broken):
@@ -90,11 +90,11 @@ class Ended(Broken):
 
 
 class Overdue(Broken):
-    """What was waited for did not come within the time allowed."""
+    """The program did not answer within the time allowed."""
 
 
 class Garbled(Broken):
-    """What comes is not an answer: too much of what nobody asked for, or marks that are none."""
+    """The output is no answer: too much text outside of the marks, or damaged marks."""
 
 
 class Marked:

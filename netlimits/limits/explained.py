@@ -96,7 +96,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 def evidence_of(
     results: Campaign | pd.DataFrame,
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
-    """The runs that are ok, and by their index what classes see of each."""
+    """The ok runs, and for each index the figures that classes of limits read."""
     from netlimits.archive.reader import Campaign
 
     if isinstance(results, Campaign):

@@ -106,7 +106,7 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """The columns among these in which a tool says its own idea of a metric -> that metric of ours.
+    """Each of these columns that holds a tool's own figure for a metric -> that metric of ours.
 
     Tool by tool in the columns' order, and of each in the order of METRICS.
     """
@@ -136,7 +136,7 @@ def _of_column(column: str) -> Metric | None:
 
 
 def _by_tool(prefix: str, quantity: Metric) -> Metric:
-    """A metric of ours, or a tool's own idea of it."""
+    """A metric of ours, or a tool's own figure for it."""
     if not prefix:
         return quantity
     return replace(

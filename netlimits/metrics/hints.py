@@ -47,7 +47,7 @@ MOST_HINTS = 8
 
 
 def alternatives(name: str) -> list[str]:
-    """The metrics that mean what a wrong name says, by its words; else the nearest in letters."""
+    """The metrics that a wrong name may mean, judged by its words; else the nearest in letters."""
     own_words = _words(name)
     scores: dict[str, float] = {}
     for metric in METRICS:

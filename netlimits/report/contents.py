@@ -46,7 +46,7 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
-    """When, how many runs, how they ended, in which order."""
+    """The campaign in short: its time, how many runs, their outcomes, their order."""
     state = campaign.state()
     outcomes = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left")
                 if state[k]]  # fmt: skip

@@ -21,7 +21,7 @@ Rows = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A sentence that answers the question, and what stands behind it."""
+    """A sentence that answers the question, and its evidence."""
 
     text: str
     evidence: str = ""

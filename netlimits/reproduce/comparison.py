@@ -97,7 +97,7 @@ def judged(
 
 
 def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure) -> Verdict:
-    """What a figure and what came out are to each other, slips aside."""
+    """How a printed and a computed figure compare, slips aside."""
     if computed.kind == "transcribed":
         return "as printed" if figure.agrees(computed) else "differs"
     if key in report.ranges:

@@ -61,7 +61,7 @@ def _ratio_figures() -> Mapping[str, ComputedFigure]:
 
 
 def limit(vcpus: str, mtu: int) -> tuple[Bound, Limit]:
-    """What the link under a machine can carry, and whether that or its egress cap binds."""
+    """The bound of the link under a machine, and whether it or the egress cap is lower."""
     stated = published.statements()["value"]
     bound = plain(mtu, f"{stated[f'headers-physical-{vcpus}']:g}G")
     return bound, goodput.limit(bound, f"{stated[f'headers-egress-cap-{vcpus}']:g}G")

@@ -16,7 +16,7 @@ Kind = Literal["table", "chart", "trace", "formula", "script"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One thing that a report prints beside what came out of our functions.
+    """One thing that a report prints, beside what our functions compute.
 
     `statement` is its id in `statements.csv`, empty for a table's rows. `kind` says what the
     comparison is worth (`rounding.Worth`). `value`, `low` and `high` are the figures behind

@@ -35,7 +35,7 @@ Worth = Literal["recomputed", "transcribed", "stated"]
 """
 
 EDGE = 1e-9
-"""What meets only by the error of binary fractions meets."""
+"""Intervals that are this close still meet: the gap is the error of binary fractions."""
 
 Verdict = Literal[
     "agrees", "differs", "slip", "hedged", "as printed", "beside", "no data", "condition"
@@ -44,9 +44,9 @@ Verdict = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ComputedFigure:
-    """What our functions make of the data, and the least and greatest that rounding allows.
+    """A figure computed from the data, and the least and greatest value that rounding allows.
 
-    `rule` says how a word of the text was read where it needed reading.
+    `rule` says how a word of the text was interpreted, where that was necessary.
     """
 
     value: float
@@ -90,7 +90,7 @@ class Printed:
         return f"{hedge}{number}{'' if self.unit in ('', 'ratio') else f' {self.unit}'}"
 
     def agrees(self, computed: ComputedFigure) -> bool:
-        """Whether what came out can be what was printed."""
+        """Whether the computed figure, within its interval, can round to the printed one."""
         slack = EDGE * max(1.0, abs(self.value))
         if self.qualifier == "more than":
             return computed.high > self.value
@@ -101,12 +101,12 @@ class Printed:
 
 
 def exact(value: float, rule: str = "") -> ComputedFigure:
-    """A figure that no rounding stands behind: a count, a sum of header bytes."""
+    """A figure that does not depend on rounded ones: a count, a sum of header bytes."""
     return ComputedFigure(float(value), float(value), float(value), rule)
 
 
 def transcribed(value: float, rule: str = "") -> ComputedFigure:
-    """A figure that our copy of a table repeats: it guards the copy and agrees with nothing."""
+    """A figure that our copy of a table repeats: it checks the copy, not the report."""
     return ComputedFigure(float(value), float(value), float(value), rule, "transcribed")
 
 
@@ -131,7 +131,7 @@ def within_rounding(
     figures: Callable[[pd.DataFrame], Mapping[str, float]],
     where: Mapping[str, Any] | None = None,
 ) -> dict[str, ComputedFigure]:
-    """What `figures` makes of a published table, each with the interval that rounding allows.
+    """The result of `figures` on a published table, each with the interval that rounding allows.
 
     `rounded` are the columns whose printed digits are rounded (a count is not); the rows of each
     value of `by` move together. The number of calls is 2 to the number of those values, and one.

@@ -77,7 +77,7 @@ def _measured(table: pd.DataFrame) -> bool:
 
 
 def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: SeriesStyle) -> None:
-    """One curve through the runs, or through the means of their configurations; odd runs hollow."""
+    """Draw a curve through the runs, or their configurations' means; anomalies are hollow."""
     good, odd = part[~part["anomaly"]], part[part["anomaly"]]
     if _measured(part):
         axes.plot(good[x], good[y], look.marker, color=look.color, alpha=0.3, markeredgewidth=0)

@@ -80,7 +80,7 @@ def bursts(
 
 
 def _answered(rows: pd.DataFrame, start: int) -> int:
-    """Where the first row from `start` on is that carries data: ACKs before it belong with it."""
+    """The index of the first row from `start` on that carries data; ACKs before it belong to it."""
     data = np.flatnonzero(rows["length_bytes"].to_numpy()[start:] > 0)
     return start + int(data[0]) if len(data) else len(rows)
 

@@ -29,7 +29,7 @@ from netlimits.tools import Features
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found: machines with interface and address filled in, facts and tools' features.
+    """What a look at the hosts showed: machines with interface and address, facts, tools' features.
 
     `facts` by role; `features` by tool, of the client's build; `skipped` has the reason for each
     tool whose rows are left out; `clocks` how far each host's is ahead of ours.
@@ -74,7 +74,7 @@ def look(
     *,
     try_tools: bool = True,
 ) -> Survey:
-    """Look at every host, in parallel, and hold the whole plan against what is there.
+    """Inspect all hosts at the same time, and compare the whole plan with what they have.
 
     `hosts` are those that answered; the findings of one do not hide another's. A tool that is
     missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
@@ -112,7 +112,7 @@ def look(
 
 
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
-    """What `look` would find and no host is needed for: parts of the plan that contradict another.
+    """The findings of `look` that need no host: parts of the plan that contradict each other.
 
     Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
     itself sets; configurations that are the same in all but their names.
@@ -130,7 +130,7 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
 
 
 def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
-    """What `act` gives for every role at the same time; a Finding where it raises."""
+    """Role -> what `act` returns for it, all at the same time; a Finding where it raises."""
 
     def guarded(role: str) -> Any:
         try:
@@ -145,7 +145,7 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
 def _everywhere(
     roles: Iterable[str], inspect: Callable[[str], Iterable[Finding]]
 ) -> Iterator[Finding]:
-    """The findings of every role, looked at at the same time."""
+    """The findings of all roles, each inspected at the same time."""
     for outcome in _each(lambda role: list(inspect(role)), roles).values():
         yield from [outcome] if isinstance(outcome, Finding) else outcome
 

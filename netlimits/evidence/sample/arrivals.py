@@ -66,7 +66,7 @@ class Arrivals:
 def tcp(
     seen: Sequence[Look], streams: int, *, ipv6: bool = False, skip: float = 0.0
 ) -> Arrivals | None:
-    """Of TCP connections; None where the looks do not show that many of them long enough.
+    """What arrived over TCP connections; None unless the looks show all `streams`, long enough.
 
     `skip` seconds from the first data on are left out.
     """
@@ -97,7 +97,10 @@ def tcp(
 
 
 def udp(seen: Sequence[Look], size: float) -> Arrivals | None:
-    """Of datagrams of `size` bytes; the intervals in which they begin and end are left out."""
+    """What arrived in datagrams of `size` bytes, without the intervals in which they begin and end.
+
+    None where a look lacks the count, or fewer than three intervals carried datagrams.
+    """
     taken = [look.counters.get("udp_in") for look in seen]
     if None in taken:
         return None
@@ -112,7 +115,7 @@ def udp(seen: Sequence[Look], size: float) -> Arrivals | None:
 
 
 def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
-    """Those of several hosts, over the window that all of them share.
+    """The sum of several hosts' arrivals, over the window that all of them share.
 
     Where the hosts' clocks agree, so that the windows lie over one another, that is what they have
     in common; where not, they are taken to begin together. Data that one host took while another
