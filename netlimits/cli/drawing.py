@@ -244,7 +244,7 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """What a kind of chart is drawn from, with what its figure's name ends in.
+    """(end of the figure's name, data) of each figure of a kind of chart.
 
     `run`, `role` and `apart`, which choose it, are taken out of the options.
     """
@@ -294,7 +294,7 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _factors(campaign: Campaign) -> list[str]:
-    """Whatever differs between the runs and is not derived."""
+    """The factors that differ between the runs, without derived values."""
     experiment = campaign.experiment
     named = [*experiment.factors, *(name for group in experiment.zips for name in group)]
     runs = list(campaign.runs.values())

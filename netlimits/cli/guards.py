@@ -23,7 +23,7 @@ def reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, di
 
 
 def lines(answers: Mapping[str, dict[str, Any]]) -> list[str]:
-    """The same for people, and what to do."""
+    """The reports as lines for people, and what to do."""
     from netlimits.restore.guard import report
 
     shown = []

@@ -87,7 +87,7 @@ def line(progress: Progress) -> str:
 
 
 def figures(record: Record) -> str:
-    """A run with everything it is: number, attempt, seconds, configuration, figures or reason."""
+    """All about a run on one line: number, attempt, seconds, configuration, figures or reason."""
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     head = f"run {record.run.number}, attempt {record.attempt}, {record.duration_s:.1f} s: "
     if record.status != "ok":

@@ -44,7 +44,7 @@ class KnownOnly(paramiko.MissingHostKeyPolicy):
 
 
 def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectError:
-    """What to say of a host that shows another key than the known one."""
+    """The error for a host that shows another key than the known one."""
     file = next((f for f in endpoint.known_hosts if f.is_file()), Path("~/.ssh/known_hosts"))
     return ConnectError(
         f"the host key of {endpoint.where} has changed: {_shown(error.key)} now, "
@@ -72,7 +72,7 @@ def _shown(key: paramiko.PKey) -> str:
 
 
 def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
-    """(marker, key) of each line that speaks of the host. Lines of no meaning are passed over."""
+    """(marker, key) of each line about the host. Lines that cannot be read are passed over."""
     for file in endpoint.known_hosts:
         try:
             text = whole(file, KNOWN_LIMIT).decode("utf-8", "replace")

@@ -39,7 +39,7 @@ _LINE_LIMIT = 256
 
 
 class Exchange(NamedTuple):
-    """One step: bytes sent, bytes that came, and whether the program ended.
+    """The result of one exchange: bytes sent, bytes received, and whether the program ended.
 
     `exited`: the program is gone, its last output may still be on the way. `ended`: nothing
     more can come.

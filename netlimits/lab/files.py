@@ -58,7 +58,7 @@ Host *
 
 
 def write_record(lab: Lab) -> None:
-    """Write what `read_record` reads: from then on the lab's networks are taken."""
+    """Write the lab's record, which `read_record` reads; from then on its networks are taken."""
     guest = asdict(lab.guest) if lab.guest else None
     record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
     Folder(lab.folder).write(lab.record.name, json.dumps({**record, "guest": guest}) + "\n")
@@ -95,7 +95,7 @@ def write(lab: Lab) -> None:
 
 
 def _daemon(lab: Lab, host: str) -> None:
-    """What the sshd of a namespace reads."""
+    """Write the configuration of a namespace's sshd."""
     folder, address = lab.host_folder(host), lab.management(host)
     _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
     config = _SSHD.format(address=address, folder=folder, engineer=ENGINEER)
@@ -158,7 +158,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _engineer_id() -> int:
-    """A user id that nobody has here."""
+    """A user id that is not in use on this machine."""
     taken = {user.pw_uid for user in pwd.getpwall()}
     for number in _ENGINEER_IDS:
         if number not in taken:

@@ -30,7 +30,7 @@ from netlimits.settings import setting as setting_of
 
 
 class Changes:
-    """What we changed on hosts, and the way back.
+    """The changes that we made on hosts, and how they are undone.
 
     `host` gives the host of a role, connected again if need be; `log` writes down what is changed.
     `originals` are those that were written down before: what they hold is held to what may be
@@ -60,7 +60,7 @@ class Changes:
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
-        """Take a setting's state for the one found, before another setting changes it too."""
+        """Note a setting's present state as the original, before another setting changes it too."""
         place = (role, interface, name)
         if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
@@ -102,7 +102,7 @@ class Changes:
             )
 
     def _remember(self, original: Original) -> None:
-        """Make durable what was found and is not known yet; each part counts as first found.
+        """Write down what was found, if that is new; of each part the first state found counts.
 
         What could be written down in part alone is to be put back too, which takes it away.
         """
@@ -140,7 +140,7 @@ class Changes:
     def _all_put_back(
         self, changed: tuple[Original, ...]
     ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
-        """Each that could not be put back, with why; and what the journal could not take in."""
+        """Each original that could not be put back, with the reason; and the journal's error."""
         problems: list[tuple[Original, str]] = []
         unwritten: ArchiveError | None = None
         for original in changed:
@@ -215,7 +215,7 @@ class Changes:
 
 
 def _whole_way_back(original: Original) -> str:
-    """What mends it by hand, from whatever state there is."""
+    """The commands that put it back by hand, from any state."""
     commands = setting_of(original.setting).undo(original.interface, original.state, {})
     return "by hand: " + "; ".join(map(_by_hand, commands))
 
@@ -233,7 +233,7 @@ def current(host: Host, name: str, interface: str, about: Any) -> State:
 
 
 def _named(role: str, act: Callable[[], Any]) -> Any:
-    """The result of `act`; a SettingError that names no host gets this one."""
+    """The result of `act`; a SettingError without a host gets this one."""
     try:
         return act()
     except SettingError as error:

@@ -38,7 +38,7 @@ def guards(
 
 
 def identity(archive: Archive) -> str:
-    """What tells a campaign from all others: its folder on this machine, and when it was made.
+    """A campaign's identity: its folder on this machine, and when it was created.
 
     So `resume` knows the claim that it left itself, and a copy elsewhere is another campaign.
     """
@@ -90,7 +90,7 @@ class NoteLog:
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:
-        """Nothing: it is written down."""
+        """Does nothing: the note is there already."""
 
     def put_back(self, original: Original) -> None:
         """Take the note away, which is under the role that it was written for."""

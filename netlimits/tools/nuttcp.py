@@ -175,7 +175,7 @@ class Nuttcp:
 
 
 class _Side:
-    """What one end said: the first value of each key in its lines."""
+    """The output of one end: the first value of each key in its lines."""
 
     def __init__(self, printed: str, letter: str, name: str) -> None:
         self.name = name

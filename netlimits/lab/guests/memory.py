@@ -16,7 +16,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def check(hosts: int, guest: Guest) -> None:
-    """Raises LabError where it would not do."""
+    """Raise LabError if the memory is not enough."""
     needed = hosts * (guest.memory + OVERHEAD)
     available = min(_machine(), _group())
     if needed > available:

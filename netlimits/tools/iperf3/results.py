@@ -105,7 +105,7 @@ class _Flow:
 
 
 def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work | None:
-    """All that was moved, omitted seconds included; None where no receiver tells of those."""
+    """All that was moved, with the omitted seconds; None if no receiver counts those."""
     done = []
     for flow in flows:
         arrived = flow.received
@@ -120,7 +120,7 @@ def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work
 
 
 def _omitted(document: Any, suffix: str, sender: str) -> float | None:
-    """Bytes a second that arrived in the omitted time; None where nobody tells.
+    """Bytes a second that arrived in the omitted time; None if that is not known.
 
     Of an interval that the end of that time cut short 3.12 often forgets what came before it.
     """

@@ -130,7 +130,7 @@ def _refuse_nonsense(options: Mapping[str, Any], keys: Mapping[str, str], second
 
 
 def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
-    """Raise for a rate, or a count of calls in a test that sends, that is there and is zero."""
+    """Raise for a rate that is given as zero; where the test sends, for such a count of calls."""
     rates = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT") if sending else ("THROUGHPUT",)
     rate = next((key for key in rates if key in keys), None)
     if rate and float(keys[rate]) <= 0:
