@@ -92,7 +92,7 @@ def main() -> int:
         path = Path(folder) / "results.parquet"
         writer = runs(count)
         writer.to_parquet(path)
-        made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        writing_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         del writer
         times = [(seconds(plain, path), seconds(ours, path)) for _ in range(3)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -104,7 +104,7 @@ def main() -> int:
     print(f"ratio                               {ratio:6.2f}     (target {RATIO:g})")
     print(
         f"peak resident memory                {peak / 1e9:6.2f} GB  "
-        f"(target {BYTES / 1e9:g} GB; {made / 1e9:.2f} GB of it when the file was made)"
+        f"(target {BYTES / 1e9:g} GB; {writing_peak / 1e9:.2f} GB of it when the file was made)"
     )
     return int(ratio > RATIO or ourly > SECONDS or peak > BYTES)
 

@@ -59,10 +59,10 @@ def main() -> int:
             make = _alone if need is attacks.Needs.NOTHING else _on_hosts
             outcomes += make(jobs, need, given, Path(scratch))
         order = [family.name for family in attacks.FAMILIES]
-        outcomes.sort(key=lambda one: (order.index(one.family), one.number))
+        outcomes.sort(key=lambda outcome: (order.index(outcome.family), outcome.number))
         print(attacks.table(outcomes))
         print(f"\nseed {given.seed}, {time.monotonic() - began:.0f} s")
-    return 1 if any(one.through for one in outcomes) else 0
+    return 1 if any(outcome.through for outcome in outcomes) else 0
 
 
 def _given() -> argparse.Namespace:
@@ -87,16 +87,16 @@ def _chosen(names: list[str] | None) -> list[Family]:
     """The families asked for, or all that can be made here."""
     from faults import attacks
 
-    known = {family.name: family for family in attacks.FAMILIES}
-    if strange := {*(names or ())} - {*known}:
-        sys.exit(f"no family {', '.join(sorted(strange))}; there are {', '.join(known)}")
+    families = {family.name: family for family in attacks.FAMILIES}
+    if strange := {*(names or ())} - {*families}:
+        sys.exit(f"no family {', '.join(sorted(strange))}; there are {', '.join(families)}")
     if names:
-        return [family for name, family in known.items() if name in names]
+        return [family for name, family in families.items() if name in names]
     if os.geteuid() == 0:
-        return [*known.values()]
-    some = [family for family in known.values() if family.needs is attacks.Needs.NOTHING]
-    left = ", ".join(name for name, family in known.items() if family not in some)
-    print(f"left out, as labs take root: {left}", file=sys.stderr)
+        return [*families.values()]
+    some = [family for family in families.values() if family.needs is attacks.Needs.NOTHING]
+    others = ", ".join(name for name, family in families.items() if family not in some)
+    print(f"left out, as labs take root: {others}", file=sys.stderr)
     return some
 
 

@@ -88,8 +88,8 @@ class Row:
         return LOW - self.slack <= self.percent <= HIGH + self.slack
 
     def __str__(self) -> str:
-        known = f"  ({REASONS.index(self.reason) + 1})" if self.reason else "  OUTSIDE"
-        why = "" if self.good else known
+        reason = f"  ({REASONS.index(self.reason) + 1})" if self.reason else "  OUTSIDE"
+        why = "" if self.good else reason
         return f"{self.interval:<30}{self.data:<48}{self.runs:>14}{self.percent:7.1f} %{why}"
 
 
@@ -197,8 +197,8 @@ def knees(draw: np.random.Generator, count: int) -> Iterator[Row]:
     for name, cvs in spreads.items():
         held = 0
         for _ in range(count):
-            found = regimes(_packets(draw, 10, cvs), share=0.05)
-            low, high = found.bytes_from_interval
+            fit = regimes(_packets(draw, 10, cvs), share=0.05)
+            low, high = fit.bytes_from_interval
             held += low <= PACKET_NS / BYTE_NS <= high
         yield Row("knee, delete-a-block", name, "10 blocks", held, count)
 
@@ -290,8 +290,8 @@ def _spread_holds(draw: np.random.Generator) -> tuple[bool, bool]:
     return bool(points["low"].iloc[0] <= 100 <= points["high"].iloc[0]), bool(pooled)
 
 
-def _holds(found: intervals.Interval | contrasts.Contrast, truth: float) -> bool:
-    return bool(found.low - 1e-12 <= truth <= found.high + 1e-12)
+def _holds(interval: intervals.Interval | contrasts.Contrast, truth: float) -> bool:
+    return bool(interval.low - 1e-12 <= truth <= interval.high + 1e-12)
 
 
 def rows(count: int, seed: int = 2021) -> Iterator[Row]:

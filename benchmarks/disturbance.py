@@ -89,21 +89,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=40)
     parser.add_argument("--seconds", type=int, default=5)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     lab = labs.up(f"d{os.getpid()}")
     ours, alone = [], []
     try:
-        _, argv = through_us(lab, asked.seconds)  # the first is for the command alone
-        for pair in range(asked.pairs):
+        _, argv = through_us(lab, arguments.seconds)  # the first is for the command alone
+        for pair in range(arguments.pairs):
             if pair % 2:
-                ours.append(through_us(lab, asked.seconds)[0])
+                ours.append(through_us(lab, arguments.seconds)[0])
             alone.append(bare(lab, argv))
             if not pair % 2:
-                ours.append(through_us(lab, asked.seconds)[0])
+                ours.append(through_us(lab, arguments.seconds)[0])
     finally:
         labs.down(lab.name)
-    blocks = np.arange(asked.pairs)
-    print(f"{asked.pairs} pairs of {asked.seconds} s, through netlimits over bare netperf")
+    blocks = np.arange(arguments.pairs)
+    print(f"{arguments.pairs} pairs of {arguments.seconds} s, through netlimits over bare netperf")
     for place, name in enumerate(FIGURES):
         sides = (np.array([row[place] for row in side]) for side in (ours, alone))
         ratio = contrasts.ratio(*sides, (blocks, blocks))

@@ -24,17 +24,19 @@ def main() -> int:
     ran = subprocess.run(
         [sys.executable, str(GUIDED), *given], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
-    said = json.loads(ran.stdout)
-    for one in said["targets"]:
-        if one["finding"]:
-            print(f"{one['target']} after {one['inputs']:,} inputs:\n{one['finding']}\n")
-    rate = said["inputs"] / said["seconds"]
-    most = max(one["megabytes"] for one in said["targets"])
-    found = sum(bool(one["finding"]) for one in said["targets"])
-    print(f"inputs        {said['inputs']:,} for {len(said['targets'])} readers")
-    print(f"seconds       {said['seconds']}   ({rate:,.0f} inputs/s)")
+    report = json.loads(ran.stdout)
+    for outcome in report["targets"]:
+        if outcome["finding"]:
+            print(
+                f"{outcome['target']} after {outcome['inputs']:,} inputs:\n{outcome['finding']}\n"
+            )
+    rate = report["inputs"] / report["seconds"]
+    most = max(outcome["megabytes"] for outcome in report["targets"])
+    findings = sum(bool(outcome["finding"]) for outcome in report["targets"])
+    print(f"inputs        {report['inputs']:,} for {len(report['targets'])} readers")
+    print(f"seconds       {report['seconds']}   ({rate:,.0f} inputs/s)")
     print(f"most memory   {most} MiB")
-    print(f"findings      {found}")
+    print(f"findings      {findings}")
     return ran.returncode
 
 

@@ -97,18 +97,18 @@ SHAPES: Mapping[str, Any] = {
 
 def lines(count: int) -> list[bytes]:
     """A journal's lines: starts and ends of runs with the example campaign's figures."""
-    known = [json.loads(line) for line in EXAMPLE.read_text().splitlines()]
-    ends = [event for event in known if event["event"] == "end"]
-    head, made = Head(), []
+    events = [json.loads(line) for line in EXAMPLE.read_text().splitlines()]
+    ends = [event for event in events if event["event"] == "end"]
+    head, sealed = Head(), []
     for number in range(count):
         run = number // 2 + 1
         values = {"protocol": "tcp", "send_size": 1024, "offloads": "on"}
         labels = {"run": run, "block": run // 6, "config": "ab12cd34", "values": values}
         start = {"event": "start", "at": 1.8e9, "attempt": 1, "started": 1.8e9 + run}
         event = {**(ends[run % len(ends)] if number % 2 else start), **labels}
-        made.append(head.sealed(json.dumps(event).encode()))
-        head.add(made[-1])
-    return made
+        sealed.append(head.sealed(json.dumps(event).encode()))
+        head.add(sealed[-1])
+    return sealed
 
 
 def seconds(read: Callable[[], object]) -> float:

@@ -32,17 +32,17 @@ SECONDS = 1
 EXPERIMENT = Path(__file__).parents[1] / "experiments/stateless-offloads.yaml"
 
 
-def processes(made: labs.Lab) -> list[Path]:
+def processes(lab: labs.Lab) -> list[Path]:
     """The machines' QEMU processes, in /proc."""
     return [
-        Path("/proc", (made.host_folder(host) / "qemu.pid").read_text().strip())
-        for host in made.hosts
+        Path("/proc", (lab.host_folder(host) / "qemu.pid").read_text().strip())
+        for host in lab.hosts
     ]
 
 
-def resident(made: labs.Lab) -> float:
+def resident(lab: labs.Lab) -> float:
     """MiB that the largest machine has resident."""
-    pages = [int((process / "statm").read_text().split()[1]) for process in processes(made)]
+    pages = [int((process / "statm").read_text().split()[1]) for process in processes(lab)]
     return max(pages) * os.sysconf("SC_PAGESIZE") / 2**20
 
 
@@ -52,13 +52,13 @@ def busy(process: Path) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def campaign(made: labs.Lab, replicates: int) -> tuple[list[float], float]:
+def campaign(lab: labs.Lab, replicates: int) -> tuple[list[float], float]:
     """Seconds of each run beyond those that it measures, and CPU seconds of a run."""
     samples = []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results"
         command = [
-            *(sys.executable, "-m", "netlimits", "run", EXPERIMENT, "--hosts", made.hosts_file),
+            *(sys.executable, "-m", "netlimits", "run", EXPERIMENT, "--hosts", lab.hosts_file),
             *("--out", out, "--set", f"measure.netperf.seconds={SECONDS}"),
             *("--set", f"repeat.replicates={replicates}"),
         ]
@@ -66,7 +66,7 @@ def campaign(made: labs.Lab, replicates: int) -> tuple[list[float], float]:
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as running:
             while running.poll() is None:
-                samples.append((time.time(), [busy(process) for process in processes(made)]))
+                samples.append((time.time(), [busy(process) for process in processes(lab)]))
                 time.sleep(0.1)
         assert running.returncode == 0
         events = list(Archive.open(out).events())
@@ -94,12 +94,12 @@ def main() -> None:
             print("kvm      does not boot machines here")
             continue
         started = time.monotonic()
-        made = labs.up(NAME, guest=labs.Guest(cpus=given.cpus, accelerator=accel))
+        lab = labs.up(NAME, guest=labs.Guest(cpus=given.cpus, accelerator=accel))
         try:
             up = time.monotonic() - started
-            boot = max(map(busy, processes(made)))
-            beyond, cpu = campaign(made, given.replicates)
-            size = resident(made)
+            boot = max(map(busy, processes(lab)))
+            beyond, cpu = campaign(lab, given.replicates)
+            size = resident(lab)
         finally:
             labs.down(NAME)
         middle = statistics.median(beyond)

@@ -61,8 +61,8 @@ done
 def loop(hosts_file: Path, runs: int) -> list[float]:
     """Seconds beyond netperf's own, for each run of the bash loop, run on the sender."""
     config = hosts_file.parent / "ssh_config"
-    made = labs.find(NAME)
-    address = made.data("receiver")
+    lab = labs.find(NAME)
+    address = lab.data("receiver")
     argv = ["ip", "netns", "exec", f"nl-{NAME}-sender", "bash", "-c", LOOP, "loop"]
     server = subprocess.Popen(
         ["ip", "netns", "exec", f"nl-{NAME}-receiver", "netserver", "-D", "-L", f"{address},4"],
@@ -108,10 +108,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=12)
     runs = parser.parse_args().runs
-    made = labs.up(NAME)
+    lab = labs.up(NAME)
     try:
-        loop_s = statistics.median(loop(made.hosts_file, runs))
-        ours_s = statistics.median(campaign(made.hosts_file, runs))
+        loop_s = statistics.median(loop(lab.hosts_file, runs))
+        ours_s = statistics.median(campaign(lab.hosts_file, runs))
     finally:
         labs.down(NAME)
     print(f"beyond netperf's own time, median of {runs} runs of 1 s, offloads toggled on two hosts")

@@ -215,21 +215,21 @@ def one_line(words: Exception | str) -> str:
     return one_line(message) or type(words).__name__
 
 
-def printable(text: str) -> str:
+def escaped(text: str) -> str:
     r"""The text with control codes and what turns its direction shown as `\u001b`, as in JSON.
 
     Line breaks, tabs and blanks of any width stay.
     """
     if text.isprintable():
         return text
-    return text.translate({ord(c): _escaped(ord(c)) for c in set(text) if not _shows(c)})
+    return text.translate({ord(c): _escape(ord(c)) for c in set(text) if not _shows(c)})
 
 
 def _shows(character: str) -> bool:
     return character.isprintable() or character in "\n\t" or unicodedata.category(character) == "Zs"
 
 
-def _escaped(code: int) -> str:
+def _escape(code: int) -> str:
     if code < 0x10000:
         return f"\\u{code:04x}"
     high, low = divmod(code - 0x10000, 0x400)

@@ -89,23 +89,23 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
 
     A median stands below its mean where runs are of more than one kind, or intervals are shown.
     """
-    shown = _Shown.of(table, intervals)
+    layout = _Layout.of(table, intervals)
     blocks = []
     for column, part in table.groupby("metric", sort=False):
         of = metric(str(column)).towards(table.attrs.get("direction", "send"))
         means = part[part["statistic"] == "mean"]
-        heads = [key for key, _ in frames.groups(means, shown.columns)]
-        labels = [" ".join(wording.phrases(key, shown.names)) or "all" for key in heads]
+        heads = [key for key, _ in frames.groups(means, layout.columns)]
+        labels = [" ".join(wording.phrases(key, layout.names)) or "all" for key in heads]
         decimals = places(means["value"].dropna())
         if intervals:
             decimals = _finer(means, decimals)
-        body = list(_body(part, str(column), shown, heads, decimals))
-        body.append(("runs", *(_runs(means, shown.columns, key) for key in heads)))
+        body = list(_body(part, str(column), layout, heads, decimals))
+        body.append(("runs", *(_runs(means, layout.columns, key) for key in heads)))
         about = " - ".join(x for x in (of.unit, of.direction.title().replace("Is", "is")) if x)
         blocks.append(
             Block(
                 f"{of.title} ({about})" if about else of.title,
-                (shown.corner, *(labels if shown.columns else ["all"])),
+                (layout.corner, *(labels if layout.columns else ["all"])),
                 tuple(body),
             )
         )
@@ -113,7 +113,7 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _Layout:
     """How a summary is laid out: the columns of its row factor and of its column factors."""
 
     rows: str | None
@@ -124,7 +124,7 @@ class _Shown:
     mixed: frozenset[tuple[str, str]]
 
     @classmethod
-    def of(cls, table: pd.DataFrame, intervals: bool) -> _Shown:
+    def of(cls, table: pd.DataFrame, intervals: bool) -> _Layout:
         place = list(table.columns)
         keys = place[2 : place.index("value")]
         names = table.attrs.get("factors", {})
@@ -144,33 +144,33 @@ class _Shown:
 def _body(
     part: pd.DataFrame,
     column: str,
-    shown: _Shown,
+    layout: _Layout,
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> Iterator[tuple[str, ...]]:
     """The rows of a metric: means, each with its medians where these are shown, improvements."""
     by = {name: part[part["statistic"] == name] for name in ("mean", "median", "improvement")}
-    keys = [shown.rows] if shown.rows else []
+    keys = [layout.rows] if layout.rows else []
     medians = {_texts(key): cells for key, cells in frames.groups(by["median"], keys)}
     for key, cells in frames.groups(by["mean"], keys):
         label = wording.text(key[0]) if key else "all"
-        yield _row(label, cells, shown, heads, decimals)
+        yield _row(label, cells, layout, heads, decimals)
         beside = medians.get(_texts(key), by["median"][:0])
-        if len(beside) and (shown.intervals or (column, label if key else "") in shown.mixed):
-            yield _row(f"{label}, median", beside, shown, heads, decimals)
+        if len(beside) and (layout.intervals or (column, label if key else "") in layout.mixed):
+            yield _row(f"{label}, median", beside, layout, heads, decimals)
     for key, cells in frames.groups(by["improvement"], keys) if keys else ():
-        yield _row(f"improvement, {wording.text(key[0])}", cells, shown, heads, 2)
+        yield _row(f"improvement, {wording.text(key[0])}", cells, layout, heads, 2)
 
 
 def _row(
     label: str,
     cells: pd.DataFrame,
-    shown: _Shown,
+    layout: _Layout,
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> tuple[str, ...]:
     """One row of a block; a configuration that was not run is a dash, so is one that failed."""
-    by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, shown.columns)}
+    by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, layout.columns)}
     texts = []
     for key in heads:
         cell = by_column.get(_texts(key))
@@ -181,7 +181,7 @@ def _row(
             texts.append(f"– ({cell['n']} of {cell['runs']})")
             continue
         written = f"{cell['value']:.{decimals}f}"
-        if shown.intervals and not math.isnan(cell["low"]):
+        if layout.intervals and not math.isnan(cell["low"]):
             written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
         texts.append(written)
     return (label, *texts)
@@ -237,8 +237,8 @@ def plain_block(table: pd.DataFrame) -> Block:
 
 
 def _heading(column: str) -> str:
-    known = next((m for m in METRICS if m.column == column), None)
-    return known.label if known else wording.title(column)
+    metric_of_column = next((m for m in METRICS if m.column == column), None)
+    return metric_of_column.label if metric_of_column else wording.title(column)
 
 
 def _cell(value: Any) -> str:

@@ -41,15 +41,15 @@ class Ratio:
         return f"{self.where}: {self.value:.2f} [{self.low:.2f}, {self.high:.2f}] {self.verdict}"
 
 
-Found = Iterable[Ratio | str]
+Findings = Iterable[Ratio | str]
 
 
 def improvements(
     of: Sequence[str], rows: str, columns: str | Sequence[str], improvement: str, where: str = ""
-) -> Callable[[nl.Campaign], Found]:
+) -> Callable[[nl.Campaign], Findings]:
     """A contrast of two values of a factor, better always above 1, as `nl.summary` makes it."""
 
-    def found(campaign: nl.Campaign) -> Found:
+    def ratios(campaign: nl.Campaign) -> Findings:
         frame = campaign.frame()
         frame = frame.query(where) if where else frame
         across = [columns] if isinstance(columns, str) else list(columns)
@@ -60,10 +60,10 @@ def improvements(
             place = f"{name} at {values}"
             yield Ratio(place, row["value"], row["low"], row["high"], row["n"])
 
-    return found
+    return ratios
 
 
-def udp_cost(campaign: nl.Campaign) -> Found:
+def udp_cost(campaign: nl.Campaign) -> Findings:
     """Each end's time for a packet and for a KiB."""
     frame = campaign.frame().query("protocol == 'udp'")
     for row in cost.cost(frame, of=["local_sd", "remote_sd"]).itertuples():
@@ -73,17 +73,17 @@ def udp_cost(campaign: nl.Campaign) -> Found:
         yield f"{end}: {packet} ns a packet, {kib} ns a KiB"
 
 
-def regimes(campaign: nl.Campaign) -> Found:
+def regimes(campaign: nl.Campaign) -> Findings:
     """Up to which size packets limit, and from which on bytes do."""
-    found = packet_rate.regimes(campaign.frame())
+    fit = packet_rate.regimes(campaign.frame())
     for words, size, (low, high) in (
-        ("packets up to", found.packets_until, found.packets_until_interval),
-        ("bytes from", found.bytes_from, found.bytes_from_interval),
+        ("packets up to", fit.packets_until, fit.packets_until_interval),
+        ("bytes from", fit.bytes_from, fit.bytes_from_interval),
     ):
         yield f"{words} {size:,.0f} [{low:,.0f}, {high:,.0f}] bytes"
 
 
-def first_bursts(campaign: nl.Campaign) -> Found:
+def first_bursts(campaign: nl.Campaign) -> Findings:
     """The first burst of a connection's first response and of its later ones."""
     for (gro, quickack), packets in campaign.traces().groupby(["gro", "quickack"]):
         table = bursts.over_transactions(packets)
@@ -92,7 +92,7 @@ def first_bursts(campaign: nl.Campaign) -> Found:
         yield f"GRO {gro}, quickack {quickack}: from {first:g} to {last:g} segments, {word}"
 
 
-def by_mtu(campaign: nl.Campaign) -> Found:
+def by_mtu(campaign: nl.Campaign) -> Findings:
     """How much more each machine sends at the larger MTU: only where the link binds."""
     entry = next(e for e in campaign.experiment.report if e.get("chart") == "highest_average")
     runs = aggregate.highest_averages(campaign.intervals(), entry["window_s"])
@@ -144,12 +144,12 @@ PAIRS = (
 def table(kept: Path) -> str:
     """The claims as rows of Markdown, from the campaigns below `kept`."""
     lines = ["| claim | in the lab |", "|---|---|"]
-    for claim, name, found in PAIRS:
+    for claim, name, figures in PAIRS:
         if not (kept / name).is_dir():
             continue
         try:
-            said = "<br>".join(str(one) for one in found(nl.open(kept / name)))
+            cell = "<br>".join(str(figure) for figure in figures(nl.open(kept / name)))
         except DataError as error:
-            said = f"not decided: {error}"
-        lines.append(f"| {claim} ({name}) | {said.replace('|', '')} |")
+            cell = f"not decided: {error}"
+        lines.append(f"| {claim} ({name}) | {cell.replace('|', '')} |")
     return "\n".join(lines)

@@ -88,7 +88,7 @@ LINK = 100_000_000
 ROOM = "settings.1.sysctl={net.core.rmem_default: {want: 33554432, if_fixed: accept}}"
 """What a machine of 400 MB has: a receiver that falls behind would fill the report's 2 GiB, and the
 kernel would kill it."""
-PACED = ["derive.rate=20e6", "measure.netperf.local_buffer=16K", ROOM]
+PACED = ["derive.rate=20e6", ROOM]
 FEWER = "factors.send_size=[10,100,1000,100000]"
 
 
@@ -196,33 +196,35 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="Keep the whole campaigns in this folder.")
     parser.add_argument("--lab", help="In this lab, which is up, and stays.")
     parser.add_argument("--namespaces", action="store_true", help="Without machines (QEMU).")
-    asked = parser.parse_args()
-    if not asked.draw:
-        _measure(asked.names or [*FORMS], asked)
+    arguments = parser.parse_args()
+    if not arguments.draw:
+        _measure(arguments.names or [*FORMS], arguments)
     draw()
 
 
-def _measure(names: Sequence[str], asked: argparse.Namespace) -> None:
+def _measure(names: Sequence[str], arguments: argparse.Namespace) -> None:
     """The campaigns in one lab; what is kept of each replaces what was."""
-    guest = None if asked.namespaces else labs.Guest(cpus=2)
+    guest = None if arguments.namespaces else labs.Guest(cpus=2)
     hosts = max(FORMS[name].hosts for name in names)
-    lab = labs.find(asked.lab) if asked.lab else labs.up(f"g{os.getpid()}", hosts, MTU, guest)
+    lab = (
+        labs.find(arguments.lab) if arguments.lab else labs.up(f"g{os.getpid()}", hosts, MTU, guest)
+    )
     try:
         with tempfile.TemporaryDirectory() as temporary:
-            folder = (asked.results or Path(temporary)).resolve()
+            folder = (arguments.results or Path(temporary)).resolve()
             for name in names:
                 form, out = FORMS[name], folder / name
                 where: Sequence[object] = form.options
                 if not where:
                     where = ("--hosts", _hosts_file(lab, name, out.with_suffix(".hosts.yaml")))
-                sets = form.words(short=asked.short)
+                sets = form.words(short=arguments.short)
                 if guest and where[0] != "--local":
                     shape = Shape(rate=form.link) if form.link else None
                     labs.shape_link(lab.name, lab.hosts[0], shape)
                 _netlimits("run", f"experiments/{name}.yaml", "--out", out, *where, *sets)
                 keep(out, KEPT / name, traces=form.traces)
     finally:
-        if not asked.lab:
+        if not arguments.lab:
             labs.down(lab.name)
 
 
@@ -272,8 +274,8 @@ def provenance() -> str:
         campaign = nl.open(path)
         each = len(campaign.frame()) / campaign.frame()["config"].nunique()
         places.setdefault(_place(campaign), []).append(f"{path.name} ({each:.3g})")
-    said = "; ".join(f"in {place}: {', '.join(names)}" for place, names in places.items())
-    return textwrap.fill(f"{FROM} (runs of each configuration) {said}.", 100)
+    sources = "; ".join(f"in {place}: {', '.join(names)}" for place, names in places.items())
+    return textwrap.fill(f"{FROM} (runs of each configuration) {sources}.", 100)
 
 
 def caption(name: str) -> str:
@@ -316,10 +318,14 @@ def drawn(figure: Figure) -> charts.Chart:
         chart = charts.highest_average(intervals, **options, series=figure.series, title=title)
         marks.note(chart, note)
         return chart
-    for factor, wanted in figure.only.items():
-        there = wanted if (frame[factor] == wanted).any() else STAND_IN
-        frame = frame[frame[factor] == there]
-        title = title.replace(wanted, there) if wanted in title else f"{title}, {there}"
+    for factor, published_level in figure.only.items():
+        level = published_level if (frame[factor] == published_level).any() else STAND_IN
+        frame = frame[frame[factor] == level]
+        title = (
+            title.replace(published_level, level)
+            if published_level in title
+            else f"{title}, {level}"
+        )
     if figure.chart == "ranges":
         note += f"; {_ranges(frame)}"
     chart = charts.spread(frame, figure.of, "send_size", figure.series, title=title)
@@ -339,11 +345,11 @@ def _ranges(frame: pd.DataFrame) -> str:
 
 def _hosts_file(lab: labs.Lab, name: str, path: Path) -> Path:
     """The lab's hosts in their order under the experiment's roles, as without --hosts."""
-    there = hosts_file.machines(lab.hosts_file)
+    machines = hosts_file.machines(lab.hosts_file)
     roles = load.load(EXPERIMENTS / f"{name}.yaml").roles
     lines = [
         f"{role}: {{ssh: {m.ssh}, interface: {m.interface}, address: {m.address}}}"
-        for role, m in zip(roles, there.values(), strict=False)  # some need fewer than there are
+        for role, m in zip(roles, machines.values(), strict=False)  # some need fewer than there are
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([f"ssh_config: {lab.folder / 'ssh_config'}", *lines]) + "\n")

@@ -74,9 +74,9 @@ def executed(path: Path) -> nbformat.NotebookNode:
 def smaller(png: str) -> str:
     """The same picture in 256 colours, about half the size; base64, as notebooks keep it."""
     picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
-    made = io.BytesIO()
-    picture.quantize(256, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
-    return base64.b64encode(made.getvalue()).decode()
+    reduced = io.BytesIO()
+    picture.quantize(256, dither=Image.Dither.NONE).save(reduced, "PNG", optimize=True)
+    return base64.b64encode(reduced.getvalue()).decode()
 
 
 def main() -> int:

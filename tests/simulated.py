@@ -16,7 +16,7 @@ from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed, Machine
 from netlimits.settings.offload import SHORT_NAMES, Offload
 
-GUARDING = ("look", "take", "hold", "await", "renew", "tend", "arm", "fired", "release")
+GUARDING = ("look", "take", "hold", "await", "renew", "postpone", "arm", "fired", "release")
 CAPTURES = Path(__file__).parent / "captures"
 FIGURES = {
     "THROUGHPUT": "800.00",

@@ -124,8 +124,10 @@ def test_tso(hosts, tmp_path):
     for run, attempt, tso in frame[["run", "attempt", "tso"]].itertuples(index=False):
         lines = (out / "raw" / f"{run:06}-{attempt}.jsonl").read_text().splitlines()
         steps = [json.loads(line) for line in lines]
-        shown = [step for step in steps if step["argv"][:2] == ["ethtool", "-k"]]
-        assert f"\ntcp-segmentation-offload: {tso}\n" in shown[-1]["stdout"], "as read before a run"
+        features = [step for step in steps if step["argv"][:2] == ["ethtool", "-k"]]
+        assert f"\ntcp-segmentation-offload: {tso}\n" in features[-1]["stdout"], (
+            "as read before a run"
+        )
 
 
 def test_jumbo(hosts, tmp_path):
@@ -159,13 +161,13 @@ def test_cpu_stress(hosts, direct, tmp_path):
     assert idle["local_cpu_pct"].median() < 1 + busy["local_cpu_pct"].median()
     for run, attempt, workers in frame[["run", "attempt", "workers_per_cpu"]].itertuples(False):
         raw = (tmp_path / "out" / "raw" / f"{run:06}-{attempt}.jsonl").read_text()
-        shown = [step["stdout"] for step in map(json.loads, raw.splitlines())]
-        loads = [text for text in shown if re.match(r"cpus \d+\n", text)]
+        outputs = [step["stdout"] for step in map(json.loads, raw.splitlines())]
+        loads = [text for text in outputs if re.match(r"cpus \d+\n", text)]
         assert (f"\nload {workers} 100 sqrt " in loads[-1]) == (workers > 0), "as read before a run"
     inside = ["ip", "netns", "exec", direct.namespace("sender"), "sh", "-c"]
     looks = "for p in $(ip netns pids $0); do cat /proc/$p/comm; done"
-    left = subprocess.run(
+    names = subprocess.run(
         [*inside, looks, direct.namespace("sender")], capture_output=True, text=True
     )
-    assert "sshd" in left.stdout
-    assert "stress-ng" not in left.stdout, "none of ours is left"
+    assert "sshd" in names.stdout
+    assert "stress-ng" not in names.stdout, "none of ours is left"

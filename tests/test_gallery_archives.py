@@ -49,8 +49,8 @@ def test_what_is_kept_says_all_that_the_campaign_said(gallery: ModuleType, tmp_p
 
 
 def test_every_figure_without_data_has_its_own(gallery: ModuleType):
-    wanted = {f"turin-{number}" for number in (*marks.FIGURES, "3")} | {"headers-aggregate"}
-    assert set(gallery.FIGURES) == wanted
+    expected = {f"turin-{number}" for number in (*marks.FIGURES, "3")} | {"headers-aggregate"}
+    assert set(gallery.FIGURES) == expected
     assert {figure.experiment for figure in gallery.FIGURES.values()} <= set(gallery.FORMS)
     assert set(gallery.FORMS) == {p.stem for p in (TOP / "experiments").glob("*.yaml")}
 

@@ -25,7 +25,7 @@ import netlimits
 from netlimits import charts, tables
 from netlimits.archive.store import Archive
 from netlimits.campaign import creation, parallel
-from netlimits.cli import group, printable
+from netlimits.cli import escaped, group
 from netlimits.errors import ArchiveError, DocumentError, SettingError
 from netlimits.experiment import hosts_file, load
 from netlimits.hosts.shell import script
@@ -277,12 +277,12 @@ def test_svg_shows_texts_and_runs_none(tmp_path, text):
 
 @given(st.text())
 def test_no_control_code_is_printed(text: str):
-    shown = printable(text)
+    shown = escaped(text)
     for character in shown:
         assert character in "\n\t" or ord(character) >= 0x20
         assert not 0x7F <= ord(character) <= 0x9F
         assert character not in "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-    assert json.loads(printable(json.dumps(text, ensure_ascii=False))) == text or "\n" in shown
+    assert json.loads(escaped(json.dumps(text, ensure_ascii=False))) == text or "\n" in shown
 
 
 def test_commands_print_through_one_function():

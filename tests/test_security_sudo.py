@@ -61,10 +61,10 @@ def values(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 
 def mappings(schema: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     needed = set(schema.get("required", ()))
-    known = {name: values(part) for name, part in schema.get("properties", {}).items()}
-    if known:
-        must = {name: part for name, part in known.items() if name in needed}
-        may = {name: part for name, part in known.items() if name not in needed}
+    properties = {name: values(part) for name, part in schema.get("properties", {}).items()}
+    if properties:
+        must = {name: part for name, part in properties.items() if name in needed}
+        may = {name: part for name, part in properties.items() if name not in needed}
         mapping = st.fixed_dictionaries(must, optional=may)
     else:
         names = st.from_regex(schema["propertyNames"]["pattern"], alphabet=ASCII)

@@ -89,7 +89,7 @@ def acks(
 def _refuse_several(
     frame: pd.DataFrame, keys: Sequence[str], ratio: str, pool: Sequence[str]
 ) -> None:
-    """Raise where more differs along a curve than the one thing that moves the ratio."""
+    """Raise DataError if more than one factor differs along a curve, or any if the ratio is set."""
     moving = along(frame, [*keys, *pool], ratio)
     if len(moving) > (0 if was_set(frame, ratio) else 1):
         raise DataError(
@@ -100,18 +100,21 @@ def _refuse_several(
 
 
 def along(frame: pd.DataFrame, keys: Sequence[str], ratio: str) -> dict[str, list[object]]:
-    """What differs along a curve beside the ratio, where this was set; name -> its values."""
+    """The factors that differ along a curve: name -> their values.
+
+    The factors in `keys` are left out, and so is the ratio where it was set.
+    """
     mine = [ratio] if was_set(frame, ratio) else []
     return pooling.left_out(frames.usable(frame), [*keys, *mine])
 
 
-def points(frame: pd.DataFrame, shown: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """The one column that the points of a curve differ in: the ratio, or what moves it."""
+def points(frame: pd.DataFrame, factors: Sequence[str], options: Mapping[str, Any]) -> list[str]:
+    """The one column by which the points of a curve differ: the ratio, or what moves it."""
     ratio = options["ratio"]
-    frames.factors(frame, [ratio, *shown])
+    frames.factors(frame, [ratio, *factors])
     if was_set(frame, ratio):
         return [ratio]
-    moving = along(frame, shown, ratio)  # that of most values, as it makes most points
+    moving = along(frame, factors, ratio)  # that of most values, as it makes most points
     return sorted(moving, key=lambda name: -len(moving[name]))[:1]
 
 
@@ -147,7 +150,7 @@ def _config(runs: pd.DataFrame) -> list[str]:
 
 
 def _at_base(ordered: pd.DataFrame, ratio: str, base: float | None) -> pd.DataFrame:
-    """The runs to compare with, of runs by their ratio; none where no run has `base`."""
+    """The runs to compare with: those whose ratio is `base`; empty where there are none."""
     column = ratio if base is not None else next(iter(_config(ordered)), ratio)
     same: pd.Series[bool] = ordered[column] == (ordered[column].iloc[0] if base is None else base)
     return ordered[same]

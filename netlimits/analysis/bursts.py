@@ -79,7 +79,8 @@ def over_transactions(
     `packets` is a frame of `trace`, or of several with a column `run` and the factors beside it
     (`campaign.traces()`); of each run the connection with most data counts. Returns the series'
     factors, `transaction`, the `min`, `median` and `max` of the burst's segments, and `runs`.
-    The last transaction of a trace may be cut off by its bound, so it is left out.
+    The last transaction of a trace may be cut off by its bound, so it is left out. Raises DataError
+    where no transaction is left, for a series that is no column, and as `bursts` does.
     """
     keys = frames.factors(packets, series)
     each = [*keys, "run"] if "run" in packets.columns else keys
@@ -101,7 +102,8 @@ def over_transactions(
 def burst_sizes(table: pd.DataFrame) -> pd.DataFrame:
     """How many bursts there are of each size: `size`, `bursts`, `share_pct`, `cumulative_pct`.
 
-    `table` is a frame of `bursts` (size in segments) or of `ack_bursts` (in ACKs).
+    `table` is a frame of `bursts` (size in segments) or of `ack_bursts` (in ACKs). Raises DataError
+    for one without rows, or of another kind.
     """
     size = "segments" if "segments" in table else "acks"
     if size not in table or table.empty:

@@ -50,7 +50,7 @@ def compare(
     confidence: float = 0.95,
     among: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """What became of each configuration of `before` in `after`: one row for each and metric.
+    """How each configuration's figures changed from `before` to `after`: a row for each metric.
 
     Columns: the factors; `metric`; `before` and `after`, the means of the runs that are ok, in the
     metric's unit; `ratio` (after to before) with `low` and `high`; `p`; `n_before` and `n_after`;
@@ -96,7 +96,7 @@ def compare(
 
 
 def _factors(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> list[str]:
-    """What tells the configurations of both sides apart."""
+    """The columns that tell the configurations of both sides apart."""
     both = frames.joined([side.drop(columns=["campaign"], errors="ignore") for side in sides])
     names = list(pooling.left_out(both, [], among))
     for name in names:
@@ -146,7 +146,7 @@ _OURS = ("metric", "before", "after", "ratio", "low", "high", "p", "verdict", "r
 
 
 def _contrast(samples: Sequence[np.ndarray], means: Sequence[float], share: float) -> Contrast:
-    """After to before; no interval where there is no logarithm, or a single run."""
+    """The ratio of after to before; no interval for a single run, or for values without a log."""
     first, second = samples
     if any((sample <= 0).any() for sample in samples) or min(map(len, samples)) < 2:
         value = means[1] / means[0] if means[0] else math.nan
@@ -155,7 +155,7 @@ def _contrast(samples: Sequence[np.ndarray], means: Sequence[float], share: floa
 
 
 def _discovered(chances: Sequence[float]) -> float:
-    """The greatest p-value that is more than chance among all of them; -1 where none is."""
+    """The greatest p-value that counts as more than chance (Benjamini-Hochberg); -1 for none."""
     from scipy.stats import false_discovery_control
 
     if not chances:
@@ -175,7 +175,7 @@ def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: 
 
 
 def _runs(row: Mapping[str, Any], threshold: float) -> float:
-    """Runs of each side after which the interval is as narrow as the threshold, at this spread."""
+    """How many runs of each side make the interval as narrow as the threshold, at this spread."""
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]):
         return math.nan
     half = math.log(row["high"] / row["low"]) / 2

@@ -29,7 +29,10 @@ WILCOXON, TWO_WAY, WELCH, NONE = "wilcoxon", "two-way", "welch", ""
 
 
 class Contrast(NamedTuple):
-    """A ratio with its interval, the p-value of its being 1, how it was made, and of how many."""
+    """A ratio with its confidence interval, and how both were computed.
+
+    `p` is the p-value of the ratio being 1, `method` the name of the method ("" without interval).
+    """
 
     value: float
     low: float
@@ -61,7 +64,7 @@ def ratio(
 
 
 def paired(differences: np.ndarray, confidence: float = 0.95) -> tuple[Interval, str]:
-    """The middle of differences within blocks, and by which of the methods."""
+    """The estimate of the differences within blocks with its interval, and the method's name."""
     if len(differences) >= ENOUGH:
         return intervals.middle(differences, confidence), WILCOXON
     return intervals.mean(differences, confidence), TWO_WAY
@@ -70,7 +73,7 @@ def paired(differences: np.ndarray, confidence: float = 0.95) -> tuple[Interval,
 def within_blocks(
     values: tuple[np.ndarray, np.ndarray], blocks: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
-    """First less second in each block that holds both; the mean of several runs of a block."""
+    """The first minus the second in each block with both; several runs in a block are averaged."""
     first, second = (_means(v, b) for v, b in zip(values, blocks, strict=True))
     _, first_places, second_places = np.intersect1d(
         first[0], second[0], assume_unique=True, return_indices=True

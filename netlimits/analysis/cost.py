@@ -85,7 +85,9 @@ def packet_times(
 ) -> pd.DataFrame:
     """Each run's time per packet: the series' factors, `size`, `kib` (of data) and `ns`.
 
-    And its `block`, where it has one.
+    And its `campaign` and `block`, where it has them. Raises DataError for a metric that is not
+    there or is no service demand per KiB, for sizes that are no numbers, for runs without a value,
+    and for times that are not above zero.
     """
     frame, (keys, (size,)) = frames.apart(frame, list(series), size)
     runs = frames.usable(frame)
@@ -121,10 +123,11 @@ def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
 
 
 def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: pd.Series[Any] | None = None) -> float:
-    """The p-value of the straight line being all that there is; NaN where that cannot be told.
+    """The p-value of the F-test for lack of fit; NaN where it cannot be computed.
 
-    Weighted as the fit is. Runs of one block have its speed in common: what differs between
-    blocks is taken out of the spread that the line's misses are held against.
+    A small value says that time per packet is not a straight line in size. Runs are weighted as in
+    the fit. Differences between blocks are taken out of the spread that the test compares with,
+    since runs of one block share its speed.
     """
     from scipy.stats import f
 
@@ -136,14 +139,14 @@ def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: pd.Series[Any] | None =
     design = np.column_stack([np.ones_like(kib), kib]) / means[place][:, None]
     fitted = design @ np.linalg.lstsq(design, share, rcond=None)[0]
     missed = float(((fitted - 1) ** 2).sum())
-    left, freedom = share - 1, len(kib) - len(counts)
+    residuals, freedom = share - 1, len(kib) - len(counts)
     if blocks is not None:
         named = np.unique(blocks.to_numpy(), return_inverse=True)[1]
         several = int(named.max())
         if freedom > several > 0:
-            common = np.bincount(named, left) / np.bincount(named)
-            left, freedom = left - common[named], freedom - several
-    pure = float((left**2).sum())
+            common = np.bincount(named, residuals) / np.bincount(named)
+            residuals, freedom = residuals - common[named], freedom - several
+    pure = float((residuals**2).sum())
     if pure <= 0:
         return float("nan")
     ratio = (missed / (len(counts) - 2)) / (pure / freedom)
@@ -201,7 +204,10 @@ def _fit(kib: np.ndarray, ns: np.ndarray, confidence: float, about: str) -> dict
 
 
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    """What a reader must know, loss included: netperf divides both sides' cost by bytes sent."""
+    """What a reader must know, in sentences.
+
+    Of loss too, since netperf divides both sides' cost by the bytes that were sent.
+    """
     notes = list(frames.notes(frame, [f"_{name}_" for name in names]))
     if any(name.startswith("remote") for name in names) and (lossy := frames.losses(frame)):
         notes = [note for note in notes if lossy not in note]

@@ -65,7 +65,7 @@ def load(path: Path | str) -> pd.DataFrame:
 
 
 def _refuse_strange(path: Path) -> None:
-    """Raise OSError or ValueError for what is no file of runs, before it is opened."""
+    """Raise OSError or ValueError for a path that cannot be a file of runs, without opening it."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise ValueError("is no regular file")
@@ -76,7 +76,7 @@ def _refuse_strange(path: Path) -> None:
 
 
 def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The frame, where what counts runs is numbers, and texts are short enough to be shown.
+    """The frame, checked: columns that count runs hold numbers, and no text is too long to show.
 
     Raises DataError naming a column where that is not so.
     """
@@ -131,7 +131,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a run: its last attempt, whatever came of it."""
+    """One row for each run: its last attempt, whatever its status."""
     if not _tried_again(frame):
         return frame
     frame = frame.reset_index(drop=True)  # frames put together repeat their index
@@ -139,7 +139,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a run that came to something, ok or not; one that was cut off did not."""
+    """One row for each run that has an outcome, ok or not; an interrupted run has none."""
     rows = last_attempts(frame)
     return rows[rows["status"].isin(OUTCOMES)] if "status" in rows.columns else rows
 
@@ -159,16 +159,18 @@ def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
 
 
 def _tools_own(frame: pd.DataFrame, column: str) -> list[str]:
-    """The columns in which tools say of themselves what `column` is: its name, prefixed."""
+    """The columns with the tools' own figures for `column`: its name behind a tool's prefix."""
     if column not in PROCESS_CPU:
         return []
-    return [name for name, known in tools_own(frame.columns).items() if known.column == column]
+    return [
+        name for name, quantity in tools_own(frame.columns).items() if quantity.column == column
+    ]
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
-    """How many runs each row stands for: 1, but for the mean of several its `aggregated_runs`.
+    """How many runs each row stands for: its `aggregated_runs` if it is a mean of several, else 1.
 
-    Raises DataError for a number that is none of runs.
+    Raises DataError for a value that is no number of runs.
     """
     if AGGREGATED not in runs.columns:
         return pd.Series(1, index=runs.index)
@@ -179,7 +181,7 @@ def weights(runs: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _tried_again(frame: pd.DataFrame) -> bool:
-    """Whether some run stands there with several attempts."""
+    """Whether the frame holds several attempts of some run."""
     return {"run", "attempt"} <= set(frame.columns) and bool((frame["attempt"] > 1).any())
 
 
@@ -189,7 +191,7 @@ def _run(frame: pd.DataFrame) -> list[str]:
 
 
 def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
-    """What a reader of a table of `columns` must know.
+    """Sentences that a reader of a table of `columns` must know.
 
     Runs left out, or disturbed; roles on one kernel; means without variance.
     """
@@ -219,7 +221,10 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def losses(frame: pd.DataFrame) -> str:
-    """ "2 of 6 runs lost packets"; "" for none. Of more than LOSS of what was sent less arrived."""
+    """How many runs lost packets: "2 of 6 runs lost packets"; "" for none.
+
+    A run counts when the share of its data that did not arrive is above LOSS.
+    """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
     if not {sent, arrived} <= set(frame.columns):
         return ""
@@ -229,10 +234,10 @@ def losses(frame: pd.DataFrame) -> str:
 
 
 def sessions(runs: pd.DataFrame) -> str:
-    """In how many sessions the runs of a campaign were made; "" for one, or where none tells.
+    """A sentence on how many sessions the runs were made in; "" for one, or without times.
 
     A session ends where nothing ran for longer than BREAK: a campaign went on later, or was added
-    to. Blocks lie within one, or nearly so; means do not.
+    to. A block lies within one session, or nearly so; a mean is over all of them.
     """
     if not {"started", "duration_s"} <= set(runs.columns) or runs["started"].dtype.kind != "M":
         return ""
@@ -254,7 +259,7 @@ def sessions(runs: pd.DataFrame) -> str:
 
 
 def disturbance(runs: pd.DataFrame) -> str:
-    """How many runs that are ok had other traffic on their link, and how much; "" for none."""
+    """A sentence on how many ok runs had other traffic on their link, and how much; "" for none."""
     if "disturbed_pct" not in runs.columns:
         return ""
     ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
@@ -276,28 +281,30 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     is found under any tool's own name, and `usable` puts it into the column. Raises DataError
     naming the metric and those that are there; InputError for a name that is no metric's.
     """
-    known = metric(name)
-    if known.column not in frame.columns and not _tools_own(frame, known.column):
-        if f"netperf_{known.column}" in frame.columns:
-            known = metric(f"netperf_{known.name}")
-        elif known.column in frame.attrs.get("lacking", {}):
-            raise DataError(f"{name}: {frame.attrs['lacking'][known.column]}")
+    quantity = metric(name)
+    if quantity.column not in frame.columns and not _tools_own(frame, quantity.column):
+        if f"netperf_{quantity.column}" in frame.columns:
+            quantity = metric(f"netperf_{quantity.name}")
+        elif quantity.column in frame.attrs.get("lacking", {}):
+            raise DataError(f"{name}: {frame.attrs['lacking'][quantity.column]}")
         else:
             here = measured(frame)
             more = f", … {len(here) - SHOWN} more" if len(here) > SHOWN else ""
             first = wording.listed(here[:SHOWN])
-            raise DataError(f"no column {known.column} for {name!r}; metrics here: {first}{more}")
-    if known.column in frame.columns and _holds_words(frame[known.column]):
-        raise DataError(f"{known.column} holds words here, not figures")
-    return known.towards(direction(frame))
+            raise DataError(
+                f"no column {quantity.column} for {name!r}; metrics here: {first}{more}"
+            )
+    if quantity.column in frame.columns and _holds_words(frame[quantity.column]):
+        raise DataError(f"{quantity.column} holds words here, not figures")
+    return quantity.towards(direction(frame))
 
 
 def shown(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
-    """The metric, as `column` has it. Raises DataError where it is one of `keys`, the factors."""
-    known = column(frame, name)
-    if known.column in keys:
-        raise DataError(f"{known.column} is what is shown: it cannot tell the series apart too")
-    return known
+    """The metric as `column` returns it. Raises DataError where it is one of the factors `keys`."""
+    quantity = column(frame, name)
+    if quantity.column in keys:
+        raise DataError(f"{quantity.column} is what is shown: it cannot tell the series apart too")
+    return quantity
 
 
 def _holds_words(column: pd.Series[Any]) -> bool:
@@ -305,7 +312,7 @@ def _holds_words(column: pd.Series[Any]) -> bool:
 
 
 def direction(frame: pd.DataFrame) -> Direction:
-    """Which way the data of these runs went, by what was counted; "" where they differ."""
+    """Which way the data of these runs went, judged by the columns; "" where the runs differ."""
 
     def counted(column: str) -> pd.Series[bool]:
         if column not in frame.columns:
@@ -328,7 +335,7 @@ def direction(frame: pd.DataFrame) -> Direction:
 
 
 def sent(frame: pd.DataFrame) -> str:
-    """The metric that says at what rate data left: the client's, or in reverse the server's."""
+    """The name of the sender's rate: the client's, or the server's where the test is reversed."""
     return "remote_send_throughput" if direction(frame) == "recv" else "local_send_throughput"
 
 
@@ -336,7 +343,7 @@ def measured(frame: pd.DataFrame) -> list[str]:
     """The short names of the metrics that `frame` holds, in the order of METRICS."""
     here = set(frame.columns)
     own = (metric(column).name for column in tools_own(frame.columns))
-    return [*(known.name for known in METRICS if known.column in here), *own]
+    return [*(quantity.name for quantity in METRICS if quantity.column in here), *own]
 
 
 def varied(frame: pd.DataFrame) -> list[str]:
@@ -358,7 +365,7 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The frames under one another; what any of them varied is a factor of all."""
+    """The frames put together, row below row; what one of them varied is a factor of all."""
     together = pd.concat(parts, ignore_index=True)
     roles = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
     together.attrs.pop("columns", None)
@@ -375,11 +382,11 @@ def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
     """`names` as a list, each of which must be a column; DataError names what is there."""
-    wanted = [names] if isinstance(names, str) else list(names or ())
-    for name in wanted:
+    chosen = [names] if isinstance(names, str) else list(names or ())
+    for name in chosen:
         if name not in frame.columns:
             raise DataError(f"no factor {name!r} here; factors: {wording.listed(varied(frame))}")
-    return wanted
+    return chosen
 
 
 TAKEN = frozenset(
@@ -414,7 +421,7 @@ def apart(frame: pd.DataFrame, *names: str | Sequence[str]) -> tuple[pd.DataFram
 
 
 def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """`frame` again, once no run lacks a value in `columns`; else DataError says how many do."""
+    """`frame` unchanged. Raises DataError, with their number, if runs lack a value in `columns`."""
     for name in columns:
         lacking = int(frame[name].isna().sum())
         if lacking:

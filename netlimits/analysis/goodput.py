@@ -205,7 +205,7 @@ def curve(
 
     Returns `stack` (its names with commas, "plain Ethernet" for none), `mtu`, `data_bytes`,
     `header_bytes`, `ratio` and `goodput_mbps`. `options` are those of `bound`. An MTU too small
-    for a stack's headers is left out.
+    for a stack's headers is left out. Raises DataError where that leaves none, and as `bound` does.
     """
     rows = []
     for stack in stacks:

@@ -125,11 +125,11 @@ to 16 bytes, but never above the MTU of its interface, so a full one has no padd
 def layer(written: str) -> Layer:
     """The layer that a stack's entry names. Raises DataError with the names there are."""
     name, plus, more = written.strip().lower().partition("+")
-    for known in LAYERS:
-        if known.name == name and (not plus or re.fullmatch(r"\d{1,4}", more)):
+    for candidate in LAYERS:
+        if candidate.name == name and (not plus or re.fullmatch(r"\d{1,4}", more)):
             extra = int(more) if plus else 0
-            if known.name == "other" and not extra:
+            if candidate.name == "other" and not extra:
                 break
-            return replace(known, extra=extra)
-    names = ", ".join(known.name for known in LAYERS)
+            return replace(candidate, extra=extra)
+    names = ", ".join(candidate.name for candidate in LAYERS)
     raise DataError(f"no header stack has {written!r}; it may hold {names}, and NAME+BYTES")

@@ -45,7 +45,7 @@ def mean(sample: np.ndarray, confidence: float = 0.95) -> Interval:
 
 
 def jackknife(whole: float, without: np.ndarray, confidence: float = 0.95) -> Interval:
-    """The interval of an estimate from those that leave out a group of runs each, by Student's t.
+    """The jackknife interval of an estimate: from estimates that each leave out one group of runs.
 
     Groups are what may vary by itself: blocks, or points. Spread that grows with size, and one
     size that is noisier than others, are in the groups as they are (Tukey 1958).
@@ -95,14 +95,14 @@ def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
     n = len(differences)
     pairs = n * (n + 1) // 2
     rank = _signed_rank(n, (1 - confidence) / 2)
-    wanted = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
+    ranks = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
     ordered = np.sort(differences)
     if n <= WALSH:
         first, second = np.triu_indices(n)
         averages = (ordered[first] + ordered[second]) / 2
-        order_statistics = np.partition(averages, wanted)[wanted]
+        order_statistics = np.partition(averages, ranks)[ranks]
     else:
-        centre, low, high = (_walsh(ordered, place) for place in wanted[1:])
+        centre, low, high = (_walsh(ordered, place) for place in ranks[1:])
         order_statistics = np.array(
             [centre, centre, low, high]
         )  # of so many pairs the middle two are one

@@ -29,7 +29,11 @@ PACE = "pace_mbps"
 
 
 def frame_rate(requested: str | float, size: float, ipv6: bool = False) -> float:
-    """The rate to ask a qdisc for, bit/s, so that user data leaves at `requested`."""
+    """The rate to ask a qdisc for, bit/s, so that user data leaves at `requested`.
+
+    Both count bits a second; `size` is bytes of user data in a packet. Raises DataError for a
+    `requested` that is no bit rate above zero, and for a size that is not above zero.
+    """
     if size <= 0:
         raise DataError(f"a message has at least one byte, not {size:g}")
     headers = SEEN_BY_QDISC + (IPV6_MORE if ipv6 else 0)
@@ -44,19 +48,19 @@ def paced(frame: pd.DataFrame, requested: str | float | None = None) -> tuple[pd
     Raises DataError for several rates with none chosen, and for one that no run was paced at.
     """
     runs = frames.usable(frame)
-    wanted = None if requested is None else bits_per_second(requested) / 1e6
+    requested_mbps = None if requested is None else bits_per_second(requested) / 1e6
     if PACE not in runs.columns:
-        return runs, 1000.0 if wanted is None else wanted
+        return runs, 1000.0 if requested_mbps is None else requested_mbps
     rates = sorted(runs[PACE].dropna().unique())
-    if wanted is None and len(rates) == 1:
-        wanted = float(rates[0])
-    chosen = runs[runs[PACE] == wanted]
-    if wanted is None or chosen.empty:
+    if requested_mbps is None and len(rates) == 1:
+        requested_mbps = float(rates[0])
+    chosen = runs[runs[PACE] == requested_mbps]
+    if requested_mbps is None or chosen.empty:
         raise DataError(
             f"the runs were paced at {', '.join(f'{rate:g}' for rate in rates) or 'no rate'} "
             "Mbit/s; give one of these as `requested` (in bit/s, or such as 1G)"
         )
-    return chosen, wanted
+    return chosen, requested_mbps
 
 
 def pacing(
@@ -78,25 +82,25 @@ def pacing(
     """
     frame, ((size,), meant) = frames.apart(frame, size, pool)
     column = frames.shown(frame, of or frames.sent(frame), [size]).column
-    runs, wanted = paced(frame, requested)
+    runs, requested_mbps = paced(frame, requested)
     pooling.refuse(runs, [size], meant)
     frames.complete(runs, [column, size])
     rows = []
     for (value,), part in frames.groups(runs, [size]):
         rate, bytes_ = part[column], _bytes(value, size)
-        achieved = intervals.mean(rate.to_numpy(dtype=float) / wanted)
+        achieved = intervals.mean(rate.to_numpy(dtype=float) / requested_mbps)
         rows.append(
             {
                 size: value,
                 "n": len(part),
-                "requested_mbps": wanted,
-                "frame_rate_mbps": frame_rate(wanted * 1e6, bytes_, ipv6) / 1e6,
+                "requested_mbps": requested_mbps,
+                "frame_rate_mbps": frame_rate(requested_mbps * 1e6, bytes_, ipv6) / 1e6,
                 "mean_mbps": rate.mean(),
                 "achieved": achieved.value,
                 "achieved_low": achieved.low,
                 "achieved_high": achieved.high,
-                "achieved_min": rate.min() / wanted,
-                "achieved_max": rate.max() / wanted,
+                "achieved_min": rate.min() / requested_mbps,
+                "achieved_max": rate.max() / requested_mbps,
                 "packet_rate_pps": 1e6 * rate.mean() / (8 * bytes_),
             }
         )

@@ -166,7 +166,7 @@ def _line(sizes: np.ndarray, ns: np.ndarray) -> tuple[float, float, np.ndarray]:
 
 
 def _one_limit(packet: float, byte: float, sizes: np.ndarray) -> str:
-    """Why a fit tells of one limit only; nothing where it tells of both."""
+    """Why a fit shows only one of the two limits; "" where it shows both."""
     most = byte * sizes.max()
     if most > NOTHING * abs(packet) and packet > NOTHING * most:
         return ""
@@ -177,7 +177,7 @@ def _one_limit(packet: float, byte: float, sizes: np.ndarray) -> str:
 
 
 def _groups(runs: pd.DataFrame, size: str) -> np.ndarray | None:
-    """What the jackknife leaves out one at a time: blocks, else the k-th runs of all sizes."""
+    """Each run's group for the jackknife: its block, else its place among the runs of its size."""
     blocks = contrasts.blocks(runs)
     if blocks is None:
         least = int(runs[size].value_counts().min())

@@ -27,7 +27,7 @@ SHOWN = 6
 def left_out(
     frame: pd.DataFrame, keys: Sequence[str], among: Sequence[str] | None = None
 ) -> dict[str, list[Any]]:
-    """What differs within some combination of `keys`: name -> its values, in their order.
+    """The factors that differ within some combination of `keys`: name -> its values, in order.
 
     Only as many names as it takes to tell the configurations apart: a derived value whose factors
     are named is not. `among` are the columns that may be factors, where that is known.
@@ -59,7 +59,7 @@ def refuse(
 ) -> None:
     """Raise DataError naming what would be pooled without being meant.
 
-    Also for a `pool` that names nothing of the kind.
+    Also for a name in `pool` that would not be pooled.
     """
     meant = [pool] if isinstance(pool, str) else list(pool)
     frames.factors(frame, meant)

@@ -37,7 +37,7 @@ def spread(
     confidence: float = 0.95,
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Least, mean and greatest at each point.
+    """The least, the mean and the greatest value of the runs at each point.
 
     A point is one combination of `series` and `by`. A row that is itself the mean of several runs
     (`aggregated_runs`, imported files of the Turin scripts) counts as so many, with the least and
@@ -157,7 +157,7 @@ def _pooled(spreads: pd.Series[Any], freedom: pd.Series[Any]) -> intervals.Inter
 def expected_range(n: int) -> float:
     """d₂(n): the expected range of n independent standard normal samples.
 
-    ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925).
+    ∫ 1 − (1 − Φ(x))ⁿ − Φ(x)ⁿ dx over the line (Tippett 1925). Raises DataError for less than 2.
     """
     from scipy.integrate import quad
     from scipy.special import ndtr

@@ -173,25 +173,25 @@ def _cells(
     weights = frames.weights(runs).to_numpy()
     blocks = contrasts.blocks(runs)
     named = None if blocks is None else blocks.to_numpy()
-    any_known = False
+    any_present = False
     cells = []
     for hashed, (key, places) in groups.items():
         rows = used[hashed][1] if hashed in used else np.array([], dtype=int)
         sample = values[rows]
-        known = ~np.isnan(sample)
-        if known.any() and not known.all():
+        present = ~np.isnan(sample)
+        if present.any() and not present.all():
             where = ", ".join(f"{k} {wording.text(v)}" for k, v in zip(keys, key, strict=True))
             raise DataError(
-                f"{metric.column} is missing in {int((~known).sum())} of the {len(rows)} runs"
+                f"{metric.column} is missing in {int((~present).sum())} of the {len(rows)} runs"
                 f"{f' of {where}' if where else ''}"
             )
-        untold = len(rows) > 0 and not known.any()
+        untold = len(rows) > 0 and not present.any()
         if untold:
             rows, sample = rows[:0], sample[:0]
-        any_known |= bool(known.any())
+        any_present |= bool(present.any())
         mine = None if named is None else named[rows]
         cells.append(Cell(key, sample, weights[rows], mine, len(places), untold))
-    if not any_known:
+    if not any_present:
         raise DataError(f"{metric.column} has no value in any run")
     yield from sorted(cells, key=lambda cell: tuple(wording.rank(v) for v in cell.key))
 
@@ -217,7 +217,7 @@ def _hashed(value: Any) -> Any:
 def _levels(
     cells: Sequence[Cell], metric: Metric, confidence: float
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The means, then the medians, and what is to be said of runs of more than one kind."""
+    """The rows of means, then of medians; and notes on cells with runs of more than one kind."""
     means, medians, mixed = [], [], []
     alike = False
     for cell in cells:
@@ -270,7 +270,7 @@ def _improvements(
     has_rows: bool,
     confidence: float,
 ) -> tuple[list[tuple[dict[str, Any], Contrast]], list[str]]:
-    """The ratio of the two named rows in every column, better above 1; why there is none."""
+    """The ratio of the two named rows in every column, better above 1; and notes on gaps."""
     assert has_rows
     columns: dict[tuple[Any, ...], dict[str, Cell]] = {}
     for cell in cells:
@@ -303,7 +303,7 @@ def _improvements(
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:
-    """Top over bottom; None where a ratio means nothing, no interval where logs cannot be had."""
+    """Top over bottom; None where a ratio means nothing, no interval where a value has no log."""
     if not (top.mean > 0 and bottom.mean > 0):
         return None
     plain = top.mean / bottom.mean
@@ -336,7 +336,7 @@ def _values(frame: pd.DataFrame, rows: str | None, written: str) -> tuple[str, s
 
 
 def _few(parts: Sequence[dict[str, Any]]) -> list[str]:
-    """What fewer than six runs cannot say."""
+    """Notes on what fewer than six runs cannot show."""
     few = [r["n"] for r in parts if r["statistic"] == MEAN and 1 < r["n"] < ENOUGH]
     if not any(not np.isnan(r["low"]) for r in parts if r["n"] in few):
         return []
@@ -370,20 +370,20 @@ def _tidy(
     frame: pd.DataFrame,
 ) -> pd.DataFrame:
     """The rows as a frame; the factors' columns keep their names where ours leave them free."""
-    shown: list[str] = []
+    headings: list[str] = []
     for key in keys:
         name = key
-        while name in (*_OURS, *shown):
+        while name in (*_OURS, *headings):
             name += "_"
-        shown.append(name)
+        headings.append(name)
     data: dict[str, Any] = {name: [row[name] for row in parts] for name in ("metric", "statistic")}
-    for place, name in enumerate(shown):
+    for place, name in enumerate(headings):
         data[name] = [row["key"][place] for row in parts]
     data |= {name: [row[name] for row in parts] for name in ("value", "n", "runs", "low", "high")}
     table = pd.DataFrame(data)
     table.attrs["notes"] = tuple(notes)
     table.attrs["confidence"] = confidence
-    table.attrs["factors"] = dict(zip(shown, keys, strict=True))
+    table.attrs["factors"] = dict(zip(headings, keys, strict=True))
     table.attrs["direction"] = frames.direction(frame)
     table.attrs["mixed"] = [
         (row["metric"], tuple(wording.text(v) for v in row["key"]))

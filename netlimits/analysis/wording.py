@@ -91,9 +91,9 @@ def title(column: str) -> str:
 
     `link_gbps` is `Link (Gbit/s)`.
     """
-    for known in METRICS:
-        if column == known.column:
-            return known.label
+    for metric in METRICS:
+        if column == metric.column:
+            return metric.label
     stem, _, suffix = column.rpartition("_")
     unit = FACTOR_UNITS.get(column) or (SUFFIX_UNITS.get(suffix) if stem else None)
     words = name(stem if stem and suffix in SUFFIX_UNITS else column)

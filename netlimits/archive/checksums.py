@@ -14,7 +14,7 @@ from netlimits.model.folder import Folder
 
 
 def made_of(folder: Folder) -> dict[str, Any] | None:
-    """What results.json says; None where there is none or it is damaged, and says nothing."""
+    """The content of results.json; None where the file is missing or damaged."""
     try:
         contents = json_of(folder, "results.json")
     except (OSError, ValueError):
@@ -25,5 +25,5 @@ def made_of(folder: Folder) -> dict[str, Any] | None:
 
 
 def digest(contents: Mapping[str, Any]) -> str:
-    """The checksum that results.json has of itself."""
+    """The checksum of results.json's own content, which the file holds as `sha256`."""
     return sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()

@@ -78,7 +78,7 @@ class StartEvent(TypedDict):
 
 
 class Outcome(TypedDict):
-    """What came of an attempt."""
+    """The outcome of an attempt."""
 
     run: Count
     attempt: Count
@@ -157,9 +157,9 @@ def event(line: bytes) -> dict[str, Any] | None:
 
 
 def _writable(outcome: Mapping[str, Any]) -> bool:
-    """Whether UTF-8 can hold the names of its figures, which become names of columns.
+    """Whether UTF-8 can encode the names of its figures, which become names of columns.
 
-    Half of a pair of surrogates it cannot.
+    It cannot encode half of a pair of surrogates.
     """
     for figures in (outcome["figures"], *outcome.get("interim", ())):
         names = "".join(figures)
@@ -233,7 +233,7 @@ class CampaignFile(TypedDict):
 
 
 def meta(value: Any) -> bool:
-    """Whether it is a campaign.json: of a campaign of ours, which has machines and a seed."""
+    """Whether it is the campaign.json of a campaign that we ran: with machines and a seed."""
     if not has(value, CampaignFile):
         return False
     if value.get("imported"):
@@ -251,7 +251,7 @@ class MadeOf(TypedDict):
 
 
 class LinkValue(TypedDict):
-    """What code looks into of a host's link."""
+    """The parts of a host's link that code reads."""
 
     address: NotRequired[str]
     addresses: NotRequired[list[str]]

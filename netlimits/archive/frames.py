@@ -30,7 +30,7 @@ _WIDEST = 2**63
 
 
 def kept(archive: Archive) -> pd.DataFrame | None:
-    """The frame in `results.parquet`; None where that is not of the files as they are now."""
+    """The frame in `results.parquet`; None where a file that it was made of has changed since."""
     import pyarrow as pa
 
     folder = archive.folder
@@ -128,7 +128,7 @@ def of_runs(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def write(archive: Archive, table: pd.DataFrame, lines: int) -> tuple[Path, Path]:
-    """Keep a frame, made of so many `lines` of journal, as `results.csv` and `results.parquet`.
+    """Write a frame, made of so many `lines` of journal, as `results.csv` and `results.parquet`.
 
     Returns their paths. Raises ArchiveUnwritable when they cannot be written; the journal holds it
     all.
@@ -190,5 +190,5 @@ def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str
     """The metrics' columns that rows hold: those of METRICS in its order, then the tools' own."""
     other = {*IDENTITY, *_factors(experiment), *experiment.derive}
     columns = dict.fromkeys(name for row in rows for name in row if name not in other)
-    known = [m.column for m in METRICS if m.column in columns]
-    return [*known, *(name for name in columns if name not in known)]
+    metrics = [m.column for m in METRICS if m.column in columns]
+    return [*metrics, *(name for name in columns if name not in metrics)]

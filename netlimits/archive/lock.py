@@ -28,7 +28,7 @@ class LockHolder:
 
 
 def holder(folder: Path) -> LockHolder | None:
-    """Who runs the campaign in a folder; None where nobody does, or there is no journal."""
+    """The process that runs the campaign in a folder; None for none, or without a journal."""
     try:
         journal = os.open(folder / JOURNAL, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -17,7 +17,7 @@ from netlimits.model import Command, Completed, decoding
 
 @dataclass(frozen=True, slots=True)
 class RawEntry:
-    """One command of an attempt: what it was for, and what came of it."""
+    """One command of an attempt: its purpose (`step`) and its result."""
 
     step: str
     completed: Completed
@@ -58,7 +58,7 @@ def line(entry: RawEntry) -> str:
 
 
 def entries(text: str) -> list[RawEntry]:
-    """What raw output holds, in order; what was fed to the commands is not kept.
+    """The entries of raw output, in order; the commands' standard input is not in them.
 
     Raises ValueError for a text that is none.
     """

@@ -269,7 +269,7 @@ class Campaign:
         }
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:
-        """How many runs have no outcome in a frame of this campaign, and how many there are."""
+        """How many runs have no outcome in this campaign's frame, and how many are planned."""
         if self.imported:
             return 0, len(self.runs)
         planned = len(self.plan) - self.plan.left_out().total()
@@ -286,7 +286,7 @@ class Campaign:
 
 
 def _present(records: list[Record]) -> Record | None:
-    """The attempt that is being made, of a campaign that runs: the last one, without an end."""
+    """The attempt that is running now: the last one, if it has no end."""
     return records[-1] if records and records[-1].status == "interrupted" else None
 
 
@@ -318,14 +318,14 @@ def check_plan(campaign: Campaign) -> None:
 
 
 class _Digest(io.TextIOBase):
-    """A text file that keeps nothing but the SHA-256 of what is written to it."""
+    """A text file that computes the SHA-256 of what is written to it, and stores nothing."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._digest = hashlib.sha256()
 
     def write(self, text: str) -> int:
-        """Count a text in."""
+        """Add a text to the checksum."""
         self._parts.append(text)
         if len(self._parts) > 1000:
             self._flush()

@@ -82,7 +82,7 @@ class _Changes:
         self._open: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Count an event in, which may be of another kind."""
+        """Take note of an event; those of other kinds change nothing."""
         if event["event"] not in ("found", "put_back"):
             return
         place = (event["role"], event["interface"], event["setting"])
@@ -94,12 +94,12 @@ class _Changes:
 
     @property
     def unfinished(self) -> tuple[dict[str, Any], ...]:
-        """One for each place, in the order of the first; each part as it was found first."""
+        """One event for each place, in the order of the first; each part as it was found first."""
         return tuple(self._open.values())
 
 
 def _hold_to_plan(archive: Archive, line: int, row: Mapping[str, Any], run: Run | None) -> None:
-    """Raise ArchiveError when what a line tells of is not that run of the plan."""
+    """Raise ArchiveError when a line names another configuration than the plan has for its run."""
     where = f"{archive.journal.path}:{line}"
     if run is None:
         raise ArchiveError(f"{where}: tells of run {row['run']}, which the plan does not have")
@@ -137,7 +137,7 @@ def imported(archive: Archive, runs: int | None = None) -> dict[int, dict[str, A
 
 
 def run_fields(run: Run) -> dict[str, Any]:
-    """What every event of a run says of it, so that its labels hang on no other file."""
+    """The fields that every event of a run has: with them its labels depend on no other file."""
     return {
         "run": run.number,
         "block": run.block,

@@ -35,7 +35,7 @@ LIMIT = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """One campaign as it was left."""
+    """A campaign's entry in the registry: checksums, and its journal's inode and extent."""
 
     id: str
     folder: str
@@ -57,7 +57,7 @@ def place() -> Path:
 def begun(
     identity: str, folder: Folder, campaign: str, extent: tuple[int, int, str]
 ) -> Registration:
-    """A campaign whose journal is there and goes so far: lines, bytes, SHA-256.
+    """The entry of a campaign whose journal has this extent: lines, bytes, SHA-256.
 
     `campaign` is the SHA-256 of its campaign.json. Raises OSError.
     """
@@ -75,12 +75,12 @@ def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
 
 
 def extend(entry: Registration, lines: int, size: int, sha256: str) -> None:
-    """Write down how far a campaign's journal goes by now. Raises OSError."""
+    """Register how far a campaign's journal goes by now. Raises OSError."""
     _keep(replace(entry, lines=lines, size=size, sha256=sha256))
 
 
 def entry(identity: str) -> Registration | None:
-    """What was written down of a campaign; None for one that was not begun here by this user."""
+    """A campaign's entry; None if this user did not begin it on this machine."""
     registry = place()
     try:
         about = registry.stat()
@@ -93,38 +93,38 @@ def entry(identity: str) -> Registration | None:
     return registration if registration.id == identity else None
 
 
-def doubt(known: Registration | None, folder: Folder) -> str:
-    """Why a folder is not, or no longer, the one that was written down; "" when it is.
+def doubt(registration: Registration | None, folder: Folder) -> str:
+    """Why a folder is not, or no longer, the one that was registered; "" when it is.
 
     Raises OSError for a folder that cannot be read.
     """
-    if known is None:
+    if registration is None:
         return "it was not begun here by you"
-    if folder.digest("campaign.json") != known.campaign:
+    if folder.digest("campaign.json") != registration.campaign:
         return "its campaign.json is not what it was when you began it"
-    for path, digest in known.logins.items():
+    for path, digest in registration.logins.items():
         try:
             changed = _digest(Path(path)) != digest
         except (OSError, ValueError):
             return f"{path}, which it logs in by, is gone or cannot be read"
         if changed:
             return f"{path}, which it logs in by, was changed since it began"
-    if not _continues(known, folder):
+    if not _continues(registration, folder):
         return "its journal is not the one that was written here"
     return ""
 
 
-def _continues(known: Registration, folder: Folder) -> bool:
+def _continues(registration: Registration, folder: Folder) -> bool:
     """Whether the journal is the file that was written here, or a copy that holds no more."""
     with folder.reader("journal.jsonl") as file:
         about = os.fstat(file.fileno())
-        if about.st_ino != known.inode and about.st_size != known.size:
+        if about.st_ino != registration.inode and about.st_size != registration.size:
             return False
-        digest, left = hashlib.sha256(), known.size
+        digest, left = hashlib.sha256(), registration.size
         while left and (part := file.read(min(left, 2**20))):
             digest.update(part)
             left -= len(part)
-    return not left and digest.hexdigest() == known.sha256
+    return not left and digest.hexdigest() == registration.sha256
 
 
 def _keep(entry: Registration) -> None:

@@ -133,7 +133,7 @@ class Archive:
         folder.write("campaign.json", about)
 
     def _empty(self, hosts: Mapping[str, Any]) -> None:
-        """Take away what could be made of a folder, which was empty before."""
+        """Remove what was created in a folder that was empty before."""
         names = ("experiment.yaml", "plan.csv", "journal.jsonl", "campaign.json")
         for name in (*names, *(f"hosts/{role}.json" for role in hosts)):
             try:
@@ -180,7 +180,7 @@ class Archive:
 
     @cached_property
     def identity(self) -> str:
-        """What tells this campaign from all others; "" for one of version 1."""
+        """The campaign's unique id; "" for an archive of version 1."""
         return str(self.meta.get("id", ""))
 
     @property
@@ -290,25 +290,25 @@ class Archive:
         return head.lines, head.size, self.journal.digest.hexdigest()
 
     def _witnesses(self) -> tuple[tuple[int, str], ...]:
-        """How many lines the journal had at least, and when."""
-        known = []
+        """(lines, when) of each earlier time at which the journal's number of lines is known."""
+        witnesses = []
         if sources := made_of(self.folder):
-            known.append((sources["lines"], "when results.csv was made of it"))
+            witnesses.append((sources["lines"], "when results.csv was made of it"))
         try:
             entry = registry.entry(self.identity) if self.identity else None
             with self.folder.reader("journal.jsonl") as journal:
                 if entry and os.fstat(journal.fileno()).st_ino == entry.inode:
-                    known.append((entry.lines, "when it was last written to"))
+                    witnesses.append((entry.lines, "when it was last written to"))
         except OSError:
             pass  # the journal's reader says what is wrong with it
-        return tuple(known)
+        return tuple(witnesses)
 
     def _hold_to(self, witnesses: tuple[tuple[int, str], ...], lines: int) -> None:
-        for known, when in witnesses:
-            if lines < known:
+        for recorded, when in witnesses:
+            if lines < recorded:
                 raise ArchiveError(
-                    f"{self.journal.path}:{lines + 1}: is lost, and all after it: it had {known} "
-                    f"lines {when}; put it back from a copy"
+                    f"{self.journal.path}:{lines + 1}: is lost, and all after it: it had "
+                    f"{recorded} lines {when}; put it back from a copy"
                 )
 
     # -- raw output -------------------------------------------------------------------------
@@ -359,7 +359,7 @@ class Archive:
 
 
 def _at(path: Path, error: OSError) -> Path:
-    """The file that an error is of, where it is one in the folder."""
+    """The path that an error is about, where it is a file in the folder."""
     return path / "campaign.json" if error.errno in (errno.ELOOP, errno.EINVAL) else path
 
 

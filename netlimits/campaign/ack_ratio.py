@@ -57,6 +57,6 @@ class _Sent(NamedTuple):
 
     @classmethod
     def of(cls, end: Mapping[str, Scalar]) -> _Sent | None:
-        """None where one of the counts is not known, which is not 0."""
+        """One end's counts; None where one of them is not known, which is not 0."""
         counts = [end.get(name) for name in ("tx_bytes", "tcp_out_segs", "udp_out_datagrams")]
         return None if None in counts else cls(*(float(count or 0) for count in counts))

@@ -34,8 +34,10 @@ class Controller:
         self._begin = self._times()
 
     def entry(self) -> RawEntry:
-        """What they did since, as raw output keeps it: seconds of the clock, the process and idle
-        CPUs, how many CPUs there are, the memory that the process holds.
+        """What both used since then, as an entry of raw output.
+
+        Seconds of the clock, of the process and of idle CPUs, the number of CPUs, and the memory
+        that the process holds.
         """
         seconds, cpu, idle = (
             round(now - then, 6) for now, then in zip(self._times(), self._begin, strict=True)

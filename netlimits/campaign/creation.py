@@ -72,7 +72,7 @@ def default_path(experiment: Experiment) -> Path:
 
 
 def changed_hosts(campaign: Campaign, survey: Survey) -> tuple[str, ...]:
-    """By what the hosts are no longer those that the campaign began on, in words."""
+    """How the hosts differ from those that the campaign began on, a sentence each."""
     return tuple(
         f"{role}: {mismatch}"
         for role in campaign.archive.machines

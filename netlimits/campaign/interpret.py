@@ -92,12 +92,12 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
 
 
 def has_client(entries: Entries) -> bool:
-    """Whether the tool ran at all, so that there is something to read again."""
+    """Whether the tool's client ran, so that its output can be read again."""
     return any(entry.step == CLIENT for entry in entries)
 
 
 def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrivals | None:
-    """What arrived while all streams ran; None where nobody looked, or not long enough."""
+    """What arrived while all streams ran; None without samples, or with too few."""
     if (end := specification.receiver) is None:
         return None
     transfer = specification.transfer
@@ -132,7 +132,7 @@ def _counted(entries: Entries, role: str) -> dict[str, float]:
 
 
 def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Several hosts' counts added up; one that a host lacks has no sum."""
+    """The sum of several hosts' counts; a count that one host lacks is left out."""
     first, *others = counts
     names = [name for name in first if all(name in host_counts for host_counts in others)]
     return {name: sum(host_counts[name] for host_counts in counts) for name in names}
@@ -141,7 +141,7 @@ def _added(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _sampled(
     entries: Entries, end: str, roles: Sequence[str], figures: Mapping[str, Scalar]
 ) -> dict[str, Scalar]:
-    """What the looks in mid-run say of an end; a tool's own figure of the same name stays."""
+    """The figures of an end's samples; a tool's own figure of the same name is kept."""
     samples = [e for e in entries if e.step == SAMPLE and e.host in roles]
     values = sample.figures([entry.completed for entry in samples])
     named = {f"{end}_{name}": value for name, value in values.items()}

@@ -26,7 +26,7 @@ from netlimits.tools import Features, tool
 
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """What a measurement needs: hosts by role, where they are, servers, and Ctrl-C's switch."""
+    """What a measurement needs: hosts and machines by role, servers, and the flag of Ctrl-C."""
 
     host: Callable[[str], Recorder]
     machines: Mapping[str, Machine]
@@ -71,7 +71,7 @@ class Testbed:
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> None:
-    """Take steps: a host's one after another, those of several hosts at the same time."""
+    """Execute steps: those of one host in order, several hosts at the same time."""
     by_role: dict[str, list[Step]] = {}
     for step in planned:
         by_role.setdefault(step.role, []).append(step)

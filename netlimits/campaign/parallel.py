@@ -12,7 +12,7 @@ receivers' interim results (netlimits.analysis.aggregate has the whole curve; th
 same). Interim results of senders are of no use for it: what waits in a socket's buffer or is lost
 on the way counts there (20 Mbit/s of path gave 25). Where a tool has no others, the rate is of
 what arrived from the first start to the last end, unless the receiving hosts were looked at
-meanwhile (netlimits.evidence.arrivals).
+meanwhile (netlimits.evidence.sample.arrivals).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def split(completed: Completed, count: int) -> tuple[Completed, ...]:
 
 
 def _whole(text: str) -> str:
-    """What stands between two markers, less the line breaks that the script put around it."""
+    """The text between two markers, without the line breaks that the script added."""
     return text.removeprefix("\n").removesuffix("\n").removesuffix("\n")
 
 
@@ -120,7 +120,7 @@ class _Curve:
 
 
 def merged(measurements: Sequence[Measurement]) -> Measurement:
-    """The streams as one measurement, its rate that of the window which all of them share.
+    """The streams as one measurement; its rate is that of the window which all of them share.
 
     Figures: the rate, over all the time where the interim results are the senders'; `elapsed_s`
     from the first start to the last end, and the rates of TOTALS over it, so that rate times time
@@ -180,17 +180,17 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
 
 def together_done(works: Sequence[Work | None]) -> Work | None:
     """The work of several clients; None where it is not known of one."""
-    known = [work for work in works if work is not None]
-    if not known or len(known) < len(works):
+    parts = [work for work in works if work is not None]
+    if not parts or len(parts) < len(works):
         return None
-    senders = dict.fromkeys(flow.sender for work in known for flow in work.flows)
+    senders = dict.fromkeys(flow.sender for work in parts for flow in work.flows)
     flows = []
     for sender in senders:
-        own = [flow for work in known for flow in work.flows if flow.sender == sender]
+        own = [flow for work in parts for flow in work.flows if flow.sender == sender]
         sums = (sum(getattr(f, name) for f in own) for name in ("sent", "arrived", "packets"))
         flows.append(Flow(sender, *sums))
-    units = sum(work.units for work in known)
-    return Work(units, tuple(flows), known[0].transactions)
+    units = sum(work.units for work in parts)
+    return Work(units, tuple(flows), parts[0].transactions)
 
 
 def arrived(
@@ -229,7 +229,7 @@ def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
 
 
 def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
-    """What all streams carried at a rate, each in its own time."""
+    """The data of all streams, each at its rate for its own time."""
     return sum(_number(f, rate) * _number(f, "elapsed_s") for f in figures)
 
 

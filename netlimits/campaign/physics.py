@@ -165,8 +165,8 @@ _SENT = ("tcp_out_segs", "tcp_retrans_segs", "udp_out_datagrams", "ip_frag_creat
 def _sent_packets(interfaces: Sequence[Interface]) -> float:
     """How many packets hosts sent at most, by their kernels; endless where one does not tell."""
     counts = [[interface.counts.get(name) for name in _SENT] for interface in interfaces]
-    known = [count for of_host in counts for count in of_host if count is not None]
-    return sum(known) if len(known) == len(_SENT) * len(counts) > 0 else math.inf
+    packets = [count for of_host in counts for count in of_host if count is not None]
+    return sum(packets) if len(packets) == len(_SENT) * len(counts) > 0 else math.inf
 
 
 def _beside(
@@ -194,8 +194,8 @@ def _beside(
         packets = min(packets, most[end])
         ours = CONTROL + CONTROL_RATE * seconds + 2 * interface.ours
         repeated = again if way.sent > 0 or math.isfinite(again) else 0.0
-        known = way.sent + header * packets + repeated + ours
-        beside = max(0.0, interface.counts[f"{end}_bytes"] - known) / max(own, CONTROL)
+        accounted = way.sent + header * packets + repeated + ours
+        beside = max(0.0, interface.counts[f"{end}_bytes"] - accounted) / max(own, CONTROL)
         if beside > worst:
             worst, which = beside, verb
     if worst > SPOILED:

@@ -23,7 +23,7 @@ BUFFERED = 2 << 20
 
 
 def way(name: str, entries: Sequence[RawEntry], role: str) -> str:
-    """Which way a run was paced, from its raw output: the client's words, the qdisc read back.
+    """How a run was paced, by its raw output: the client's arguments, the qdisc read back.
 
     Raises ToolFailure when it shows none of them.
     """
@@ -76,10 +76,10 @@ def kept(
         return
     option, most = limit[0], limit[1] * streams
     senders = ("local_send_throughput_mbps", "remote_send_throughput_mbps")
-    known = [float(sent) for sender in senders if (sent := figures.get(sender)) is not None]
-    if not known:  # what a tool does not tell cannot be held to
+    sent_rates = [float(sent) for sender in senders if (sent := figures.get(sender)) is not None]
+    if not sent_rates:  # what a tool does not tell cannot be held to
         return
-    sent = max(known)
+    sent = max(sent_rates)
     excess = (sent - most / 1e6 * (1 + OPTION_TOLERANCE)) * 1e6 / 8
     if excess * float(figures.get("elapsed_s") or 1) > BUFFERED:
         raise ToolFailure(
@@ -91,7 +91,7 @@ def kept(
 
 
 def _why(off: float, excess_mbps: float, figures: Mapping[str, Scalar]) -> str:
-    """What makes a run miss its rate, by what else is known of it."""
+    """Why a run missed its rate, as far as its other figures tell."""
     if off < 0 and figures.get("local_ip_frag_creates"):
         return (
             "its datagrams were fragmented, and each fragment has headers of its own; send at "
@@ -124,5 +124,5 @@ def _last_qdisc(entries: Sequence[RawEntry], role: str) -> str:
     """The kind of root qdisc that was read back last on a host, before the run."""
     qdisc = setting("qdisc")
     read = qdisc.read("", None).argv[:3]
-    shown = [e for e in entries if e.host == role and e.argv[:3] == read]
-    return str(qdisc.state(shown[-1].completed)["kind"]) if shown else "not known"
+    readings = [e for e in entries if e.host == role and e.argv[:3] == read]
+    return str(qdisc.state(readings[-1].completed)["kind"]) if readings else "not known"

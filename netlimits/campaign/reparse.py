@@ -36,9 +36,9 @@ def reparse(campaign: Campaign) -> tuple[int, int]:
 
 def _specification(campaign: Campaign, record: Record) -> Specification:
     machines = campaign.archive.machines
-    known = {role: campaign.archive.facts(role) for role in machines}
+    facts = {role: campaign.archive.facts(role) for role in machines}
     setup = campaign.plan.setup(record.run.values)
-    return specifications.specified(setup, campaign.experiment.ends, machines, known)
+    return specifications.specified(setup, campaign.experiment.ends, machines, facts)
 
 
 def _read_again(record: Record, specification: Specification, entries: list[RawEntry]) -> Record:

@@ -46,7 +46,7 @@ ATTEMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a campaign stands: runs done (failed ones among them), planned, seconds left.
+    """How far a campaign is: runs done (failed ones included), runs planned, seconds left.
 
     `outcomes` counts the runs that are done by what came of them.
     """
@@ -297,7 +297,7 @@ class Runner:
         return self.survey.features[specification.tool]
 
     def _specification(self, run: Run) -> Specification:
-        """What a run measures, made once a configuration."""
+        """The specification of a run; it is made once for each configuration."""
         if run.config not in self._specifications:
             self._specifications[run.config] = specifications.specified(
                 self.plan.setup(run.values),
@@ -326,7 +326,7 @@ class Runner:
 
 
 class TimeLeft:
-    """The time left: what the runs left are meant to take, and as much beside it as so far."""
+    """Estimates the time left: the planned time of the runs left, and overhead as so far."""
 
     def __init__(self, planned: float) -> None:
         self._planned = planned

@@ -57,7 +57,7 @@ class Specification:
 
     @property
     def receiver(self) -> str | None:
-        """The end that is looked at through the run, since the tool does not tell what arrives."""
+        """The end that is sampled during the run, because the tool does not tell what arrives."""
         untold = tool(self.tool).untold(self.options, self.connections)
         return self.transfer.receiver if untold else None
 
@@ -78,7 +78,7 @@ def specified(
     machines: Mapping[str, Machine],
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Specification:
-    """What a configuration measures between machines of which these facts are known."""
+    """The specification of a configuration on machines with these facts."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
     speeds = {role: physics.speed(of) for role, of in (facts or {}).items()}
     for use in setup.settings:

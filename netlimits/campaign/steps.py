@@ -63,7 +63,7 @@ def measurement(
     machines: Mapping[str, Machine],
     servers: Mapping[str, ServerAddress] | None = None,
 ) -> Steps:
-    """The steps that a specification comes to; `servers` listen where they are known to."""
+    """The steps of a specification; `servers` has the addresses of servers that are known."""
     (client, *_), remote = specification.ends["local"], specification.ends["remote"]
     roles = (client, *remote)
     addresses = {role: address(machines, specification, role) for role in remote}
@@ -127,7 +127,9 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
 def _look(
     specification: Specification, machines: Mapping[str, Machine], role: str, port: int
 ) -> Command:
-    """Two looks, a quarter from either end; one for each interim result where data arrives."""
+    """The command that samples a host: twice, a quarter of the run from either end.
+
+    At the receiver, where it is to tell what arrives, once for each interim result."""
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
     program = of.name if here == "local" else of.server_program

@@ -65,24 +65,24 @@ class ChartKind:
 
     def alternative(self, data: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
         """The table beside the chart of this frame and these options."""
-        known = {name: value for name, value in options.items() if name in self.options}
-        taken = {name: value for name, value in known.items() if name not in self.looks}
+        own = {name: value for name, value in options.items() if name in self.options}
+        taken = {name: value for name, value in own.items() if name not in self.looks}
         table: pd.DataFrame = _function(self.table)(data, **taken)
         return table
 
     def points(
-        self, frame: pd.DataFrame, shown: list[str], given: Mapping[str, Any]
+        self, frame: pd.DataFrame, factors: list[str], given: Mapping[str, Any]
     ) -> list[str] | None:
-        """The columns that the points of the runs' curves differ in; None where none are told."""
+        """The columns by which the points of a curve differ; None for a chart that does not say."""
         options = {**self.options, **given}
         if isinstance(self.along, str):
-            columns: list[str] = _function(self.along)(frame, shown, options)
+            columns: list[str] = _function(self.along)(frame, factors, options)
             return columns
         return None if self.along is None else [options[name] for name in self.along]
 
 
 def _function(path: str) -> Callable[..., Any]:
-    """A function by its name from the package down."""
+    """The function of this dotted name, without `netlimits.`."""
     module, _, name = path.rpartition(".")
     function: Callable[..., Any] = getattr(importlib.import_module(f"netlimits.{module}"), name)
     return function
@@ -152,7 +152,7 @@ __all__ += KINDS
 
 
 def __getattr__(name: str) -> Callable[..., Chart]:
-    """What draws a chart, and what all charts share, imported when it is first used."""
+    """A chart's function, or a name that all charts share, imported when it is first used."""
     if name in KINDS:
         return KINDS[name].draw
     if name in ("Chart", "save"):

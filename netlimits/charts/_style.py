@@ -218,11 +218,11 @@ def looks(
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
     """A colour for each name: its KNOWN one, or the next that is free, unclaimed ones first."""
-    known = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
-    free = [c for c in PALETTE if c not in known.values()] or list(PALETTE)
+    fixed = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
+    free = [c for c in PALETTE if c not in fixed.values()] or list(PALETTE)
     free.sort(key=lambda colour: colour in KNOWN.values())
-    others = [name for name in sorted(names, key=wording.rank) if name not in known]
-    return known | {name: free[i % len(free)] for i, name in enumerate(others)}
+    others = [name for name in sorted(names, key=wording.rank) if name not in fixed]
+    return fixed | {name: free[i % len(free)] for i, name in enumerate(others)}
 
 
 def _number(value: Any) -> bool:
@@ -253,8 +253,8 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
     panels = len([other for other in figure.axes if other.get_subplotspec() is not None])
     height = figure.get_size_inches()[1] * 72 * 0.75 / max(panels, 1)
     to_axes = axes.transData + axes.transAxes.inverted()
-    wanted = [float(to_axes.transform((x, y))[1]) for x, y, _ in ends]
-    places = apart(wanted, 11.5 / height)
+    heights = [float(to_axes.transform((x, y))[1]) for x, y, _ in ends]
+    places = apart(heights, 11.5 / height)
     for (x, y, look), place in zip(ends, places, strict=True):
         axes.annotate(
             look.label,
@@ -276,12 +276,14 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
         )
 
 
-def apart(wanted: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Places near `wanted`, in their order, a `gap` apart, between low and high if they fit."""
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+def apart(
+    positions: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0
+) -> list[float]:
+    """Places near `positions`, in their order, a `gap` apart, between low and high if they fit."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
     clusters: list[list[float]] = []
     for i in order:
-        clusters.append([wanted[i], 1.0])
+        clusters.append([positions[i], 1.0])
         while len(clusters) > 1:
             (first, n), (second, m) = clusters[-2], clusters[-1]
             if second - first >= gap * (n + m) / 2:
@@ -294,7 +296,7 @@ def apart(wanted: Sequence[float], gap: float, low: float = 0.0, high: float = 1
         places[k] = max(place, places[k - 1] + gap if k else low)
     for k in reversed(range(len(places))):
         places[k] = min(places[k], places[k + 1] - gap if k + 1 < len(places) else high)
-    spread = [0.0] * len(wanted)
+    spread = [0.0] * len(positions)
     for i, place in zip(order, places, strict=True):
         spread[i] = place
     return spread
@@ -309,7 +311,11 @@ def svg(figure: Figure) -> str:
 
 
 def save(figure: Figure, path: Path | str) -> Path:
-    """Write the figure as PNG (200 dpi), SVG or PDF by the name's ending, the same bytes always."""
+    """Write the figure as PNG (200 dpi), SVG or PDF, by the ending of `path`; returns the path.
+
+    The same figure gives the same bytes. Raises DataError for another ending, InputError where the
+    file cannot be written.
+    """
     path = Path(path)
     kind = path.suffix.lower().lstrip(".")
     if kind not in FORMATS:

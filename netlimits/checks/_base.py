@@ -22,7 +22,7 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found on a host (its role; "" for what concerns all of them), and what to do.
+    """A finding about a host (its role; "" for all hosts), with advice on what to do.
 
     An `error` would make runs fail, a `warning` would make figures mean less than they say, a
     `note` says what is as it should be.
@@ -44,14 +44,14 @@ class Finding:
 
 
 def error(host: str, check: str, message: str) -> Finding:
-    """A Finding of an error message, which reads `problem; what to do`."""
+    """The Finding for an error message of the form `problem; what to do`."""
     problem, _, advice = message.removeprefix(f"{host}: ").partition("; ")
     return Finding(host, check, "error", problem, advice)
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is known of plan and hosts when checks are made; only hosts that answered are in it.
+    """What checks know of the plan and of the hosts; hosts that did not answer are not in it.
 
     `requirements` are what the plan asks for, each setup once.
     `states` maps (role, reading command) to a setting's state, `skipped` a tool to the reason.

@@ -44,7 +44,7 @@ class Congestion:
         """An error for each that is not there, or that this login or namespace may not use."""
         if not completed or completed[0].status != 0:
             return  # no kernel of ours says: a run will
-        wanted = wants(site, role)
+        algorithms = wants(site, role)
         available, allowed = (set(c.stdout.split()) for c in completed[:2])
         inside = completed[2].stdout.strip() == READ_ONLY
         loadable = {
@@ -53,9 +53,9 @@ class Congestion:
         root = site.fact(role, "uid") == "0"
         allowed |= _allowed_by_the_plan(site, role)
         if not inside:  # the default of the first namespace is allowed to everybody
-            allowed |= {name for name, how in wanted if how == SYSCTL}
+            allowed |= {name for name, how in algorithms if how == SYSCTL}
         good = True
-        for name, how in wanted:
+        for name, how in algorithms:
             problem, advice = "", ""
             if name not in available and name not in loadable:
                 problem = f"the kernel has no {name}; it has {', '.join(sorted(available))}"
@@ -74,7 +74,9 @@ class Congestion:
                 good = False
                 yield Finding(role, self.name, "error", problem, advice)
         if good:
-            yield Finding(role, self.name, "note", f"{_listed(n for n, _ in wanted)} can be had")
+            yield Finding(
+                role, self.name, "note", f"{_listed(n for n, _ in algorithms)} can be had"
+            )
 
 
 def wants(site: Site, role: str) -> list[tuple[str, str]]:

@@ -67,19 +67,19 @@ def here(folder: Path, runs: int) -> Finding:
     while not place.is_dir() and place != place.parent:
         place = place.parent
     try:
-        left = shutil.disk_usage(place).free
+        free = shutil.disk_usage(place).free
     except OSError as error:
         return Finding("", "results", "error", f"{place}: {error.strerror}", "choose another --out")
     if not os.access(place, os.W_OK | os.X_OK):
         advice = "go to a folder of yours, or name one with `run --out`"
         return Finding("", "results", "error", f"{place} cannot be written to", advice)
     needed = runs * RUN_BYTES
-    if left < needed:
+    if free < needed:
         return Finding(
             "",
             "results",
             "warning",
-            f"{left >> 20} MiB are free in {place}, and {runs} runs may take {needed >> 20} MiB",
+            f"{free >> 20} MiB are free in {place}, and {runs} runs may take {needed >> 20} MiB",
             "make room, or name a folder elsewhere with `run --out`",
         )
-    return Finding("", "results", "note", f"{left >> 20} MiB are free in {place}")
+    return Finding("", "results", "note", f"{free >> 20} MiB are free in {place}")

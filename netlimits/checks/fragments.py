@@ -120,7 +120,7 @@ def transfer(requirement: Setup) -> Transfer:
 
 
 def wanted_mtu(site: Site, requirement: Setup, role: str) -> int:
-    """The MTU that a role has during a configuration: asked for, or as it is now."""
+    """The MTU of a role during a configuration: the one that it sets, or the present one."""
     uses = [use.options for use in requirement.settings if use.name == "mtu" and role in use.roles]
     return int(uses[-1]) if uses else site.mtu(role)
 

@@ -85,9 +85,9 @@ class Links:
             )
         if not is_down:
             speed = settings.get("Speed", "")
-            known = speed if speed and not speed.startswith("Unknown") else "at no known speed"
+            rate = speed if speed and not speed.startswith("Unknown") else "at no known speed"
             mtu = site.mtu(role) or "not known"
-            yield Finding(role, self.name, "note", f"{interface} is up, {known}, MTU {mtu}")
+            yield Finding(role, self.name, "note", f"{interface} is up, {rate}, MTU {mtu}")
 
 
 def _links(completed: Completed) -> dict[str, _Link]:

@@ -88,15 +88,15 @@ class PathMtu:
                 f"say `interface: {device}` in the hosts file, or route {address} through "
                 f"{interface}",
             )
-        known = [m.mtu for m in routes[0].metrics if m.mtu is not None]
+        mtus = [m.mtu for m in routes[0].metrics if m.mtu is not None]
         now = site.mtu(role)
         wanted = max((wanted_mtu(site, a, role) for a in site.requirements), default=now)
-        if known and known[0] < max(now, wanted):
+        if mtus and mtus[0] < max(now, wanted):
             yield Finding(
                 role,
                 self.name,
                 "warning",
-                f"the path to {address} takes packets of {known[0]} bytes, {interface} has an MTU "
+                f"the path to {address} takes packets of {mtus[0]} bytes, {interface} has an MTU "
                 f"of {max(now, wanted)}",
                 "raise the MTU of what lies between, or ask for packets that fit",
             )

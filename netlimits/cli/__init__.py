@@ -22,9 +22,9 @@ from netlimits.errors import (
     CheckError,
     DocumentErrors,
     NetlimitsError,
+    escaped,
     nearest,
     one_line,
-    printable,
 )
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -181,7 +181,7 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     A name, a value or a message may come from a host, a file or a results folder of somebody
     else's, and a terminal obeys what it is sent.
     """
-    click.echo(printable(str(text)), err=err, nl=nl)
+    click.echo(escaped(str(text)), err=err, nl=nl)
 
 
 def quoted(path: os.PathLike[str] | str) -> str:

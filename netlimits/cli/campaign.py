@@ -205,7 +205,7 @@ def _go_on(
     from netlimits.campaign import creation
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks.survey import survey
-    from netlimits.restore.put_back import restore as put_back
+    from netlimits.restore.put_back import restore_from_journal
 
     reader.check_plan(campaign)
     bound, own = logins.machines_of(campaign, hosts_file, command)
@@ -219,7 +219,7 @@ def _go_on(
         all_logged_in(bound, patience) as hosts,
     ):
         stop.defer()
-        say_put_back(put_back(campaign.archive, hosts, ours=own))
+        say_put_back(restore_from_journal(campaign.archive, hosts, ours=own))
         with stop.interruptible():
             host_survey = survey(campaign.plan, bound, hosts, campaign.skipped)
         say_warnings(host_survey.findings)
@@ -246,7 +246,7 @@ def _carry_out(
     """Run what is left, show progress, write the frames, and say what came of it."""
     from netlimits.campaign import runner
     from netlimits.campaign.interrupt import Interrupted
-    from netlimits.cli.progress import shown
+    from netlimits.cli.progress import display
     from netlimits.hosts.connect import connect
 
     def again(machine: Machine) -> Host:
@@ -255,7 +255,7 @@ def _carry_out(
     work = runner.Runner(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
     campaign.archive.append("opened")
     try:
-        with shown(campaign.experiment) as on_progress:
+        with display(campaign.experiment) as on_progress:
             work.carry_out(on_progress)
     except NetlimitsError as error:
         if isinstance(error, Interrupted | RestoreError):

@@ -14,7 +14,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.options import HOSTS, JSON, PATIENCE, SET, pairs
-from netlimits.errors import printable
+from netlimits.errors import escaped
 
 if TYPE_CHECKING:
     from netlimits.checks import Finding
@@ -136,5 +136,5 @@ def _print(findings: Sequence[Finding]) -> None:
             finding.problem,
             finding.advice,
         )
-        table.add_row(*(Text(printable(cell)) for cell in cells), style=styles[finding.severity])
+        table.add_row(*(Text(escaped(cell)) for cell in cells), style=styles[finding.severity])
     Console(highlight=False).print(table)

@@ -75,7 +75,7 @@ def compare(
     """
     baseline = drawing.opened(before)
     conditions = gates.conditions(gate) if gate else ()
-    shown: list[tuple[Path, list[str], pd.DataFrame]] = []
+    parts: list[tuple[Path, list[str], pd.DataFrame]] = []
     verdicts: set[str] = set()
     failures: list[str] = []
     for path in after:
@@ -84,11 +84,11 @@ def compare(
         broken = list(_broken(baseline, results, conditions))
         failures += [f"{path}: {line}" if len(after) > 1 else line for line in broken]
         verdicts |= set(table["verdict"])
-        shown.append((path, _hosts(baseline, results), table))
+        parts.append((path, _hosts(baseline, results), table))
     if as_json:
-        echo(json.dumps([_json(*part) for part in shown], indent=2, ensure_ascii=False))
+        echo(json.dumps([_json(*part) for part in parts], indent=2, ensure_ascii=False))
     else:
-        for part in shown:
+        for part in parts:
             echo(_text(before, *part, form), nl=False)
     for line in failures:
         echo(f"gate: {line}", err=True)
@@ -165,16 +165,16 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """The table with rounded numbers and the metrics' titles."""
     from netlimits.metrics import metric
 
-    shown: pd.DataFrame = table[table.attrs["factors"]].copy()
+    texts: pd.DataFrame = table[table.attrs["factors"]].copy()
     rows = table.to_dict("records")
-    shown["metric"] = [metric(row["metric"]).label for row in rows]
+    texts["metric"] = [metric(row["metric"]).label for row in rows]
     for side in ("before", "after"):
-        shown[side] = [f"{row[side]:.4g}" for row in rows]
-    shown["ratio"] = [f"{row['ratio']:.3f}{_interval(row)}" for row in rows]
-    shown["runs"] = [f"{row['n_before']} and {row['n_after']}" for row in rows]
-    shown["verdict"] = [f"{row['verdict']}{_needed(row['runs'])}" for row in rows]
-    shown.attrs["notes"] = table.attrs["notes"]
-    return shown
+        texts[side] = [f"{row[side]:.4g}" for row in rows]
+    texts["ratio"] = [f"{row['ratio']:.3f}{_interval(row)}" for row in rows]
+    texts["runs"] = [f"{row['n_before']} and {row['n_after']}" for row in rows]
+    texts["verdict"] = [f"{row['verdict']}{_needed(row['runs'])}" for row in rows]
+    texts.attrs["notes"] = table.attrs["notes"]
+    return texts
 
 
 def _interval(row: dict[Hashable, Any]) -> str:

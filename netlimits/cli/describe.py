@@ -71,27 +71,27 @@ def lines(section: Section) -> Iterator[str]:
     kept = [n for n in range(len(section.head)) if any(row[n] for row in section.rows)]
     *first, last = kept or [0]
     widths = [max(len(row[n]) for row in rows) for n in first]
-    left = width - sum(widths) - 2 * len(widths)
+    room = width - sum(widths) - 2 * len(widths)
     for row in rows:
-        if left >= LEAST:
+        if room >= LEAST:
             cells = [row[n].ljust(size) for n, size in zip(first, widths, strict=True)]
-            about = textwrap.wrap(row[last], left) or [""]
+            about = textwrap.wrap(row[last], room) or [""]
             yield "  ".join([*cells, about[0]]).rstrip()
-            yield from (f"{' ' * (width - left)}{line}" for line in about[1:])
+            yield from (f"{' ' * (width - room)}{line}" for line in about[1:])
         elif row is not section.head:  # too narrow for columns
             stacked = _stacked(section.head, row, first)
             yield from textwrap.wrap(stacked, width, subsequent_indent="  ")
             yield from (f"    {line}" for line in textwrap.wrap(row[last], max(LEAST, width - 4)))
 
 
-def _stacked(head: tuple[str, ...], row: tuple[str, ...], shown: Sequence[int]) -> str:
+def _stacked(head: tuple[str, ...], row: tuple[str, ...], columns: Sequence[int]) -> str:
     """A row in one line: "seconds  (whole number from 1 to 86,400; default 10)"."""
     parts = [
         row[n] if head[n] == "takes" or row[n] == "required" else f"{head[n]} {row[n]}"
-        for n in shown[1:]
+        for n in columns[1:]
         if row[n]
     ]
-    return f"{row[shown[0]]}  ({'; '.join(parts)})" if parts else row[shown[0]]
+    return f"{row[columns[0]]}  ({'; '.join(parts)})" if parts else row[columns[0]]
 
 
 def _wrapped(text: str, width: int | None = None) -> str:

@@ -187,8 +187,8 @@ def drawings_of(
             raise DataError(f"no chart is called {name!r}; there are {', '.join(KINDS)}")
         kind = KINDS[name]
         options = _split(results, kind, dict(entry), say)
-        wanted = options.pop("of", [])
-        every = [wanted] if isinstance(wanted, str) else list(wanted) or [None]
+        of = options.pop("of", [])
+        every = [of] if isinstance(of, str) else list(of) or [None]
         parts = list(_data(results, kind, options))
     except DataError as error:
         failed.append(DataError(f"chart {name}: {error}"))
@@ -219,8 +219,8 @@ def _split(
         and "campaign" not in entries.listed(options.get("series"))
     ):
         options["series"] = ["campaign", *entries.listed(options.get("series"))]
-    shown = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
-    keys = kind.points(results.frame, shown, options)
+    factors = [*entries.listed(options.get("series")), *entries.listed(options.get("pool"))]
+    keys = kind.points(results.frame, factors, options)
     if keys is None:
         return options
     split_options, note = entries.split(options, "series", keys, results.frame)
@@ -244,7 +244,7 @@ def _taken(results: Results, kind: ChartKind, given: Mapping[str, Any]) -> Mappi
 def _data(
     results: Results, kind: ChartKind, options: dict[str, Any]
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """What a kind of chart is drawn from, with what its figure's name ends in.
+    """(end of the figure's name, data) of each figure of a kind of chart.
 
     `run`, `role` and `apart`, which choose it, are taken out of the options.
     """
@@ -294,7 +294,7 @@ def _first_of_each(campaign: Campaign) -> Mapping[int, str]:
 
 
 def _factors(campaign: Campaign) -> list[str]:
-    """Whatever differs between the runs and is not derived."""
+    """The factors that differ between the runs, without derived values."""
     experiment = campaign.experiment
     named = [*experiment.factors, *(name for group in experiment.zips for name in group)]
     runs = list(campaign.runs.values())

@@ -23,7 +23,7 @@ Entry = dict[str, Any]
 def tables(
     report: Sequence[Mapping[str, Any]], options: Mapping[str, Any], frame: pd.DataFrame
 ) -> list[Entry]:
-    """The tables to make; of options about what is shown one, or each would come again."""
+    """The tables to make: only one where an option says what is shown, or each would repeat it."""
     from netlimits.analysis import defaults
 
     named = [dict(entry) for entry in report if "table" in entry]
@@ -111,21 +111,21 @@ def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry
 
 
 def split(entry: Entry, part: str, keys: Iterable[str], frame: pd.DataFrame) -> tuple[Entry, str]:
-    """The entry with whatever else differs among its columns or series, and what to say of it."""
+    """The entry with other differing factors among its columns or series, and a note on them."""
     from netlimits.analysis import frames, pooling
 
     runs = frames.with_outcome(frame)
-    shown = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
+    factors = [*dict.fromkeys([*keys, *listed(entry.get(part))])]
     pool = listed(entry.get("pool"))
-    frames.factors(runs, [*shown, *pool])
-    left = pooling.left_out(runs, [*shown, *pool])
-    if not left:
+    frames.factors(runs, [*factors, *pool])
+    pooled = pooling.left_out(runs, [*factors, *pool])
+    if not pooled:
         return entry, ""
     note = (
-        f"split by {pooling.phrase(left)}, which would be pooled else; --pool {next(iter(left))} "
-        "says that it is meant"
+        f"split by {pooling.phrase(pooled)}, which would be pooled else; --pool "
+        f"{next(iter(pooled))} says that it is meant"
     )
-    return {**entry, part: [*listed(entry.get(part)), *left]}, note
+    return {**entry, part: [*listed(entry.get(part)), *pooled]}, note
 
 
 def listed(names: Any) -> list[str]:

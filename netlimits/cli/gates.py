@@ -55,8 +55,8 @@ class Condition:
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
             if factor not in factors:
-                known = ", ".join(factors) or "none"
-                raise DataError(f"gate: {factor} is no factor of both sides; there are {known}")
+                names = ", ".join(factors) or "none"
+                raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")
             table = table[table[factor] == wording.text(value)]
         if table.empty:
             raise DataError(f"gate: no configuration of both sides has {dict(self.where)}")

@@ -23,7 +23,7 @@ def reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, di
 
 
 def lines(answers: Mapping[str, dict[str, Any]]) -> list[str]:
-    """The same for people, and what to do."""
+    """The reports as lines for people, and what to do."""
     from netlimits.restore.guard import report
 
     shown = []
@@ -46,6 +46,6 @@ def _report(role: str, outcome: Host | HostError) -> dict[str, Any]:
     try:
         if isinstance(outcome, HostError):
             raise outcome
-        return report(guards.look_at(lambda _: outcome, role))
+        return report(guards.snapshot(lambda _: outcome, role))
     except HostError as error:
         return {"unreachable": str(error)}

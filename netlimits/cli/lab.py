@@ -79,9 +79,9 @@ def up(name: str, hosts: int, mtu: int, machines: bool, **guest: int | str | Non
     if chosen and not machines:
         words = " ".join(f"--{key}" for key, value in guest.items() if value is not None)
         raise InputError(f"{words}: only machines have that; say --machines as well")
-    wanted = labs.Guest(**chosen) if machines else None  # type: ignore[arg-type]
+    chosen_guest = labs.Guest(**chosen) if machines else None  # type: ignore[arg-type]
     with _interruptible(f"lab {name} is taken down again"):
-        lab = labs.up(name, hosts, mtu, wanted, lambda line: echo(line, err=True))
+        lab = labs.up(name, hosts, mtu, chosen_guest, lambda line: echo(line, err=True))
     echo(lab.hosts_file)
 
 
@@ -302,8 +302,8 @@ def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
 def _table(rows: list[dict[str, object]]) -> str:
     """The rows as text; nothing is cut off, so that it can be piped."""
     heads = ("lab", "host", "kind", "namespace", "management", "address", "sshd", "mtu")
-    shown = {True: "up", False: "down", None: "-"}
-    lines = [heads, *(tuple(_word(row.get(h), shown) for h in heads) for row in rows)]
+    words = {True: "up", False: "down", None: "-"}
+    lines = [heads, *(tuple(_word(row.get(h), words) for h in heads) for row in rows)]
     widths = [max(len(line[n]) for line in lines) for n in range(len(heads))]
     return "\n".join(
         "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip()
@@ -311,5 +311,5 @@ def _table(rows: list[dict[str, object]]) -> str:
     )
 
 
-def _word(value: object, shown: dict[bool | None, str]) -> str:
-    return shown[value] if value is None or isinstance(value, bool) else str(value)
+def _word(value: object, words: dict[bool | None, str]) -> str:
+    return words[value] if value is None or isinstance(value, bool) else str(value)

@@ -52,7 +52,7 @@ def locked(campaign: Campaign) -> Iterator[None]:
     from netlimits.archive import registry
 
     archive = campaign.archive
-    known = registry.entry(archive.identity)
+    registration = registry.entry(archive.identity)
     doubt = _doubt(campaign)
     archive.lock()
     try:
@@ -60,9 +60,9 @@ def locked(campaign: Campaign) -> Iterator[None]:
     finally:
         extent = archive.extent()
         archive.close()
-        if known and not doubt:
+        if registration and not doubt:
             try:
-                registry.extend(known, *extent)
+                registry.extend(registration, *extent)
             except OSError as error:
                 echo(f"warning: {registry.place()}: {one_line(error)}", err=True)
 
@@ -167,15 +167,15 @@ def _doubt(campaign: Campaign) -> str:
     """
     from netlimits.archive import registry
 
-    known = registry.entry(campaign.archive.identity)
+    registration = registry.entry(campaign.archive.identity)
     try:
-        doubt = registry.doubt(known, campaign.archive.folder)
-        if doubt or known is None:
+        doubt = registry.doubt(registration, campaign.archive.folder)
+        if doubt or registration is None:
             return doubt
         included = _configurations(campaign.archive.machines)
     except ConnectError as error:
         return f"what it logs in by cannot be read ({error})"
     except OSError as error:
         raise ArchiveError(f"{campaign.path}: {one_line(error)}") from None
-    more = sorted(str(path) for path in included if str(path) not in known.logins)
+    more = sorted(str(path) for path in included if str(path) not in registration.logins)
     return f"{more[0]}, which it logs in by, was not there when it began" if more else ""

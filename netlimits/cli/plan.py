@@ -17,7 +17,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.options import JSON, PATIENCE, SET, pairs
-from netlimits.errors import InputError, one_line, printable
+from netlimits.errors import InputError, escaped, one_line
 from netlimits.experiment.templates import written
 
 if TYPE_CHECKING:
@@ -91,20 +91,20 @@ def plan(
     if csv_file is not None:
         _write(experiment_plan, Path(csv_file))
     machines = _machines(experiment_plan, hosts_file)
-    shown = list(_first(experiment_plan, ROWS if rows is None and not with_commands else rows))
+    runs = list(_first(experiment_plan, ROWS if rows is None and not with_commands else rows))
     if as_json:
         document = {
             **summary,
             "findings": [dataclasses.asdict(finding) for finding in findings],
-            "first": [*_as_json(experiment_plan, shown, machines if with_commands else None)],
+            "first": [*_as_json(experiment_plan, runs, machines if with_commands else None)],
         }
         echo(json.dumps(document, indent=2))
     else:
         _print_summary(summary)
         if with_commands:
-            _print_commands(experiment_plan, shown, machines)
-        elif shown:
-            _print_runs(experiment_plan, shown)
+            _print_commands(experiment_plan, runs, machines)
+        elif runs:
+            _print_runs(experiment_plan, runs)
     if csv_file is not None:
         echo(csv_file, err=as_json)
     for finding in findings:
@@ -136,7 +136,7 @@ class _Shown(io.StringIO):
 
     def write(self, text: str) -> int:
         """Write the text as it may be shown."""
-        return self._stream.write(printable(text.replace("\r\n", "\n")))
+        return self._stream.write(escaped(text.replace("\r\n", "\n")))
 
 
 def _skipped(experiment: Experiment, hosts_file: Path | None, patience: Patience) -> dict[str, str]:
@@ -248,7 +248,7 @@ def _first(experiment_plan: Plan, rows: int | None) -> Iterator[Run]:
     return itertools.islice(experiment_plan.runs(), rows)
 
 
-def _print_runs(experiment_plan: Plan, shown: Sequence[Run]) -> None:
+def _print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
     """The runs as a table: by rich on a terminal, in plain columns elsewhere."""
     last = ["skip"] if experiment_plan.skipped else []
     head = ["run", "block", "config", *experiment_plan.configurations.columns, *last]
@@ -257,9 +257,9 @@ def _print_runs(experiment_plan: Plan, shown: Sequence[Run]) -> None:
             *(str(run.number), str(run.block), run.config, *map(_cell, run.values.values())),
             *(_cell(experiment_plan.skip(run.values)) for _ in last),
         ]
-        for run in shown
+        for run in runs
     ]
-    left = len(experiment_plan) - len(shown)
+    left = len(experiment_plan) - len(runs)
     more = f"… and {left:,} more (--rows, --csv)" if left else ""
     echo()
     if sys.stdout.isatty():
@@ -270,7 +270,7 @@ def _print_runs(experiment_plan: Plan, shown: Sequence[Run]) -> None:
 
         grid = Table(box=SIMPLE_HEAD, pad_edge=False)
         for name in head:
-            grid.add_column(Text(printable(name)))
+            grid.add_column(Text(escaped(name)))
         for row in table:
             grid.add_row(*map(Text, row))
         Console(highlight=False).print(grid)
@@ -284,7 +284,7 @@ def _print_runs(experiment_plan: Plan, shown: Sequence[Run]) -> None:
 
 
 def _cell(value: Any) -> str:
-    return printable(" ".join(written(value).split("\n")))
+    return escaped(" ".join(written(value).split("\n")))
 
 
 def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machine]:
@@ -325,10 +325,10 @@ def _commands(
 
 
 def _print_commands(
-    experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine]
+    experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
 ) -> None:
     width = max(map(len, experiment_plan.experiment.roles))
-    for run, commands in _commands(experiment_plan, shown, machines):
+    for run, commands in _commands(experiment_plan, runs, machines):
         values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
         echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
         if why := experiment_plan.skip(run.values):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from netlimits.campaign.runner import Progress
 from netlimits.cli import echo
 from netlimits.cli.options import verbosity
-from netlimits.errors import one_line, printable
+from netlimits.errors import escaped, one_line
 from netlimits.metrics import HEADLINES, METRICS
 from netlimits.model import Experiment, Record, tally
 
@@ -28,8 +28,8 @@ BAR = 10
 
 
 @contextmanager
-def shown(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
-    """A function to call with each Progress, on standard error."""
+def display(experiment: Experiment) -> Iterator[Callable[[Progress], None]]:
+    """A function that shows each Progress on standard error, as the command's options say."""
     how = verbosity()
     if how == "quiet":
         yield _print_failure
@@ -60,7 +60,7 @@ def live(name: str, console: Console, verbose: bool) -> Iterator[Callable[[Progr
         TextColumn("{task.fields[line]}", markup=False, table_column=fixed(None)),
     )
     with Bar(*columns, console=console, transient=True, expand=True) as bar:
-        task = bar.add_task("", total=None, name=printable(name), line="")
+        task = bar.add_task("", total=None, name=escaped(name), line="")
 
         def update(progress: Progress) -> None:
             bar.update(task, total=progress.total, completed=progress.done, line=line(progress))
@@ -84,18 +84,18 @@ def line(progress: Progress) -> str:
 
 
 def figures(record: Record) -> str:
-    """A run with everything it is: number, attempt, seconds, configuration, figures or reason."""
+    """All about a run on one line: number, attempt, seconds, configuration, figures or reason."""
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     head = f"run {record.run.number}, attempt {record.attempt}, {record.duration_s:.1f} s: "
     if record.status != "ok":
-        return printable(f"{head}{record.status}: {one_line(record.reason)} ({values})")
-    known = ((m.column, record.figures.get(m.column)) for m in METRICS)
+        return escaped(f"{head}{record.status}: {one_line(record.reason)} ({values})")
+    pairs = ((m.column, record.figures.get(m.column)) for m in METRICS)
     written = " ".join(
         f"{column}={value:.6g}" if isinstance(value, float) else f"{column}={value}"
-        for column, value in known
+        for column, value in pairs
         if value is not None
     )
-    return printable(f"{head}ok ({values}) {written}")
+    return escaped(f"{head}ok ({values}) {written}")
 
 
 def _print_line(progress: Progress) -> None:
@@ -119,11 +119,11 @@ def _outcome(record: Record) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
     if record.status != "ok":
         reason = one_line(record.reason)
-        return printable(f"run {record.run.number} {record.status}: {reason} ({values})")
+        return escaped(f"run {record.run.number} {record.status}: {reason} ({values})")
     for metric in METRICS:
         if metric.name in HEADLINES and record.figures.get(metric.column) is not None:
-            return printable(f"{record.figures[metric.column]:.0f} {metric.unit} ({values})")
-    return printable(f"ok ({values})")
+            return escaped(f"{record.figures[metric.column]:.0f} {metric.unit} ({values})")
+    return escaped(f"ok ({values})")
 
 
 def _clock(seconds: float) -> str:

@@ -44,14 +44,14 @@ def published(context: click.Context, out: Path | None, as_json: bool) -> None:
     if out is None:
         echo(_listing_json() if as_json else _listing())
         return
-    shown = None
+    report = None
     done = []
     for part in reproduce.regenerate(out):
         if not as_json:
-            if part.report is not shown:
+            if part.report is not report:
                 echo(f"{part.report.title}")
             echo(_regenerated(part, out))
-        shown = part.report
+        report = part.report
         done.append(part)
     rows = [row for part in done for row in part.comparisons]
     summary = reproduce.write_comparison(rows, out)

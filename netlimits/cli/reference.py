@@ -110,8 +110,8 @@ def _experiment() -> Iterator[Section]:
     settings = parts["settings"]["items"]["properties"]
     report = parts.pop("report")
     measure = {**parts["measure"], "properties": {}}
-    shown = {**parts, "settings": _less(parts["settings"], settings), "measure": measure}
-    yield _of_schema("experiment", {**whole, "properties": shown})
+    properties = {**parts, "settings": _less(parts["settings"], settings), "measure": measure}
+    yield _of_schema("experiment", {**whole, "properties": properties})
     table, *_ = report["items"]["anyOf"]
     yield _of_schema("report, a table", {**table, "description": report["description"]})
     yield _names("settings, each in an entry of `settings:`", settings, "roles")

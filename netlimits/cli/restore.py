@@ -48,8 +48,7 @@ def restore(
     from netlimits.archive import reader
     from netlimits.campaign.interrupt import interruptible
     from netlimits.experiment.hosts_file import machines
-    from netlimits.restore.put_back import restore as from_journal
-    from netlimits.restore.put_back import restore_from_notes
+    from netlimits.restore.put_back import restore_from_journal, restore_from_notes
 
     if results is None and hosts_file is None:
         raise InputError("name a results folder, or --hosts FILE, or both")
@@ -59,7 +58,7 @@ def restore(
         if not own:
             logins.show(campaign, bound, yes)
         with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
-            done = from_journal(campaign.archive, hosts, force, ours=own)
+            done = restore_from_journal(campaign.archive, hosts, force, ours=own)
     elif hosts_file is not None:
         with interruptible(), connected(machines(hosts_file), patience) as hosts:
             done = restore_from_notes(hosts, force)

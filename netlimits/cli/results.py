@@ -106,11 +106,11 @@ def table(
     texts, failed = [], []
     for entry in entries.tables(source.report, options, source.frame):
         try:
-            shown = summary_of(source, entry, window)
+            frame = summary_of(source, entry, window)
         except DataError as error:
             failed.append(error)
             continue
-        texts.append(tables.render(shown, form, intervals, entry.get("title", "")))
+        texts.append(tables.render(frame, form, intervals, entry.get("title", "")))
     if failed and not texts:
         raise failed[0]
     if form in ("csv", "json") and len(texts) > 1:
@@ -141,15 +141,15 @@ def summary_of(
     keys = [rows] if rows else []
     entry, split = entries.split(entry, "columns", keys, frame)
     columns = [name for name in entries.listed(entry.get("columns")) if name != rows]
-    shown = summary(
+    table = summary(
         *(frame, of, rows, columns, entry.get("improvement")),
         pool=entries.listed(entry.get("pool")),
     )
-    notes = [*([split] if split else []), *shown.attrs["notes"]]
-    shown.attrs["notes"] = tuple(notes)
+    notes = [*([split] if split else []), *table.attrs["notes"]]
+    table.attrs["notes"] = tuple(notes)
     if any(each.get("table") == VERDICTS for each in results.report):
-        shown["verdict"] = _of_cells(shown, _verdicts(results), [*keys, *columns])
-    return shown
+        table["verdict"] = _of_cells(table, _verdicts(results), [*keys, *columns])
+    return table
 
 
 def _verdicts(results: drawing.Results) -> pd.DataFrame:

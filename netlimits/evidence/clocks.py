@@ -47,7 +47,7 @@ def offset(trips: Sequence[RoundTrip]) -> Offset:
 
 
 def seconds(completed: Completed) -> float | None:
-    """What READ printed, in epoch seconds; None where `date` knows no fractions."""
+    """The time that READ printed, in epoch seconds; None where `date` prints no fractions."""
     match = re.fullmatch(r"[0-9]{1,12}\.[0-9]{9}", completed.stdout.strip(), re.ASCII)
     return float(match[0]) if match and completed.status == 0 else None
 

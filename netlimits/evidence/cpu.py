@@ -41,7 +41,7 @@ IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL = 3, 4, 5, 6, 7
 
 @dataclass(frozen=True, slots=True)
 class CpuTimes:
-    """When it was read, and each CPU's ticks since boot: a row of 8 columns of /proc/stat.
+    """A reading of /proc/stat: its time, and each CPU's ticks since boot in a row of 8 columns.
 
     `uptime_s` is in seconds since boot, `clock_s` epoch seconds or None where `date` told none.
     """
@@ -54,7 +54,7 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class CpuUse:
-    """What the CPUs of a machine, or of several, did between two readings.
+    """The CPU use of a machine, or of several, between two readings.
 
     `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all.
     `irq_pct`, `softirq_pct` and `steal_pct` are shares of ticks, `peak_softirq_pct` that of the
@@ -109,7 +109,7 @@ def wall(before: CpuTimes, after: CpuTimes) -> float:
 
 
 def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
-    """What was done between two readings. Raises ToolFailure when no time passed or CPUs changed.
+    """The CPU use between two readings. Raises ToolFailure if no time passed or CPUs changed.
 
     A counter that went back (the kernel corrects idle time now and then) counts as no change.
     """

@@ -129,7 +129,7 @@ def value(facts: Mapping[str, Mapping[str, Any]], name: str) -> Any:
 
 
 def mismatches(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, ...]:
-    """The facts by which `now` is not the host that it was, in words."""
+    """The facts that show `now` to be another host than before, a sentence each."""
     return tuple(
         f"{fact.name} was {value(before, fact.name)!r} and is {value(now, fact.name)!r}"
         for fact in FACTS
@@ -142,7 +142,7 @@ PASSING = frozenset(("boot_id", "hostname", "uid", "routes", "qdiscs", "link_set
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """What of a host may explain that its figures changed: "offloads: tso on, then off"."""
+    """The changes of a host that may explain other figures: "offloads: tso on, then off"."""
     lines = []
     for fact in FACTS:
         pair = value(before, fact.name), value(after, fact.name)
@@ -163,5 +163,5 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[st
 def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether two of the hosts are one machine: the same boot id, so the same CPUs, twice."""
     ids = [value(facts, "boot_id") for facts in hosts.values()]
-    known = [i for i in ids if i]
-    return len(set(known)) < len(known)
+    boot_ids = [i for i in ids if i]
+    return len(set(boot_ids)) < len(boot_ids)

@@ -60,16 +60,16 @@ class Nic:
         figures: dict[str, Scalar] = {}
         for figure, pattern in _KINDS.items():
             named = {n: v for n, v in first.items() if pattern.search(n)}
-            if known := _groups(named, second):
-                figures[figure] = max(known.values())
+            if counts := _groups(named, second):
+                figures[figure] = max(counts.values())
         allowances = {n: v for n, v in first.items() if n.endswith(_ALLOWANCE)}
-        if known := _groups(allowances, second):
-            figures["nic_allowance_exceeded"] = sum(known.values())
+        if counts := _groups(allowances, second):
+            figures["nic_allowance_exceeded"] = sum(counts.values())
         return figures
 
 
 def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    """What the counters grew by, those that differ by a number alone added up."""
+    """How much the counters grew; those whose names differ by a number alone are added up."""
     groups: dict[str, int] = {}
     restarted = set()
     for name, value in first.items():

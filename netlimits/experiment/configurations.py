@@ -241,10 +241,10 @@ class Configurations:
                 except InputError as error:
                     raise self._where.error(str(error), "derive", name) from None
 
-    def _check_counts(self, counts: list[int], left: bool) -> None:
+    def _check_counts(self, counts: list[int], any_left: bool) -> None:
         for number, text in enumerate(self.experiment.exclude):
             quoted = expressions.quoted(text)
-            if not left and not any(counts[number + 1 :]):
+            if not any_left and not any(counts[number + 1 :]):
                 self.errors.append(
                     self._where.error(f"after {quoted} nothing is left", "exclude", number)
                 )
@@ -280,8 +280,8 @@ class Configurations:
         """The number of a configuration in the product, or -1 when it is none of it."""
         index = 0
         for axis in self._axes:
-            wanted = _pieces({name: given[name] for name in axis.names})
-            places = [place for place, row in enumerate(axis.rows) if row.json == wanted]
+            pieces = _pieces({name: given[name] for name in axis.names})
+            places = [place for place, row in enumerate(axis.rows) if row.json == pieces]
             if not places:
                 return -1
             index += axis.stride * places[0]
@@ -319,7 +319,7 @@ def _pieces(values: Values) -> tuple[str, ...]:
 
 
 def _picker(columns: tuple[str, ...]) -> Callable[[list[str]], Iterable[str]]:
-    """What puts pieces in the columns' order into the order of sorted names."""
+    """A function that puts pieces from the columns' order into the order of sorted names."""
     order = sorted(range(len(columns)), key=columns.__getitem__)
     return operator.itemgetter(*order) if len(order) > 1 else list
 

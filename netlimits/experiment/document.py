@@ -170,8 +170,8 @@ class _Builder:
             node.waiting if node.kind is dict else len(node.items) - (node is not self.open[-1])
             for node in self.open
         ]
-        known = [part for part in (*key, *more) if part is not None]
-        key_text = dotted(known if len(known) <= 8 else [*known[:8], "…"])
+        path = [part for part in (*key, *more) if part is not None]
+        key_text = dotted(path if len(path) <= 8 else [*path[:8], "…"])
         return DocumentError(problem, path=self.path, line=line, key=key_text)
 
     def take(self, event: Any, loader: Any) -> None:

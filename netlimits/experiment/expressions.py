@@ -161,8 +161,8 @@ class _Compiler:
 
     def constant(self, node: Any, depth: int) -> _Closure:
         value = node.value
-        known = type(value) in (int, float, str, bool) or value is None
-        if not known or (isinstance(value, float) and not math.isfinite(value)):
+        plain = type(value) in (int, float, str, bool) or value is None
+        if not plain or (isinstance(value, float) and not math.isfinite(value)):
             self.refuse(node, f"{shown(value)} is not allowed")
         return lambda values: value
 

@@ -77,7 +77,7 @@ def _ssh_config(document: Document, errors: list[DocumentError]) -> Path | None:
 def _written(
     document: Document, config: Path | None, errors: list[DocumentError]
 ) -> Iterator[Machine]:
-    """Every machine in the file that is one; what is wrong with others is kept in `errors`."""
+    """Every valid machine in the file; what is wrong with the others is added to `errors`."""
     for role, entry in document.data.items():
         if role == _CONFIG:
             continue
@@ -113,7 +113,7 @@ def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machin
 
 
 def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
-    """What is wrong with one machine: a sentence, and the key that it is about."""
+    """The faults of one machine's entry: a sentence, and the key that it is about."""
     if not isinstance(entry, dict):
         yield ("must be `{ssh: NAME, …}` or `{local: true, …}`",)
         return
@@ -133,7 +133,7 @@ def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _fault_of_text(key: str, value: Any) -> str:
-    """What is wrong with a key's text: what is no text, is empty, or could be an option."""
+    """The fault of a key's value: no text, an empty one, or one that could be an option; or ""."""
     if not isinstance(value, str) or not value or value != "".join(value.split()):
         return "must be a name without spaces"
     if key == "interface" and ("/" in value or value in (".", "..")):

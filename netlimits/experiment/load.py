@@ -46,12 +46,12 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
         kind = "a list" if isinstance(data, list) else shown(data)
         raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
     errors = shape_errors(data, where)
-    left = salvage(data, errors)
-    reader = Reader(left.data, where, read.text, left.damaged)
+    salvaged = salvage(data, errors)
+    reader = Reader(salvaged.data, where, read.text, salvaged.damaged)
     experiment = reader.experiment()
-    errors += [error for error in reader.names.errors if not left.follows(error)]
+    errors += [error for error in reader.names.errors if not salvaged.follows(error)]
     useless = []
-    if not archived and not left.damaged & unused.NEEDED:
+    if not archived and not salvaged.damaged & unused.NEEDED:
         useless = unused.errors(experiment, data, where, reader.names.unknown)
     if errors or useless:
         raise_all([*errors, *useless, *_later_errors(data, where, errors)])
@@ -65,12 +65,12 @@ _NEEDED = frozenset(("factors", "zip", "derive", "exclude", "measure"))
 def _later_errors(
     data: dict[str, Any], where: Source, errors: Sequence[DocumentError]
 ) -> list[DocumentError]:
-    """What the plan shows to be wrong with a file, as far as no known error may be the cause."""
-    left = salvage(data, errors)
-    if left.damaged & _NEEDED or "measure" not in left.data:
+    """The errors that the plan finds, without those that a known error may have caused."""
+    salvaged = salvage(data, errors)
+    if salvaged.damaged & _NEEDED or "measure" not in salvaged.data:
         return []
     try:
-        Plan(Reader(left.data, where, "", left.damaged).experiment()).seconds()
+        Plan(Reader(salvaged.data, where, "", salvaged.damaged).experiment()).seconds()
     except DocumentError as error:
-        return [later for later in error.errors if not left.follows(later)]
+        return [later for later in error.errors if not salvaged.follows(later)]
     return []

@@ -44,7 +44,7 @@ class Names:
         self.errors.append(self.where.error(problem, *key))
 
     def define(self, name: str, key: KeyPath) -> None:
-        """Take in a new factor's or derived value's name."""
+        """Add the name of a factor or derived value."""
         if (
             name in expressions.FUNCTIONS
             or name in expressions.CONSTANTS
@@ -59,7 +59,7 @@ class Names:
             self.known.append(name)
 
     def once(self, rows: Iterable[Any], key: KeyPath) -> None:
-        """Tell each row that stands there twice; 1, 1.0, true and "1" are four values."""
+        """Keep an error for each row that is there twice; 1, 1.0, true and "1" are four values."""
         seen: dict[Any, int] = {}
         for number, row in enumerate(rows):
             parts = row if isinstance(row, tuple) else (row,)
@@ -72,7 +72,7 @@ class Names:
     def no_factor(
         self, name: str, known: Iterable[str], *key: str | int, written: str = ""
     ) -> None:
-        """Keep that a name refers to nothing."""
+        """Keep the error that a name refers to nothing."""
         self.unknown.append(name)
         before = f"{written}: " if written else ""
         self.fault(f"{before}no factor is called {name}{did_you_mean(name, known)}", *key)
@@ -90,7 +90,7 @@ class Names:
         return expression
 
     def lookups(self, options: Any, key: KeyPath) -> None:
-        """Tell each `${…}` that names nothing."""
+        """Keep an error for each `${…}` that refers to nothing."""
         for place, text in templates.leaves(options):
             try:
                 used = templates.names(text)

@@ -71,8 +71,8 @@ def apply(read: Document, overrides: Sequence[tuple[str, str]]) -> tuple[Data, S
         except DocumentError as error:
             raise _error(read.path, text, f"{error.problem} ({shown(written)})") from None
         key = _put(data, text, value, read.path)
-        for known in [k for k in lines if k[: len(key)] == key]:
-            del lines[known]
+        for inner in [k for k in lines if k[: len(key)] == key]:
+            del lines[inner]
     return data, Source(read.path, lines, tuple(overrides))
 
 
@@ -94,7 +94,7 @@ def _put(data: Data, text: str, value: Data, path: Path) -> KeyPath:
 
 
 def _step(here: Any, part: str, key: KeyPath, path: Path, text: str) -> Any:
-    """The key or index that `part` means in `here`. Raises DocumentError when it can mean none."""
+    """The key or index in `here` that `part` names. Raises DocumentError if there can be none."""
     where = f"in {dotted(key)}" if key else "in the file"
     if isinstance(here, list):
         if not (part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(here)):

@@ -53,7 +53,7 @@ def ways(name: str, features: Features) -> tuple[str, ...]:
 def paced(
     name: str, way: str, pace: Pace, roles: tuple[str, ...], options: Mapping[str, Any]
 ) -> tuple[SettingUse, dict[str, Any]]:
-    """The qdisc that a way needs on the sender, and the tool's options with what it adds.
+    """The qdisc that a way of pacing needs on the sender, and the tool's options for it.
 
     What is too fast for the tool's own way is left to fq's `maxrate`.
     """

@@ -87,13 +87,13 @@ class Plan:
         self.configurations = Configurations(experiment)
         self._looked_up = sorted(resolution.looked_up(experiment))
         self._setups: dict[tuple[str, ...], Setup] = {}
-        known = len(self.configurations)
+        count = len(self.configurations)
         make = self.configurations.configuration
-        self._configuration = functools.cache(make) if known <= _KEPT else make
+        self._configuration = functools.cache(make) if count <= _KEPT else make
         errors = [*self.configurations.errors]
         self._often = self._own_replicates(errors)
         self._blocks = max(self._often) if self._often else experiment.repeat.replicates
-        often = sum(self._often) if self._often else known * experiment.repeat.replicates
+        often = sum(self._often) if self._often else count * experiment.repeat.replicates
         self._count = experiment.repeat.runs or often
         if self._count > RUN_LIMIT:
             problem = f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be"
@@ -154,7 +154,7 @@ class Plan:
         return often
 
     def _block(self, block: int) -> range | array[int]:
-        """The configurations of a block: each as often as all others, and at most once.
+        """The configurations of a block, each at most once.
 
         One that runs in fewer blocks than there are is in every second of them, or third, so that
         drift hits it as it hits the others.
@@ -221,7 +221,7 @@ class Plan:
         return total / weight * len(self)
 
     def option_errors(self) -> list[DocumentError]:
-        """What some configuration shows to be wrong with options, the first for each of them.
+        """The errors in options, each for the first configuration that shows it.
 
         The options of every configuration are held against their tool and settings; of plans
         beyond SAMPLE configurations, as many, spread evenly.

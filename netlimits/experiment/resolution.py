@@ -95,7 +95,7 @@ def _hold(
     part: Mapping[str, Any],
     values: Values,
 ) -> list[DocumentError]:
-    """What resolved options are that their schema does not allow."""
+    """The errors of resolved options that their schema does not allow."""
     errors = []
     for fault in faults(options, part, skip_templates=False):
         written: Any = unresolved

@@ -36,7 +36,7 @@ class Salvage:
 
 
 def salvage(data: Mapping[str, Any], errors: Iterable[DocumentError]) -> Salvage:
-    """What is left of the data without what the errors are about."""
+    """The data without the parts that the errors are about."""
     left, damaged = copy.deepcopy(dict(data)), set()
     sections = schema.structure()["properties"]
     cuts = tuple(dict.fromkeys(error.steps for error in errors if error.steps))

@@ -172,7 +172,7 @@ class Reader:
         return groups
 
     def players(self, roles: Sequence[str], groups: Groups, *key: str | int) -> tuple[str, ...]:
-        """Those who play the roles that stand at a key: `sinks` is all of them."""
+        """The players of the roles at a key; `sinks` stands for all of its players."""
         if "roles" in self.damaged:
             return ()
         for index, role in enumerate(roles):

@@ -56,7 +56,7 @@ def _validator(skip_templates: bool) -> Any:
 
 
 def _sentences(error: Any) -> Iterator[Fault]:
-    """What one of jsonschema's errors says, in our words and at the key it is about."""
+    """One of jsonschema's errors in our words, at the key that it is about."""
     key: KeyPath = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = error.schema.get("properties", {})
@@ -122,11 +122,11 @@ _BOUNDS = {
 
 def _problem(error: Any) -> str:
     """One violated keyword as a sentence without its subject."""
-    keyword, wanted, value = error.validator, error.validator_value, error.instance
+    keyword, argument, value = error.validator, error.validator_value, error.instance
     about = error.schema.get("description", "") if isinstance(error.schema, Mapping) else ""
     match keyword:
         case "type":
-            kinds = [wanted] if isinstance(wanted, str) else wanted
+            kinds = [argument] if isinstance(argument, str) else argument
             what = " or ".join(_KINDS.get(kind, kind) for kind in kinds)
             if {"string", "number", "boolean"} <= set(kinds):
                 what = "one text, number, true or false"
@@ -137,16 +137,16 @@ def _problem(error: Any) -> str:
                 hint = "; // divides without a remainder"
             return f"must be {what}, not {_shown(value)}{hint}"
         case "enum":
-            choices = [templates.written(choice) for choice in wanted]
+            choices = [templates.written(choice) for choice in argument]
             near = did_you_mean(str(value), choices) if isinstance(value, str) else ""
             hint = near if near.startswith("; did") else ""
             return f"must be one of {', '.join(choices)}, not {_shown(value)}{hint}"
         case "const":
-            return f"must be {shown(wanted)}, not {_shown(value)}"
+            return f"must be {shown(argument)}, not {_shown(value)}"
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
-            return f"must be {_BOUNDS[keyword]} {wanted}, not {_shown(value)}"
+            return f"must be {_BOUNDS[keyword]} {argument}, not {_shown(value)}"
         case "required":
-            missing = [key for key in wanted if key not in value]
+            missing = [key for key in argument if key not in value]
             return f"lacks {' and '.join(f'`{key}`' for key in missing)}"
         case "pattern":
             return f"{_shown(value)} cannot stand here{': ' + about if about else ''}"
@@ -155,7 +155,7 @@ def _problem(error: Any) -> str:
         case "minProperties" | "minLength" if not value:
             return "is empty"
         case "minItems" | "minProperties" | "minLength":
-            return f"needs at least {wanted}"
+            return f"needs at least {argument}"
         case "uniqueItems":
             return "lists something twice"
         case "not":

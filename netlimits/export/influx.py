@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from netlimits.errors import printable
+from netlimits.errors import escaped
 from netlimits.export.base import ExportedRun, Runs
 
 MEASUREMENT = "netlimits"
@@ -44,7 +44,7 @@ def _fields(run: ExportedRun) -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
-    text = printable(text).replace("\n", "\\u000a").replace("\t", "\\u0009")
+    text = escaped(text).replace("\n", "\\u000a").replace("\t", "\\u0009")
     return re.sub(r"\\+$", lambda end: "\\u005c" * len(end[0]), text)
 
 
@@ -58,4 +58,4 @@ def _tag(text: str) -> str:
 
 def _text(text: str) -> str:
     """A field's text in quotes."""
-    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+    return '"' + escaped(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from netlimits.errors import printable
+from netlimits.errors import escaped
 from netlimits.export.base import ExportedRun, Runs, unit_suffix
 
 PREFIX = "netlimits_"
@@ -22,14 +22,15 @@ def openmetrics(runs: Runs) -> Iterator[str]:
     names = label_names(runs.factors)
     labels = [_labels(runs.name, run, names) for run in every]
     yield from _head(f"{PREFIX}run_ok", "", "Whether the run counts")
-    for run, shown in zip(every, labels, strict=True):
-        yield f"{PREFIX}run_ok{shown} {int(run.ok)}{_time(run)}\n"
+    for run, label_set in zip(every, labels, strict=True):
+        yield f"{PREFIX}run_ok{label_set} {int(run.ok)}{_time(run)}\n"
     for metric in runs.metrics:
         about = ". ".join(part for part in (metric.label, metric.direction) if part)
         yield from _head(PREFIX + metric.column, unit_suffix(metric), about)
-        for run, shown in zip(every, labels, strict=True):
+        for run, label_set in zip(every, labels, strict=True):
             if metric.column in run.figures:
-                yield f"{PREFIX}{metric.column}{shown} {run.figures[metric.column]!r}{_time(run)}\n"
+                figure = run.figures[metric.column]
+                yield f"{PREFIX}{metric.column}{label_set} {figure!r}{_time(run)}\n"
     yield "# EOF\n"
 
 
@@ -54,14 +55,14 @@ def label_names(factors: Sequence[str]) -> dict[str, str]:
 
 
 def _labels(experiment: str, run: ExportedRun, names: Mapping[str, str]) -> str:
-    shown = {name: run.identity[name] for name in _OWN if name in run.identity}
-    labels = {"experiment": experiment, **shown}
+    own = {name: run.identity[name] for name in _OWN if name in run.identity}
+    labels = {"experiment": experiment, **own}
     labels |= {names[factor]: value for factor, value in run.labels.items()}
     return "{" + ",".join(f'{name}="{_escaped(str(v))}"' for name, v in labels.items()) + "}"
 
 
 def _escaped(text: str) -> str:
-    text = printable(text).replace("\\", "\\\\")
+    text = escaped(text).replace("\\", "\\\\")
     return text.replace("\n", "\\n").replace('"', '\\"')
 
 

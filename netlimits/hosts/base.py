@@ -66,7 +66,7 @@ class Host(Protocol):
 
 
 def must(completed: Completed) -> Completed:
-    """The same, if it exited 0 within its deadline; else CommandFailed with what it printed."""
+    """`completed` itself, if it exited 0 within its deadline. Raises CommandFailed otherwise."""
     if completed.status == 0 and not completed.timed_out:
         return completed
     printed = (completed.stderr.strip() or completed.stdout.strip() or "it printed nothing")[:300]

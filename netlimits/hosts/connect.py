@@ -34,7 +34,7 @@ def connect(machine: Machine, patience: Patience | None = None) -> Host:
 def logins(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> dict[str, Host | HostError]:
-    """Every machine as a host, or why it is none, by role; they connect at the same time."""
+    """Role -> the machine as a host, or the error of its login; all connect at the same time."""
     abort, hosts = Abort(), list[Host]()
 
     def attempt(machine: Machine) -> Host | HostError:
@@ -66,7 +66,7 @@ def _host(machine: Machine, patience: Patience | None, abort: Abort) -> Host:
 
 
 def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, int]:
-    """What `connect` gives and how many times it was tried, for up to so many seconds.
+    """The host that `connect` returns, tried for up to so many seconds, and the number of tries.
 
     Pauses grow from a quarter of a second to five. What time does not mend (a host key that is
     unknown, a key of ours that is refused) is not tried again. Raises the last error.
@@ -82,7 +82,7 @@ def within_budget(connect: Callable[[], Host], seconds: float) -> tuple[Host, in
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether time may mend it: a login that was cut off at once is as good as refused."""
+    """Whether trying again later may help; a login that was cut off at once counts as refused."""
     if isinstance(error, ConnectError):
         return error.transient
     return isinstance(error, HostError)
@@ -92,7 +92,7 @@ def _may_pass(error: BaseException) -> bool:
 def logged_in(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> Iterator[dict[str, Host | HostError]]:
-    """What `logins` gives; every host is closed at the end, and one failure there stops none."""
+    """The hosts that `logins` returns; all are closed at the end, even if closing one fails."""
     outcomes = logins(machines, patience)
     with ExitStack() as stack:
         hosts = [host for host in outcomes.values() if not isinstance(host, HostError)]

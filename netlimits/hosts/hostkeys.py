@@ -44,7 +44,7 @@ class KnownOnly(paramiko.MissingHostKeyPolicy):
 
 
 def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectError:
-    """What to say of a host that shows another key than the known one."""
+    """The error for a host that shows another key than the known one."""
     file = next((f for f in endpoint.known_hosts if f.is_file()), Path("~/.ssh/known_hosts"))
     return ConnectError(
         f"the host key of {endpoint.where} has changed: {_shown(error.key)} now, "
@@ -55,12 +55,12 @@ def changed(endpoint: Endpoint, error: paramiko.BadHostKeyException) -> ConnectE
 
 def load_known(client: paramiko.SSHClient, endpoint: Endpoint) -> None:
     """Give the client the keys that known_hosts has for the host, the first of each kind."""
-    known = client.get_host_keys()
+    host_keys = client.get_host_keys()
     revoked = set(_revoked(endpoint))
     for marker, key in _lines(endpoint):
-        kinds: Container[str] = known.lookup(endpoint.key_name) or ()
+        kinds: Container[str] = host_keys.lookup(endpoint.key_name) or ()
         if not marker and key.get_name() not in kinds and key.asbytes() not in revoked:
-            known.add(endpoint.key_name, key.get_name(), key)
+            host_keys.add(endpoint.key_name, key.get_name(), key)
 
 
 def _revoked(endpoint: Endpoint) -> Iterator[bytes]:
@@ -72,7 +72,7 @@ def _shown(key: paramiko.PKey) -> str:
 
 
 def _lines(endpoint: Endpoint) -> Iterator[tuple[str, paramiko.PKey]]:
-    """(marker, key) of each line that speaks of the host. Lines of no meaning are passed over."""
+    """(marker, key) of each line about the host. Lines that cannot be read are passed over."""
     for file in endpoint.known_hosts:
         try:
             text = whole(file, KNOWN_LIMIT).decode("utf-8", "replace")

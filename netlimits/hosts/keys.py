@@ -67,7 +67,7 @@ class OurKeys(AuthStrategy):
 
     @staticmethod
     def unanswered(error: paramiko.AuthenticationException) -> bool:
-        """Whether it was silence that refused our key."""
+        """Whether a key of ours was refused because an answer did not come in time."""
         results = getattr(error, "result", None) or ()
         return any("timeout" in str(attempt.result).lower() for attempt in results)
 
@@ -122,7 +122,7 @@ def _public(file: Path) -> bytes | None:
 
 
 def _can_be_read(file: Path) -> bool:
-    """Whether there is no such file, or one that is no pipe, no device and of a key's size."""
+    """Whether reading a key file is safe: it is missing, or a regular file of a key's size."""
     try:
         return len(bounded(file, SIZE_LIMIT)) <= SIZE_LIMIT
     except FileNotFoundError:

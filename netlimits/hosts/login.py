@@ -47,7 +47,7 @@ class LoginHost:
         )
 
     def _end(self, shell: Shell) -> None:
-        """End what runs in a shell: from an idle one, which costs no login, if there is one."""
+        """End the command in a shell, from an idle shell if there is one, which saves a login."""
         with self._lock:
             idle = self._idle.pop() if self._idle else None
         if idle is None:
@@ -57,7 +57,7 @@ class LoginHost:
         self._in(idle, Command(words, deadline=STALL))
 
     def _in(self, shell: Shell, command: Command) -> Completed:
-        """Run it in a shell, which is idle again afterwards, or given up."""
+        """Run a command in a shell, which is then kept as idle, or closed if it failed."""
         try:
             return shell.run(command)
         finally:

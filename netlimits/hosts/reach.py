@@ -39,7 +39,7 @@ _LONGER = "; if it is only slow, give it longer: --patience"
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What it takes to log in: the configuration, who closes all again, how long, and until when.
+    """Everything for a login: configuration, the stack that closes it, patience and deadline.
 
     `abort`, called from another thread, ends what is under way.
     """
@@ -80,7 +80,7 @@ class Reach:
         return self.abort.cuts(Wire(sock, until))
 
     def _connected(self, endpoint: Endpoint, seconds: float, until: float) -> Wire:
-        """A TCP connection that neither waits to send nor waits for the dead.
+        """A TCP connection that sends at once and notices a dead peer.
 
         The addresses of a name share the time, so that one that is silent leaves some to the next.
         """
@@ -184,7 +184,7 @@ def _prepare(sock: socket.socket) -> None:
 
 @contextlib.contextmanager
 def _explained(endpoint: Endpoint, seconds: float) -> Iterator[None]:
-    """What goes wrong on the way to a login, each as one line."""
+    """Turns errors on the way to a login into a ConnectError of one line."""
     where = endpoint.where
     started = time.monotonic()
     try:

@@ -29,7 +29,7 @@ PORTS = 30
 
 
 class Program(Protocol):
-    """What has a server: of a tool (tools.Tool) all that matters here."""
+    """A program with a server: the part of a tool (tools.Tool) that is used here."""
 
     name: str
     server_program: str
@@ -53,7 +53,7 @@ class Servers:
     def serve(
         self, tool: Program, options: Mapping[str, Any], host: Host, ends: ServerAddress
     ) -> ServerAddress:
-        """See that a tool's server listens at `ends` of a host, or on a port near it.
+        """Make sure that a tool's server listens at `ends` of a host, or on a port near it.
 
         Returns where it listens. Raises HostError.
         """
@@ -88,7 +88,7 @@ class Servers:
         return ends
 
     def _free(self, host: Host, ends: ServerAddress, *, fixed: bool) -> ServerAddress:
-        """The ends with a port that no connection is left of. Raises HostError for none."""
+        """The ends with a port that no old connection uses. Raises HostError if there is none."""
         ports = [ends.port] if fixed else range(ends.port, ends.port - PORTS, -1)
         deadline = time.monotonic() + TIME_WAIT + host.patience.seconds
         while True:
@@ -103,14 +103,14 @@ class Servers:
             time.sleep(0.5)
 
     def run_is_over(self, tool: Program, host: Host) -> Completed | None:
-        """End the tool's server if it was for one run; what it printed, if so."""
+        """End the tool's server if it was for one run; returns what it printed, else None."""
         key = (tool.name, host.name)
         if key in self._running and tool.server_lasts == "run":
             return self._running.pop(key).stop()
         return None
 
     def stop(self) -> None:
-        """End all that run."""
+        """End every running server."""
         for server in self._running.values():
             server.stop()
         self._running.clear()

@@ -246,7 +246,7 @@ class Shell:
 
 
 def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
-    """Raise HostError when it was sudo that spoke, or there is no sudo to speak."""
+    """Raise HostError when the output is sudo's refusal, or when there is no sudo."""
     message = one_line(stderr)
     missing = message.startswith("timeout: failed to run command") and "sudo" in message
     missing = missing or message.endswith(": sudo: not found")  # as the shell says it that runs it
@@ -259,7 +259,7 @@ def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
 
 
 def greeting(stream: Stream, nonce: str, name: str, patience: Patience) -> int:
-    """Make the `sh` at the other end ours; return its uid. Raises HostError with what it said."""
+    """Prepare the `sh` at the other end; returns its uid. Raises HostError with its output."""
     talk = Talk(stream, nonce, preamble(nonce).encode())
     try:
         talk.until(1, patience.seconds)

@@ -25,7 +25,7 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class _Bell:
-    """What a channel's buffers ring when something comes: paramiko sets and clears it."""
+    """The event of a channel's buffers, which paramiko sets when data comes, and clears."""
 
     def __init__(self) -> None:
         self._rang = threading.Event()
@@ -34,7 +34,7 @@ class _Bell:
         self._rang.set()
 
     def clear(self) -> None:
-        """Nothing: one buffer being empty says nothing of the other."""
+        """Does nothing: when one buffer is empty, the other may still hold data."""
 
     def wait(self, seconds: float) -> None:
         self._rang.wait(seconds)

@@ -157,8 +157,8 @@ class SshConfig:
             line = _plain(line, f"{path}: line {number}")
             if match := _INCLUDE.fullmatch(line):
                 for pattern in shlex.split(match[1]):
-                    wanted = (base / Path(pattern).expanduser()).relative_to("/")
-                    for included in sorted(Path("/").glob(str(wanted))):
+                    relative = (base / Path(pattern).expanduser()).relative_to("/")
+                    for included in sorted(Path("/").glob(str(relative))):
                         yield from self._lines(included, block, depth + 1)
                 yield block  # the lines after an Include belong where those before it did
             else:
@@ -177,7 +177,7 @@ def split(name: str) -> tuple[str, str, int]:
 
 
 def _plain(line: str, where: str) -> str:
-    """A line as paramiko reads it right: without a comment, and `[` a letter like any other."""
+    """A line in a form that paramiko reads correctly: no comment, and `[` a plain character."""
     if (match := _COMMENT.fullmatch(line)) and not _WHOLE.match(line):
         line = match[1]
     if match := _MATCH.fullmatch(line):
@@ -186,7 +186,7 @@ def _plain(line: str, where: str) -> str:
 
 
 def _criteria(words: list[str], where: str) -> Iterator[str]:
-    """The words of a Match as paramiko reads them right: what it does not know, it takes as met."""
+    """The words of a Match in a form for paramiko, which takes what it does not know as met."""
     rest = iter(words)
     for word in map(str.lower, rest):
         criterion = word.removeprefix("!")
@@ -202,7 +202,7 @@ def _criteria(words: list[str], where: str) -> Iterator[str]:
 
 
 def _way(options: paramiko.SSHConfigDict) -> tuple[str, str]:
-    """(ProxyJump, ProxyCommand): of the two, whichever the configuration has first."""
+    """(ProxyJump, ProxyCommand), of which only the one that the configuration has first is set."""
     for key in options:
         value = options[key] or "none"
         if key == "proxyjump":

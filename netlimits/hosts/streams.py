@@ -39,7 +39,7 @@ _LINE_LIMIT = 256
 
 
 class Exchange(NamedTuple):
-    """One step: bytes sent, bytes that came, and whether the program ended.
+    """The result of one exchange: bytes sent, bytes received, and whether the program ended.
 
     `exited`: the program is gone, its last output may still be on the way. `ended`: nothing
     more can come.
@@ -82,7 +82,7 @@ class Login(Protocol):
 
 
 class Broken(Exception):
-    """A conversation that does not go on: who asked knows whether that is an error."""
+    """A conversation with a program broke off; the caller decides whether that is an error."""
 
 
 class Ended(Broken):
@@ -90,11 +90,11 @@ class Ended(Broken):
 
 
 class Overdue(Broken):
-    """What was waited for did not come within the time allowed."""
+    """The program did not answer within the time allowed."""
 
 
 class Garbled(Broken):
-    """What comes is not an answer: too much of what nobody asked for, or marks that are none."""
+    """The output is no answer: too much text outside of the marks, or damaged marks."""
 
 
 class Marked:

@@ -76,7 +76,7 @@ class Abort:
         self._called = False
 
     def __call__(self) -> None:
-        """Cut them."""
+        """Cut all logins that are under way."""
         with self._lock:
             self._called = True
             wires, self._wires = self._wires, []
@@ -85,11 +85,11 @@ class Abort:
 
     @property
     def called(self) -> bool:
-        """Whether nobody wants these logins any more."""
+        """Whether the logins were cut."""
         return self._called
 
     def cuts(self, wire: Wire) -> Wire:
-        """The same wire, which a call cuts too."""
+        """The same wire; a call of this object cuts it too."""
         with self._lock:
             self._wires.append(wire)
         if self._called:

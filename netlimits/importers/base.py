@@ -67,7 +67,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user says that files do not.
+    """What the user states because files do not.
 
     `columns` are the selectors of rows without a header, `selectors` those that a run lacks.
     `factors` are the same for all runs.
@@ -120,6 +120,6 @@ def source(name: str, data: bytes) -> SourceText:
 
 
 def clean(text: str) -> str:
-    """The text on one line, what does not print replaced, no longer than TEXT_LIMIT."""
+    """The text on one line, unprintable characters as blanks, no longer than TEXT_LIMIT."""
     printable = "".join(c if c.isprintable() else " " for c in text[: 4 * TEXT_LIMIT])
     return one_line(printable)[:TEXT_LIMIT]

@@ -2,7 +2,7 @@
 
 What `--json-stream` prints is put together to such documents first (iperf3_stream).
 
-A client's document is read as that of a run of ours (tools.iperf3_results): throughput is what
+A client's document is read as that of a run of ours (tools.iperf3.results): throughput is what
 arrived, and CPU is one process's, 100 being one core, in columns that say so. "Local" is the
 client's end whoever wrote the document. Of a server's only its own side is read: for what it cannot
 know (what a client sent) it prints zeros, and for its client's CPU that of the client before
@@ -98,7 +98,7 @@ def _run(line: int, document: Mapping[str, Any]) -> Imported:
 def _factors(
     start: Mapping[str, Any], test: Mapping[str, Any], document: Mapping[str, Any], server: bool
 ) -> dict[str, Scalar]:
-    """What the test was set to, as far as the document says."""
+    """The factors: how the test was configured, as far as the document says."""
     values: dict[str, Scalar] = {"tool": "iperf3", "reported_by": "server" if server else "client"}
     end = document.get("end")
     end = end if isinstance(end, dict) else {}
@@ -157,7 +157,7 @@ def _of_client(
 def _of_server(
     document: Mapping[str, Any], test: Mapping[str, Any]
 ) -> tuple[dict[str, Scalar], tuple[Mapping[str, float], ...]]:
-    """Figures of what this end itself sent or received, and its CPU; it knows of no other.
+    """Figures of what the server itself sent or received, and its CPU; it knows no others.
 
     Throughput is known where it received, and nothing went the other way as well.
     """

@@ -16,7 +16,7 @@ EVENTS = ("start", "interval", "end", "error", "server_output_json", "server_out
 
 
 class Strange(Exception):
-    """What is none of iperf3's events; carries its line and what is wrong."""
+    """A line that is no event of iperf3's; carries its number and what is wrong."""
 
     def __init__(self, line: int, problem: str) -> None:
         self.line = line
@@ -66,7 +66,7 @@ def _check(line: int, event: Any, data: Any) -> None:
 
 
 def _cookie(document: Mapping[str, Any]) -> str:
-    """What tells a run from all others; "" where it has none."""
+    """The cookie that identifies a run; "" where there is none."""
     start = document.get("start")
     cookie = start.get("cookie") if isinstance(start, dict) else None
     return cookie if isinstance(cookie, str) else ""

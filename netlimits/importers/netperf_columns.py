@@ -133,7 +133,7 @@ def spaced_row(columns: Columns, line: str, starts: Sequence[int] = ()) -> dict[
     can_lack = [i for i, selector in enumerate(columns) if _fits(selector, "")]
     if lacking < 0 or lacking > len(can_lack):
         raise Unfit(f"{len(words)} values under a header of {len(columns)}")
-    return _only(columns, (_spread(words, left) for left in _choices(can_lack, lacking)))
+    return _only(columns, (_spread(words, lacks) for lacks in _choices(can_lack, lacking)))
 
 
 def _csv_fields(line: str) -> Iterator[str]:

@@ -21,7 +21,7 @@ from netlimits.tools.netperf.results import refuse_no_data
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """What a banner says; "" is not said. `width` is the confidence interval's, in %."""
+    """The test that a banner names; "" is unknown. `width` is the confidence interval's, in %."""
 
     name: str = ""
     protocol: str = ""
@@ -81,7 +81,7 @@ _FULL = 100.5  # a TCP_CRR of 2.7.0 with -C prints 500
 
 
 def test(line: str) -> Test | None:
-    """What a banner says of the test, None when the line is no banner.
+    """The test that a banner names; None when the line is no banner.
 
     One that names no hosts, or whose end stands on the next line (`is_rest`), is one of a test that
     is known.
@@ -89,9 +89,9 @@ def test(line: str) -> Test | None:
     match = _BANNER.fullmatch(" ".join(line.split())) if len(line) < 1_000 else None
     if not match or (match[1] not in _TESTS and " to " not in match["ends"]):
         return None
-    known = _TESTS.get(match[1], Test(clean(match[1])))
+    kind = _TESTS.get(match[1], Test(clean(match[1])))
     width = 2 * float(match[3]) if match[3] else None
-    return Test(known.name, known.protocol, known.direction, width)
+    return Test(kind.name, kind.protocol, kind.direction, width)
 
 
 def is_rest(line: str) -> bool:
@@ -129,7 +129,7 @@ def run(
 
 
 def factors(keys: Mapping[str, str], banner: Test, way: str) -> dict[str, Scalar]:
-    """What the run was set to, as far as its values and its banner say."""
+    """The factors: how the run was configured, as far as its values and its banner say."""
     sent = "REMOTE_SEND_SIZE" if way == "recv" else "LOCAL_SEND_SIZE"
     sizes = {"mss": "TRANSPORT_MSS"}
     sizes |= (

@@ -35,7 +35,7 @@ _ANOTHER = re.compile(r"establish control: |The test you requested ")
 
 @dataclass(slots=True)
 class _Table:
-    """A run whose row has come, and to which another table may still belong (`-O a,b;c`)."""
+    """A run whose row was read, and to which another table may still belong (`-O a,b;c`)."""
 
     keys: dict[str, str]
     line: int
@@ -56,7 +56,7 @@ def read(source: SourceText, given: Given) -> list[Imported]:
 
 
 class _Reading:
-    """The state between two lines: what holds for the next row, and what waits for it."""
+    """The state between two lines: the header for the next row, and values not yet assigned."""
 
     def __init__(self, source: SourceText, given: Given) -> None:
         self._source = source
@@ -139,9 +139,9 @@ class _Reading:
             return 0
         try:
             wide = len(block) >= 4 and max(map(len, block)) <= LINE_LIMIT // 8
-            if wide and (known := netperf_columns.column_header(tuple(block[:4]))):
-                self._table_header(known[0], spaced=True)
-                self._starts = known[1]
+            if wide and (header := netperf_columns.column_header(tuple(block[:4]))):
+                self._table_header(header[0], spaced=True)
+                self._starts = header[1]
                 return 4
         except netperf_columns.Unfit as error:
             self._source.refuse(self._number, str(error))
@@ -267,7 +267,7 @@ class _Reading:
         self._runs.append(replace(run, repaired=table.repaired))
 
     def _fail(self, *, keep_interim: bool = False) -> None:
-        """A run that was announced, or that failed, and shows no figures."""
+        """Add a failed run: one that was announced, or that failed, and shows no figures."""
         reason = clean(" ".join(self._failure)) or "netperf printed no figures"
         told = self._test if self._announced else Test()
         values = netperf_runs.factors({}, told, told.direction)
@@ -279,7 +279,7 @@ class _Reading:
 
 
 def _unknown(line: str) -> str:
-    """What to say of a line that is neither known text nor a row under a header."""
+    """The error for a line that is neither known text nor a row under a header."""
     if re.fullmatch(r"[-+0-9.,\s\"A-Za-z^/|%_]+", line) and re.search(r"\d", line):
         return (
             f"a row without its header ({clean(line)[:40]!r}): name its columns, as in "

@@ -61,7 +61,7 @@ Host *
 
 
 def write_record(lab: Lab) -> None:
-    """Write what `read_record` reads: from then on the lab's networks are taken."""
+    """Write the lab's record, which `read_record` reads; from then on its networks are taken."""
     guest = asdict(lab.guest) if lab.guest else None
     record = {"name": lab.name, "index": lab.index, "hosts": lab.count, "mtu": lab.mtu}
     Folder(lab.folder).write(lab.record.name, json.dumps({**record, "guest": guest}) + "\n")
@@ -89,24 +89,24 @@ def write(lab: Lab) -> None:
     """Make the lab's folder, and everything in it but its record and the hosts file."""
     _folder(lab.folder)
     _key(lab.key, f"netlimits lab {lab.name}")
-    known = []
+    host_keys = []
     engineer = _engineer_id()
     for host in lab.hosts:
         folder = lab.host_folder(host)
         _folder(folder)
         _key(folder / "host_key", lab.namespace(host))
         kind, key, *_ = (folder / "host_key.pub").read_text().split()
-        known.append(f"{lab.management(host)} {kind} {key}\n")
+        host_keys.append(f"{lab.management(host)} {kind} {key}\n")
         if lab.guest is None:
             _daemon(lab, host)
             _home(folder / "home", engineer)
             _accounts(lab, host, engineer)
-    _text(lab.folder / "known_hosts", "".join(known))
+    _text(lab.folder / "known_hosts", "".join(host_keys))
     _text(lab.ssh_config, _ssh_config(lab))
 
 
 def _daemon(lab: Lab, host: str) -> None:
-    """What the sshd of a namespace reads."""
+    """Write the configuration of a namespace's sshd."""
     folder, address = lab.host_folder(host), lab.management(host)
     _text(folder / "authorized_keys", lab.key.with_suffix(".pub").read_text())
     config = _SSHD.format(address=address, folder=folder, engineer=ENGINEER)
@@ -169,7 +169,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _engineer_id() -> int:
-    """A user id that nobody has here."""
+    """A user id that is not in use on this machine."""
     taken = {user.pw_uid for user in pwd.getpwall()}
     for number in _ENGINEER_IDS:
         if number not in taken:

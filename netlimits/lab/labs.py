@@ -225,7 +225,7 @@ def _answers(lab: Lab, host: str) -> bool:
 
 
 def _check(name: str, hosts: int = 2, mtu: int = DEFAULT_MTU, guest: Guest | None = None) -> None:
-    """Raises InputError for what cannot be."""
+    """Raise InputError for a name, a number of hosts or an MTU that cannot be."""
     if not _NAME.fullmatch(name):
         raise InputError(
             f"lab {name!r}: a lab's name has 1 to 9 of a-z, 0-9 and -, starts with a letter "

@@ -12,48 +12,48 @@ from netlimits.model import decoding
 Listing = TypeVar("Listing")
 
 
-class Count(msgspec.Struct):
+class ListedCount(msgspec.Struct):
     """Packets one way."""
 
     packets: int
 
 
-class Counters(msgspec.Struct):
+class ListedCounters(msgspec.Struct):
     """What an interface counted."""
 
-    rx: Count
-    tx: Count
+    rx: ListedCount
+    tx: ListedCount
 
 
-class Address(msgspec.Struct):
+class ListedAddress(msgspec.Struct):
     """An address of an interface."""
 
     local: str
 
 
-class Link(msgspec.Struct):
+class ListedLink(msgspec.Struct):
     """An interface."""
 
     ifname: str
     mtu: int = 0
-    stats64: Counters | None = None
-    addr_info: tuple[Address, ...] = ()
+    stats64: ListedCounters | None = None
+    addr_info: tuple[ListedAddress, ...] = ()
 
 
-class Route(msgspec.Struct):
+class ListedRoute(msgspec.Struct):
     """A route; of the default one `dst` is `default`."""
 
     dst: str = "default"
 
 
-def links(printed: str) -> list[Link]:
+def links(printed: str) -> list[ListedLink]:
     """The interfaces that `ip -j link` or `ip -j address` lists. Raises LabError."""
-    return _listed(printed, list[Link])
+    return _listed(printed, list[ListedLink])
 
 
-def routes(printed: str) -> list[Route]:
+def routes(printed: str) -> list[ListedRoute]:
     """The routes that `ip -j route` lists. Raises LabError."""
-    return _listed(printed, list[Route])
+    return _listed(printed, list[ListedRoute])
 
 
 def _listed(printed: str, kind: type[list[Listing]]) -> list[Listing]:

@@ -132,6 +132,6 @@ def quiet(interface: str) -> list[str]:
 
 
 def batch(lines: list[str], space: str = "") -> None:
-    """Do it all in one `ip`, in a namespace if one is named."""
+    """Run these commands in one `ip`, in a namespace if one is named."""
     where = ("-n", space) if space else ()
     output("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")

@@ -22,7 +22,7 @@ LEAST_SIGN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a class finds in one run: evidence over threshold, in a sentence, with its figures."""
+    """A class's evidence in one run: its ratio to the threshold, a sentence, and the figures."""
 
     strength: float
     sentence: str
@@ -85,10 +85,10 @@ class LimitClass(Protocol):
         """What proves it."""
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """What speaks for it in a run; None where nothing can be said."""
+        """The evidence for it in a run; None where figures are missing."""
         ...
 
 
 def least(*parts: float) -> float:
-    """The strength of several conditions that all have to hold: that of the weakest."""
+    """The strength of conditions that all have to hold: that of the weakest."""
     return min(parts)

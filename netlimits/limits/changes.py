@@ -61,14 +61,14 @@ class Configured:
 
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """So many times the streams."""
+    """The number of parallel streams times `times`."""
     if "interim_seconds" not in tool(of.setup.tool).schema["properties"]:
         return f"{of.setup.tool} cannot have parallel streams added up"
     return {("streams",): round(of.setup.around.streams * times)}
 
 
 def pace(of: Configured, times: float) -> Levels | str:
-    """The pace that was asked for, or what was measured, so many times."""
+    """`times` as much as the experiment's pace; without one, as the measured throughput."""
     if of.setup.around.pace:
         return {
             ("pace", "rate"): of.setup.around.pace.rate * times,
@@ -80,16 +80,16 @@ def pace(of: Configured, times: float) -> Levels | str:
         return "the sender cannot be paced beside the qdisc that it has"
     if of.throughput is None:
         return "what arrived is not known"
-    wanted, size = of.throughput * times, of.packet_bytes or 1448.0
+    rate_bps, size = of.throughput * times, of.packet_bytes or 1448.0
     return {
-        ("pace", "rate"): round(wanted),
-        ("pace", "frame_rate"): round(wanted * (size + HEADERS) / size),
+        ("pace", "rate"): round(rate_bps),
+        ("pace", "frame_rate"): round(rate_bps * (size + HEADERS) / size),
         ("pace", "tolerance_pct"): TOLERANCE_PCT,
     }
 
 
 def rate(of: Configured, times: float) -> Levels | str:
-    """What the tool is asked for, bit/s, so many times."""
+    """The tool's own rate option (bit/s) times `times`."""
     rate_option = of.setup.options.get("rate")
     if not rate_option or not decimal_bits(rate_option):
         return f"{of.setup.tool} is asked for no rate that could be changed"
@@ -97,7 +97,7 @@ def rate(of: Configured, times: float) -> Levels | str:
 
 
 def send_size(of: Configured, times: float) -> Levels | str:
-    """Bytes a send, so many times."""
+    """The send size (bytes) times `times`."""
     size = _bytes(of, of.setup.options.get("send_size"))
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
@@ -112,17 +112,17 @@ def datagram(of: Configured, times: float) -> Levels | str:
 
 
 def receive_buffer(of: Configured, times: float) -> Levels | str:
-    """The receiver's socket buffer, so many times."""
+    """The receiver's socket buffer times `times`."""
     return _buffer(of, of.receiver, "rmem", times)
 
 
 def send_buffer(of: Configured, times: float) -> Levels | str:
-    """The sender's socket buffer, so many times."""
+    """The sender's socket buffer times `times`."""
     return _buffer(of, of.sender, "wmem", times)
 
 
 def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
-    """By the tool's own option where it has one, else by the end's sysctl."""
+    """An end's socket buffer times `times`: by the tool's own option, else by the end's sysctl."""
     for option in (f"{end}_buffer", "window"):
         size = _bytes(of, of.setup.options.get(option))
         if size:
@@ -152,7 +152,7 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
 
 
 def shaper(of: Configured, times: float) -> Levels | str:
-    """The rates of the sender's own qdisc, so many times."""
+    """The rates of the sender's own qdisc times `times`."""
     use = of.use("qdisc", of.sender)
     rates = {
         name: use.options[name]
@@ -168,7 +168,7 @@ def shaper(of: Configured, times: float) -> Levels | str:
 
 
 def load(of: Configured, times: float) -> Levels | str:
-    """So many busy processes for each CPU of the receiver."""
+    """`times` busy processes for each CPU of the receiver."""
     if of.use("load", of.receiver):
         return "the receiver has a load already"
     return {("settings", of.group(of.receiver), "load", "workers_per_cpu"): round(times)}

@@ -96,7 +96,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 def evidence_of(
     results: Campaign | pd.DataFrame,
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
-    """The runs that are ok, and by their index what classes see of each."""
+    """The ok runs, and for each index the figures that classes of limits read."""
     from netlimits.archive.reader import Campaign
 
     if isinstance(results, Campaign):
@@ -126,13 +126,13 @@ def _rates_by_size(
     for _, part in frames.groups(frame, others) if sizes else ():
         by_size = {}
         for _, same in frames.groups(part, sizes):
-            known = [
+            points = [
                 (run.packet_bytes, run.packet_rate)
                 for run in (evidence[index] for index in same.index)
                 if run.packet_bytes and run.packet_rate
             ]
-            if known:
-                by_size[median(size for size, _ in known)] = median(rate for _, rate in known)
+            if points:
+                by_size[median(size for size, _ in points)] = median(rate for _, rate in points)
         rates |= dict.fromkeys(part.index, by_size)
     return rates
 

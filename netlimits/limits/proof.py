@@ -40,7 +40,7 @@ class Proof:
 
 
 def tested(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The classes whose intervention a campaign made; none where it is another kind of campaign."""
+    """The classes whose interventions a campaign made; () for a campaign without any."""
     if INTERVENTION not in frame.columns:
         return ()
     levels = [str(level) for level in frame[INTERVENTION].unique()]
@@ -105,7 +105,7 @@ def _ratio(
 
 
 def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
-    """What proofs make of a verdict: its class, `state`, the sentence and the ratio.
+    """The verdict in view of the proofs: its class, `state`, the sentence and the ratio.
 
     The verdict's own proof counts; where that does not hold and exactly one other class is proven,
     that is the class. What was never tried, or is undetermined still, is `open`.

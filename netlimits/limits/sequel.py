@@ -37,7 +37,7 @@ _WIDTH = 98
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """One configuration with its verdict: the levels of each intervention, and what is by hand."""
+    """A configuration with its verdict: each intervention's levels, and what to do by hand."""
 
     values: Values
     verdict: Verdict

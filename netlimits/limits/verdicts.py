@@ -96,7 +96,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdict:
-    """No class fires: the nearest one is named, and those for which nothing was measured."""
+    """The verdict where no class fires: it names the nearest one, and those without figures."""
     names = ", ".join(each.name for each in unjudged)
     sentence = "No class of limits has enough evidence"
     sentence += f"; not measured: what {names} would show." if names else "."
@@ -119,7 +119,7 @@ def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdi
 def _rivals(
     first: LimitClass, rival: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures
 ) -> Verdict:
-    """Both ends are out of CPU: which of them decides, counters cannot tell."""
+    """The verdict where both ends are out of CPU: counters cannot tell which of them decides."""
     why = (
         "both ends are one machine, whose CPUs they share"
         if run.one_machine

@@ -61,7 +61,7 @@ Imported files tell neither where they do not; what is not known is missing.
 _TOOL = re.compile(r"([a-z][a-z0-9]*_)(?=(?:local|remote)_)", re.IGNORECASE)
 """The tool's name before a metric of an end: its own idea of it."""
 
-_COLUMNS = {known.column: known for known in METRICS}
+_COLUMNS = {quantity.column: quantity for quantity in METRICS}
 _SELECTED = {selectors.column(s): s for s in selectors.SELECTORS if not selectors.is_text(s)}
 """Column -> the selector of netperf whose value stands in it."""
 
@@ -89,9 +89,9 @@ def metric(name: str) -> Metric:
     prefix = _prefix(name)
     bare = name[len(prefix) :]
     prefix = prefix.lower()
-    for known in METRICS:
-        if bare in (known.name, known.column):
-            return _by_tool(prefix, known)
+    for quantity in METRICS:
+        if bare in (quantity.name, quantity.column):
+            return _by_tool(prefix, quantity)
     if name in _SELECTED and not _of_column(name):
         return _selected(_SELECTED[name], name)
     word = re.sub("^netperf_", "", bare, flags=re.IGNORECASE)  # whose vocabulary selectors are
@@ -110,7 +110,7 @@ def metric(name: str) -> Metric:
 
 
 def tools_own(columns: Iterable[str]) -> dict[str, Metric]:
-    """The columns among these in which a tool says its own idea of a metric -> that metric of ours.
+    """Each of these columns that holds a tool's own figure for a metric -> that metric of ours.
 
     Tool by tool in the columns' order, and of each in the order of METRICS.
     """
@@ -135,19 +135,19 @@ def _prefix(name: str) -> str:
 def _of_column(column: str) -> Metric | None:
     """The metric that has this column, by a tool or by us."""
     prefix = _prefix(column)
-    known = _COLUMNS.get(column.removeprefix(prefix))
-    return known and _by_tool(prefix, known)
+    quantity = _COLUMNS.get(column.removeprefix(prefix))
+    return quantity and _by_tool(prefix, quantity)
 
 
-def _by_tool(prefix: str, known: Metric) -> Metric:
-    """A metric of ours, or a tool's own idea of it."""
+def _by_tool(prefix: str, quantity: Metric) -> Metric:
+    """A metric of ours, or a tool's own figure for it."""
     if not prefix:
-        return known
+        return quantity
     return replace(
-        known,
-        name=prefix + known.name,
-        column=prefix + known.column,
-        title=f"{known.title} by {prefix.rstrip('_')}",
+        quantity,
+        name=prefix + quantity.name,
+        column=prefix + quantity.column,
+        title=f"{quantity.title} by {prefix.rstrip('_')}",
     )
 
 

@@ -47,22 +47,22 @@ MOST_HINTS = 8
 
 
 def alternatives(name: str) -> list[str]:
-    """The metrics that mean what a wrong name says, by its words; else the nearest in letters."""
-    wanted = _words(name)
+    """The metrics that a wrong name may mean, judged by its words; else the nearest in letters."""
+    own_words = _words(name)
     scores: dict[str, float] = {}
-    for known in METRICS:
-        words = _words(known.name.replace("rx_", "in_").replace("tx_", "out_"))
-        shared = len(wanted & words)
+    for metric in METRICS:
+        words = _words(metric.name.replace("rx_", "in_").replace("tx_", "out_"))
+        shared = len(own_words & words)
         if shared:
-            scores[known.name] = shared - 0.1 * len(words - wanted - {"local", "remote"})
+            scores[metric.name] = shared - 0.1 * len(words - own_words - {"local", "remote"})
     enough = max(scores.values(), default=0)
     for slack in (0.15, 0.0) if scores else ():
-        best = [known for known, score in scores.items() if score >= enough - slack - 1e-9]
+        best = [metric for metric, score in scores.items() if score >= enough - slack - 1e-9]
         if len(best) <= MOST_HINTS:
             return best
     if near := nearest(name.lower(), names()):
         return [near]
-    return [known for known, score in scores.items() if score == enough][:MOST_HINTS]
+    return [metric for metric, score in scores.items() if score == enough][:MOST_HINTS]
 
 
 def _words(name: str) -> frozenset[str]:

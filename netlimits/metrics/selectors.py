@@ -111,5 +111,5 @@ def column(selector: str) -> str:
 
 @lru_cache(maxsize=1024)
 def is_text(selector: str) -> bool:
-    """Whether a selector's values are words, or numbers that name something."""
+    """Whether a selector's values are no quantities: words, or numbers that are names."""
     return _TEXT.fullmatch(selector) is not None

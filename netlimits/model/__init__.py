@@ -300,16 +300,16 @@ COMPLAINT_LIMIT = 200
 """Characters of a command's complaint that a message takes."""
 
 OUTCOMES = ("ok", "failed", "timeout", "invalid")
-"""What a run may come to; a run whose attempt was cut off has come to nothing yet."""
+"""How a run may end. A run whose only attempts were interrupted has no outcome yet."""
 
 
 def tally(outcomes: Mapping[str, int], left: int = 0) -> str:
-    """ "16 ok, 1 failed, 1 timeout, 2 left": what there is none of is not named."""
+    """Counts of outcomes in words: "16 ok, 1 failed, 1 timeout, 2 left", without zeros."""
     counts = {**{name: outcomes.get(name, 0) for name in OUTCOMES}, "left": left}
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "0 ok"
 
 
 def of_all(outcomes: Mapping[str, int], left: int = 0) -> str:
-    """ "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
+    """The number of runs, and the counts: "20 runs: 16 ok, 1 failed, 1 timeout, 2 left"."""
     total = sum(outcomes.get(name, 0) for name in OUTCOMES) + left
     return f"{total} run{'' if total == 1 else 's'}: {tally(outcomes, left)}"

@@ -26,17 +26,17 @@ def verdicts(explained: pd.DataFrame, folder: str) -> Iterator[Answer]:
     `folder` is what `netlimits explain` is to be given for the rest.
     """
     keys = list(explained.columns[: list(explained.columns).index("class")])
-    known = explained[explained["class"] != "undetermined"]
-    for _, row in known.head(VERDICTS_AT_MOST).iterrows():
+    decided = explained[explained["class"] != "undetermined"]
+    for _, row in decided.head(VERDICTS_AT_MOST).iterrows():
         where = ", ".join(wording.phrases([row[key] for key in keys], keys)) or "all runs"
         share = f"suggested by {100 * row['confidence']:.0f} % of {row['runs']} runs"
         basis = row["proof"] or f"({share})"
         yield Answer(f"What limited {where}: {row['class']}.", f"{row['evidence']} {basis}")
     parts = []
-    if len(known) > VERDICTS_AT_MOST:
-        parts.append(f"{len(known) - VERDICTS_AT_MOST} more have a verdict")
-    if len(known) < len(explained):
-        parts.append(f"what limited {len(explained) - len(known)} is undetermined")
+    if len(decided) > VERDICTS_AT_MOST:
+        parts.append(f"{len(decided) - VERDICTS_AT_MOST} more have a verdict")
+    if len(decided) < len(explained):
+        parts.append(f"what limited {len(explained) - len(decided)} is undetermined")
     if parts:
         text = f"Of {len(explained)} configurations {', and '.join(parts)}."
         yield Answer(text, f"Why, and what would decide it: netlimits explain {folder}")

@@ -46,7 +46,7 @@ FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
-    """When, how many runs, how they ended, in which order."""
+    """The campaign in short: its time, how many runs, their outcomes, their order."""
     state = campaign.state()
     outcomes = [f"{state[k]} {k}" for k in ("ok", "failed", "timeout", "invalid", "left")
                 if state[k]]  # fmt: skip
@@ -155,11 +155,11 @@ def changes(campaign: Campaign) -> Iterator[Change]:
 def _wanted(campaign: Campaign) -> Mapping[tuple[str, str], list[str]]:
     """(Role, setting) -> each different value that the configurations ask for, in words."""
     values: dict[tuple[str, str], list[str]] = {}
-    known: set[str] = set()
+    configs: set[str] = set()
     for run in campaign.runs.values() if campaign.experiment.settings else ():
-        if run.config in known:
+        if run.config in configs:
             continue
-        known.add(run.config)
+        configs.add(run.config)
         for use in campaign.plan.setup(run.values).settings:
             for role in use.roles:
                 words = values.setdefault((role, use.name), [])

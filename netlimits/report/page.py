@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import jinja2
 from markupsafe import Markup
 
-from netlimits.errors import printable
+from netlimits.errors import escaped
 
 Rows = Sequence[tuple[str, str]]
 """Names and values, under one another."""
@@ -21,7 +21,7 @@ Rows = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A sentence that answers the question, and what stands behind it."""
+    """A sentence that answers the question, and its evidence."""
 
     text: str
     evidence: str = ""
@@ -111,4 +111,4 @@ def render(page: Page) -> str:
         undefined=jinja2.StrictUndefined,
     )
     text = environment.get_template("page.html").render(page=page)
-    return printable(text.replace("\r", "\n"))
+    return escaped(text.replace("\r", "\n"))

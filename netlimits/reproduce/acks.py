@@ -15,10 +15,10 @@ from netlimits.charts.kinds.bursts import bursts as burst_chart
 from netlimits.reproduce import published
 from netlimits.reproduce.items import Agreement, Item, Report
 from netlimits.reproduce.rounding import (
-    CameOut,
+    ComputedFigure,
     chosen,
     exact,
-    printed,
+    printed_figures,
     transcribed,
     within_rounding,
 )
@@ -52,7 +52,7 @@ def _chart() -> Mapping[str, Chart]:
     return {"ack-overhead": charts.acks(pd.concat(parts), series="sending")}
 
 
-def _changes(where: Where, segments: int, tso: str) -> dict[str, CameOut]:
+def _changes(where: Where, segments: int, tso: str) -> dict[str, ComputedFigure]:
     """From 2 to `segments` per ACK: less by so many percent; and back: more by so many."""
 
     def figures(frame: pd.DataFrame) -> dict[str, float]:
@@ -66,7 +66,7 @@ def _changes(where: Where, segments: int, tso: str) -> dict[str, CameOut]:
     return within_rounding("ack-overhead", (SD,), PER_ACK, figures, where)
 
 
-def _off_figures() -> Mapping[str, CameOut]:
+def _off_figures() -> Mapping[str, ComputedFigure]:
     frame = chosen("ack-overhead", OFF)
     demand = acks.acks(frame).set_index(PER_ACK)[SD]
     run = frame.iloc[0]
@@ -84,16 +84,16 @@ def _off_figures() -> Mapping[str, CameOut]:
     }
 
 
-def _on_figures() -> Mapping[str, CameOut]:
+def _on_figures() -> Mapping[str, ComputedFigure]:
     off, on = _changes(OFF, 8, "tso-off"), _changes(ON, 8, "tso-on")
     less, more = off["acks-drop-tso-off-8"], on["acks-drop-tso-on-8"]
     return {
         **on,
         **_changes(ON, 17, "tso-on"),
-        "acks-tso-delta-points": CameOut(
+        "acks-tso-delta-points": ComputedFigure(
             more.value - less.value, more.low - less.high, more.high - less.low
         ),
-        "acks-tso-delta-relative": CameOut(
+        "acks-tso-delta-relative": ComputedFigure(
             100 * (more.value / less.value - 1),
             100 * (more.low / less.high - 1),
             100 * (more.high / less.low - 1),
@@ -108,7 +108,7 @@ def _on_checks() -> list[Agreement]:
     """Whether the row that the text calls an anomaly is one: slower than each run without TSO."""
     least = float(chosen("ack-overhead", OFF)["throughput_mbps"].min())
     rates = chosen("ack-overhead", ON).set_index(PER_ACK)["throughput_mbps"]
-    named = int(printed()["acks-anomaly-segments"][1].value)
+    named = int(printed_figures()["acks-anomaly-segments"][1].value)
     slower = [f"{n}" for n in rates.index[rates < least]]
     return [
         service_demands("ack-overhead", "local", CPUS, ON),
@@ -123,7 +123,7 @@ def _on_checks() -> list[Agreement]:
     ]
 
 
-def _one_figures() -> Mapping[str, CameOut]:
+def _one_figures() -> Mapping[str, ComputedFigure]:
     only = chosen("ack-overhead", ONE)["tcp_tso_win_divisor"].iloc[0]
     return {"acks-win-divisor-one": transcribed(only)}
 
@@ -175,7 +175,7 @@ def _trace_charts(name: str) -> Mapping[str, Chart]:
     }
 
 
-def _deferred_figures() -> Mapping[str, CameOut]:
+def _deferred_figures() -> Mapping[str, ComputedFigure]:
     _, segments, _ = _bursts("rr-trace-deferred-acks")
     return {
         "acks-control-port": transcribed(_first_port("rr-trace-deferred-acks")),
@@ -191,7 +191,7 @@ def _first_port(name: str) -> int:
     return int(first.partition(" > ")[2].partition(":")[0].rpartition(".")[2])
 
 
-def _every_other_figures() -> Mapping[str, CameOut]:
+def _every_other_figures() -> Mapping[str, ComputedFigure]:
     _, segments, answers = _bursts("rr-trace-ack-every-other")
     largest = answers.groupby("transaction")["acks"].max()
     rule = "the largest burst of ACKs in that transaction"
@@ -202,7 +202,7 @@ def _every_other_figures() -> Mapping[str, CameOut]:
 
 def _first_bursts(
     start: str, segments: pd.DataFrame, transactions: tuple[int, ...]
-) -> dict[str, CameOut]:
+) -> dict[str, ComputedFigure]:
     table = bursts.first_of_transactions(segments).set_index("transaction")["segments"]
     return {f"{start}-{n}": exact(table[n]) for n in transactions}
 

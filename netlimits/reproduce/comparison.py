@@ -24,7 +24,13 @@ import pandas as pd
 from netlimits.errors import DataError
 from netlimits.reproduce import acks, headers, limiters, turin
 from netlimits.reproduce.items import Comparison, Item, Report
-from netlimits.reproduce.rounding import CameOut, Known, Printed, Verdict, printed
+from netlimits.reproduce.rounding import (
+    ComputedFigure,
+    Printed,
+    Statements,
+    Verdict,
+    printed_figures,
+)
 
 REPORTS: tuple[Report, ...] = (limiters.REPORT, acks.REPORT, headers.REPORT, turin.REPORT)
 """In the order of `data/README.md`."""
@@ -33,18 +39,19 @@ ITEMS: tuple[tuple[Report, Item], ...] = tuple((r, item) for r in REPORTS for it
 """Every table, chart, trace, formula and script of the reports, in their order."""
 
 
-def compare(report: Report, item: Item, known: Known | None = None) -> list[Comparison]:
+def compare(report: Report, item: Item, known: Statements | None = None) -> list[Comparison]:
     """What the report prints of one item beside what comes out of the data, figure by figure.
 
-    `known` is `printed()`, where it was read already. Raises DataError when a table lacks a row.
+    `known` is `printed_figures()`, where it was read already. Raises DataError when a table lacks a
+    row.
     """
-    known = known or printed()
+    known = known or printed_figures()
     try:
         figures, checks = item.figures(), list(item.checks())
     except (KeyError, IndexError) as error:
         where = ", ".join(item.data)
         raise DataError(f"{where}: lacks a row that {item.name} compares: {error}") from error
-    rows = [judged(report, item, key, *known[key], out=out) for key, out in figures.items()]
+    rows = [judged(report, item, key, *known[key], computed=each) for key, each in figures.items()]
     for check in checks:
         rows.append(
             Comparison(
@@ -53,7 +60,7 @@ def compare(report: Report, item: Item, known: Known | None = None) -> list[Comp
                 check.statement,
                 check.what,
                 check.printed,
-                check.came_out,
+                check.computed,
                 check.kind,
                 check.verdict,
                 check.remark,
@@ -63,14 +70,14 @@ def compare(report: Report, item: Item, known: Known | None = None) -> list[Comp
 
 
 def judged(
-    report: Report, item: Item, key: str, what: str, figure: Printed, out: CameOut
+    report: Report, item: Item, key: str, what: str, figure: Printed, computed: ComputedFigure
 ) -> Comparison:
     """One figure's verdict."""
-    verdict, remark = _verdict(report, key, figure, out), out.rule
+    verdict, remark = _verdict(report, key, figure, computed), computed.rule
     slip = report.slips.get(key)
     if slip and verdict in ("differs", "hedged"):
         right = Printed(slip.right, max(figure.precision, 0), figure.unit)
-        if right.agrees(out):
+        if right.agrees(computed):
             verdict, remark = "slip", slip.why
     unit = "" if figure.unit in ("", "ratio") else f" {figure.unit}"
     return Comparison(
@@ -79,30 +86,30 @@ def judged(
         key,
         what,
         figure.written,
-        out.written(figure.precision) + unit,
-        out.kind,
+        computed.written(figure.precision) + unit,
+        computed.kind,
         verdict,
         remark,
-        out.value,
-        out.low,
-        out.high,
+        computed.value,
+        computed.low,
+        computed.high,
     )
 
 
-def _verdict(report: Report, key: str, figure: Printed, out: CameOut) -> Verdict:
-    """What a figure and what came out are to each other, slips aside."""
-    if out.kind == "transcribed":
-        return "as printed" if figure.agrees(out) else "differs"
+def _verdict(report: Report, key: str, figure: Printed, computed: ComputedFigure) -> Verdict:
+    """How a printed and a computed figure compare, slips aside."""
+    if computed.kind == "transcribed":
+        return "as printed" if figure.agrees(computed) else "differs"
     if key in report.ranges:
         return "hedged"
-    if figure.agrees(out):
+    if figure.agrees(computed):
         return "agrees"
     return "hedged" if figure.is_hedged else "differs"
 
 
-def stated(report: Report, known: Known | None = None) -> Iterator[Comparison]:
+def stated(report: Report, statements: Statements | None = None) -> Iterator[Comparison]:
     """The statements of a report that nothing is computed for: no data, or a condition."""
-    for key, (what, figure) in (known or printed()).items():
+    for key, (what, figure) in (statements or printed_figures()).items():
         if key in report.no_data:
             item, why = report.no_data[key]
             measures = {i.name: f"; {i.experiment} measures it" for i in report.items}
@@ -120,12 +127,12 @@ def comparisons() -> list[Comparison]:
     Raises DataError when a statement has no place: neither computed, nor no data, nor condition.
     """
     rows = []
-    known = printed()
+    statements = printed_figures()
     for report in REPORTS:
         for item in report.items:
-            rows += compare(report, item, known)
-        rows += stated(report, known)
-    missing = set(known) - {c.statement for c in rows}
+            rows += compare(report, item, statements)
+        rows += stated(report, statements)
+    missing = set(statements) - {c.statement for c in rows}
     if missing:
         raise DataError(f"no place for what is stated: {', '.join(sorted(missing))}")
     return rows

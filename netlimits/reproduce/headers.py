@@ -12,8 +12,7 @@ from netlimits.analysis.goodput import Bound, Limit
 from netlimits.charts import Chart
 from netlimits.reproduce import marks, published
 from netlimits.reproduce.items import Agreement, Item, Report, Slip
-from netlimits.reproduce.rounding import CameOut, exact, transcribed
-from netlimits.reproduce.rounding import printed as _printed
+from netlimits.reproduce.rounding import ComputedFigure, exact, printed_figures, transcribed
 
 MTUS = tuple(sorted({*range(576, 9001, 8), 1460, 1500, 8896, 9000}))
 CLOUD_MTU = 8896
@@ -37,7 +36,7 @@ def _ratio_charts() -> Mapping[str, Chart]:
     return {"data-over-headers": charts.goodput(curve, subtitle=subtitle)}
 
 
-def _header_figures() -> Mapping[str, CameOut]:
+def _header_figures() -> Mapping[str, ComputedFigure]:
     """The data that the headers of the example leave; and these, which guard our own table."""
     bound = plain(1500)
     sizes = bound.frame().set_index("header")["bytes"]
@@ -57,12 +56,12 @@ def _header_figures() -> Mapping[str, CameOut]:
     }
 
 
-def _ratio_figures() -> Mapping[str, CameOut]:
+def _ratio_figures() -> Mapping[str, ComputedFigure]:
     return {f"headers-ratio-{mtu}": exact(100 * plain(mtu).ratio) for mtu in (1500, 9000)}
 
 
 def limit(vcpus: str, mtu: int) -> tuple[Bound, Limit]:
-    """What the link under a machine can carry, and whether that or its egress cap binds."""
+    """The bound of the link under a machine, and whether it or the egress cap is lower."""
     stated = published.statements()["value"]
     bound = plain(mtu, f"{stated[f'headers-physical-{vcpus}']:g}G")
     return bound, goodput.limit(bound, f"{stated[f'headers-egress-cap-{vcpus}']:g}G")
@@ -92,7 +91,7 @@ def limits() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _cap_figures() -> Mapping[str, CameOut]:
+def _cap_figures() -> Mapping[str, ComputedFigure]:
     _, small = limit("32", 1500)
     return {"headers-naive-32": exact(plain(1500, small.cap_bps).goodput_bps / 1e9)}
 
@@ -114,7 +113,7 @@ def _cap_checks() -> list[Agreement]:
 
 def _measured() -> list[Agreement]:
     """What the report measured and gives no data of, beside what its other figures allow."""
-    figures = {name: printed for name, (_, printed) in _printed().items()}
+    figures = {name: printed for name, (_, printed) in printed_figures().items()}
     link, jumbo = plain(1500), plain(CLOUD_MTU)
     least = 100 * (1 - jumbo.ratio)
     return [

@@ -9,18 +9,17 @@ from typing import Literal
 import pandas as pd
 
 from netlimits.charts import Chart
-from netlimits.reproduce.rounding import CameOut, Verdict
-from netlimits.reproduce.rounding import Kind as Worth
+from netlimits.reproduce.rounding import ComputedFigure, Verdict, Worth
 
 Kind = Literal["table", "chart", "trace", "formula", "script"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One thing that a report prints beside what came out of our functions.
+    """One thing that a report prints, beside what our functions compute.
 
     `statement` is its id in `statements.csv`, empty for a table's rows. `kind` says what the
-    comparison is worth (`rounding.Kind`). `value`, `low` and `high` are the figures behind
+    comparison is worth (`rounding.Worth`). `value`, `low` and `high` are the figures behind
     `came_out`, in the printed unit, where it is one figure.
     """
 
@@ -48,7 +47,7 @@ class Agreement:
 
     what: str
     printed: str
-    came_out: str
+    computed: str
     agrees: bool | None
     remark: str = ""
     statement: str = ""
@@ -72,7 +71,7 @@ def _no_charts() -> Mapping[str, Chart]:
     return {}
 
 
-def _no_figures() -> Mapping[str, CameOut]:
+def _no_figures() -> Mapping[str, ComputedFigure]:
     return {}
 
 
@@ -98,7 +97,7 @@ class Item:
     remark: str = ""
     tables: Callable[[], Mapping[str, pd.DataFrame]] = _no_tables
     charts: Callable[[], Mapping[str, Chart]] = _no_charts
-    figures: Callable[[], Mapping[str, CameOut]] = _no_figures
+    figures: Callable[[], Mapping[str, ComputedFigure]] = _no_figures
     checks: Callable[[], Iterable[Agreement]] = _no_checks
 
 

@@ -17,7 +17,7 @@ from netlimits.charts import Chart
 from netlimits.reproduce import marks, percentile_charts, published
 from netlimits.reproduce.items import Agreement, Item, Report, Slip
 from netlimits.reproduce.rounding import (
-    CameOut,
+    ComputedFigure,
     chosen,
     exact,
     improvement_id,
@@ -54,7 +54,7 @@ def _summary_tables() -> Mapping[str, pd.DataFrame]:
     return {"summary": table}
 
 
-def _improvements() -> Mapping[str, CameOut]:
+def _improvements() -> Mapping[str, ComputedFigure]:
     """The nine improvements, by `improvement: METRIC, TRANSPORT`."""
 
     def ratios(frame: pd.DataFrame) -> dict[str, float]:
@@ -98,7 +98,7 @@ def _udp_charts() -> Mapping[str, Chart]:
     return {"udp-send-size-cost": charts.cost(chosen("udp-send-size"), title=title)}
 
 
-def _udp_figures() -> Mapping[str, CameOut]:
+def _udp_figures() -> Mapping[str, ComputedFigure]:
     def small(frame: pd.DataFrame) -> dict[str, float]:
         table = means(summary(frame, ("throughput", "local_sd"), "send_size"))
         mean = table.set_index("metric")["value"]
@@ -190,7 +190,7 @@ def _cbr_charts() -> Mapping[str, Chart]:
     return {"constant-bitrate": charts.pacing(chosen("constant-bitrate"))}
 
 
-def _cbr_figures() -> Mapping[str, CameOut]:
+def _cbr_figures() -> Mapping[str, ComputedFigure]:
     def figures(frame: pd.DataFrame) -> dict[str, float]:
         paced = pacing.pacing(frame)
         ratio = pacing.ratios(frame, SIZES).set_index("metric")["value"]

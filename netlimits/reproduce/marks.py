@@ -27,7 +27,7 @@ from netlimits.charts._style import (
     style,
 )
 from netlimits.reproduce import published
-from netlimits.reproduce.rounding import printed as printed_figures
+from netlimits.reproduce.rounding import printed_figures
 
 DASHES = (0, (6, 2))
 SMALL = 8

@@ -18,7 +18,7 @@ from netlimits.errors import DataError, InputError
 from netlimits.reproduce.comparison import REPORTS, compare, frame, stated
 from netlimits.reproduce.items import Comparison, Item, Report
 from netlimits.reproduce.percentile_charts import sets_note
-from netlimits.reproduce.rounding import Kind, Verdict, printed
+from netlimits.reproduce.rounding import Verdict, Worth, printed_figures
 
 CHART_FORMATS = ("png", "svg")
 SHOWN = {
@@ -51,12 +51,12 @@ def regenerate(folder: Path | str) -> Iterator[Regenerated]:
     try:
         for place in ("tables", "charts"):
             (folder / place).mkdir(parents=True, exist_ok=True)
-        known = printed()
+        statements = printed_figures()
         for report in REPORTS:
             for item in report.items:
                 files = write_item(report, item, folder)
-                yield Regenerated(report, item, files, tuple(compare(report, item, known)))
-            yield Regenerated(report, None, (), tuple(stated(report, known)))
+                yield Regenerated(report, item, files, tuple(compare(report, item, statements)))
+            yield Regenerated(report, None, (), tuple(stated(report, statements)))
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
@@ -113,10 +113,10 @@ def counted(rows: Sequence[Comparison]) -> str:
     """How many comparisons of each kind have each verdict, in a few lines."""
     number = {
         (kind, verdict): sum(row.kind == kind and row.verdict == verdict for row in rows)
-        for kind in get_args(Kind)
+        for kind in get_args(Worth)
         for verdict in get_args(Verdict)
     }
-    total = {kind: sum(row.kind == kind for row in rows) for kind in get_args(Kind)}
+    total = {kind: sum(row.kind == kind for row in rows) for kind in get_args(Worth)}
     of = "recomputed"
     return "\n".join(
         (

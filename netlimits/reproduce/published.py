@@ -44,11 +44,11 @@ def resource(name: str) -> dict[str, Any]:
 
     Raises DataError naming the nearest name.
     """
-    known: dict[str, dict[str, Any]] = {r["name"]: r for r in description()["resources"]}
-    if name in known:
-        return known[name]
-    near = nearest(name, known)
-    hint = f"did you mean {near}?" if near else f"there are: {', '.join(known)}"
+    resources: dict[str, dict[str, Any]] = {r["name"]: r for r in description()["resources"]}
+    if name in resources:
+        return resources[name]
+    near = nearest(name, resources)
+    hint = f"did you mean {near}?" if near else f"there are: {', '.join(resources)}"
     raise DataError(f"nothing published is called {name!r}; {hint}")
 
 

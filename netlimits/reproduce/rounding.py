@@ -26,7 +26,7 @@ from netlimits.reproduce import published
 HEDGED = ("about", "nearly", "for example")
 """Qualifiers in `statements.csv` by which a text says that it does not mean all digits."""
 
-Kind = Literal["recomputed", "transcribed", "stated"]
+Worth = Literal["recomputed", "transcribed", "stated"]
 """What a comparison is worth:
 
     recomputed    from other printed numbers: only this can agree
@@ -35,7 +35,7 @@ Kind = Literal["recomputed", "transcribed", "stated"]
 """
 
 EDGE = 1e-9
-"""What meets only by the error of binary fractions meets."""
+"""Intervals that are this close still meet: the gap is the error of binary fractions."""
 
 Verdict = Literal[
     "agrees", "differs", "slip", "hedged", "as printed", "beside", "no data", "condition"
@@ -43,17 +43,17 @@ Verdict = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class CameOut:
-    """What our functions make of the data, and the least and greatest that rounding allows.
+class ComputedFigure:
+    """A figure computed from the data, and the least and greatest value that rounding allows.
 
-    `rule` says how a word of the text was read where it needed reading.
+    `rule` says how a word of the text was interpreted, where that was necessary.
     """
 
     value: float
     low: float
     high: float
     rule: str = ""
-    kind: Kind = "recomputed"
+    kind: Worth = "recomputed"
 
     def written(self, precision: int) -> str:
         """The value to two digits more than were printed; its interval where that shows."""
@@ -89,25 +89,25 @@ class Printed:
         hedge = "" if self.qualifier == "exactly" else f"{self.qualifier} "
         return f"{hedge}{number}{'' if self.unit in ('', 'ratio') else f' {self.unit}'}"
 
-    def agrees(self, out: CameOut) -> bool:
-        """Whether what came out can be what was printed."""
+    def agrees(self, computed: ComputedFigure) -> bool:
+        """Whether the computed figure, within its interval, can round to the printed one."""
         slack = EDGE * max(1.0, abs(self.value))
         if self.qualifier == "more than":
-            return out.high > self.value
+            return computed.high > self.value
         return (
-            out.low <= self.value + self.half_unit + slack
-            and out.high >= self.value - self.half_unit - slack
+            computed.low <= self.value + self.half_unit + slack
+            and computed.high >= self.value - self.half_unit - slack
         )
 
 
-def exact(value: float, rule: str = "") -> CameOut:
-    """A figure that no rounding stands behind: a count, a sum of header bytes."""
-    return CameOut(float(value), float(value), float(value), rule)
+def exact(value: float, rule: str = "") -> ComputedFigure:
+    """A figure that does not depend on rounded ones: a count, a sum of header bytes."""
+    return ComputedFigure(float(value), float(value), float(value), rule)
 
 
-def transcribed(value: float, rule: str = "") -> CameOut:
-    """A figure that our copy of a table repeats: it guards the copy and agrees with nothing."""
-    return CameOut(float(value), float(value), float(value), rule, "transcribed")
+def transcribed(value: float, rule: str = "") -> ComputedFigure:
+    """A figure that our copy of a table repeats: it checks the copy, not the report."""
+    return ComputedFigure(float(value), float(value), float(value), rule, "transcribed")
 
 
 def half_units(texts: pd.Series[Any]) -> np.ndarray:
@@ -119,8 +119,8 @@ def half_units(texts: pd.Series[Any]) -> np.ndarray:
 def chosen(name: str, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """The rows of a published table whose columns hold `where`'s values (a tuple: one of them)."""
     frame = published.table(name)
-    for column, wanted in (where or {}).items():
-        frame = frame[frame[column].isin(wanted if isinstance(wanted, tuple) else (wanted,))]
+    for column, values in (where or {}).items():
+        frame = frame[frame[column].isin(values if isinstance(values, tuple) else (values,))]
     return frame
 
 
@@ -130,8 +130,8 @@ def within_rounding(
     by: str,
     figures: Callable[[pd.DataFrame], Mapping[str, float]],
     where: Mapping[str, Any] | None = None,
-) -> dict[str, CameOut]:
-    """What `figures` makes of a published table, each with the interval that rounding allows.
+) -> dict[str, ComputedFigure]:
+    """The result of `figures` on a published table, each with the interval that rounding allows.
 
     `rounded` are the columns whose printed digits are rounded (a count is not); the rows of each
     value of `by` move together. The number of calls is 2 to the number of those values, and one.
@@ -149,13 +149,13 @@ def within_rounding(
         moved = frame.assign(**{c: frame[c] + sign * halves[c] for c in here})
         for key, value in figures(moved).items():
             outcomes[key].append(float(value))
-    return {key: CameOut(each[0], min(each), max(each)) for key, each in outcomes.items()}
+    return {key: ComputedFigure(each[0], min(each), max(each)) for key, each in outcomes.items()}
 
 
-Known = Mapping[str, tuple[str, Printed]]
+Statements = Mapping[str, tuple[str, Printed]]
 
 
-def printed() -> Known:
+def printed_figures() -> Statements:
     """Statement id -> what it is about, and the figure as printed; the Improvement rows too."""
     statements = {
         str(key): (

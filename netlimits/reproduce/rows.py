@@ -16,7 +16,7 @@ from netlimits.evidence.cpu import service_demand
 from netlimits.metrics import metric
 from netlimits.reproduce import published
 from netlimits.reproduce.items import Agreement
-from netlimits.reproduce.rounding import EDGE, Kind, chosen, half_units
+from netlimits.reproduce.rounding import EDGE, Worth, chosen, half_units
 
 SECONDS = (9.995, 10.005)
 """The runs' length where a report does not print it: 10.00 s, as the rows themselves imply.
@@ -76,15 +76,15 @@ def _check(
     texts: pd.Series[Any],
     low: np.ndarray,
     high: np.ndarray,
-    kind: Kind = "recomputed",
+    kind: Worth = "recomputed",
 ) -> Agreement:
     """How many rows' printed figures, rounded, meet [low, high]; the first that does not."""
     printed, half = texts.to_numpy(dtype=float), half_units(texts)
     meets = (low <= printed + half + EDGE) & (high >= printed - half - EDGE)
     rows = "1 row" if len(meets) == 1 else f"{len(meets)} rows"
-    came_out = f"{int(meets.sum())} of {rows} within rounding"
+    computed = f"{int(meets.sum())} of {rows} within rounding"
     if not meets.all():
         at = int(np.flatnonzero(~meets)[0])
         run, text = frame["run"].iloc[at], texts.iloc[at]
-        came_out += f"; run {run}: {low[at]:.5g} to {high[at]:.5g}, not {text}"
-    return Agreement(what, rows, came_out, bool(meets.all()), kind=kind)
+        computed += f"; run {run}: {low[at]:.5g} to {high[at]:.5g}, not {text}"
+    return Agreement(what, rows, computed, bool(meets.all()), kind=kind)

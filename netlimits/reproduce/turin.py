@@ -14,7 +14,7 @@ from netlimits.analysis import goodput
 from netlimits.charts import Chart
 from netlimits.reproduce import marks, published
 from netlimits.reproduce.items import Item, Report, Slip
-from netlimits.reproduce.rounding import CameOut, chosen, exact, transcribed
+from netlimits.reproduce.rounding import ComputedFigure, chosen, exact, transcribed
 
 LINK = "2.5G"
 PEAKS = {1500: "turin-peak", 9000: "turin-jumbo-peak"}
@@ -48,7 +48,7 @@ def bounds() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _formula_figures() -> Mapping[str, CameOut]:
+def _formula_figures() -> Mapping[str, ComputedFigure]:
     standard, jumbo = goodput.bound(1500, LINK), goodput.bound(9000, LINK)
     sizes = standard.frame().set_index("header")["bytes"]
     ethernet = standard.header_bytes - sizes["TCP"] - sizes["IPv4"]
@@ -69,7 +69,7 @@ def _formula_figures() -> Mapping[str, CameOut]:
     }
 
 
-def _samples(tool: str) -> Mapping[str, CameOut]:
+def _samples(tool: str) -> Mapping[str, ComputedFigure]:
     replicates = chosen("turin-lengths", {"tool": tool})["replicates"]
     return {f"turin-samples-{tool}": transcribed(replicates.iloc[0])}
 

@@ -30,7 +30,7 @@ from netlimits.settings import setting as setting_of
 
 
 class Changes:
-    """What we changed on hosts, and the way back.
+    """The changes that we made on hosts, and how they are undone.
 
     `host` gives the host of a role, connected again if need be; `log` writes down what is changed.
     `originals` are those that were written down before: what they hold is held to what may be
@@ -60,7 +60,7 @@ class Changes:
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
-        """Take a setting's state for the one found, before another setting changes it too."""
+        """Note a setting's present state as the original, before another setting changes it too."""
         place = (role, interface, name)
         if place not in self._originals and place not in self._seen:
             self._seen[place] = current(self._host(role), name, interface, wanted)
@@ -102,13 +102,13 @@ class Changes:
             )
 
     def _remember(self, original: Original) -> None:
-        """Make durable what was found and is not known yet; each part counts as first found.
+        """Write down what was found, if that is new; of each part the first state found counts.
 
         What could be written down in part alone is to be put back too, which takes it away.
         """
-        known = self._originals.get(original.place)
-        if known:
-            original = replace(original, state={**original.state, **known.state})
+        earlier = self._originals.get(original.place)
+        if earlier:
+            original = replace(original, state={**original.state, **earlier.state})
         if self._durable.get(original.place, frozenset()) != set(original.state):
             self._originals[original.place] = original
             self._log.keep(original)
@@ -140,7 +140,7 @@ class Changes:
     def _all_put_back(
         self, changed: tuple[Original, ...]
     ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
-        """Each that could not be put back, with why; and what the journal could not take in."""
+        """Each original that could not be put back, with the reason; and the journal's error."""
         problems: list[tuple[Original, str]] = []
         unwritten: ArchiveError | None = None
         for original in changed:
@@ -191,13 +191,13 @@ class Changes:
             return fault
         setting, host = setting_of(original.setting), self._host(original.role)
         foreign = original.place in self._foreign
-        wanted = states.settable(original.setting, original.state) if foreign else original.state
+        target = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
         for _ in range(2):  # a feature that another one blocked takes at the second attempt
             state = current(host, original.setting, original.interface, original.state)
             if foreign and (why := notes.beyond(original, state)):
                 return why
-            if not (commands := setting.undo(original.interface, wanted, state)):
+            if not (commands := setting.undo(original.interface, target, state)):
                 break
             for command in commands:
                 self._log.run(original.role, command)
@@ -205,17 +205,17 @@ class Changes:
         differences = setting.differences(original.state, state)
         if not differences:
             return ""
-        if foreign and not setting.differences(wanted, state):
+        if foreign and not setting.differences(target, state):
             return (
                 f"{'; '.join(differences)}: that is not put back from somebody else's folder; "
                 "`netlimits restore --hosts FILE` does it from the host's own notes"
             )
-        by_hand = setting.undo(original.interface, wanted, state) or commands
+        by_hand = setting.undo(original.interface, target, state) or commands
         return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
 
 
 def _whole_way_back(original: Original) -> str:
-    """What mends it by hand, from whatever state there is."""
+    """The commands that put it back by hand, from any state."""
     commands = setting_of(original.setting).undo(original.interface, original.state, {})
     return "by hand: " + "; ".join(map(_by_hand, commands))
 
@@ -233,7 +233,7 @@ def current(host: Host, name: str, interface: str, about: Any) -> State:
 
 
 def _named(role: str, act: Callable[[], Any]) -> Any:
-    """The result of `act`; a SettingError that names no host gets this one."""
+    """The result of `act`; a SettingError without a host gets this one."""
     try:
         return act()
     except SettingError as error:

@@ -23,7 +23,7 @@ from netlimits.settings import State
 
 
 class Note(Place):
-    """What a host's note says of a setting that was changed."""
+    """The content of a host's note about a setting that was changed."""
 
     state: dict[str, Any]
     link_address: str
@@ -77,7 +77,7 @@ def notes(completed: Completed) -> Iterator[dict[str, Any]]:
 
 
 def beyond(original: Original, now: State) -> str:
-    """What a note would have put back that no setting of ours takes away; "" for nothing.
+    """What a note would put back although no setting of ours removes it; "" for nothing.
 
     A note may be another's: in `now`, what is there at first look, such a thing would have to be
     missing for a reason that is not there. It is for a person to decide.

@@ -1,4 +1,4 @@
-"""What a host had before we changed it, and the order in which it is put back."""
+"""The state of hosts before we changed them, and the order in which it is put back."""
 
 from __future__ import annotations
 

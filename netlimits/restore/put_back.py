@@ -38,7 +38,7 @@ def guards(
 
 
 def identity(archive: Archive) -> str:
-    """What tells a campaign from all others: its folder on this machine, and when it was made.
+    """A campaign's identity: its folder on this machine, and when it was created.
 
     So `resume` knows the claim that it left itself, and a copy elsewhere is another campaign.
     """
@@ -90,7 +90,7 @@ class NoteLog:
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:
-        """Nothing: it is written down."""
+        """Does nothing: the note is there already."""
 
     def put_back(self, original: Original) -> None:
         """Take the note away, which is under the role that it was written for."""
@@ -112,7 +112,7 @@ def put_back(changes: Changes, guarding: Guards) -> None:
         guarding.release({original.role for original in changes.changed})
 
 
-def restore(
+def restore_from_journal(
     archive: Archive, hosts: Mapping[str, Host], force: bool = False, *, ours: bool = True
 ) -> tuple[Original, ...]:
     """Put back what a killed process left changed, as its journal tells; returns what that was.
@@ -121,10 +121,10 @@ def restore(
     Raises HostError when another campaign is at work on a host now; `force` takes it from that.
     """
     originals = tuple(from_event(event) for event in unfinished(archive))
-    known = {role: archive.facts(role) for role in archive.machines}
+    host_facts = {role: archive.facts(role) for role in archive.machines}
     guarding = guards(archive, hosts.__getitem__, None)
     guarding.claim(forced(RESTORE, force))
-    log = CampaignLog(archive, guarding, known)
+    log = CampaignLog(archive, guarding, host_facts)
     put_back(Changes(hosts.__getitem__, log, originals, ours=ours), guarding)
     return originals
 

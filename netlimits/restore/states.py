@@ -21,7 +21,7 @@ def fault(name: str, state: State) -> str:
 
 
 def settable(name: str, state: State) -> State:
-    """What of a state that somebody else wrote down is set: nothing that `settings:` refuses.
+    """The parts of somebody else's state that are put back: none that `settings:` refuses.
 
     A change of the MTU resets sysctls of the interface's IPv6 that nobody may ask for: they change
     addresses, routes or other sysctls. Only who wrote them down puts these back.

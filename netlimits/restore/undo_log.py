@@ -16,13 +16,13 @@ class UndoLog(Protocol):
     """
 
     def keep(self, original: Original) -> None:
-        """Make it durable: after this the setting is changed."""
+        """Write an original down for good; the setting is changed after that."""
 
     def run(self, role: str, command: Command) -> Completed:
         """Have the host of a role run a command that changes it."""
 
     def putting_back(self, original: Original) -> None:
-        """Hear what is about to be put back."""
+        """Take note that an original is about to be put back."""
 
     def put_back(self, original: Original) -> None:
-        """Strike it off: it is as it was found again."""
+        """Strike an original off: it is put back."""

@@ -1,6 +1,6 @@
 """What a setting is: how to read it, reach what is wanted, check that it took, and undo it.
 
-A setting is pure: it makes commands and reads their output; `settings.applied` acts. A state is
+A setting is pure: it makes commands and reads their output; `restore.changes` acts. A state is
 what `read` found, as JSON-able data, complete enough to put the interface back from it.
 """
 

@@ -39,7 +39,7 @@ done"""
 
 
 class _Address(TypedDict):
-    """What of an address must be there."""
+    """The parts of an address that must be there."""
 
     local: str
     prefixlen: int
@@ -149,7 +149,7 @@ def differences(original: State, now: State) -> Iterator[str]:
 
 
 def cannot_return(now: State) -> tuple[str, ...]:
-    """What would be lost for good with IPv6, in words."""
+    """What could not be put back once IPv6 is gone, in words."""
     strange = [
         f"{_place(a)} ({', '.join(sorted(a.keys() - _KNOWN))})"
         for a in now["addresses"]
@@ -172,9 +172,9 @@ def _stays(address: Mapping[str, Any]) -> bool:
     return not address.get("dynamic") and address.get("valid_life_time", _FOREVER) == _FOREVER
 
 
-def _address(shown: Mapping[str, Any]) -> dict[str, Any]:
+def _address(address: Mapping[str, Any]) -> dict[str, Any]:
     """An address without its label and the flags that come and go by themselves."""
-    return {k: v for k, v in shown.items() if k not in _PASSING and k != "label"}
+    return {k: v for k, v in address.items() if k not in _PASSING and k != "label"}
 
 
 def _place(address: Mapping[str, Any]) -> str:
@@ -182,10 +182,10 @@ def _place(address: Mapping[str, Any]) -> str:
 
 
 def _new_link_local(original: State, now: State) -> list[str]:
-    """Those that the kernel made when the MTU grew; other new addresses are somebody else's."""
-    known = [_place(address) for address in original["addresses"]]
+    """The link-local addresses that the kernel made when the MTU grew; others are not ours."""
+    own = [_place(address) for address in original["addresses"]]
     links = [_place(a) for a in now["addresses"] if a["scope"] == "link"]
-    return [place for place in links if place not in known]
+    return [place for place in links if place not in own]
 
 
 def _words(address: Mapping[str, Any]) -> Iterator[str]:
@@ -199,7 +199,7 @@ def _words(address: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_ours(route: str) -> bool:
-    """Whether it is not one of those that come and go with an address."""
+    """Whether a route is none of those that come and go with an address."""
     return route.split(" ", 1)[0] not in ("local", "anycast", "multicast")
 
 

@@ -63,7 +63,7 @@ class Quantities:
                 section[match["name"]] = int(match["value"])
         if completed.status != 0 or not sections[_CURRENT]:
             raise shows_none(completed, self.name)
-        most = {n: sections[_MAXIMUMS].get(shown, 0) for n, shown in self.names.items()}
+        most = {n: sections[_MAXIMUMS].get(word, 0) for n, word in self.names.items()}
         return {
             "most": {n: m for n, m in most.items() if m},
             "now": {n: sections[_CURRENT].get(self.names[n], 0) for n, m in most.items() if m},

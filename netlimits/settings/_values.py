@@ -9,7 +9,7 @@ Values = Mapping[str, Any]
 
 
 def differing(wanted: Values, now: Values) -> dict[str, Any]:
-    """Those of `wanted` that are not so now."""
+    """The values in `wanted` that differ now."""
     return {name: value for name, value in wanted.items() if now.get(name) != value}
 
 

@@ -105,10 +105,12 @@ class Coalesce:
 
     def faults(self, state: State) -> Iterator[str]:
         """Names and values that `ethtool -C` does not take."""
-        known = self.schema["properties"]
+        properties = self.schema["properties"]
         for name, value in state.items():
-            switch = "enum" in known.get(name, {})
-            if name not in known or not (value in ("on", "off") if switch else is_number(value)):
+            switch = "enum" in properties.get(name, {})
+            if name not in properties or not (
+                value in ("on", "off") if switch else is_number(value)
+            ):
                 yield f"{name[:40]} cannot be {str(value)[:40]!r}"
 
 

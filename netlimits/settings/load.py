@@ -204,17 +204,17 @@ class Load:
 
     def faults(self, state: State) -> Iterator[str]:
         """Loads that may not be asked for."""
-        known = self.schema["properties"]
+        properties = self.schema["properties"]
         each = state["workers_per_cpu"]
-        if not is_number(each, known["workers_per_cpu"]["maximum"] + 1):
+        if not is_number(each, properties["workers_per_cpu"]["maximum"] + 1):
             yield f"{each!r} workers for each CPU cannot be"
         elif each:
             if not is_number(state["cpu_load"], 101) or not state["cpu_load"]:
                 yield f"a load of {state['cpu_load']!r} % cannot be"
-            if not re.search(known["method"]["pattern"], state["method"]):
+            if not re.search(properties["method"]["pattern"], state["method"]):
                 yield f"{state['method'][:40]!r} is no method"
             left = state["seconds_left"]
-            if left > 0 and not is_number(left, known["hours"]["maximum"] * 3600 + 1):
+            if left > 0 and not is_number(left, properties["hours"]["maximum"] * 3600 + 1):
                 yield f"{left!r} seconds cannot be left"
 
 

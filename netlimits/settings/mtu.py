@@ -193,8 +193,8 @@ class Mtu:
 
 
 def _new_exceptions(original: State, state: State) -> list[str]:
-    known = original.get("exceptions", ())
-    return [peer for peer in state.get("exceptions", ()) if peer not in known]
+    own = original.get("exceptions", ())
+    return [peer for peer in state.get("exceptions", ()) if peer not in own]
 
 
 def _set(interface: str, mtu: int) -> Command:

@@ -57,8 +57,8 @@ class Napi:
 
     def state(self, completed: Completed) -> State:
         """{name: value} of those that the kernel has."""
-        shown = {m["file"]: int(m["value"]) for m in _LINE.finditer(completed.stdout)}
-        state = {name: shown[file] for name, file in _FILES.items() if file in shown}
+        values = {m["file"]: int(m["value"]) for m in _LINE.finditer(completed.stdout)}
+        state = {name: values[file] for name, file in _FILES.items() if file in values}
         if not state:
             reason = completed.complaint or f"exit status {completed.status}"
             raise SettingError(
@@ -91,9 +91,9 @@ class Napi:
 
     def faults(self, state: State) -> Iterator[str]:
         """Files that are none of these, and what is no number."""
-        known = self.schema["properties"]
+        properties = self.schema["properties"]
         for name, value in state.items():
-            if name not in known or not is_number(value, 2**63):
+            if name not in properties or not is_number(value, 2**63):
                 yield f"{name[:40]} cannot be {str(value)[:40]!r}"
 
 

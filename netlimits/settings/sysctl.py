@@ -163,7 +163,7 @@ def _wanted(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same(shown: str | None, wanted: Any) -> bool:
-    """Whether they are the same values; the kernel parts several by tabs."""
+    """Whether two values are the same; the kernel separates several numbers by tabs."""
     return shown is not None and shown.split() == str(wanted).split()
 
 

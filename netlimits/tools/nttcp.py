@@ -206,13 +206,13 @@ def _refuse_failure(completed: Completed) -> None:
         raise ToolFailure(f"nttcp exited {completed.status}: {output or 'it printed nothing'}")
 
 
-def _refuse_nonsense(local: _Line, remote: _Line, wanted: int) -> None:
+def _refuse_nonsense(local: _Line, remote: _Line, total: int) -> None:
     """Raise for lines that are no measurement of the transfer that was asked for."""
     if not (remote.count and remote.mbps and local.real_s and remote.real_s):
         raise ToolFailure(f"{remote.count} bytes arrived in {remote.real_s:g} s: no measurement")
-    if local.count != wanted:
+    if local.count != total:
         raise ToolFailure(
-            f"{local.count} of {wanted} bytes were sent: something stopped it", status="invalid"
+            f"{local.count} of {total} bytes were sent: something stopped it", status="invalid"
         )
     if remote.count != local.count:
         raise ToolFailure(

@@ -180,7 +180,7 @@ class Nuttcp:
 
 
 class _Side:
-    """What one end said: the first value of each key in its lines."""
+    """The output of one end: the first value of each key in its lines."""
 
     def __init__(self, printed: str, letter: str, name: str) -> None:
         self.name = name
@@ -273,26 +273,26 @@ def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
         "nstream": str(options.get("parallel", 1)),
         "buflen": str(binary_bytes(options["send_size"])) if "send_size" in options else None,
     }
-    for key, wanted in expected.items():
-        if wanted is not None and sent.text(key) != wanted:
+    for key, value in expected.items():
+        if value is not None and sent.text(key) != value:
             raise ToolFailure(
-                f"{key}={wanted} was asked for and {sent.text(key)} used", status="invalid"
+                f"{key}={value} was asked for and {sent.text(key)} used", status="invalid"
             )
 
 
-def _refuse_nonsense(sent: _Side, got: _Side, elapsed: float, wanted: float) -> None:
+def _refuse_nonsense(sent: _Side, got: _Side, elapsed: float, seconds: float) -> None:
     """Raise for what nuttcp reports with exit status 0 although it is no measurement."""
-    left, arrived = sent.number("megabytes"), got.number("megabytes")
-    if arrived == 0 or got.number("rate_Mbps") == 0:
-        what = f"nothing of {left:g} MB sent arrived" if left else "no data was sent"
+    sent_mb, arrived_mb = sent.number("megabytes"), got.number("megabytes")
+    if arrived_mb == 0 or got.number("rate_Mbps") == 0:
+        what = f"nothing of {sent_mb:g} MB sent arrived" if sent_mb else "no data was sent"
         raise ToolFailure(f"throughput is 0: {what}; is the data path open?")
-    if arrived > 1.01 * left + 1:
+    if arrived_mb > 1.01 * sent_mb + 1:
         raise ToolFailure(
-            f"nuttcp says that {arrived:g} MB arrived of {left:g} MB sent", status="invalid"
+            f"nuttcp says that {arrived_mb:g} MB arrived of {sent_mb:g} MB sent", status="invalid"
         )
-    if elapsed < 0.9 * wanted:
+    if elapsed < 0.9 * seconds:
         raise ToolFailure(
-            f"it ended after {elapsed:g} s of {wanted:g} s: something stopped it", status="invalid"
+            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
         )
 
 

@@ -73,7 +73,7 @@ def time(value: Any) -> int:
 
 
 def _whole(value: Any, units: Mapping[str, int]) -> int:
-    """Raises ValueError for what the schemas above do not allow."""
+    """The value as a whole number. Raises ValueError for what the schemas above do not allow."""
     match = _TEXT.match(str(value))
     if not match or match["unit"].lower() not in units:
         raise ValueError(f"{value!r} is no number with one of {', '.join(filter(None, units))}")

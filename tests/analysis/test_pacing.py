@@ -43,9 +43,9 @@ def test_runs_that_were_paced_carry_their_rate() -> None:
     frame = published.table("constant-bitrate")
     halves = frame.assign(pace_mbps=1000.0), frame.assign(pace_mbps=100.0)
     halves[1]["local_send_throughput_mbps"] /= 10
-    for half, wanted in zip(halves, (1000, 100), strict=True):
+    for half, rate in zip(halves, (1000, 100), strict=True):
         table = pacing.pacing(half)
-        assert (table["requested_mbps"] == wanted).all()
+        assert (table["requested_mbps"] == rate).all()
         assert table["achieved"].to_numpy() == pytest.approx(1, abs=5e-5)
     both = pd.concat(halves)
     assert pacing.pacing(both, "100M")["n"].sum() == len(frame)

@@ -88,13 +88,13 @@ def entries(
         return RawEntry(step, Completed(host, Command(argv), 0, stdout, "", 0.1))
 
     read = setting("qdisc").read("data0", None).argv
-    shown = [
+    outputs = [
         json.dumps([{"kind": kind, "handle": "8001:", "root": True, "options": {}}])
         for kind in kinds
     ]
     receivers = json.dumps([{"kind": "noqueue", "handle": "0:", "root": True, "options": {}}])
     return [
-        *(entry("settings", read, text) for text in shown),
+        *(entry("settings", read, text) for text in outputs),
         entry("settings", read, receivers, host="receiver"),
         entry("client", client),
     ]

@@ -63,8 +63,8 @@ def test_a_deadline_ends_them_all_and_says_so(tmp_path, monkeypatch):
     with pytest.raises(ToolFailure, match="killed at their deadline") as caught:
         parallel.split(done, 2)
     assert caught.value.status == "timeout"
-    left = subprocess.run(["pgrep", "-fx", "sleep 31.7"], capture_output=True, text=True)
-    assert left.stdout == ""
+    processes = subprocess.run(["pgrep", "-fx", "sleep 31.7"], capture_output=True, text=True)
+    assert processes.stdout == ""
     assert list(tmp_path.iterdir()) == []
 
 

@@ -26,7 +26,7 @@ from netlimits.errors import (
 )
 from netlimits.experiment import load, plan, resolution
 from netlimits.experiment.configurations import Configurations
-from netlimits.restore.put_back import restore, restore_from_notes
+from netlimits.restore.put_back import restore_from_journal, restore_from_notes
 
 TEXT = """\
 experiment: small
@@ -76,7 +76,7 @@ class Work:
     def restore(self):
         self.campaign.archive.lock()
         try:
-            return restore(self.campaign.archive, self.hosts())
+            return restore_from_journal(self.campaign.archive, self.hosts())
         finally:
             self.campaign.archive.close()
 

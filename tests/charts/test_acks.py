@@ -32,8 +32,8 @@ def test_ratios_over_decades_have_a_log_axis_with_plain_numbers():
     assert across.get_xscale() == "log"
     figure.canvas.draw()
     low, high = across.get_xlim()
-    shown = [t.get_text() for t in across.get_xticklabels() if low <= t.get_position()[0] <= high]
-    assert shown == ["1", "2", "5", "10", "20", "50"]
+    labels = [t.get_text() for t in across.get_xticklabels() if low <= t.get_position()[0] <= high]
+    assert labels == ["1", "2", "5", "10", "20", "50"]
     assert across.get_xlabel() == "Segments per ACK, measured"
 
 

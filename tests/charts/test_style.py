@@ -62,9 +62,9 @@ def test_series_differ_in_line_and_marker_where_colour_alone_would_tell_them_apa
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_labels_keep_their_distance_their_order_and_stay_inside(wanted: list[float]) -> None:
-    places = _style.apart(wanted, 0.05)
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+def test_labels_keep_their_distance_their_order_and_stay_inside(positions: list[float]) -> None:
+    places = _style.apart(positions, 0.05)
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
     gaps = [places[b] - places[a] for a, b in itertools.pairwise(order)]
     assert all(gap >= 0.05 - 1e-9 for gap in gaps)
     assert min(places) >= -1e-9

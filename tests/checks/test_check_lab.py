@@ -105,13 +105,13 @@ def test_a_sound_lab_has_no_errors_and_says_what_was_looked_at(check):
 
 
 def test_one_host_that_cannot_be_reached_does_not_hide_the_others_faults(check):
-    known = check.folder / "known"
+    known_hosts = check.folder / "known"
     config = check.folder / "config"
     config.write_text(
-        f"Match host {check.lab.login('sender')}\n  UserKnownHostsFile {known}\n"
+        f"Match host {check.lab.login('sender')}\n  UserKnownHostsFile {known_hosts}\n"
         f"Match all\nInclude {check.lab.ssh_config}\n"
     )
-    known.touch()
+    known_hosts.touch()
     check.bind(sender=check.machine("sender"), receiver=check.machine("receiver", interface="no0"))
     check.hosts.write_text(check.hosts.read_text().replace(str(check.lab.ssh_config), str(config)))
     errors = severe(check(status=1))

@@ -44,8 +44,8 @@ LINK = {"ifname": "data0", "flags": ["UP", "LOWER_UP"], "operstate": "UP",
 def site(text: str = TEXT, **facts: Any) -> Site:
     """Two hosts with nothing to complain of, and a plan."""
     experiment = plan.seeded(load.parse(text, "small.yaml"))
-    known = {"uid": "0", "boot_id": "a", "link": {"mtu": 1500}, "link_settings": {}} | facts
-    values = {name: {"value": value} for name, value in known.items()}
+    answers = {"uid": "0", "boot_id": "a", "link": {"mtu": 1500}, "link_settings": {}} | facts
+    values = {name: {"value": value} for name, value in answers.items()}
     machines = {
         "sender": Machine("sender", "s", "data0", "192.0.2.1"),
         "receiver": Machine("receiver", "r", "data0", "192.0.2.2"),
@@ -307,13 +307,13 @@ def test_what_is_tried_covers_every_tool_protocol_and_port_once():
 
 
 def test_the_port_that_meets_silence():
-    shown = printed(
+    sockets = printed(
         "0      1      192.0.2.1:46013 192.0.2.2:12866\n"
         "0      1      192.0.2.1:46014 192.0.2.3:22\n"
         "0      1      [2001:db8::1]:46014 [2001:db8::2]:5201\n\ngarbage\n"
     )
-    assert list(trial.connecting(shown, "192.0.2.2")) == [12866]
-    assert list(trial.connecting(shown, "2001:db8::2")) == [5201]
+    assert list(trial.connecting(sockets, "192.0.2.2")) == [12866]
+    assert list(trial.connecting(sockets, "2001:db8::2")) == [5201]
 
 
 # -- what is skipped ------------------------------------------------------------------------

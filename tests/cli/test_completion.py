@@ -27,7 +27,7 @@ def completed(words: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "completions"),
     [
         ("re", ["resume", "restore", "report"]),
         ("run --qu", ["--quiet"]),
@@ -35,8 +35,8 @@ def completed(words: str) -> list[str]:
         ("describe qd", ["qdisc"]),
     ],
 )
-def test_a_shell_is_told_what_may_follow(words: str, wanted: list[str]) -> None:
-    assert completed(words) == wanted
+def test_a_shell_is_told_what_may_follow(words: str, completions: list[str]) -> None:
+    assert completed(words) == completions
 
 
 def test_the_readmes_line_makes_bash_complete() -> None:

@@ -92,10 +92,10 @@ def test_a_file_of_runs_has_only_runs(kind, what, tmp_path):
     pd.DataFrame({"mtu": [1500], "throughput_mbps": [1.0]}).to_csv(path, index=False)
     with pytest.raises(DataError, match=rf"runs.csv: chart {kind} is drawn from {what}.*folder"):
         names(path, "--chart", kind)
-    shown = CliRunner().invoke(
+    result = CliRunner().invoke(
         table, [str(path), "--of", "highest_average", "--rows", "mtu", "--window", "2"]
     )
-    assert "only a campaign's folder holds interim results" in str(shown.exception)
+    assert "only a campaign's folder holds interim results" in str(result.exception)
 
 
 def test_of_several_traces_the_report_chooses_one(tmp_path):

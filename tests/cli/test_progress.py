@@ -65,7 +65,7 @@ def lines(how: str) -> list[str]:
     @progress_options
     def command() -> None:
         click.echo(verbosity())
-        with progress.shown(Experiment("e", Path("e.yaml"), "")) as update:
+        with progress.display(Experiment("e", Path("e.yaml"), "")) as update:
             for state in progresses():
                 update(state)
 

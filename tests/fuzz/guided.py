@@ -28,7 +28,7 @@ import atheris
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 with atheris.instrument_imports(include=["netlimits"]):
-    from fuzz import targets as fuzzed
+    from fuzz import targets
 
 SECONDS = 5
 """What one input may take; a loaded machine needs some more than an idle one."""
@@ -56,7 +56,7 @@ class Outcome:
 class Job:
     """A process that fuzzes one target."""
 
-    target: fuzzed.Target
+    target: targets.Target
     folder: Path
     runs: int
     counter: mmap.mmap
@@ -79,13 +79,13 @@ class Job:
         os.dup2(log, 2)
         corpus = self.folder / "corpus"
         corpus.mkdir()
-        kept = [path.read_bytes() for path in fuzzed.regressions(self.target)]
+        kept = [path.read_bytes() for path in targets.regressions(self.target)]
         for number, seed_bytes in enumerate([*self.target.seeds, *kept]):
             (corpus / f"{number:04d}").write_bytes(seed_bytes)
-        words = [f'"{_escaped(word)}"\n' for word in (*self.target.words, fuzzed.SPLIT) if word]
+        words = [f'"{_escaped(word)}"\n' for word in (*self.target.words, targets.SPLIT) if word]
         (self.folder / "words").write_text("".join(words))
-        fuzzed.SCRATCH = self.folder / "scratch"
-        fuzzed.SCRATCH.mkdir()
+        targets.SCRATCH = self.folder / "scratch"
+        targets.SCRATCH.mkdir()
         options = {
             "runs": self.runs,
             "seed": seed,
@@ -139,7 +139,7 @@ def _finding(log: str) -> str:
 
 def fuzz(names: list[str], runs: int, seed: int, jobs: int, folder: Path) -> list[Outcome]:
     """Fuzz the targets with `runs` inputs altogether, `jobs` processes at a time."""
-    chosen = [fuzzed.targets()[name] for name in names]
+    chosen = [targets.targets()[name] for name in names]
     whole = sum(target.weight for target in chosen)
     waiting = []
     for target in sorted(chosen, key=lambda target: -target.weight):
@@ -174,7 +174,7 @@ def main() -> int:
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
         outcomes = fuzz(
-            arguments.targets or list(fuzzed.targets()),
+            arguments.targets or list(targets.targets()),
             arguments.runs,
             arguments.seed,
             arguments.jobs,

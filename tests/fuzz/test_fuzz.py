@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fuzz import targets as fuzzed
-from fuzz.targets import Target, regressions, targets
+from fuzz import targets
+from fuzz.targets import Target, regressions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,12 +30,12 @@ INPUTS = 200_000
 SECONDS = 5.0
 """Of CPU time, that one input may take."""
 
-EVERY = pytest.mark.parametrize("target", targets().values(), ids=targets())
+EVERY = pytest.mark.parametrize("target", targets.targets().values(), ids=targets.targets())
 
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path, monkeypatch):
-    monkeypatch.setattr(fuzzed, "SCRATCH", tmp_path)
+    monkeypatch.setattr(targets, "SCRATCH", tmp_path)
 
 
 def read(target: Target, data: bytes) -> None:
@@ -45,22 +45,24 @@ def read(target: Target, data: bytes) -> None:
 
 
 def test_whatever_is_registered_is_a_target():
-    known = targets()
-    assert {f"{tool.name} output" for tool in tools.TOOLS} <= known.keys()
-    assert {f"{tool.name} features" for tool in tools.TOOLS} <= known.keys()
-    assert {f"setting {setting.name}" for setting in SETTINGS} <= known.keys()
-    assert {f"fact {fact.name}" for fact in facts.FACTS} <= known.keys()
+    readers = targets.targets()
+    assert {f"{tool.name} output" for tool in tools.TOOLS} <= readers.keys()
+    assert {f"{tool.name} features" for tool in tools.TOOLS} <= readers.keys()
+    assert {f"setting {setting.name}" for setting in SETTINGS} <= readers.keys()
+    assert {f"fact {fact.name}" for fact in facts.FACTS} <= readers.keys()
     looking = [
-        check for check in (*CHECKS, *AFTERWARDS) if check.commands(fuzzed._site(), "sender")
+        check for check in (*CHECKS, *AFTERWARDS) if check.commands(targets._site(), "sender")
     ]
-    assert {f"check {check.name}" for check in looking} <= known.keys()
+    assert {f"check {check.name}" for check in looking} <= readers.keys()
     assert len(looking) == 7
-    assert {f"evidence {evidence.name}" for evidence in netlimits.evidence.EVIDENCE} <= known.keys()
+    assert {
+        f"evidence {evidence.name}" for evidence in netlimits.evidence.EVIDENCE
+    } <= readers.keys()
     assert {
         "evidence.cpu.times",
         "hosts.sockets.listens",
         "campaign.parallel.split",
-    } <= known.keys()
+    } <= readers.keys()
 
 
 def test_a_reader_that_raises_something_else_is_a_finding():
@@ -81,12 +83,12 @@ def test_what_was_once_found_stays_mended(target: Target):
 
 
 def test_each_regression_belongs_to_a_target():
-    assert {path.name for path in fuzzed.REGRESSIONS.iterdir()} <= targets().keys()
+    assert {path.name for path in targets.REGRESSIONS.iterdir()} <= targets.targets().keys()
 
 
 PIECES = st.sampled_from(
     [b"", b"\n", b"\0", b"nan", b"-1", b"9" * 30, b"[" * 3000, b"\xff\xfe", "\u2028".encode(),
-     b'{"a":' * 2000, b"1e999", b"Infinity", "\u00b2".encode(), b"\x1b[2J", fuzzed.SPLIT]
+     b'{"a":' * 2000, b"1e999", b"Infinity", "\u00b2".encode(), b"\x1b[2J", targets.SPLIT]
 ) | st.binary(max_size=12)  # fmt: skip
 
 
@@ -118,7 +120,7 @@ def test_guided_by_coverage(tmp_path):
         if outcome["finding"]
     ]
     assert not findings, "\n\n".join(findings)
-    assert {outcome["target"] for outcome in report["targets"]} == targets().keys()
+    assert {outcome["target"] for outcome in report["targets"]} == targets.targets().keys()
     assert report["inputs"] >= INPUTS
     assert ran.returncode == 0
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20  # KiB: 1 GiB
@@ -143,7 +145,7 @@ def test_a_crash_a_leak_and_a_hang_are_found(tmp_path, body, why):
         "held = []\n"
         f"def broken(data):\n    {body}\n"
         "guided.SECONDS = 1\n"
-        "guided.fuzzed.targets = lambda: {'broken': guided.fuzzed.Target('broken', broken)}\n"
+        "guided.targets.targets = lambda: {'broken': guided.targets.Target('broken', broken)}\n"
         f"(one,) = guided.fuzz(['broken'], 100000, 1, 1, pathlib.Path({str(tmp_path)!r}))\n"
         "print(json.dumps([one.finding, len(one.artifacts)]))\n"
     )

@@ -48,11 +48,11 @@ class ProcessTable:
 
     def running(self, *words: str) -> list[int]:
         """The ids of processes whose command line is exactly these words."""
-        wanted = "\0".join(words).encode() + b"\0"
+        command_line = "\0".join(words).encode() + b"\0"
         pids = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                if (entry / "cmdline").read_bytes() == wanted:
+                if (entry / "cmdline").read_bytes() == command_line:
                     pids.append(int(entry.name))
             except OSError:
                 continue
@@ -181,8 +181,8 @@ class Lab:
         )
         return file
 
-    def machine(self, name: str = "far", text: str = "", known: str | None = None) -> Machine:
-        return Machine("sender", ssh=name, ssh_config=self.config(text, known))
+    def machine(self, name: str = "far", text: str = "", known_hosts: str | None = None) -> Machine:
+        return Machine("sender", ssh=name, ssh_config=self.config(text, known_hosts))
 
 
 @pytest.fixture(scope="session")

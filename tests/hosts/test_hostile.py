@@ -249,8 +249,8 @@ def test_a_program_that_is_never_started_is_given_up(lab):
         transport.close()
 
     with server(talk) as port:
-        known = lab.far.known.replace(str(lab.far.port), str(port))
-        machine = lab.machine("far", f"Host far\n Port {port}\n", known)
+        known_hosts = lab.far.known.replace(str(lab.far.port), str(port))
+        machine = lab.machine("far", f"Host far\n Port {port}\n", known_hosts)
         try:
             with pytest.raises(ConnectionLost, match="sender: no session for `exec sh`"):
                 ssh_host(machine, Patience(4))

@@ -112,8 +112,8 @@ def test_a_proxy_command_is_the_way(lab):
         "shutil.copyfileobj(i,f,1)"
     )
     text = f'Host far\n HostKeyAlias lab\n ProxyCommand python3 -c "{python}" %h %p\n'
-    known = "lab " + lab.far.known.split(" ", 1)[1]
-    assert server_port(lab.machine("far", text, known)) == lab.far.port
+    known_hosts = "lab " + lab.far.known.split(" ", 1)[1]
+    assert server_port(lab.machine("far", text, known_hosts)) == lab.far.port
     assert "no SSH with" in refusal(lab.machine("far", "Host far\n ProxyCommand false\n"))
 
 
@@ -127,13 +127,13 @@ def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_adds_it(la
     command = re.search(r"`(ssh .*)`", complaint)[1].replace("=ask", "=accept-new").split()
     command[1:1] = ["-o", "LogLevel=ERROR"]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
-    known = (Path(os.environ["HOME"]) / "known_hosts").read_text()
-    assert server_port(lab.machine("far", known=known)) == lab.far.port
+    known_hosts = (Path(os.environ["HOME"]) / "known_hosts").read_text()
+    assert server_port(lab.machine("far", known_hosts=known_hosts)) == lab.far.port
 
 
 def test_a_changed_host_key_is_refused_in_other_words(lab):
-    known = " ".join([lab.far.known.split()[0], *lab.near.known.split()[1:]]) + "\n"
-    complaint = refusal(lab.machine("far", known=known))
+    known_hosts = " ".join([lab.far.known.split()[0], *lab.near.known.split()[1:]]) + "\n"
+    complaint = refusal(lab.machine("far", known_hosts=known_hosts))
     assert "has changed" in complaint
     assert f"-R '[127.0.0.1]:{lab.far.port}'" in complaint
     assert complaint.count("SHA256:") == 2
@@ -141,15 +141,15 @@ def test_a_changed_host_key_is_refused_in_other_words(lab):
 
 def test_hashed_known_hosts_are_read(lab):
     machine = lab.machine("far")
-    known = Path(os.environ["HOME"]) / "known_hosts"
-    subprocess.run(["ssh-keygen", "-q", "-H", "-f", known], check=True, capture_output=True)
-    assert "127.0.0.1" not in known.read_text()
+    path = Path(os.environ["HOME"]) / "known_hosts"
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", path], check=True, capture_output=True)
+    assert "127.0.0.1" not in path.read_text()
     assert server_port(machine) == lab.far.port
 
 
 def test_a_line_that_paramiko_cannot_read_hides_no_other(lab):
-    known = f"@cert-authority * ssh-ed25519 AAAA\nnonsense\nx ssh-ed25519 ?\n{lab.far.known}"
-    assert server_port(lab.machine("far", known=known)) == lab.far.port
+    known_hosts = f"@cert-authority * ssh-ed25519 AAAA\nnonsense\nx ssh-ed25519 ?\n{lab.far.known}"
+    assert server_port(lab.machine("far", known_hosts=known_hosts)) == lab.far.port
 
 
 def test_a_known_key_may_stand_under_a_pattern(lab):

@@ -144,8 +144,8 @@ def milliseconds(guests, size: int = 56) -> list[float]:
 
 
 def sent(guests, host: str) -> dict[str, int]:
-    (shown,) = json.loads(guests(host, "ip", "-s", "-j", "link", "show", "data0"))
-    return shown["stats64"]["tx"]
+    (link,) = json.loads(guests(host, "ip", "-s", "-j", "link", "show", "data0"))
+    return link["stats64"]["tx"]
 
 
 def transfer(guests, seconds: int = 3) -> float:

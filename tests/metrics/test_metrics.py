@@ -79,7 +79,9 @@ def test_names_and_columns_are_there_once() -> None:
 
 def test_one_word_before_a_metric_of_an_end_is_a_tools_own_whichever_tool() -> None:
     columns = ["other_local_sd_us_per_kib", "link_mtu", "other_local_cpu_pct", "target_loss_pct"]
-    assert {name: known.name for name, known in tools_own([*columns, "local_cpu_pct"]).items()} == {
+    assert {
+        name: metric.name for name, metric in tools_own([*columns, "local_cpu_pct"]).items()
+    } == {
         "other_local_sd_us_per_kib": "local_sd",
         "other_local_cpu_pct": "local_cpu",
     }

@@ -153,13 +153,13 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
     )  # fmt: skip
     explained = nl.explain(frame)
     told = list(verdicts(explained, "results/x"))
-    known = explained[explained["state"] != "undetermined"]
-    assert len(known) == 1
-    assert told[0].text == f"What limited 64 bytes: {known.iloc[0]['class']}."
-    assert told[0].evidence == f"{known.iloc[0]['evidence']} (suggested by 100 % of 2 runs)"
+    decided = explained[explained["state"] != "undetermined"]
+    assert len(decided) == 1
+    assert told[0].text == f"What limited 64 bytes: {decided.iloc[0]['class']}."
+    assert told[0].evidence == f"{decided.iloc[0]['evidence']} (suggested by 100 % of 2 runs)"
     assert told[1].text == "Of 2 configurations what limited 1 is undetermined."
     assert len(told) == 2
-    many = list(verdicts(pd.concat([known] * 10), "results/x"))
+    many = list(verdicts(pd.concat([decided] * 10), "results/x"))
     assert len(many) == 9
     assert many[-1].text == "Of 10 configurations 2 more have a verdict."
 

@@ -17,7 +17,7 @@ from netlimits import reproduce
 from netlimits.errors import DataError, InputError
 from netlimits.reproduce import published
 from netlimits.reproduce.output import counted
-from netlimits.reproduce.rounding import CameOut, Printed, exact, within_rounding
+from netlimits.reproduce.rounding import ComputedFigure, Printed, exact, within_rounding
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
 
@@ -89,7 +89,7 @@ def test_every_statement_and_every_improvement_has_exactly_one_place(
     rows: list[reproduce.Comparison],
 ) -> None:
     places = Counter(row.statement for row in rows if row.statement)
-    assert set(places) == set(reproduce.comparison.printed())
+    assert set(places) == set(reproduce.comparison.printed_figures())
     assert set(places.values()) == {1}
     assert len(places) == 123 + 9
 
@@ -281,8 +281,8 @@ def test_a_printed_figure_stands_for_what_its_digits_allow_and_a_hedge_for_no_mo
 
 
 def test_intervals_agree_when_they_meet() -> None:
-    assert Printed(5.70, 2).agrees(CameOut(5.714, 5.635, 5.795))
-    assert not Printed(5.60, 2).agrees(CameOut(5.714, 5.635, 5.795))
+    assert Printed(5.70, 2).agrees(ComputedFigure(5.714, 5.635, 5.795))
+    assert not Printed(5.60, 2).agrees(ComputedFigure(5.714, 5.635, 5.795))
 
 
 def ratio(frame: pd.DataFrame) -> dict[str, float]:
@@ -291,19 +291,19 @@ def ratio(frame: pd.DataFrame) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def improvement() -> CameOut:
+def improvement() -> ComputedFigure:
     return within_rounding("summary", ("throughput_mbps",), "send_size", ratio)["ratio"]
 
 
 @given(above=st.floats(-0.5, 0.5), below=st.floats(-0.5, 0.5))
 def test_any_means_that_round_to_the_printed_ones_lie_within_the_interval(
-    improvement: CameOut, above: float, below: float
+    improvement: ComputedFigure, above: float, below: float
 ) -> None:
     true = (18314 + above) / (4805 + below)
     assert improvement.low - 1e-12 <= true <= improvement.high + 1e-12
 
 
-def test_the_interval_is_no_wider_than_rounding_allows(improvement: CameOut) -> None:
+def test_the_interval_is_no_wider_than_rounding_allows(improvement: ComputedFigure) -> None:
     assert improvement.low == pytest.approx(18313.5 / 4805.5, abs=1e-12)
     assert improvement.high == pytest.approx(18314.5 / 4804.5, abs=1e-12)
 
@@ -312,7 +312,7 @@ def test_figures_are_written_as_printed() -> None:
     assert Printed(1432, 0, "bytes").written == "1432 bytes"
     assert Printed(5.3, 1, "Gbit/s", "about").written == "about 5.3 Gbit/s"
     assert Printed(3.90, 2, "ratio").written == "3.90"
-    assert CameOut(3.9302, 3.8736, 3.9882).written(2) == "3.9302 [3.8736, 3.9882]"
+    assert ComputedFigure(3.9302, 3.8736, 3.9882).written(2) == "3.9302 [3.8736, 3.9882]"
     assert exact(42).written(0) == "42"
     assert exact(94.148).written(0) == "94.15"
 
@@ -338,8 +338,8 @@ def test_every_chart_of_the_limiters_report_is_listed() -> None:
     for text in texts:
         headings = re.findall(r"^Single-Stream .*$", text, re.MULTILINE)
         assert len(headings) == 6
-        known = Counter(h for h in listed()["limiters"] if h.startswith("Single-Stream"))
-        assert Counter(h.strip().replace("Package", "Packet") for h in headings) == known
+        expected = Counter(h for h in listed()["limiters"] if h.startswith("Single-Stream"))
+        assert Counter(h.strip().replace("Package", "Packet") for h in headings) == expected
 
 
 def test_every_table_and_script_of_the_limiters_report_is_listed() -> None:

@@ -22,7 +22,7 @@ from netlimits.hosts.scripted import answer
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands, script, scripts
 from netlimits.restore.guard.claim import PLACES, Holder, parse
-from netlimits.restore.guard.guards import Guards, look_at
+from netlimits.restore.guard.guards import Guards, snapshot
 from netlimits.restore.guard.report import lines, report
 from netlimits.restore.guard.terms import FROM_NOTES, forced
 from netlimits.restore.originals import Original
@@ -316,7 +316,7 @@ class Place:
         return Guards(lambda _: self, roles, holder, patience)
 
     def look(self) -> commands.Seen:
-        return look_at(lambda _: self, "a")
+        return snapshot(lambda _: self, "a")
 
     def files(self) -> list[str]:
         return sorted(p.name for d in (self.folder, self.lock) if d.exists() for p in d.iterdir())

@@ -19,7 +19,7 @@ from netlimits.archive.records import unfinished
 from netlimits.archive.store import Archive
 from netlimits.errors import NetlimitsError
 from netlimits.hosts.base import Host
-from netlimits.restore.put_back import restore, restore_from_notes
+from netlimits.restore.put_back import restore_from_journal, restore_from_notes
 
 pytestmark = pytest.mark.long
 
@@ -253,7 +253,7 @@ def test_resume_and_a_second_campaign_during_a_put_back_are_refused(long, tmp_pa
         archive: Archive = scene.work.campaign.archive
         archive.lock()
         with pytest.raises(NetlimitsError, match=r"`netlimits restore` of .* is at work there"):
-            restore(archive, scene.hosts())
+            restore_from_journal(archive, scene.hosts())
         archive.close()
         with pytest.raises(NetlimitsError, match="is at work there"):
             Work(tmp_path / f"{j}-other", scene.two, ONCE).run()
@@ -261,7 +261,7 @@ def test_resume_and_a_second_campaign_during_a_put_back_are_refused(long, tmp_pa
         assert second.error is None
         assert scene.work.as_found()
         archive.lock()
-        restore(archive, scene.hosts())
+        restore_from_journal(archive, scene.hosts())
         archive.close()
         assert unfinished(archive) == ()
         scene.holds()

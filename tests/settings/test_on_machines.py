@@ -48,8 +48,8 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(machines, gues
     with on.begun("run", on.experiment(VIRTIO), *on.hosts, "--out", on.out) as process:
         on.held(process, 1)
         now = on.changed()
-        shown = guests("sender", "ss", "-Htin", "dst", machines.data("receiver"))
-    trips = [float(trip) for trip in re.findall(r"minrtt:([0-9.]+)", shown)]
+        text = guests("sender", "ss", "-Htin", "dst", machines.data("receiver"))
+    trips = [float(trip) for trip in re.findall(r"minrtt:([0-9.]+)", text)]
     assert min(trips) >= 100, "each end holds its packets for 50 ms"
     for lines in now.values():
         assert lines >= {"Combined: 1", "RX: 256", "rx-gro-hw: off"}
@@ -58,8 +58,8 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(machines, gues
         }
         assert any("qdisc netem" in line and "delay 50ms loss 3%" in line for line in lines)
     on.fire("receiver")
-    left = on.put_back("receiver")
-    assert left["sender"] == now["sender"]
+    states = on.put_back("receiver")
+    assert states["sender"] == now["sender"]
     printed = on("restore", on.out)
     for name in ("channels", "ring", "irq", "offload", "qdisc"):
         assert f"put back: sender: data0: {name}" in printed
@@ -96,8 +96,8 @@ def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
             assert lines >= {"RX: 512", "TX: 1024", "rx-usecs: 50"}
         assert any("qdisc fq " in ln and "maxrate 4050Kbit" in ln for ln in now["sender"])
         on.fire("sender")
-        left = on.put_back("sender")
-        assert left["receiver"] == now["receiver"]
+        states = on.put_back("sender")
+        assert states["receiver"] == now["receiver"]
         assert "put back: receiver: data0: coalesce" in on("restore", on.out)
         on.as_found()
 

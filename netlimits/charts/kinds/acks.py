@@ -77,17 +77,15 @@ def _measured(table: pd.DataFrame) -> bool:
 
 
 def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: SeriesStyle) -> None:
-    """One curve through the runs, or through the means of their configurations; odd runs hollow."""
+    """Draw a curve through the runs, or their configurations' means; anomalies are hollow."""
     good, odd = part[~part["anomaly"]], part[part["anomaly"]]
     if _measured(part):
         axes.plot(good[x], good[y], look.marker, color=look.color, alpha=0.3, markeredgewidth=0)
         together = good.groupby(CONFIG)
         errors = together[y].agg(lambda runs: _half(runs.to_numpy(dtype=float)))
         good = together[[x, y]].mean().assign(half=errors).sort_values(x)
-        known = good[good["half"].notna()]
-        axes.errorbar(
-            known[x], known[y], known["half"], fmt="none", ecolor=look.color, elinewidth=1
-        )
+        bars = good[good["half"].notna()]
+        axes.errorbar(bars[x], bars[y], bars["half"], fmt="none", ecolor=look.color, elinewidth=1)
     axes.plot(good[x], good[y], **look.plot)
     axes.plot(odd[x], odd[y], look.marker, markerfacecolor="white", markeredgecolor=look.color)
 

@@ -80,7 +80,7 @@ def bursts(
 
 
 def _answered(rows: pd.DataFrame, start: int) -> int:
-    """Where the first row from `start` on is that carries data: ACKs before it belong with it."""
+    """The index of the first row from `start` on that carries data; ACKs before it belong to it."""
     data = np.flatnonzero(rows["length_bytes"].to_numpy()[start:] > 0)
     return start + int(data[0]) if len(data) else len(rows)
 
@@ -143,10 +143,10 @@ def _one_connection(packets: pd.DataFrame, connection: int | None) -> tuple[pd.D
     held = packets.groupby("connection")["length_bytes"].sum()
     chosen = held.idxmax() if connection is None else connection
     if chosen not in held.index:
-        known = ", ".join(map(str, held.index))
-        raise DataError(f"the trace holds no connection {chosen}; there are: {known}")
-    left = len(held) - 1
-    remark = f" · {left} other connection{'s' if left > 1 else ''} not drawn" if left else ""
+        names = ", ".join(map(str, held.index))
+        raise DataError(f"the trace holds no connection {chosen}; there are: {names}")
+    others = len(held) - 1
+    remark = f" · {others} other connection{'s' if others > 1 else ''} not drawn" if others else ""
     return packets[packets["connection"] == chosen], remark
 
 

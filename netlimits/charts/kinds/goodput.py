@@ -59,8 +59,8 @@ def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -
         axes.yaxis.set_major_locator(MultipleLocator(20 if low < 50 else 5))
         axes.set_xscale("log")
         axes.set_xlim(curve["mtu"].min(), curve["mtu"].max())
-        shown = [t for t in TICKS if curve["mtu"].min() <= t <= curve["mtu"].max()]
-        axes.xaxis.set_major_locator(FixedLocator(shown or sorted(curve["mtu"].unique())))
+        ticks = [t for t in TICKS if curve["mtu"].min() <= t <= curve["mtu"].max()]
+        axes.xaxis.set_major_locator(FixedLocator(ticks or sorted(curve["mtu"].unique())))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
         axes.set_xlabel(wording.title("mtu"))

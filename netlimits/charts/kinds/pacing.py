@@ -39,10 +39,10 @@ def pacing(
     frame, ((size,), meant) = frames.apart(frame, size, pool)
     of = of or frames.sent(frame)
     table = pacing_frame(frame, requested, of, size, meant)
-    runs, wanted = paced(frame, requested)
+    runs, requested_mbps = paced(frame, requested)
     with style():
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
-        _rates(rates, runs, frames.column(frame, of).column, size, wanted)
+        _rates(rates, runs, frames.column(frame, of).column, size, requested_mbps)
         _costs(costs, runs, size, meant)
         labels = [wording.text(value) for value in table[size]]
         for axes in (rates, costs):
@@ -53,7 +53,7 @@ def pacing(
         worst = float(np.abs(table[["achieved_min", "achieved_max"]] - 1).max(axis=None))
         by = sorted(runs["paced_by"].dropna().unique()) if "paced_by" in runs.columns else []
         how = f", paced by {' and '.join(by)}" if by else ""
-        heading(rates, "", f"within {100 * worst:.2g} % of {wanted:,.10g} Mbit/s{how}")
+        heading(rates, "", f"within {100 * worst:.2g} % of {requested_mbps:,.10g} Mbit/s{how}")
         figure.suptitle(
             title or "The same bit rate in other packets",
             x=0.01,
@@ -64,11 +64,11 @@ def pacing(
     return figure
 
 
-def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, wanted: float) -> None:
+def _rates(axes: Axes, runs: pd.DataFrame, column: str, size: str, requested_mbps: float) -> None:
     """Every run's deviation from the rate asked for, in percent, side by side."""
     furthest = 0.0
     for place, (_, part) in enumerate(frames.groups(runs, [size])):
-        off = 100 * (part[column].to_numpy(dtype=float) / wanted - 1)
+        off = 100 * (part[column].to_numpy(dtype=float) / requested_mbps - 1)
         across = place + np.linspace(-0.25, 0.25, len(off)) if len(off) > 1 else np.array([place])
         axes.plot(across, off, "o", color=KNOWN["sender"], alpha=0.85)
         furthest = max(furthest, float(np.abs(off).max()))

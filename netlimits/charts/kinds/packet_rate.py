@@ -124,13 +124,13 @@ def _name_regimes(axes: Axes, fit: Regimes, low: float, high: float) -> None:
         (low, min(fit.packets_until, high), "packets are the limit\nup to {}".format),
         (max(fit.bytes_from, low), high, "bytes are the limit\nfrom {}".format),
     )
-    for (left, right, what), size in zip(marks, (fit.packets_until, fit.bytes_from), strict=True):
-        if left >= right:
+    for (begin, end, what), size in zip(marks, (fit.packets_until, fit.bytes_from), strict=True):
+        if begin >= end:
             continue
-        wide = np.log(right / left) > 0.2 * np.log(high / low)
+        wide = np.log(end / begin) > 0.2 * np.log(high / low)
         axes.annotate(
             what(f"{size:.0f} bytes"),
-            ((left * right) ** 0.5 if wide else left, 0),
+            ((begin * end) ** 0.5 if wide else begin, 0),
             xytext=(0 if wide else -8, 6),
             textcoords="offset points",
             ha="center" if wide else "right",

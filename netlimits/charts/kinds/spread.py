@@ -101,9 +101,9 @@ def _panel(
         part = part.sort_values(by)
         axes.fill_between(part[by], part["min"], part["max"], color=look.color, alpha=0.22, lw=0)
         axes.plot(part[by], part["mean"], **look.plot)
-        known = part[part["low"].notna()]
-        half = known["high"] - known["mean"]
-        axes.errorbar(known[by], known["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
+        bars = part[part["low"].notna()]
+        half = bars["high"] - bars["mean"]
+        axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
         ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
     top = float(max(table["max"].max(), table["high"].fillna(0).max()))
     if bound is not None:

@@ -29,7 +29,7 @@ from netlimits.tools import Features
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found: machines with interface and address filled in, facts and tools' features.
+    """What a look at the hosts showed: machines with interface and address, facts, tools' features.
 
     `facts` by role; `features` by tool, of the client's build; `skipped` has the reason for each
     tool whose rows are left out; `clocks` how far each host's is ahead of ours.
@@ -74,7 +74,7 @@ def look(
     *,
     try_tools: bool = True,
 ) -> Survey:
-    """Look at every host, in parallel, and hold the whole plan against what is there.
+    """Inspect all hosts at the same time, and compare the whole plan with what they have.
 
     `hosts` are those that answered; the findings of one do not hide another's. A tool that is
     missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
@@ -88,13 +88,17 @@ def look(
         else:
             placed[role] = placement
     read = _each(lambda role: facts.read(hosts[role], placed[role].interface or ""), placed)
-    known = {role: reading for role, reading in read.items() if not isinstance(reading, Finding)}
+    host_facts = {
+        role: reading for role, reading in read.items() if not isinstance(reading, Finding)
+    }
     findings += [reading for reading in read.values() if isinstance(reading, Finding)]
-    known_machines = {role: machine for role, machine in placed.items() if role in known}
+    known_machines = {role: machine for role, machine in placed.items() if role in host_facts}
     features, left_out, tool_findings = tools.inventory(plan.experiment, hosts, skipped)
     findings += tool_findings
     requirements = tuple(plan.leaving_out(left_out).setups())
-    site = Site(plan.experiment, known_machines, known, features, requirements, skipped=left_out)
+    site = Site(
+        plan.experiment, known_machines, host_facts, features, requirements, skipped=left_out
+    )
     findings += [*tools.refused(site), *repetitions.findings(plan)]
     site = replace(site, clocks=_clocks(known_machines, hosts))
     findings += _everywhere(known_machines, lambda role: _on_host(site, hosts[role], role))
@@ -104,11 +108,11 @@ def look(
     findings += _everywhere(
         known_machines, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS)
     )
-    return Survey(known_machines, known, features, left_out, tuple(findings), site.clocks)
+    return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
 
 
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
-    """What `look` would find and no host is needed for: parts of the plan that contradict another.
+    """The findings of `look` that need no host: parts of the plan that contradict each other.
 
     Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
     itself sets; configurations that are the same in all but their names.
@@ -126,7 +130,7 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
 
 
 def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
-    """What `act` gives for every role at the same time; a Finding where it raises."""
+    """Role -> what `act` returns for it, all at the same time; a Finding where it raises."""
 
     def guarded(role: str) -> Any:
         try:
@@ -139,10 +143,10 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
 
 
 def _everywhere(
-    roles: Iterable[str], look_at: Callable[[str], Iterable[Finding]]
+    roles: Iterable[str], inspect: Callable[[str], Iterable[Finding]]
 ) -> Iterator[Finding]:
-    """The findings of every role, looked at at the same time."""
-    for outcome in _each(lambda role: list(look_at(role)), roles).values():
+    """The findings of all roles, each inspected at the same time."""
+    for outcome in _each(lambda role: list(inspect(role)), roles).values():
         yield from [outcome] if isinstance(outcome, Finding) else outcome
 
 
@@ -195,8 +199,8 @@ def _at(links: Mapping[str, _Link], machine: Machine) -> Machine:
     """The machine, placed among what `ip -j addr show` lists."""
     interface = machine.interface
     if interface is None and machine.address is not None:
-        wanted = ipaddress.ip_address(machine.address)
-        owners = [n for n, link in links.items() if wanted in _addresses(link)]
+        given = ipaddress.ip_address(machine.address)
+        owners = [n for n, link in links.items() if given in _addresses(link)]
         interface = owners[0] if owners else None
     if interface is None:
         raise HostError(

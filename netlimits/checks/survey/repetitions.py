@@ -53,5 +53,5 @@ def findings(plan: Plan) -> Iterator[Finding]:
 
 
 def _differing(group: list[Values]) -> tuple[str, ...]:
-    """The names whose values are not the same in all of them."""
+    """The factors whose values differ between the configurations."""
     return tuple(name for name in group[0] if len({repr(v[name]) for v in group}) > 1)

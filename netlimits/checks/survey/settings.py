@@ -38,7 +38,7 @@ def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Find
 def _refusals(
     name: str, options: Any, interface: str, host: Host, role: str, states: States
 ) -> list[str]:
-    """Why a setting cannot be had; where its values are set one by one, why each cannot."""
+    """Why a host refuses a setting: a sentence, or one for each value that it refuses."""
     kind = setting(name)
     read = kind.read(interface, options)
     try:

@@ -33,7 +33,7 @@ def inventory(
     hosts: Mapping[str, Host],
     skipped: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Features], dict[str, str], list[Finding]]:
-    """Each tool's features; the reason for each that is skipped; what is to be said of them.
+    """Each tool's features; the reason for each tool that is skipped; the findings about tools.
 
     A tool that is missing and may be is skipped, unless `skipped` says what is and what is not.
     Nothing is said of the tools of a client's host that did not answer.

@@ -26,7 +26,7 @@ LONGEST = 10.0
 """Seconds that a trial may take: one of its own, and what a slow path or host needs to connect."""
 
 WAIT = 0.7
-"""Seconds after which a connection that is still being made has met silence, not distance."""
+"""Seconds without an answer after which a port counts as closed: no path takes that long."""
 
 SMALL = 512
 """Bytes that every path takes (RFC 791: a host must accept packets of 576)."""
@@ -218,7 +218,7 @@ def _vanished(site: Site, trial: Trial, what: str) -> Finding:
 def _tried(
     site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial
 ) -> tuple[int, str]:
-    """(the port whose connection met silence or 0, why it failed or ""). Raises HostError."""
+    """(the port that did not answer or 0, why the trial failed or ""). Raises HostError."""
     address = _address(site, trial, trial.role)
     ends = servers.serve(
         tool(trial.tool), trial.options, hosts[trial.role], ServerAddress(address, trial.port)
@@ -238,7 +238,7 @@ def _tried(
 
 
 def _failure(trial: Trial, completed: Completed) -> str:
-    """Why a trial counts for nothing; "" where data arrived, however much."""
+    """Why a trial failed; "" where any data arrived."""
     try:
         tool(trial.tool).read(completed, trial.options)
     except ToolFailure as error:

@@ -33,7 +33,7 @@ _COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
-    """What the samples of one end's hosts say together; nothing that was not found.
+    """The figures from the samples of one end's hosts; what was not found is left out.
 
     `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU since
     they were started (a server's child: since the run began); `connections` with data. Of the
@@ -93,7 +93,7 @@ def _grown(seen: Sequence[Look]) -> list[tuple[Connection, float]]:
 
 
 def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
-    """By what the sending connections were held back, between their looks; nothing if untold."""
+    """The figures on what held the sending connections back between their looks; none if untold."""
     if not sending or any("busy" not in c.fields for c, _ in sending):
         return {}
     busy = sum(c.value("busy") for c, _ in sending)
@@ -107,7 +107,7 @@ def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
 
 
 def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
-    """What the looks show of the sending connections at their moments."""
+    """The figures on the sending connections at the moments of the looks."""
     sending = [
         [[c for c in look.connections if c.sent > c.carried / 100] for look in seen]
         for seen in hosts

@@ -66,7 +66,7 @@ class Arrivals:
 def tcp(
     seen: Sequence[Look], streams: int, *, ipv6: bool = False, skip: float = 0.0
 ) -> Arrivals | None:
-    """Of TCP connections; None where the looks do not show that many of them long enough.
+    """What arrived over TCP connections; None unless the looks show all `streams`, long enough.
 
     `skip` seconds from the first data on are left out.
     """
@@ -103,7 +103,10 @@ def tcp(
 
 
 def udp(seen: Sequence[Look], size: float) -> Arrivals | None:
-    """Of datagrams of `size` bytes; the intervals in which they begin and end are left out."""
+    """What arrived in datagrams of `size` bytes, without the intervals in which they begin and end.
+
+    None where a look lacks the count, or fewer than three intervals carried datagrams.
+    """
     taken = [look.counters.get("udp_in") for look in seen]
     if None in taken:
         return None
@@ -118,28 +121,28 @@ def udp(seen: Sequence[Look], size: float) -> Arrivals | None:
 
 
 def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
-    """Those of several hosts, over the window that all of them share.
+    """The sum of several hosts' arrivals, over the window that all of them share.
 
     Where the hosts' clocks agree, so that the windows lie over one another, that is what they have
     in common; where not, they are taken to begin together. Data that one host took while another
     had none of its share yet would make a sum that no link carries.
     """
-    known = [part for part in parts if part is not None]
-    if not known or len(known) < len(parts):
+    shares = [part for part in parts if part is not None]
+    if not shares or len(shares) < len(parts):
         return None
-    if len(known) == 1:
-        return known[0]
-    longest = max(part.seconds for part in known)
-    begin, stop = max(part.begin for part in known), min(part.stop for part in known)
-    shifts = [0.0] * len(known)
+    if len(shares) == 1:
+        return shares[0]
+    longest = max(part.seconds for part in shares)
+    begin, stop = max(part.begin for part in shares), min(part.stop for part in shares)
+    shifts = [0.0] * len(shares)
     if stop - begin < longest / 2:
-        begin, stop = known[0].begin, known[0].begin + min(part.seconds for part in known)
-        shifts = [begin - part.begin for part in known]
+        begin, stop = shares[0].begin, shares[0].begin + min(part.seconds for part in shares)
+        shifts = [begin - part.begin for part in shares]
     if stop - begin < longest / 2:
         return None
     rate, stream = 0.0, 0.0
     rows: list[Row] = []
-    for part, shift in zip(known, shifts, strict=True):
+    for part, shift in zip(shares, shifts, strict=True):
         rate += part.within(begin - shift, stop - shift)
         rows += [
             {**row, "stream": row["stream"] + stream, "ending_s": row["ending_s"] + shift}

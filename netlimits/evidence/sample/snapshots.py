@@ -2,9 +2,10 @@
 
 One script sleeps between looks. Two of them tell what changed (a look at what the kernel has
 counted since the connection was made holds the start-up); where the measure itself is what arrived
-at a host (evidence.arrivals), there is one for each interim result from before the connection is
-made, with the data interface's counters. A look takes some 4 ms of one CPU, 6 with the counters,
-and `ps`, which walks over every process, 10 ms with a hundred of them: so that is once a run.
+at a host (evidence.sample.arrivals), there is one for each interim result from before the
+connection is made, with the data interface's counters. A look takes some 4 ms of one CPU, 6 with
+the counters, and `ps`, which walks over every process, 10 ms with a hundred of them: so that is
+once a run.
 
 The data connections are those with the other end that are not on the tool's own port; where
 there is none, those on it (iperf3 uses one port for everything) that carried DATA_BYTES and 1 %
@@ -62,7 +63,7 @@ class Connection:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """What tells it from another one."""
+        """Its two ends, which identify it."""
         return self.local, self.peer
 
     @property
@@ -135,7 +136,7 @@ def command(
 
 
 def looks(completed: Completed) -> list[Look]:
-    """The looks that a command came to. One of an older campaign has no time of its own."""
+    """The looks in a command's output. Those of an older campaign have no time of their own."""
     if not completed.stdout.startswith("namespace "):
         return []
     pieces = re.split(r"^look (.*)$", completed.stdout, flags=re.MULTILINE)

@@ -35,7 +35,7 @@ _PATIENCE = 30.0
 
 
 def check(mtu: int, guest: Guest) -> None:
-    """Raises InputError for machines that cannot be."""
+    """Raise InputError for machines that cannot be built."""
     for what, value, (least, most) in (
         ("CPUs", guest.cpus, _CPUS),
         ("MiB of memory", guest.memory, _MEMORY),

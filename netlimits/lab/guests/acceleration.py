@@ -35,8 +35,8 @@ def accelerator(chosen: str, image: Image) -> str:
         return "tcg"
     verdict = IMAGES / f"accelerator-{_BOOT.read_text().strip()}"
     with suppress(OSError):
-        if (known := verdict.read_text().strip()) in ACCELERATORS:
-            return known
+        if (name := verdict.read_text().strip()) in ACCELERATORS:
+            return name
     faster = _race(image)
     for old in IMAGES.glob("accelerator-*"):
         old.unlink(missing_ok=True)
@@ -82,7 +82,7 @@ def _race(image: Image) -> str:
 
 
 def _probe(name: str, image: Image) -> subprocess.Popen[str]:
-    """A bare machine on its way, its console on its output; it dies with us."""
+    """Start a bare machine; its console is its output, and it dies with us."""
     guest, arguments = Guest(memory=128), f"console=ttyS0 edd=off {PROBE}"
     options = [*bare(guest), *accelerated(name), "-no-reboot", "-serial", "stdio"]
     boot = ["-kernel", str(image.kernel), "-initrd", str(image.initial), "-append", arguments]

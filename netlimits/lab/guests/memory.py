@@ -16,7 +16,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def check(hosts: int, guest: Guest) -> None:
-    """Raises LabError where it would not do."""
+    """Raise LabError if the memory is not enough."""
     needed = hosts * (guest.memory + OVERHEAD)
     available = min(_machine(), _group())
     if needed > available:
@@ -34,7 +34,7 @@ def _machine() -> float:
 
 def _group() -> float:
     """MiB that our control groups leave us, a container's say; infinite without a limit."""
-    left = float("inf")
+    free = float("inf")
     with suppress(OSError, ValueError):
         path = next(p[3:] for p in _OWN_GROUP.read_text().splitlines() if p.startswith("0::"))
         folder = _GROUPS / path.lstrip("/")
@@ -42,6 +42,6 @@ def _group() -> float:
             with suppress(OSError, ValueError):
                 limit = int((folder / "memory.max").read_text())
                 used = int((folder / "memory.current").read_text())
-                left = min(left, (limit - used) / 2**20)
+                free = min(free, (limit - used) / 2**20)
             folder = folder.parent
-    return left
+    return free

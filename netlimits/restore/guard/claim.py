@@ -89,7 +89,7 @@ def holder(campaign: str, identity: str) -> Holder:
 
 
 def parse(text: str, uptime: float) -> Claim | None:
-    """The claim in a link's target; None for a text that is none. Anybody may have written it."""
+    """The claim in a link's target; None if the text is no claim. Anybody may have written it."""
     try:
         fields: Any = json.loads(text)
         return Claim(

@@ -52,7 +52,7 @@ def look() -> Command:
 
 
 def seen(completed: Completed) -> Seen:
-    """What `look` printed. Raises HostError when it is no such thing."""
+    """The host as `look` printed it. Raises HostError for any other output."""
     snapshot = Seen()
     try:
         for line in completed.stdout.splitlines():
@@ -70,7 +70,7 @@ def seen(completed: Completed) -> Seen:
 
 
 def _take_in(snapshot: Seen, word: str, rest: str) -> None:
-    """Add one line. Raises ValueError."""
+    """Add one line of `look`'s output to the snapshot. Raises ValueError."""
     first, _, second = rest.partition(" ")
     match word:
         case "key":
@@ -131,9 +131,9 @@ def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Co
     return _command(scripts.RENEW, "renew", holder.text, claim, *words)
 
 
-def tend(holder: Holder, claim: str, seconds: float) -> Command:
+def postpone(holder: Holder, claim: str, seconds: float) -> Command:
     """The command that moves on the guard's time alone; see `answered`."""
-    return _command(scripts.TEND, "tend", holder.text, claim, str(_whole(seconds)))
+    return _command(scripts.POSTPONE, "postpone", holder.text, claim, str(_whole(seconds)))
 
 
 def arm(holder: Holder, claim: str, seconds: float, script: str) -> Command:

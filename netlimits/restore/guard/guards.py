@@ -124,7 +124,7 @@ class Guards:
         )
 
     def run(self, role: str, command: Command) -> Completed:
-        """Have the host run a command that changes it, if it is still ours then.
+        """Run a command that changes the host, if the host is still ours when it starts.
 
         Raises HostError when it is not, and the command was not run.
         """
@@ -137,9 +137,9 @@ class Guards:
         return completed
 
     def arm(self, original: Original) -> None:
-        """See that a guard runs on the host which would put this back too.
+        """Make sure that a guard on the host would put this setting back as well.
 
-        To be called before the change. Raises HostError when it cannot be had.
+        Call it before the change. Raises HostError when no guard can be started there.
         """
         if self._patience is None:
             return
@@ -151,10 +151,10 @@ class Guards:
         place.originals = everything
 
     def putting_back(self, original: Original) -> None:
-        """Hold on while a setting is put back: the guard stays until that is confirmed.
+        """Prolong claim and guard while a setting is put back; the guard stays until that is done.
 
-        A host that cannot take that in, its disk being full, is put back all the same: should its
-        guard fire meanwhile, it puts back the same. Raises HostError when the host is not ours.
+        A host that cannot store the new time, its disk being full, is put back all the same: if its
+        guard fires meanwhile, it puts back the same. Raises HostError when the host is not ours.
         """
         if original.role not in self._of:
             return
@@ -225,10 +225,10 @@ class Guards:
         )
 
     def _look(self, role: str, terms: Terms) -> Seen:
-        """The host as it is now; a connection that ends just now is given time to be gone."""
+        """The host as it is now; waits a little for a connection that is just ending."""
         until = time.monotonic() + PARTING
         while True:
-            now = look_at(self._host, role)
+            now = snapshot(self._host, role)
             patient = terms.dead and not terms.living and refusal(now, self._holder, terms)
             if not (patient and now.held) or time.monotonic() > until:
                 return now
@@ -245,7 +245,7 @@ class Guards:
         return _printed(taken) if taken.status else taken
 
     def _held(self, place: _Place) -> None:
-        """See that a process of our connection holds the claim. Raises HostError."""
+        """Make sure that a process of our connection holds the claim. Raises HostError."""
         if not place.leads or (place.hold and place.hold.alive()):
             return
         host = self._host(place.roles[0])
@@ -262,7 +262,7 @@ class Guards:
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
         elif guard is not None:
-            command = commands.tend(self._holder, place.claim, guard)
+            command = commands.postpone(self._holder, place.claim, guard)
         else:
             return False
         return self._refuse_lost(place, self._must(place, command))
@@ -285,7 +285,7 @@ class Guards:
             place.hold.stop()
 
     def _must(self, place: _Place, command: Command, hold: bool = True) -> Completed:
-        """What came of a command that had to succeed; tried again once, over a new connection."""
+        """The result of a command that has to succeed, tried once more over a new connection."""
 
         def act() -> Completed:
             if hold:
@@ -299,7 +299,7 @@ class NotOurs(HostError):
     """Somebody else has claimed the host: nothing of ours is written there any more."""
 
 
-def look_at(host: Callable[[str], Host], role: str) -> Seen:
+def snapshot(host: Callable[[str], Host], role: str) -> Seen:
     """Who claims the host of a role and what guards it. Raises HostError."""
     try:
         return seen(host(role).run(look()))
@@ -308,10 +308,10 @@ def look_at(host: Callable[[str], Host], role: str) -> Seen:
 
 
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:
-    """Raise HostError where another campaign is at work; for a look before one is made."""
+    """Raise HostError where another campaign is at work; called before a campaign is created."""
     nobody = Holder("", "", "", "", 0, 0)
     for role in hosts:
-        if why := refusal(look_at(hosts.__getitem__, role), nobody):
+        if why := refusal(snapshot(hosts.__getitem__, role), nobody):
             raise HostError(why, host=role)
 
 
@@ -331,7 +331,7 @@ def _printed(completed: Completed) -> str:
 
 
 def _twice(act: Callable[[], T]) -> T:
-    """What `act` gives, at the second attempt if need be; no script in an error's message."""
+    """The result of `act`, at the second attempt if need be; errors name no script."""
     try:
         return act()
     except NotOurs:

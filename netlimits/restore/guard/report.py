@@ -41,7 +41,7 @@ def report(now: Seen) -> dict[str, Any]:
 
 
 def lines(role: str, answer: dict[str, Any]) -> list[str]:
-    """The same for people: long commands cut, and of the log what each command came to."""
+    """The report as lines for people: long commands cut, of the log each command's result."""
     shown = []
     for claim in answer["claims"]:
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
@@ -75,7 +75,7 @@ def _doing(now: Seen) -> str:
 
 
 def _told(log: list[str]) -> Iterator[str]:
-    """The log without what commands printed that went well."""
+    """The log, without the output of commands that succeeded."""
     command: list[str] = []
     for line in log:
         command.append(line)
@@ -98,7 +98,7 @@ def _time(seconds: int | None) -> str:
 
 
 def _note(text: str, now: Seen) -> dict[str, str] | None:
-    """What a note is about; None for one of another host, whose login shares the folder."""
+    """The place that a note is about; None for another host's note in a shared home folder."""
     try:
         note = decoding.parsed(text)
         if note["link_address"] not in now.links:

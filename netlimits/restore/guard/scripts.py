@@ -90,7 +90,7 @@ shift 2
 
 # A process that systemd starts belongs to no login's session, so that no logout ends it. It
 # would see the machine's own network and files, so it will not do inside a namespace.
-_TEND = r"""
+_POSTPONE = r"""
 begun() { n=0; until alive; do n=$((n + 1)); [ $n -lt 100 ] || return 1; sleep 0.05; done; }
 by_systemd() {
     [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && command -v systemd-run >/dev/null &&
@@ -105,7 +105,7 @@ start() {
     setsid sh "$f.guard" watch </dev/null >/dev/null 2>&1 9<&- &
     begun || { echo "the guard does not start" >&2; return 1; }
 }
-tend() {
+postpone() {
     echo "$1" >"$d/.$key.deadline" && mv -f "$d/.$key.deadline" "$f.deadline" || return 1
     if [ -e "$f.log" ]; then echo fired; rm -f "$f.log"; fi
     alive || start
@@ -190,11 +190,11 @@ done
 RENEW = (
     _HERE
     + _OURS
-    + _TEND
+    + _POSTPONE
     + r"""
 text="${mine%\}}, \"until\": $((up + $3))}"
 ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
-[ -z "$4" ] || [ ! -f "$f.guard" ] || tend $((up + $4))
+[ -z "$4" ] || [ ! -f "$f.guard" ] || postpone $((up + $4))
 """
 )
 """Move the claim's time on to $3 s from now, and the guard's to $4 s (empty: leave that)."""
@@ -202,15 +202,15 @@ ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
 ARM = (
     _HERE
     + _OURS
-    + _TEND
+    + _POSTPONE
     + r"""
 mkdir -p "$d" && cat >"$d/.$key.guard" && mv -f "$d/.$key.guard" "$f.guard" || exit 1
-tend $((up + $3))
+postpone $((up + $3))
 """
 )
 """Put a guard's script in place and see that its process runs, for $3 s from now."""
 
-TEND = _HERE + _OURS + _TEND + r"""[ ! -f "$f.guard" ] || tend $((up + $3))"""
+POSTPONE = _HERE + _OURS + _POSTPONE + r"""[ ! -f "$f.guard" ] || postpone $((up + $3))"""
 """Move the time of this login's guard on, where the claim is another login's of the campaign."""
 
 FIRED = _HERE + _OURS + r"""[ ! -e "$f.log" ] || echo fired"""

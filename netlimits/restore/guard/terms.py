@@ -32,7 +32,7 @@ FROM_NOTES = Terms(dead=True, noted=True)
 
 
 def forced(terms: Terms, force: bool) -> Terms:
-    """The same, and living campaigns too if `force`."""
+    """The same terms; with `force` claims of living campaigns may be taken too."""
     return Terms(terms.dead, terms.living or force, terms.noted)
 
 

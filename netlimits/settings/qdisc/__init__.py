@@ -83,14 +83,14 @@ class Qdisc:
         try:
             first, *lines = completed.stdout.splitlines()
             listed = decoding.typed(first, list[_Shown])
-            shown = [q for q in listed if q["kind"] not in ("clsact", "ingress")]
-            (root,) = [q for q in shown if q.get("root")]
+            qdiscs = [q for q in listed if q["kind"] not in ("clsact", "ingress")]
+            (root,) = [q for q in qdiscs if q.get("root")]
             state: dict[str, Any] = {
                 "kind": root["kind"],
                 "handle": root["handle"],
                 "options": root.get("options", {}),
-                "inner": [f"{q['kind']} {q['handle']}" for q in shown if not q.get("root")],
-                "within": [q.get("options", {}) for q in shown if not q.get("root")],
+                "inner": [f"{q['kind']} {q['handle']}" for q in qdiscs if not q.get("root")],
+                "within": [q.get("options", {}) for q in qdiscs if not q.get("root")],
                 "default": " ".join(_words(ln) for ln in lines if ln.startswith("default ")),
                 "mtu": sum(int(_words(ln)) for ln in lines if ln.startswith("mtu ")),
                 "classes": [_words(ln) for ln in lines if ln.startswith("class ")],

@@ -26,7 +26,7 @@ _SWITCH = one_of("on", "off")
 
 
 def _no_rule(values: dict[str, Any]) -> None:
-    """Every combination can be had."""
+    """Allows every combination of parameters."""
 
 
 # -- fq_codel -------------------------------------------------------------------------------

@@ -73,10 +73,10 @@ class Kind:
 
     def values(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """What `tc` shows, in the units of `wish`."""
-        shown = {n: options[n] for n in self.units if isinstance(options.get(n), int | float)}
+        values = {n: options[n] for n in self.units if isinstance(options.get(n), int | float)}
         if "burst_raw" in options:
-            shown["burst"] = burst(options)
-        return {n: v * 8 if self.units[n] == "rate" else v for n, v in shown.items()}
+            values["burst"] = burst(options)
+        return {n: v * 8 if self.units[n] == "rate" else v for n, v in values.items()}
 
     def same(self, name: str, now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         """Whether a parameter is as wanted, up to what tc and the kernel round.
@@ -162,9 +162,9 @@ def burst(options: Mapping[str, Any]) -> int:
     return whole - int(options.get("overhead", 0))
 
 
-def _codel_time(shown: int) -> int:
-    """The µs that come back as `shown`: the kernel keeps units of 1.024 µs, rounded down."""
-    units = math.ceil(shown * 1000 / 1024)
+def _codel_time(microseconds: int) -> int:
+    """The µs that come back as `microseconds`: the kernel keeps units of 1.024 µs, rounded down."""
+    units = math.ceil(microseconds * 1000 / 1024)
     return math.ceil(units * 1024 / 1000)
 
 

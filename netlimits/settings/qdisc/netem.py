@@ -51,8 +51,8 @@ def _correlation(of: str, key: str) -> Parameter:
     return Parameter(shape, percent, at(key, "correlation", scale=100), 0, _SHARE)
 
 
-def _share(key: str, shown: str, what: str) -> Parameter:
-    return Parameter(about(PERCENT, what), percent, at(key, shown, scale=100), 0, _SHARE)
+def _share(key: str, part: str, what: str) -> Parameter:
+    return Parameter(about(PERCENT, what), percent, at(key, part, scale=100), 0, _SHARE)
 
 
 _WORD = str

@@ -38,7 +38,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A kind of qdisc by its parameters; the same doors as `qdisc_kinds.Kind`.
+    """A kind of qdisc by its parameters; the same methods as `kinds.Kind`.
 
     `compose` makes the words of a command, `settle` completes or refuses (ValueError) what was
     given, `lost` says what of a found one `tc` does not show; `known` are tc's options.

@@ -136,8 +136,8 @@ class Iperf3:
                 "what the receiver got of UDP; install a later one"
             )
         names = {name for name, text in _OPTIONAL.items() if text in version.stdout}
-        known = {"bidirectional": "--bidir", "json-stream": "--json-stream"}
-        names |= {name for name, flag in known.items() if flag in options.stdout + options.stderr}
+        flags = {"bidirectional": "--bidir", "json-stream": "--json-stream"}
+        names |= {name for name, flag in flags.items() if flag in options.stdout + options.stderr}
         return Features(number, frozenset(names))
 
     def check(self, options: Mapping[str, Any], features: Features) -> None:

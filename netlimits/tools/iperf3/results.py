@@ -39,10 +39,10 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
     udp = options.get("protocol", "tcp") == "udp"
     flows = [_Flow(document, udp, *direction) for direction in _directions(options)]
     elapsed = _number(document, "end", f"sum_received{flows[0].suffix}", "seconds")
-    wanted = _options.run_seconds(options)
-    if elapsed < 0.9 * wanted:
+    seconds = _options.run_seconds(options)
+    if elapsed < 0.9 * seconds:
         raise ToolFailure(
-            f"it ended after {elapsed:g} s of {wanted:g} s: something stopped it",
+            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it",
             status="invalid",
         )
     for flow in flows:
@@ -106,7 +106,7 @@ class _Flow:
 
 
 def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work | None:
-    """All that was moved, omitted seconds included; None where no receiver tells of those."""
+    """All that was moved, with the omitted seconds; None if no receiver counts those."""
     done = []
     for flow in flows:
         arrived = flow.received
@@ -121,17 +121,17 @@ def _work(options: Mapping[str, Any], document: Any, flows: list[_Flow]) -> Work
 
 
 def _omitted(document: Any, suffix: str, sender: str) -> float | None:
-    """Bytes a second that arrived in the omitted time; None where nobody tells.
+    """Bytes a second that arrived in the omitted time; None if that is not known.
 
     Of an interval that the end of that time cut short 3.12 often forgets what came before it.
     """
-    left = [
+    intervals = [
         (_number(sums, "bytes"), _number(sums, "seconds"))
         for sums in _receiving(document, suffix, sender) or ()
         if _at(sums, "omitted") is True
     ]
-    seconds = sum(length for _, length in left)
-    return sum(count for count, _ in left) / seconds if seconds else None
+    seconds = sum(length for _, length in intervals)
+    return sum(count for count, _ in intervals) / seconds if seconds else None
 
 
 def _receiving(document: Any, suffix: str, sender: str) -> list[dict[str, Any]] | None:

@@ -130,7 +130,7 @@ def _refuse_nonsense(options: Mapping[str, Any], keys: Mapping[str, str], second
 
 
 def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
-    """Raise for a rate, or a count of calls in a test that sends, that is there and is zero."""
+    """Raise for a rate that is given as zero; where the test sends, for such a count of calls."""
     rates = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT") if sending else ("THROUGHPUT",)
     rate = next((key for key in rates if key in keys), None)
     if rate and float(keys[rate]) <= 0:
@@ -149,8 +149,8 @@ def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) 
     We measured how long it ran by a clock that is not. Where that is not known (what was read
     from a file has no time of its own) it ran until its deadline at most.
     """
-    known = completed.seconds >= seconds
-    longest = completed.seconds * 1.01 + 0.05 if known else completed.command.deadline
+    timed = completed.seconds >= seconds
+    longest = completed.seconds * 1.01 + 0.05 if timed else completed.command.deadline
     if not 0 < elapsed <= longest:
         raise ToolFailure(
             f"netperf says that its {seconds:g} s took {elapsed:g} s, which it did not run: was "
@@ -176,8 +176,8 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
                 status="invalid",
             )
     if "cpu_bind" in options:
-        wanted = str(options["cpu_bind"]).split(",")
-        ends = zip(("LOCAL", "REMOTE"), wanted * (2 if len(wanted) == 1 else 1), strict=False)
+        cpus = str(options["cpu_bind"]).split(",")
+        ends = zip(("LOCAL", "REMOTE"), cpus * (2 if len(cpus) == 1 else 1), strict=False)
         for end, cpu in ends:
             # netperf 2.7.0 echoes a CPU that does not exist, so the count has to say it
             count = _whole(keys, f"{end}_CPU_COUNT")

@@ -106,8 +106,8 @@ def right() -> tuple[pd.DataFrame, pd.DataFrame]:
 def same(campaign: Campaign) -> bool:
     """Whether a campaign reads as the one that all start from."""
     try:
-        for read, known in zip((campaign.frame(), campaign.intervals()), right(), strict=True):
-            pd.testing.assert_frame_equal(read, known)
+        for read, expected in zip((campaign.frame(), campaign.intervals()), right(), strict=True):
+            pd.testing.assert_frame_equal(read, expected)
     except AssertionError:
         return False
     return True

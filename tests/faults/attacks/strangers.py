@@ -25,7 +25,7 @@ from faults.attacks.figures import VALUES, places
 from recorded import begun, edited, rewritten
 from waiting import LONG
 
-from netlimits.errors import printable
+from netlimits.errors import escaped
 
 TEXTS = (
     "\x1b[2J\x1b]0;title\x07", "\x9b31m", "\r\nok: nothing to see", "a\x00b", "\u202egnp.exe", "\ud800",
@@ -319,7 +319,7 @@ def _read(held: Held, path: Path, only: tuple[str, ...] = ()) -> str | None:
 def _complaint(held: Held, *argv: object) -> str | None:
     with _in_time():
         told, through = held.call(*argv)
-    told = told if through else printable(told)  # as the command line ends
+    told = told if through else escaped(told)  # as the command line ends
     if code := CONTROL.search(told):
         return f"{code[0]!r} reached the terminal: {told[max(0, code.start() - 60) : code.end() + 20]!r}"
     if not through and len(told) > 20_000:
