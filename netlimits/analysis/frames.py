@@ -223,14 +223,20 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
 def losses(frame: pd.DataFrame) -> str:
     """How many runs lost packets: "2 of 6 runs lost packets"; "" for none.
 
-    A run counts when the share of its data that did not arrive is above LOSS.
+    A run counts when the share of its datagrams that did not arrive is above LOSS. What TCP loses
+    it sends again: what it sent and did not arrive yet only waited.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
-    if not {sent, arrived} <= set(frame.columns):
-        return ""
     runs = usable(frame)
-    lossy = int((runs[arrived] < (1 - LOSS) * runs[sent]).sum())
-    return f"{lossy} of {len(runs)} runs lost packets" if lossy else ""
+    if "loss_pct" in frame.columns:
+        lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
+    elif {sent, arrived} <= set(frame.columns):
+        lost = runs[arrived] < (1 - LOSS) * runs[sent]
+        if "transport_mss_bytes" in frame.columns:
+            lost &= runs["transport_mss_bytes"].isna()
+    else:
+        return ""
+    return f"{int(lost.sum())} of {len(runs)} runs lost packets" if lost.any() else ""
 
 
 def sessions(runs: pd.DataFrame) -> str:

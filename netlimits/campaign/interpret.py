@@ -37,15 +37,13 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     measured = parallel.merged(streams)
     figures: dict[str, Scalar] = dict(measured.figures)
     if arrived := _arrived(specification, entries):
-        looked_at = specification.connections > 1 or bool(measured.interim)
-        if looked_at:
+        if specification.connections > 1 or measured.interim:
             measured = replace(measured, interim=arrived.rows)
         # of one TCP stream a tool's own figure may be of all that arrived until the last byte did
         udp = specification.transfer.transport == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
-            if looked_at or not udp:  # else it tells, beside what was sent, what was lost
-                figures[f"{specification.receiver}_recv_throughput_mbps"] = arrived.rate_mbps
+            figures[f"{specification.receiver}_recv_throughput_mbps"] = arrived.rate_mbps
     for end, roles in specification.ends.items():
         uses = [
             cpu.use(*(cpu.times(_output(entries, s, r)) for s in (BEFORE, AFTER))) for r in roles

@@ -139,10 +139,13 @@ def _look(
     length = of.seconds(specification.options)
     longest = length + LOOKS_MARGIN
     if here == specification.receiver:
+        # the first and the last interval with datagrams are not whole ones: there must be others
+        often, udp = min(1.0, length / 5), specification.transfer.transport == "udp"
+        interval = abs(float(specification.options.get("interim_seconds", often)))
         return snapshots.command(
             *(program, peers, port),
             first=0,
-            every=abs(float(specification.options.get("interim_seconds", min(1.0, length / 4)))),
+            every=min(interval, often) if udp else interval,
             interface=machines[role].interface or "",
             deadline=longest,
         )

@@ -50,6 +50,10 @@ def test_what_a_receivers_service_demand_is_of_is_told_where_packets_were_lost()
     assert note in frames.notes(frame, ["remote_sd_us_per_kib"])
     assert frames.notes(frame, ["local_sd_us_per_kib", "throughput_mbps"]) == ()
     assert frames.losses(frame.drop(columns="local_send_throughput_mbps")) == ""
+    told = frame.assign(loss_pct=[0.0, 0.2])
+    assert frames.losses(told) == "1 of 2 runs lost packets", "whatever waited at the end"
+    assert frames.losses(frame.assign(loss_pct=0.0)) == ""
+    assert frames.losses(frame.assign(transport_mss_bytes=1448)) == "", "TCP sends it again"
 
 
 def test_other_traffic_on_the_link_is_told_beside_every_table():

@@ -80,6 +80,10 @@ def test_the_command_is_the_published_scripts_with_k_for_o():
         assert words in line
     assert " -f" not in line
     assert netperf.client(TCP, Features("2.7.0"), ENDS).deadline > 1
+    repeated = netperf.client({**TCP, "iterations": "3,3"}, Features("2.7.0"), ENDS)
+    assert "CONFIDENCE_ITERATION" in " ".join(repeated.argv), "netperf obeys -i alone, too"
+    assert "CONFIDENCE_ITERATION" not in " ".join(argv)
+    assert netperf.seconds({"seconds": 2, "iterations": "3,3"}) == 6
 
 
 def test_an_ipv6_address_asks_for_its_family():

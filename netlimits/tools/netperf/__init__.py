@@ -64,6 +64,9 @@ RR_SELECT = (
     "stddev_latency",
     *_COST,
 )
+REPEATED = frozenset(("confidence", "iterations"))
+"""Options with each of which netperf measures more than once and tells the mean."""
+
 GUARDS = ("THROUGHPUT", "THROUGHPUT_UNITS", "SD_UNITS", "ELAPSED_TIME", "PROTOCOL")
 """Keys that every run asks for, since without them a run cannot be believed."""
 
@@ -173,9 +176,9 @@ class Netperf:
         return Command(tuple(argv), deadline=self.seconds(options) + START_UP)
 
     def seconds(self, options: Mapping[str, Any]) -> float:
-        """The length of a run, times the most iterations that `confidence` may take."""
+        """The length of a run, times the most iterations that it may take."""
         most = int(str(options.get("iterations", "10,3")).split(",")[0])
-        return run_seconds(options) * (most if "confidence" in options else 1)
+        return run_seconds(options) * (most if REPEATED & options.keys() else 1)
 
     def transfer(self, options: Mapping[str, Any]) -> Transfer:
         """By the test's name, or by omni's protocol and direction."""
@@ -240,7 +243,9 @@ class Netperf:
         if "result_brand" in options:
             guards.append("RESULT_BRAND")
         if "confidence" in options:
-            guards += ["THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL", "CONFIDENCE_ITERATION"]
+            guards += ["THROUGHPUT_CONFID", "CONFIDENCE_INTERVAL"]
+        if REPEATED & options.keys():
+            guards.append("CONFIDENCE_ITERATION")
         return tuple(dict.fromkeys([*selected, *guards]))
 
 
