@@ -66,7 +66,9 @@ def _page(results: drawing.Results) -> Page:
 
     campaign = results.campaign
     assert campaign
-    records = campaign.records()
+    running = campaign.state()["running"] or {"run": None, "attempt": None}
+    present = running["run"], running["attempt"]  # it is under way, and no failure
+    records = [r for r in campaign.records() if (r.run.number, r.attempt) != present]
     missing: list[str] = []
     summaries = list(_summaries(results, missing))
     failures, more = contents.failures(records)

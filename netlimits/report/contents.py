@@ -52,6 +52,8 @@ def summary(campaign: Campaign, records: Sequence[Record]) -> Rows:
                 if state[k]]  # fmt: skip
     times = [r.started for r in records if r.started == r.started]
     rows = [("Runs", f"{state['planned']}: {', '.join(outcomes) or 'none yet'}")]
+    if running := state["running"]:
+        rows.append(("Running", f"run {running['run']} is under way, by {running['by']}"))
     if times:
         ends = [r.started + r.duration_s for r in records if r.duration_s == r.duration_s]
         last = max(time for time in (*times, *ends) if time == time)  # of one cut off: its start

@@ -7,11 +7,13 @@ import os
 import time
 
 import pytest
+from click.testing import CliRunner
 from recorded import recorded
 
 from netlimits.archive import reader
 from netlimits.archive.records import run_fields
 from netlimits.cli import main
+from netlimits.cli.report import report
 
 
 def told(capsys: pytest.CaptureFixture[str], folder: object) -> str:
@@ -38,8 +40,13 @@ def test_a_campaign_that_runs_is_neither_dead_nor_to_be_restored(tmp_path, capsy
         run = held.runs[4]
         held.archive.append("start", **run_fields(run), attempt=1, started=time.time())
         printed = told(capsys, folder)
+        page = CliRunner().invoke(report, [str(folder), "--out", str(tmp_path / "r.html")])
+        assert page.exit_code == 0, page.output
     finally:
         held.archive.close()
+    html = (tmp_path / "r.html").read_text()
+    assert "run 4 is under way, by process" in html
+    assert "the process ended before" not in html
     assert "4 runs: 2 ok, 1 failed, 1 left\n" in printed
     assert f"running: process {os.getpid()} of {getpass.getuser()}, since 20" in printed
     assert ", at run 4\n" in printed
