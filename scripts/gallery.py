@@ -33,6 +33,7 @@ import pandas as pd
 
 import netlimits as nl
 from netlimits import charts
+from netlimits.analysis import frames
 from netlimits.experiment import hosts_file, load
 from netlimits.lab import labs
 from netlimits.lab.link import Shape
@@ -326,6 +327,12 @@ def drawn(figure: Figure) -> charts.Chart:
             if published_level in title
             else f"{title}, {level}"
         )
+    of = [figure.of] if isinstance(figure.of, str) else figure.of
+    columns = [frames.column(frame, name).column for name in of]
+    told = frames.usable(frame).dropna(subset=columns)
+    if lacking := len(frames.usable(frame)) - len(told):
+        note += f"; left out: {lacking} of {len(frame)} runs, which a look in mid-run missed"
+        frame = told
     if figure.chart == "ranges":
         note += f"; {_ranges(frame)}"
     chart = charts.spread(frame, figure.of, "send_size", figure.series, title=title)
