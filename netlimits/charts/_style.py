@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +66,9 @@ LINES: tuple[Any, ...] = (
     (0, (6, 2, 1, 2)),
     (0, (3, 1, 1, 1, 1, 1)),
 )
+ROOM = 0.075
+"""The share of an axis that a label of a number needs."""
+
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 STYLE: dict[Any, Any] = {
@@ -274,6 +277,17 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
                 "relpos": (0, 0.5),
             },
         )
+
+
+def log_ticks(values: Iterable[float]) -> list[float]:
+    """The values whose labels have room on a logarithmic axis, the largest first."""
+    every = sorted((float(value) for value in values), reverse=True)
+    room = (every[0] / every[-1]) ** ROOM if every[-1] > 0 else 1.0
+    ticks = every[:1]
+    for value in every[1:]:
+        if value * room <= ticks[-1]:
+            ticks.append(value)
+    return ticks
 
 
 def apart(

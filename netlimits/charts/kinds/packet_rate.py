@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from netlimits.analysis import frames, wording
 from netlimits.analysis.packet_rate import Regimes, regimes
 from netlimits.analysis.packet_rate import packet_rate as packet_rate_frame
-from netlimits.charts._style import BLUE, GREY, Chart, blank, heading, style
+from netlimits.charts._style import BLUE, GREY, Chart, blank, heading, log_ticks, style
 from netlimits.errors import DataError
 
 SHADES = {"packets": "#DCE7F1", "bytes": "#FAEFDB"}
@@ -74,7 +74,7 @@ def packet_rate(
         last = panels[-1]
         last.set_xscale("log", base=2)
         last.set_xlim(low, high)
-        last.xaxis.set_major_locator(FixedLocator(_ticks(table[size])))
+        last.xaxis.set_major_locator(FixedLocator(log_ticks(table[size].unique())))
         last.xaxis.set_minor_locator(NullLocator())
         last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
         last.set_xlabel(wording.title(size))
@@ -97,16 +97,6 @@ def _fit(axes: Axes, fit: Regimes, panel: _Panel, sizes: np.ndarray) -> None:
     ns = fit.packet_ns + fit.byte_ns * sizes
     lines = {"packet_ns": ns, "packet_rate_pps": 1e9 / ns, "throughput_mbps": 8e3 * sizes / ns}
     axes.plot(sizes, lines[panel.column] / panel.per, color=GREY, linewidth=1.2)
-
-
-def _ticks(sizes: pd.Series[float]) -> list[float]:
-    """Every size, or every second one where they would stand too close."""
-    values = sorted(float(value) for value in sizes.unique())
-    kept = [values[-1]]
-    for value in reversed(values):
-        if value * 1.6 < kept[-1]:
-            kept.append(value)
-    return kept
 
 
 def _shade(axes: Axes, fit: Regimes, low: float, high: float) -> None:

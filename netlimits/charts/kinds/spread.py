@@ -19,6 +19,7 @@ from netlimits.charts._style import (
     goodput_bound,
     heading,
     label_ends,
+    log_ticks,
     looks,
     style,
     thousands,
@@ -69,7 +70,7 @@ def spread(
         last.set_xlabel(wording.title(by))
         values = sorted(pd.to_numeric(frame[by]).unique())
         few = len(values) <= FEW
-        last.xaxis.set_major_locator(FixedLocator(values) if few else LogLocator(10))
+        last.xaxis.set_major_locator(FixedLocator(log_ticks(values)) if few else LogLocator(10))
         last.xaxis.set_minor_locator(NullLocator())
         last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         about = "lines: means, bars: their 95 % intervals, bands: least to greatest run"
