@@ -156,7 +156,9 @@ def test_a_host_that_counts_no_segments_sends_no_datagrams_for_it():
 
 def test_a_rate_that_is_missing_makes_no_size_of_a_send():
     figures = MADE["small-sends"][0] | {"local_send_throughput_mbps": math.nan}
-    assert of_run(RunFigures(figures)).limit == "small-sends"
+    verdict = of_run(RunFigures(figures))
+    assert verdict.limit == "small-sends"
+    assert verdict.figures["bytes_per_call"] == pytest.approx(62.5)
 
 
 def test_a_small_window_in_front_of_a_full_queue_is_not_the_window():

@@ -9,6 +9,7 @@ from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, ServerAddress
 from netlimits.tools import Features
 from netlimits.tools.netperf import Netperf
+from netlimits.tools.netperf.results import refuse_no_data
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "netperf"
 netperf = Netperf()
@@ -257,3 +258,8 @@ def test_a_brand_is_kept_without_being_selected_and_selected_only_where_there_is
     netperf.check(BRANDED, features())
     with pytest.raises(InputError, match="only where `result_brand:` says what it is"):
         netperf.check({**TCP, "select": ["RESULT_BRAND"]}, features())
+
+
+def test_a_rate_of_0_says_nothing_of_what_was_sent_where_nobody_counted_it():
+    with pytest.raises(ToolFailure, match="THROUGHPUT is 0: nothing arrived; is the data path"):
+        refuse_no_data({"THROUGHPUT": "0"}, sending=False)

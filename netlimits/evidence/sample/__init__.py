@@ -129,6 +129,7 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
         ]
         return sum(sum(of_host) / len(of_host) for of_host in sums) if all(sums) else None
 
+    telling = all(any(c.tells_app_limited for look in seen for c in look) for seen in moments)
     # a rate, a window or a time of 0 is one that the kernel does not tell
     values = {
         "cwnd_segs": mean("cwnd"),
@@ -138,7 +139,7 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
         "pacing_rate_mbps": _times(1e-6, total("pacing_rate")),
         "delivery_rate_mbps": _times(1e-6, total("delivery_rate")),
         "app_limited_pct": 100 * sum(c.app_limited for c in every) / len(every)
-        if all(any(c.tells_app_limited for look in seen for c in look) for seen in moments)
+        if telling
         else None,
     }
     return {name: value for name, value in values.items() if value is not None}

@@ -134,8 +134,10 @@ def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
     rates = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT") if sending else ("THROUGHPUT",)
     rate = next((key for key in rates if key in keys), None)
     if rate and float(keys[rate]) <= 0:
-        sent = float(keys.get("LOCAL_SEND_THROUGHPUT", 0))
-        what = f"nothing of {sent:g} Mbit/s sent arrived" if sent > 0 else "no data was sent"
+        what = "nothing arrived"
+        if "LOCAL_SEND_THROUGHPUT" in keys:
+            sent = float(keys["LOCAL_SEND_THROUGHPUT"])
+            what = f"nothing of {sent:g} Mbit/s sent arrived" if sent > 0 else "no data was sent"
         raise ToolFailure(f"{rate} is {keys[rate]}: {what}; is the data path open?")
     if sending:
         for key in ("LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"):
