@@ -52,9 +52,9 @@ def main() -> int:
         until = began + given.minutes * 60
         outcomes: list[Outcome] = []
         needs = [need for need in attacks.Needs if any(f.needs is need for f in chosen)]
-        for left, need in zip(range(len(needs), 0, -1), needs, strict=True):
+        for remaining, need in zip(range(len(needs), 0, -1), needs, strict=True):
             now = time.monotonic()
-            share = now + (until - now) / left
+            share = now + (until - now) / remaining
             jobs = _jobs(chosen, need, given, share)
             make = _alone if need is attacks.Needs.NOTHING else _on_hosts
             outcomes += make(jobs, need, given, Path(scratch))

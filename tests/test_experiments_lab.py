@@ -32,11 +32,11 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     # each end divides by its own clock's elapsed time: what arrived may seem a little more
     assert (received <= sent * 1.02).all(), "received is never more than sent"
     for command in ("table", "figures"):
-        shown = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-m", "netlimits", command, out], capture_output=True, text=True
         )
-        assert shown.returncode == 0, shown.stderr
-        assert shown.stdout
+        assert completed.returncode == 0, completed.stderr
+        assert completed.stdout
     return frame
 
 

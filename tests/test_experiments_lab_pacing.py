@@ -28,9 +28,9 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     frame = nl.open(out).frame()
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
-    for shown in ("table", "figures"):
+    for view in ("table", "figures"):
         outcome = subprocess.run(
-            [sys.executable, "-m", "netlimits", shown, out], capture_output=True, text=True
+            [sys.executable, "-m", "netlimits", view, out], capture_output=True, text=True
         )
         assert outcome.returncode == 0, outcome.stderr
         assert outcome.stdout

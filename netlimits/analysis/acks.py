@@ -55,8 +55,8 @@ def acks(
     """
     frame, (keys, (ratio,), meant) = frames.apart(frame, series, ratio, pool)
     _refuse_several(frame, keys, ratio, meant)
-    metric = frames.shown(frame, of, [*keys, ratio]).column
-    rate = frames.shown(frame, "throughput", [*keys, ratio]).column
+    metric = frames.metric_beside(frame, of, [*keys, ratio]).column
+    rate = frames.metric_beside(frame, "throughput", [*keys, ratio]).column
     runs = frames.complete(frames.usable(frame), list(dict.fromkeys((ratio, metric, rate))))
     if not (
         pd.api.types.is_numeric_dtype(runs[ratio]) and (runs[[ratio, metric]] > 0).all(axis=None)

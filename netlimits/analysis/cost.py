@@ -93,13 +93,13 @@ def packet_times(
     runs = frames.usable(frame)
     kib = _kib(runs, size)
     if of == TIME_PER_SEND:
-        sent = frames.shown(frame, frames.sent(frame), [*keys, size]).column
+        sent = frames.metric_beside(frame, frames.sent(frame), [*keys, size]).column
         frames.complete(runs, [sent, size])
         ns = 8e3 * 1024 * kib / runs[sent]
     else:
         if not metric(of).column.endswith("_us_per_kib"):
             raise DataError(f"{of} is no service demand per KiB; nor is it {TIME_PER_SEND}")
-        demand = frames.shown(frame, of, [*keys, size]).column
+        demand = frames.metric_beside(frame, of, [*keys, size]).column
         frames.complete(runs, [demand, size])
         ns = 1e3 * runs[demand] * kib
     table = runs[keys].assign(**{size: runs[size], "kib": kib, "ns": ns})

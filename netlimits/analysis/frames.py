@@ -305,7 +305,7 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     return quantity.towards(direction(frame))
 
 
-def shown(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
+def metric_beside(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> Metric:
     """The metric as `column` returns it. Raises DataError where it is one of the factors `keys`."""
     quantity = column(frame, name)
     if quantity.column in keys:

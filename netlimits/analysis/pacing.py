@@ -81,7 +81,7 @@ def pacing(
     size that differ in what is not meant to (`pool`).
     """
     frame, ((size,), meant) = frames.apart(frame, size, pool)
-    column = frames.shown(frame, of or frames.sent(frame), [size]).column
+    column = frames.metric_beside(frame, of or frames.sent(frame), [size]).column
     runs, requested_mbps = paced(frame, requested)
     pooling.refuse(runs, [size], meant)
     frames.complete(runs, [column, size])

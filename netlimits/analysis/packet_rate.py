@@ -242,7 +242,7 @@ def _times(
 ) -> pd.DataFrame:
     """Each run's size (its column first), `mbps`, `pps` and `ns` per packet, and its block."""
     frame, ((size,), meant) = frames.apart(frame, size, pool)
-    rate = frames.shown(frame, of or frames.sent(frame), [size]).column
+    rate = frames.metric_beside(frame, of or frames.sent(frame), [size]).column
     runs = frames.complete(frames.usable(frame), [rate, size])
     pooling.refuse(runs, [size], meant)
     if not pd.api.types.is_numeric_dtype(runs[size]) or pd.api.types.is_bool_dtype(runs[size]):

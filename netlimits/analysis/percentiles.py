@@ -31,7 +31,7 @@ def percentiles(
     of a series differ in something that is neither among `series` nor meant to (`pool`).
     """
     frame, (keys, meant) = frames.apart(frame, series, pool)
-    metric = frames.shown(frame, of, keys)
+    metric = frames.metric_beside(frame, of, keys)
     pooling.refuse(frames.usable(frame), keys, meant)
     runs = frames.complete(frames.usable(frame), [metric.column])
     parts = []

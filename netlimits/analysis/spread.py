@@ -50,7 +50,7 @@ def spread(
     """
     frame, (across, along, meant) = frames.apart(frame, series, by, pool)
     keys = [*across, *along]
-    metric = frames.shown(frame, of, keys)
+    metric = frames.metric_beside(frame, of, keys)
     pooling.refuse(frames.usable(frame), keys, meant)
     runs = frames.complete(frames.usable(frame), [metric.column])
     rows = runs[keys].assign(**_figures(runs, metric))

@@ -1,4 +1,4 @@
-"""A Host made of a Login: shells kept open for commands, tethers for servers.
+"""A Host made of a Login: shells kept open for commands, sessions for servers.
 
 Commands take an idle shell, so that a second thread may look at a host while a measurement runs
 there; mostly there is just one.

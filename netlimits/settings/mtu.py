@@ -2,7 +2,7 @@
 
 A change of the MTU is no change of one number. VLANs and macvlans on the interface are cut down
 with it and stay small when it grows again; a bridge above it follows its ports; IPv6 resets its own
-MTU and that of routes, and leaves the interface below 1280 (see `ipv6`). So all of that is
+MTU and that of routes, and leaves the interface below 1280 (see `_ipv6`). So all of that is
 read before, and put back. Some NICs take their link down for seconds when the MTU changes.
 
 Below some 90 bytes not even TCP's least segments fit, and the kernel keeps a path MTU of its own

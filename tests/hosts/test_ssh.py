@@ -118,7 +118,7 @@ def test_a_proxy_command_is_the_way(lab):
 
 
 def test_an_unknown_host_key_is_refused_with_its_fingerprint_and_what_adds_it(lab):
-    complaint = refusal(lab.machine("far", known=""))
+    complaint = refusal(lab.machine("far", known_hosts=""))
     fingerprint = subprocess.run(
         ["ssh-keygen", "-l", "-f", lab.folder / "host_far.pub"], capture_output=True, text=True
     ).stdout.split()[1]
@@ -154,13 +154,13 @@ def test_a_line_that_paramiko_cannot_read_hides_no_other(lab):
 
 def test_a_known_key_may_stand_under_a_pattern(lab):
     key = lab.far.known.split(" ", 1)[1]
-    assert server_port(lab.machine("far", known=f"[127.0.0.?]:* {key}")) == lab.far.port
-    assert "unknown" in refusal(lab.machine("far", known=f"*,![127.0.0.1]:* {key}"))
+    assert server_port(lab.machine("far", known_hosts=f"[127.0.0.?]:* {key}")) == lab.far.port
+    assert "unknown" in refusal(lab.machine("far", known_hosts=f"*,![127.0.0.1]:* {key}"))
 
 
 def test_a_revoked_key_is_refused_though_known(lab):
     revoked = f"{lab.far.known}@revoked * {lab.far.known.split(' ', 1)[1]}"
-    assert "is revoked: ssh-ed25519 SHA256:" in refusal(lab.machine("far", known=revoked))
+    assert "is revoked: ssh-ed25519 SHA256:" in refusal(lab.machine("far", known_hosts=revoked))
 
 
 def test_a_refused_key_is_told_and_what_to_do(lab):

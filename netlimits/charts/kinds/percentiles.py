@@ -27,7 +27,7 @@ def percentiles(
     factors that differ within a curve and are meant to.
     """
     frame, (keys, meant) = frames.apart(frame, series, pool)
-    metric = frames.shown(frame, of, keys)
+    metric = frames.metric_beside(frame, of, keys)
     table = percentile_frame(frame, of, keys, pool=meant)
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)

@@ -53,7 +53,7 @@ def spread(
     if pd.api.types.is_bool_dtype(frame[by]) or not (numbers > 0).all():
         raise DataError(f"{by} must be a number above zero everywhere to stand on a log axis")
     frame = frame.assign(**{by: numbers})
-    metrics = [frames.shown(frame, name, [*keys, by]) for name in names]
+    metrics = [frames.metric_beside(frame, name, [*keys, by]) for name in names]
     with style():
         figure, panels = blank(6.8, 3.9 if len(names) == 1 else 2.9 * len(names), len(names))
         for axes, metric in zip(panels, metrics, strict=True):
