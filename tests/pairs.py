@@ -17,8 +17,9 @@ from typing import Any
 
 from netlimits.analysis.traces import CONTROL_PORT, trace
 from netlimits.errors import DataError, SettingError, ToolFailure
-from netlimits.evidence import EVIDENCE, cpu, sample
-from netlimits.evidence._base import Evidence
+from netlimits.evidence import cpu, sample
+from netlimits.evidence.counted import EVIDENCE
+from netlimits.evidence.counted._base import Evidence
 from netlimits.evidence.sample import snapshots
 from netlimits.importers import read as read_file
 from netlimits.importers.base import Given

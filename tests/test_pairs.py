@@ -9,7 +9,7 @@ from pathlib import Path
 import pairs
 import pytest
 
-from netlimits.evidence import EVIDENCE
+from netlimits.evidence.counted import EVIDENCE
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
 

@@ -109,11 +109,11 @@ RECIPES = (
     ),
     Recipe(
         "piece of evidence",
-        {"netlimits/evidence/EVIDENCE.py": "toys"},
+        {"netlimits/evidence/counted/EVIDENCE.py": "toys"},
         [
             ("metrics/catalogue.py", "_OF_BOTH_ENDS: ", '    ("toys_broken", "toys_broken", "Toys broken", "toys", "lower"),'),
-            ("evidence/__init__.py", "from netlimits.evidence.queues ", "from netlimits.evidence.toys import Toys"),
-            ("evidence/__init__.py", "    Nic(),", "    Toys(),"),
+            ("evidence/counted/__init__.py", "from netlimits.evidence.counted.queues ", "from netlimits.evidence.counted.toys import Toys"),
+            ("evidence/counted/__init__.py", "    Nic(),", "    Toys(),"),
         ],
         [
             (("plan", "toys.yaml", "--commands", "--rows", "1"), r"cat /proc/toys"),

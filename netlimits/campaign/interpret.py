@@ -12,7 +12,8 @@ from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
 from netlimits.campaign import ack_ratio, controller, parallel, physics, rates
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
-from netlimits.evidence import EVIDENCE, cpu, queues, sample
+from netlimits.evidence import cpu, sample
+from netlimits.evidence.counted import EVIDENCE, queues
 from netlimits.evidence.sample import arrivals
 from netlimits.evidence.sample.snapshots import looks
 from netlimits.model import (

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 from netlimits.archive import raw
 from netlimits.campaign import parallel
 from netlimits.campaign.specifications import Specification
-from netlimits.evidence import EVIDENCE, cpu, trace
+from netlimits.evidence import cpu, trace
+from netlimits.evidence.counted import EVIDENCE
 from netlimits.evidence.sample import snapshots
 from netlimits.model import Command, Machine, ServerAddress
 from netlimits.tools import Features, tool

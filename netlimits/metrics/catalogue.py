@@ -76,7 +76,7 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("softirq", "softirq_pct", "CPU time in softirq", "%", "lower"),
     ("irq", "irq_pct", "CPU time in interrupts", "%", "lower"),
     ("steal", "steal_pct", "CPU time stolen by the host", "%", "lower"),
-    # what the kernel counted (evidence.counters)
+    # what the kernel counted (evidence.counted.counters)
     ("tcp_in_segs", "tcp_in_segs", "TCP segments in, after GRO", "", ""),
     ("tcp_out_segs", "tcp_out_segs", "TCP segments out", "", ""),
     ("tcp_retrans_segs", "tcp_retrans_segs", "TCP segments retransmitted", "", "lower"),
@@ -101,7 +101,7 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("tx_dropped", "tx_dropped", "Interface transmit drops", "packets", "lower"),
     ("rx_errors", "rx_errors", "Interface receive errors", "packets", "lower"),
     ("rx_missed", "rx_missed", "Interface packets missed", "packets", "lower"),
-    # the local queue (evidence.queues) and the ring (evidence.nic)
+    # the local queue (evidence.counted.queues) and the ring (evidence.counted.nic)
     ("qdisc_drops", "qdisc_drops", "Qdisc drops", "packets", "lower"),
     ("qdisc_overlimits", "qdisc_overlimits", "Qdisc overlimits", "times", ""),
     ("qdisc_requeues", "qdisc_requeues", "Qdisc requeues", "times", "lower"),
@@ -131,7 +131,7 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("cpu_ticks", "cpu_ticks_pct", "CPU utilization by ticks", "%", "lower"),
     ("sd_ticks", "sd_ticks_us_per_kib", "Service demand by ticks", "µs CPU/KiB", "lower"),
     ("sd_ticks_tran", "sd_ticks_us_per_tran", "Service demand by ticks", "µs CPU/Tran", "lower"),
-    # what else the kernel and the card counted (evidence.counters, evidence.nic)
+    # what else the kernel and the card counted (evidence.counted)
     ("tcp_orig_data_segs", "tcp_orig_data_segs", "TCP segments sent for the first time", "", ""),
     ("tcp_loss_probes", "tcp_loss_probes", "TCP tail loss probes", "", "lower"),
     ("tcp_spurious_rtos", "tcp_spurious_rtos", "TCP timeouts for nothing", "", "lower"),

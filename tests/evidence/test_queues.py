@@ -9,8 +9,8 @@ import pairs
 import pytest
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence.nic import Nic
-from netlimits.evidence.queues import Queues
+from netlimits.evidence.counted.nic import Nic
+from netlimits.evidence.counted.queues import Queues
 from netlimits.model import Command, Completed
 
 

@@ -33,7 +33,8 @@ from netlimits.archive.records import unfinished
 from netlimits.campaign import interpret
 from netlimits.checks import survey
 from netlimits.errors import NetlimitsError
-from netlimits.evidence import EVIDENCE, clocks, facts
+from netlimits.evidence import clocks, facts
+from netlimits.evidence.counted import EVIDENCE
 from netlimits.experiment import document, expressions, hosts_file, load, plan, resolution
 from netlimits.hosts import hostkeys, streams
 from netlimits.hosts.scripted import ScriptedHost

@@ -56,7 +56,7 @@ def test_whatever_is_registered_is_a_target():
     assert {f"check {check.name}" for check in looking} <= readers.keys()
     assert len(looking) == 7
     assert {
-        f"evidence {evidence.name}" for evidence in netlimits.evidence.EVIDENCE
+        f"evidence {evidence.name}" for evidence in netlimits.evidence.counted.EVIDENCE
     } <= readers.keys()
     assert {
         "evidence.cpu.times",

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence._difference import growth
+from netlimits.evidence.counted._difference import growth
 from netlimits.model import Command, Completed, Scalar, decoding
 
 _INGRESS = ("ingress", "clsact")

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence._difference import growth
+from netlimits.evidence.counted._difference import growth
 from netlimits.model import Command, Completed, Scalar
 
 SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from netlimits.errors import ToolFailure
-from netlimits.evidence._difference import growth
+from netlimits.evidence.counted._difference import growth
 from netlimits.model import Command, Completed, Scalar
 
 _LOST = re.compile(
