@@ -27,7 +27,7 @@ def load(path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experim
 
     Raises DocumentError that names file, line (or `--set`) and key, of all that is wrong.
     """
-    return _checked(document.load(path), overrides, archived=False)
+    return _checked(document.load(path, repeated=True), overrides, archived=False)
 
 
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
@@ -35,7 +35,7 @@ def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()
 
     What was run as it is may hold factors without effect, which are an error in a file to be run.
     """
-    return _checked(document.parse(text, path), overrides, archived=True)
+    return _checked(document.parse(text, path, repeated=True), overrides, archived=True)
 
 
 def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bool) -> Experiment:
@@ -48,14 +48,14 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     unknown = data.keys() - schema.structure()["properties"].keys()
     if unknown:
         errors = [error for error in errors if error.steps]  # what the file lacks may be there
-    salvaged = salvage(data, errors)
+    salvaged = salvage(data, errors, read.replaced)
     reader = Reader(salvaged, where, read.text)
     experiment = reader.experiment()
     errors += [error for error in reader.names.errors if not salvaged.follows(error)]
     useless = [] if archived else unused.errors(experiment, data, where, reader.names)
-    if misspelt or errors or useless:
+    if read.repeated or misspelt or errors or useless:
         harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
-        causes = [error for error in errors if not {*error.steps[:1]} & harmless]
+        causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
         later = remains.errors(experiment, causes)
-        raise_all([*misspelt, *errors, *useless, *later])
+        raise_all([*read.repeated, *misspelt, *errors, *useless, *later])
     return experiment

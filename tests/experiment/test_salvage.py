@@ -185,6 +185,8 @@ def told(tmp_path, *edits: tuple[str, str]) -> list[str]:
         ('protocol == "udp" and', 'protocol = "udp" and', ["exclude.0"]),
         ("[1500, 9000]", "[1500, [9000]]", ["factors.mtu.1"]),
         ("send_size: [1024", "send-size: [1024", ["factors.send-size"]),
+        ("exclude:", "factors: {send_size: [1]}\nexclude:", ["factors"]),
+        ("report:", "settings: []\nreport:", ["settings"]),
     ],
 )
 def test_nothing_is_told_that_only_follows(tmp_path, before, after, keys):
@@ -213,6 +215,14 @@ def test_nothing_is_told_that_only_follows(tmp_path, before, after, keys):
         (
             [("[1024, 4096, 8192]", "4096"), ("[1500, 9000]", "[12, 13]")],
             ["factors.send_size", "settings.0.mtu"],  # but whatever is excluded, that is wrong
+        ),
+        (  # keys that are there again, and a packet count that hides no role
+            [
+                ("report:", "trace: {roles: [recever], packets: 0}\nreport:"),
+                ("trial", "trial\nquestion: a\nquestion: b\nquestion: c"),
+                ("[1, 2]", "[1, -2]"),
+            ],
+            ["question", "question", "measure.netperf.seconds", "trace.packets", "trace.roles.0"],
         ),
         (
             [("[1500, 9000]", "[1500, {}]"), ("[1, 2]", "[1, -2]")],
