@@ -73,23 +73,32 @@ def conditions(path: Path) -> list[Condition]:
     from netlimits.experiment import document
     from netlimits.experiment.violations import faults
 
-    written = document.load(path)
+    written = document.load(path, repeated=True)
     wrong = faults(written.data, SCHEMA, skip_templates=False)
-    raise_all(written.error(fault.problem, *fault.key) for fault in wrong)
-    listed, errors = [], []
-    for number, entry in enumerate(written.data["gate"]):
-        try:
-            metric(entry["of"])
-        except InputError as error:
-            errors.append(written.error(str(error), "gate", number, "of"))
-        try:
+    errors = [*written.repeated, *(written.error(fault.problem, *fault.key) for fault in wrong)]
+    misshapen = {fault.key[:3] for fault in wrong}
+    listed = []
+    for number, entry in enumerate(_entries(written.data)):
+        for option, judge in (("of", metric), ("threshold", share)):
+            if option in entry and ("gate", number, option) not in misshapen:
+                try:
+                    judge(entry[option])
+                except InputError as error:
+                    errors.append(written.error(str(error), "gate", number, option))
+        if not errors:
             threshold = share(entry.get("threshold", THRESHOLD))
-        except InputError as error:
-            errors.append(written.error(str(error), "gate", number, "threshold"))
-            continue
-        listed.append(Condition(entry["of"], threshold, entry.get("where", {})))
+            listed.append(Condition(entry["of"], threshold, entry.get("where", {})))
     raise_all(errors)
     return listed
+
+
+def _entries(data: Any) -> list[Mapping[str, Any]]:
+    """The conditions as written; an empty one in place of what is none."""
+    entries = data.get("gate") if isinstance(data, dict) else None
+    return [
+        entry if isinstance(entry, dict) else {}
+        for entry in (entries if isinstance(entries, list) else ())
+    ]
 
 
 def share(text: str | float) -> float:

@@ -20,7 +20,7 @@ import yaml
 from yaml.nodes import ScalarNode
 from yamlcore import CoreLoader
 
-from netlimits.errors import DocumentError
+from netlimits.errors import DocumentError, raise_all
 
 BYTE_LIMIT = 1024 * 1024
 NODE_LIMIT = 100_000
@@ -46,6 +46,10 @@ class Document:
     text: str
     data: Data
     lines: Mapping[KeyPath, int]
+    repeated: tuple[DocumentError, ...] = ()
+    """An error for each key that stands there again: the last one is in `data`."""
+    replaced: tuple[Data, ...] = ()
+    """What stood under the others."""
 
     def line(self, key: Sequence[str | int] = ()) -> int:
         """The line of a key (`("roles", 0)`), or of the nearest thing around it."""
@@ -64,8 +68,11 @@ def dotted(key: Sequence[str | int]) -> str:
     return ".".join(str(part) for part in key)
 
 
-def load(path: Path | str) -> Document:
-    """The document in a file. Raises DocumentError, also for a file that cannot be read."""
+def load(path: Path | str, *, repeated: bool = False) -> Document:
+    """The document in a file. Raises DocumentError, also for a file that cannot be read.
+
+    With `repeated`, keys that stand there again are errors to be told beside the file's others.
+    """
     path = Path(path)
     try:
         if path.is_dir():
@@ -89,22 +96,28 @@ def load(path: Path | str) -> Document:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DocumentError("is not UTF-8 text; save it as UTF-8", path=path, line=line) from None
-    return parse(text, path)
+    return parse(text, path, repeated=repeated)
 
 
-def parse(text: str, path: Path | str) -> Document:
-    """The document in a text; `path` is what errors call it. Raises DocumentError."""
+def parse(text: str, path: Path | str, *, repeated: bool = False) -> Document:
+    """The document in a text; `path` is what errors call it. Raises DocumentError as `load`."""
     path = Path(path)
-    root = _Builder(path).build(text)
+    builder = _Builder(path)
+    root = builder.build(text)
+    if not repeated:
+        raise_all(builder.repeated)
     if root is None or root.value is None:
         raise DocumentError("is empty", path=path, line=1)
     lines: dict[KeyPath, int] = {(): root.line}
-    return Document(path, text, _plain(root, (), lines), lines)
+    replaced = tuple(_plain(node, (), {}) for node in builder.replaced)
+    return Document(path, text, _plain(root, (), lines), lines, tuple(builder.repeated), replaced)
 
 
 def value(text: str, path: Path | str) -> Data:
     """One value by the same rules, as after `--set KEY=`; nothing written is null."""
-    root = _Builder(Path(path)).build(text)
+    builder = _Builder(Path(path))
+    root = builder.build(text)
+    raise_all(builder.repeated)
     return None if root is None else _plain(root, (), {})
 
 
@@ -141,6 +154,8 @@ class _Builder:
         self.root: _Node | None = None
         self.open: list[_Node] = []
         self.anchors: dict[str, _Node] = {}
+        self.repeated: list[DocumentError] = []
+        self.replaced: list[_Node] = []
         self.total = 0
         self.documents = 0
 
@@ -172,7 +187,7 @@ class _Builder:
         ]
         path = [part for part in (*key, *more) if part is not None]
         key_text = dotted(path if len(path) <= 8 else [*path[:8], "…"])
-        return DocumentError(problem, path=self.path, line=line, key=key_text)
+        return DocumentError(problem, path=self.path, line=line, key=key_text, steps=tuple(path))
 
     def take(self, event: Any, loader: Any) -> None:
         """Add one event to the tree."""
@@ -261,8 +276,10 @@ class _Builder:
         if node.value == "<<" and event is not None and event.implicit[0]:
             raise self.error("merge keys (<<) are not YAML 1.2; write the keys out", line)
         if node.value in parent.items:
-            first = parent.key_lines[node.value]
-            raise self.error(f"stands here again; line {first} has it first", line, node.value)
+            other = parent.key_lines[node.value]
+            problem = f"stands here again; line {other} has it, too"
+            self.repeated.append(self.error(problem, line, node.value))
+            self.replaced.append(parent.items[node.value])
         parent.key_lines[node.value] = line
         return node.value
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from netlimits.errors import DocumentError, raise_all
-from netlimits.experiment import document, unused
+from netlimits.errors import raise_all
+from netlimits.experiment import document, remains, schema, unused
 from netlimits.experiment.document import Document
 from netlimits.experiment.expressions import shown
-from netlimits.experiment.overrides import Source, apply
-from netlimits.experiment.plan import Plan
-from netlimits.experiment.salvage import salvage
+from netlimits.experiment.overrides import apply
+from netlimits.experiment.salvage import renamed, salvage
 from netlimits.experiment.semantics import Reader
 from netlimits.experiment.validation import shape_errors
 from netlimits.model import Experiment
@@ -29,7 +27,7 @@ def load(path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experim
 
     Raises DocumentError that names file, line (or `--set`) and key, of all that is wrong.
     """
-    return _checked(document.load(path), overrides, archived=False)
+    return _checked(document.load(path, repeated=True), overrides, archived=False)
 
 
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
@@ -37,7 +35,7 @@ def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()
 
     What was run as it is may hold factors without effect, which are an error in a file to be run.
     """
-    return _checked(document.parse(text, path), overrides, archived=True)
+    return _checked(document.parse(text, path, repeated=True), overrides, archived=True)
 
 
 def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bool) -> Experiment:
@@ -45,32 +43,19 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)
         raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
+    data, where, misspelt = renamed(data, where)
     errors = shape_errors(data, where)
-    salvaged = salvage(data, errors)
-    reader = Reader(salvaged.data, where, read.text, salvaged.damaged)
+    unknown = data.keys() - schema.structure()["properties"].keys()
+    if unknown:
+        errors = [error for error in errors if error.steps]  # what the file lacks may be there
+    salvaged = salvage(data, errors, read.replaced)
+    reader = Reader(salvaged, where, read.text)
     experiment = reader.experiment()
     errors += [error for error in reader.names.errors if not salvaged.follows(error)]
-    useless = []
-    if not archived and not salvaged.damaged & unused.NEEDED:
-        useless = unused.errors(experiment, data, where, reader.names.unknown)
-    if errors or useless:
-        raise_all([*errors, *useless, *_later_errors(data, where, errors)])
+    useless = [] if archived else unused.errors(experiment, data, where, reader.names)
+    if read.repeated or misspelt or errors or useless:
+        harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
+        causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
+        later = remains.errors(experiment, causes)
+        raise_all([*read.repeated, *misspelt, *errors, *useless, *later])
     return experiment
-
-
-_NEEDED = frozenset(("factors", "zip", "derive", "exclude", "measure"))
-"""The sections without which nobody knows the configurations."""
-
-
-def _later_errors(
-    data: dict[str, Any], where: Source, errors: Sequence[DocumentError]
-) -> list[DocumentError]:
-    """The errors that the plan finds, without those that a known error may have caused."""
-    salvaged = salvage(data, errors)
-    if salvaged.damaged & _NEEDED or "measure" not in salvaged.data:
-        return []
-    try:
-        Plan(Reader(salvaged.data, where, "", salvaged.damaged).experiment()).seconds()
-    except DocumentError as error:
-        return [later for later in error.errors if not salvaged.follows(later)]
-    return []

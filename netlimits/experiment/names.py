@@ -16,6 +16,7 @@ from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
+from netlimits.experiment.salvage import Salvage
 from netlimits.metrics import IDENTITY, METRICS, tools_own
 
 RESERVED = (
@@ -31,11 +32,13 @@ RESERVED = (
 class Names:
     """Names defined so far, and those that refer to nothing; every fault is kept in `errors`."""
 
-    def __init__(self, where: Source, known: Iterable[str] = ()) -> None:
+    def __init__(self, where: Source, salvaged: Salvage) -> None:
         self.where = where
+        self.salvaged = salvaged
         self.errors: list[DocumentError] = []
-        self.known: list[str] = list(known)
-        """Factors, zipped factors and derived values defined so far."""
+        self.known = list(dict.fromkeys(salvaged.names))
+        """Factors, zipped factors and derived values of the file."""
+        self.defined: set[str] = set()
         self.unknown: list[str] = []
         """Names that refer to nothing: slips of the pen for one of the known, perhaps."""
 
@@ -53,10 +56,9 @@ class Names:
             self.fault(f"{name} means something in expressions; call it otherwise", *key)
         elif name in RESERVED or name.startswith(tools.OWN) or tools_own([name]):
             self.fault(f"{name} is a column of the results; call it otherwise", *key)
-        elif name in self.known:
+        elif name in self.defined:
             self.fault(f"{name} is the name of another factor already", *key)
-        if name not in self.known:
-            self.known.append(name)
+        self.defined.add(name)
 
     def once(self, rows: Iterable[Any], key: KeyPath) -> None:
         """Keep an error for each row that is there twice; 1, 1.0, true and "1" are four values."""
@@ -74,8 +76,14 @@ class Names:
     ) -> None:
         """Keep the error that a name refers to nothing."""
         self.unknown.append(name)
+        if self.may_be(name):
+            return
         before = f"{written}: " if written else ""
         self.fault(f"{before}no factor is called {name}{did_you_mean(name, known)}", *key)
+
+    def may_be(self, name: str) -> bool:
+        """Whether a name may stand in what cannot be read of the file."""
+        return self.salvaged.any_name or name in self.salvaged.brought
 
     def expression(self, written: Any, key: KeyPath, known: Iterable[str]) -> Expression | None:
         """The expression at a key, over known names; None where it is none."""
@@ -83,6 +91,7 @@ class Names:
             expression = expressions.compile(templates.written(written))
         except InputError as error:
             self.fault(str(error), *key)
+            self.unknown.append("")  # it may name anything
             return None
         known = list(known)
         for name in sorted(expression.names - set(known)):
@@ -96,6 +105,7 @@ class Names:
                 used = templates.names(text)
             except InputError as error:
                 self.fault(str(error), *key, *place)
+                self.unknown.append("")
                 continue
             for name in used:
                 if name not in self.known:

@@ -12,7 +12,6 @@ import copy
 import dataclasses
 import functools
 import itertools
-import math
 import random
 import secrets
 from array import array
@@ -21,16 +20,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import expressions, resolution
+from netlimits.experiment import remains, replicates, resolution
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
+from netlimits.experiment.replicates import RUN_LIMIT
+from netlimits.experiment.setups import Setups
 from netlimits.model import Experiment, Repeat, Run, Setup, Values
 
-RUN_LIMIT = 10_000_000
-"""Four months of runs of a second each; more is a slip of the pen."""
 SEED_BITS = 48
 OVERHEAD = 0.1
 """Seconds between the measured seconds of two runs: settings read back, netperf's own start."""
-SAMPLE = 1_000
 _KEPT = 10_000
 """Configurations up to which they are kept rather than made anew for each replicate."""
 
@@ -84,14 +82,21 @@ class Plan:
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
         self.experiment = experiment
         self.skipped = dict(skipped or {})
-        self.configurations = Configurations(experiment)
-        self._looked_up = sorted(resolution.looked_up(experiment))
-        self._setups: dict[tuple[str, ...], Setup] = {}
+        try:
+            self.configurations = Configurations(experiment)
+        except DocumentError as error:
+            raise_all([*error.errors, *remains.errors(experiment, error.errors)])
+            raise
+        self._setups = Setups(experiment, self.configurations)
         count = len(self.configurations)
         make = self.configurations.configuration
         self._configuration = functools.cache(make) if count <= _KEPT else make
         errors = [*self.configurations.errors]
-        self._often = self._own_replicates(errors)
+        self._often = array("I")
+        try:
+            self._often = replicates.own(experiment, self.configurations)
+        except DocumentError as error:
+            errors += error.errors
         self._blocks = max(self._often) if self._often else experiment.repeat.replicates
         often = sum(self._often) if self._often else count * experiment.repeat.replicates
         self._count = experiment.repeat.runs or often
@@ -99,7 +104,7 @@ class Plan:
             problem = f"makes {self._count:,} runs; at most {RUN_LIMIT:,} may be"
             errors.append(resolution.source(experiment).error(problem, "repeat"))
         if errors:
-            raise_all([*errors, *self.option_errors()])
+            raise_all([*errors, *self._setups.errors()])
         self._added: tuple[Repeat, ...] = ()
 
     def __len__(self) -> int:
@@ -138,20 +143,6 @@ class Plan:
         plan = copy.copy(self)
         plan._added = ()
         return plan
-
-    def _own_replicates(self, errors: list[DocumentError]) -> array[int]:
-        """How often each configuration runs, where they differ; else empty."""
-        by = self.experiment.repeat.replicates_by
-        often = array("I")
-        for configuration in self.configurations if by else ():
-            value = configuration.values[by]
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                problem = f"{by} is {expressions.shown(value)}, and must be a whole number from 1"
-                where = resolution.source(self.experiment)
-                errors.append(where.error(problem, "repeat", "replicates"))
-                return array("I")
-            often.append(min(value, RUN_LIMIT + 1))
-        return often
 
     def _block(self, block: int) -> range | array[int]:
         """The configurations of a block, each at most once.
@@ -206,13 +197,13 @@ class Plan:
     def seconds(self) -> float:
         """How long the whole plan will take about, from what its tools say of one run.
 
-        Raises DocumentError of all `option_errors`.
+        Raises DocumentError of all errors in options.
         """
         from netlimits.tools import tool
 
-        raise_all(self.option_errors())
+        raise_all(self._setups.errors())
         total, weight = 0.0, 0
-        for number in self._sample():
+        for number in self._setups.sample():
             often = self._often[number] if self._often else 1
             weight += often
             setup = self.setup(self._configuration(number).values)
@@ -220,35 +211,12 @@ class Plan:
                 total += (tool(setup.tool).seconds(setup.options) + OVERHEAD) * often
         return total / weight * len(self)
 
-    def option_errors(self) -> list[DocumentError]:
-        """The errors in options, each for the first configuration that shows it.
-
-        The options of every configuration are held against their tool and settings; of plans
-        beyond SAMPLE configurations, as many, spread evenly.
-        """
-        wrong: dict[str, DocumentError] = {}
-        for number in self._sample():
-            try:
-                self.setup(self._configuration(number).values)
-            except DocumentError as error:
-                for fault in error.errors:
-                    wrong.setdefault(fault.key, fault)
-        return list(wrong.values())
-
-    def _sample(self) -> range:
-        """The numbers of some configurations, spread evenly."""
-        every = len(self.configurations)
-        return range(0, every, max(1, math.ceil(every / SAMPLE)))
-
     def setup(self, values: Values) -> Setup:
         """What a configuration sets and measures; resolved once for all that look up the same.
 
         Raises DocumentError as `resolution.setup` does.
         """
-        key = tuple(repr(values.get(name)) for name in self._looked_up)
-        if key not in self._setups:
-            self._setups[key] = resolution.setup(self.experiment, values)
-        return self._setups[key]
+        return self._setups.of(values)
 
     def setups(self) -> Iterator[Setup]:
         """All that the plan asks of hosts: each setup once, but for tools that are left out."""

@@ -43,11 +43,12 @@ def setup(experiment: Experiment, values: Values) -> Setup:
         key = ("settings", use.entry, use.name)
         errors += _hold(experiment, key, use.options, options, setting(use.name).schema, values)
         settings.append(dataclasses.replace(use, options=options))
-    name = tool_of(experiment, values)
-    unresolved = experiment.measure[name]
-    options = templates.resolve(unresolved, values)
-    part = schema.measured(tool(name).schema)
-    errors += _hold(experiment, ("measure", name), unresolved, options, part, values)
+    name, options = tool_of(experiment, values), {}
+    if name in experiment.measure:  # always, but in what remains of a file with errors
+        unresolved = experiment.measure[name]
+        options = templates.resolve(unresolved, values)
+        part = schema.measured(tool(name).schema)
+        errors += _hold(experiment, ("measure", name), unresolved, options, part, values)
     parts = {}
     for part_name, written in experiment.around.items():
         resolved = templates.resolve(written, values)
@@ -69,7 +70,7 @@ def looked_up(experiment: Experiment) -> frozenset[str]:
 
 def tool_of(experiment: Experiment, values: Values) -> str:
     """The tool that a configuration measures with."""
-    return str(values["tool"]) if "tool" in values else next(iter(experiment.measure))
+    return str(values["tool"]) if "tool" in values else next(iter(experiment.measure), "")
 
 
 def may_be_missing(experiment: Experiment, tool: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is left of an experiment's data without what is wrong with it.
+"""What is left of an experiment's data without what is wrong with its shape.
 
 So every error of a file can be told at once: what is looked at later (names, then conditions,
 then options of each configuration) is looked at in what is left. Nothing is told that may only
@@ -8,49 +8,180 @@ follow from an error told already.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from netlimits.errors import DocumentError, nearest
 from netlimits.experiment import schema
 from netlimits.experiment.document import KeyPath
+from netlimits.experiment.overrides import Source
+from netlimits.experiment.validation import shape_errors
+
+_NAMES = ("factors", "zip", "derive")
+_WRONG = float("nan")
+"""In place of a value that cannot be: it equals nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
     """Data without what is wrong: `cuts` are the keys that went.
 
-    Of settings, tools' options and reports, single options go. Any other section with an error in
-    it is `damaged` as a whole; it stands in `data` as it was, for the names that it brings.
+    Of most sections that is single entries or options; any other section with an error in it went
+    as a whole, and is `damaged`. `names` are the factors and derived values of the whole file, in
+    its order, `factors` those that are factors. What went may have brought more: the names in
+    `brought`, or `any_name`; and it may have used what is in `used`.
     """
 
     data: dict[str, Any]
     damaged: frozenset[str]
     cuts: tuple[KeyPath, ...]
+    names: tuple[str, ...]
+    factors: tuple[str, ...]
+    brought: frozenset[str]
+    used: frozenset[str]
+    any_name: bool
 
     def follows(self, error: DocumentError) -> bool:
         """Whether an error may follow from a cut: it is about what is in it or around it."""
-        steps = error.steps
-        return any(cut[: len(steps)] == steps[: len(cut)] for cut in self.cuts)
+        return follows(error, self.cuts)
 
 
-def salvage(data: Mapping[str, Any], errors: Iterable[DocumentError]) -> Salvage:
-    """The data without the parts that the errors are about."""
-    left, damaged = copy.deepcopy(dict(data)), set()
+def follows(error: DocumentError, cuts: Iterable[KeyPath]) -> bool:
+    """Whether an error is about what is in one of the cuts or around it."""
+    steps = error.steps
+    return any(cut[: len(steps)] == steps[: len(cut)] for cut in cuts)
+
+
+def words(data: Any) -> Iterator[str]:
+    """Every name in the keys and texts of some data."""
+    if isinstance(data, dict):
+        for key, inner in data.items():
+            yield from words(key)
+            yield from words(inner)
+    elif isinstance(data, list):
+        for inner in data:
+            yield from words(inner)
+    elif isinstance(data, str):
+        yield from re.findall(r"[A-Za-z_][A-Za-z0-9_-]*", data)
+
+
+def renamed(
+    data: dict[str, Any], where: Source
+) -> tuple[dict[str, Any], Source, list[DocumentError]]:
+    """The data and its lines with misspelt sections under their names, and the error of each.
+
+    A name is meant where what stands under it has its shape.
+    """
+    sections = schema.structure()["properties"]
+    misspelt = []
+    for section in [name for name in data if name not in sections]:
+        meant = nearest(section, sections)
+        if not meant or meant in data:
+            continue
+        trial = {meant if name == section else name: part for name, part in data.items()}
+        if any(error.steps == (meant,) for error in shape_errors(trial, where)):
+            continue
+        data = trial
+        lines = {
+            (meant, *key[1:]) if key[:1] == (section,) else key: line
+            for key, line in where.lines.items()
+        }
+        problem = f"is an unknown key; did you mean {meant}?"
+        misspelt.append(where.error(problem, section))
+        where = dataclasses.replace(where, lines=lines)
+    return data, where, misspelt
+
+
+def salvage(
+    data: Mapping[str, Any], errors: Iterable[DocumentError], lost: Iterable[Any] = ()
+) -> Salvage:
+    """The data without the parts that the errors are about; `lost` is what else was written."""
+    left: dict[str, Any] = copy.deepcopy(dict(data))
     sections = schema.structure()["properties"]
     cuts = tuple(dict.fromkeys(error.steps for error in errors if error.steps))
+    damaged: set[str] = set()
+    brought, used = set(words([*lost])), set(words([*lost]))
+    any_name = False
     for cut in cuts:
-        section = str(cut[0])
-        if section not in sections:
-            meant = nearest(section, sections)
-            if meant and meant not in left and section in left:
-                left[meant] = left.pop(section)
-                damaged.add(meant)
+        section, inner = str(cut[0]), cut[1:]
+        part = _at(data, cut)
+        used |= set(words(part))
+        if section not in sections or section in _NAMES:
+            brought |= set(words(part))
+            any_name |= section not in _NAMES and _may_bring_names(part)
+        if section in schema.AROUND and not inner and isinstance(part, dict):
+            continue  # it lacks something, and the rest may be looked at
+        if section not in _FINE or not inner or not _FINE[section](left.get(section), inner):
             left.pop(section, None)
-        elif section not in _FINE or not _FINE[section](left.get(section), cut[1:]):
             damaged.add(section)
-    return Salvage(left, frozenset(damaged), cuts)
+            any_name |= section in _NAMES
+        elif section in _NAMES and isinstance(cut[-1], str):
+            any_name |= not re.fullmatch(schema.NAME, cut[-1])
+    return Salvage(
+        left,
+        frozenset(damaged),
+        cuts,
+        tuple(_names_of(data, _NAMES)),
+        tuple(_names_of(data, ("factors", "zip"))),
+        frozenset(brought),
+        frozenset(used),
+        any_name,
+    )
+
+
+def _may_bring_names(part: Any) -> bool:
+    """Whether an unknown section may be meant for factors or derived values."""
+    return isinstance(part, dict) and not any(isinstance(inner, dict) for inner in part.values())
+
+
+def _at(data: Any, cut: KeyPath) -> Any:
+    """What stands at a key."""
+    try:
+        for step in cut:
+            data = data[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return data
+
+
+def _names_of(data: Mapping[str, Any], sections: Iterable[str]) -> Iterator[str]:
+    """The names that sections would bring, whatever is wrong with these."""
+    for section in sections:
+        block = data.get(section)
+        for group in block if isinstance(block, list) else [block]:
+            yield from group if isinstance(group, dict) else ()
+
+
+def _cut_values(lists: Any, cut: KeyPath) -> bool:
+    """A list, or one of its values."""
+    if not isinstance(lists, dict):
+        return False
+    name, *row = cut
+    if row and isinstance(lists.get(name), list):
+        lists[name][int(row[0])] = _WRONG
+    else:
+        lists.pop(name, None)
+    return True
+
+
+def _cut_group(groups: Any, cut: KeyPath) -> bool:
+    """Values of the only group, or of a number, which stays to be counted."""
+    if not isinstance(groups, list):
+        return _cut_values(groups, cut)
+    number, inner = int(cut[0]), cut[1:]
+    if not inner or not isinstance(groups[number], dict):
+        groups[number] = {}
+    return not inner or _cut_values(groups[number], inner)
+
+
+def _cut_condition(conditions: Any, cut: KeyPath) -> bool:
+    """A condition; the others keep their numbers."""
+    if isinstance(conditions, list):
+        conditions[int(cut[0])] = "false"
+    return isinstance(conditions, list)
 
 
 def _cut_settings(entries: Any, cut: KeyPath) -> bool:
@@ -62,21 +193,25 @@ def _cut_settings(entries: Any, cut: KeyPath) -> bool:
 
 
 def _cut_measure(tools: Any, cut: KeyPath) -> bool:
-    """An option of a tool; which tools there are must be known."""
-    return isinstance(tools, dict) and len(cut) > 1 and _cut(tools, cut)
+    """An option of a tool. What an unknown tool looks up is looked at."""
+    if not isinstance(tools, dict):
+        return False
+    if len(cut) > 1 or not isinstance(tools.get(cut[0]), dict):
+        cut_option(tools, cut)
+    return True
 
 
 def _cut_entry(entries: Any, cut: KeyPath) -> bool:
     """Part of an entry of a list, or all that is in it."""
-    if not isinstance(entries, list) or not cut:
+    if not isinstance(entries, list):
         return False
     number, inner = int(cut[0]), cut[1:]
     if not inner or not isinstance(entries[number], dict):
         entries[number] = {}
-    return _cut(entries[number], inner)
+    return cut_option(entries[number], inner)
 
 
-def _cut(options: Any, cut: KeyPath) -> bool:
+def cut_option(options: Any, cut: KeyPath) -> bool:
     """Take out the innermost key on the way to a fault, whether there is something in its place."""
     steps = list(cut)
     while steps and not isinstance(steps[-1], str):
@@ -93,4 +228,14 @@ def _cut(options: Any, cut: KeyPath) -> bool:
     return True
 
 
-_FINE = {"settings": _cut_settings, "measure": _cut_measure, "report": _cut_entry}
+_FINE: Mapping[Any, Callable[[Any, Any], bool]] = {
+    "factors": _cut_values,
+    "zip": _cut_group,
+    "derive": _cut_values,
+    "exclude": _cut_condition,
+    "include": _cut_entry,
+    "settings": _cut_settings,
+    "measure": _cut_measure,
+    **dict.fromkeys(schema.AROUND, cut_option),
+    "report": _cut_entry,
+}

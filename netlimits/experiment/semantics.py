@@ -7,7 +7,7 @@ can be computed or that a role is bound; `Reader` checks that, in the order of t
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import InputError, did_you_mean
@@ -17,6 +17,7 @@ from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
 from netlimits.experiment.names import Names
 from netlimits.experiment.overrides import Source
+from netlimits.experiment.salvage import Salvage
 from netlimits.metrics import metric
 from netlimits.model import Experiment, Repeat, Scalar, SettingUse, Values
 
@@ -27,23 +28,16 @@ Groups = Mapping[str, tuple[str, ...]]
 class Reader:
     """Data of the right shape into an Experiment, checking what names refer to.
 
-    Every error is kept in `names.errors`, so that a file's faults are told at once. Sections that
-    have not their shape (`damaged`) are left aside, and only their names are known.
+    Every error is kept in `names.errors`, so that a file's faults are told at once. Of what has
+    not its shape, and is not in the data any more, the names are known.
     """
 
-    def __init__(
-        self,
-        data: dict[str, Any],
-        where: Source,
-        text: str,
-        damaged: Iterable[str] = (),
-    ) -> None:
-        self.damaged = frozenset(damaged)
-        self.data = {name: part for name, part in data.items() if name not in self.damaged}
+    def __init__(self, salvaged: Salvage, where: Source, text: str) -> None:
+        self.salvaged = salvaged
+        self.data = salvaged.data
         self.where = where
         self.text = text
-        self.names = Names(where, _names_of(data, self.damaged))
-        self.factors = tuple(_names_of(data, ("factors", "zip")))
+        self.names = Names(where, salvaged)
 
     def experiment(self) -> Experiment:
         """The experiment; not to be used where `names.errors` has any."""
@@ -96,6 +90,7 @@ class Reader:
             key: KeyPath = ("zip", number) if numbered else ("zip",)
             if not group:
                 self.names.fault("has no lists", *key)
+                yield {}
                 continue
             first = next(iter(group))
             equal = True
@@ -140,8 +135,7 @@ class Reader:
         """The conditions, in the file's order."""
         for number, written in enumerate(self.data.get("exclude", [])):
             expression = self.names.expression(written, ("exclude", number), self.names.known)
-            if expression:
-                yield expression.text
+            yield expression.text if expression else "false"
 
     def include(self, given: Lists) -> Iterator[Values]:
         """Configurations that name every factor, in the order of the factors."""
@@ -150,9 +144,9 @@ class Reader:
             for name in row:
                 if name in self.data.get("derive", {}):
                     self.names.fault("is derived; leave it out", *key, name)
-                elif name not in self.factors:
-                    self.names.no_factor(name, self.factors, *key, name)
-            missing = [name for name in self.factors if name not in row]
+                elif name not in self.salvaged.factors:
+                    self.names.no_factor(name, self.salvaged.factors, *key, name)
+            missing = [name for name in self.salvaged.factors if name not in row]
             if missing:
                 self.names.fault(f"gives no value to {', '.join(missing)}", *key)
             yield {name: row[name] for name in given if name in row}
@@ -173,10 +167,9 @@ class Reader:
 
     def players(self, roles: Sequence[str], groups: Groups, *key: str | int) -> tuple[str, ...]:
         """The players of the roles at a key; `sinks` stands for all of its players."""
-        if "roles" in self.damaged:
-            return ()
+        unsure = any(steps[0] == "roles" for steps in self._faulty())
         for index, role in enumerate(roles):
-            if role not in groups:
+            if role not in groups and not unsure and not self.names.may_be(role):
                 self.names.fault(
                     f"no role is called {role}{did_you_mean(role, groups)}", *key, index
                 )
@@ -189,8 +182,9 @@ class Reader:
         for name, written in parts.items():
             self.names.lookups(written, (name,))
         if "trace" in parts:
-            roles = self.players(parts["trace"]["roles"], groups, "trace", "roles")
-            parts["trace"] = {**parts["trace"], "roles": list(roles)}
+            written = parts["trace"].get("roles", ())
+            roles = self.players(written, groups, "trace", "roles")
+            parts["trace"] = {**parts["trace"], "roles": list(roles) or written}
         return parts
 
     def settings(self, groups: Groups) -> Iterator[SettingUse]:
@@ -216,12 +210,15 @@ class Reader:
             if templates.is_template(policy):
                 problem = f"must be fail or skip, not {policy}: one answer for all configurations"
                 self.names.fault(problem, "measure", name, schema.IF_MISSING)
-        if not tools:
+        if not tools or any(steps[0] == "measure" and len(steps) == 2 for steps in self._faulty()):
             return tools
+        given = self.sure(given)
         if "tool" not in given:
             if "tool" in self.data.get("derive", {}):
                 self.names.fault("chooses what measures: make it a factor", "derive", "tool")
-            elif len(tools) > 1 and "tool" not in self.names.known:
+            elif (
+                len(tools) > 1 and "tool" not in self.names.known and not self.names.may_be("tool")
+            ):
                 self.names.fault(
                     f"has {len(tools)} tools; choose by a factor: tool: [{', '.join(tools)}]",
                     "measure",
@@ -240,9 +237,21 @@ class Reader:
                     f"no tool under measure is called {shown(tool)}{near}", *self.tool_key()
                 )
         for name in tools:
-            if name not in chosen:
+            if name not in chosen and tools.keys() >= {*chosen}:
                 self.names.fault("no value of the factor `tool` chooses it", "measure", name)
         return tools
+
+    def sure(self, given: Lists) -> Lists:
+        """The factors whose values have no error."""
+        wrong = {step for steps in self._faulty() if steps[0] == "factors" for step in steps[1:2]}
+        if any(steps[0] == "zip" for steps in self._faulty()):
+            wrong |= given.keys() - self.data.get("factors", {}).keys()
+        return {name: values for name, values in given.items() if name not in wrong}
+
+    def _faulty(self) -> Iterator[KeyPath]:
+        """The keys of all errors so far."""
+        yield from self.salvaged.cuts
+        yield from (error.steps for error in self.names.errors)
 
     def tool_key(self) -> KeyPath:
         """Where the factor `tool` stands."""
@@ -279,6 +288,7 @@ class Reader:
 
     def report(self, given: Lists) -> Iterator[Mapping[str, Any]]:
         """The entries, whose metrics and factors exist."""
+        given = self.sure(given)
         for number, entry in enumerate(self.data.get("report", [])):
             key: KeyPath = ("report", number)
             if isinstance(entry, str):
@@ -303,16 +313,6 @@ class Reader:
                             *(*key, "improvement"),
                         )
             yield entry
-
-
-def _names_of(data: Mapping[str, Any], sections: Iterable[str]) -> Iterator[str]:
-    """The names that sections would bring, whatever is wrong with these."""
-    for section in sections:
-        block = data.get(section)
-        groups = block if isinstance(block, list) else [block]
-        if section in ("factors", "zip", "derive"):
-            for group in groups:
-                yield from group if isinstance(group, dict) else ()
 
 
 def _named(entry: Mapping[str, Any], part: str) -> Iterator[tuple[KeyPath, str]]:

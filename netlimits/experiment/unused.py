@@ -16,35 +16,40 @@ from typing import Any
 from netlimits.errors import DocumentError, InputError, nearest
 from netlimits.experiment import expressions, templates
 from netlimits.experiment.document import KeyPath
+from netlimits.experiment.names import Names
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.schema import AROUND
 from netlimits.model import Experiment
 
-NEEDED = frozenset(("factors", "zip", "derive", "exclude", "dummies"))
-"""The sections without which nobody knows what is used."""
+_TEXTS = frozenset(("derive", "exclude", "dummies"))
+"""The sections that use names; without a part of them nobody knows what is used."""
 
 
 def errors(
-    experiment: Experiment, data: Mapping[str, Any], where: Source, unknown: Iterable[str]
+    experiment: Experiment, data: Mapping[str, Any], where: Source, names: Names
 ) -> list[DocumentError]:
     """One for each name without effect; none for one that a misspelt name may have meant.
 
     `data` is the file's, whatever else is wrong in it: what a wrong option looks up is used.
     """
-    faults = []
-    meant = {nearest(name, _names(experiment)) for name in unknown}
+    faults: list[DocumentError] = []
+    if names.salvaged.any_name or any(cut[0] in _TEXTS for cut in names.salvaged.cuts):
+        return faults
+    meant = {nearest(name, _names(experiment)) for name in names.unknown}
+    meant |= {nearest(name, _names(experiment)) for name in names.salvaged.used} - {""}
     dummies = experiment.dummies
     used = effective(experiment, [data.get(part) for part in ("settings", "measure", *AROUND)])
     labels = used | _reported(experiment)
     for name, key, mates in _given(experiment, data):
         if name in dummies or name in meant or "" in meant:
             continue
-        if name in used or (name in labels and used & mates):
+        if name in used or (name in labels and (used | meant) & mates):
             continue
         faults.append(where.error(_problem(name, experiment), *key))
     for number, name in enumerate(dummies):
-        if name not in _names(experiment):
-            faults.append(where.error(f"no factor is called {name}", "dummies", number))
+        if name not in names.known:
+            if not names.may_be(name):
+                faults.append(where.error(f"no factor is called {name}", "dummies", number))
         elif name in used:
             problem = f"{name} has an effect: it is no dummy; leave it out here"
             faults.append(where.error(problem, "dummies", number))

@@ -385,6 +385,22 @@ def test_a_fixed_data_port_takes_one_stream():
     assert "one port takes one stream" in problem.problem
 
 
+def test_what_is_refused_has_the_line_of_its_option_and_the_order_of_the_file():
+    text = (
+        "experiment: x\nfactors: {tool: [netperf, nuttcp], word: [speed, velocity]}\nmeasure:\n"
+        "  nuttcp:\n    protocol: udp\n    mss: 500\n    rate: 0\n"
+        '  netperf:\n    seconds: 1\n    select: ["${word}"]\n'
+    )
+    features = dict.fromkeys(("netperf", "nuttcp"), survey.tools.ANY_BUILD)
+    at = replace(site(text), features=features)
+    places = [finding.problem.split(": ")[:2] for finding in survey.tools.refused(at)]
+    assert [(place.partition(":")[2], key) for place, key in places] == [
+        ("6", "measure.nuttcp.mss"),
+        ("10", "measure.netperf.select"),
+        ("10", "measure.netperf.select"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("measure", "around", "words"),
     [
@@ -402,7 +418,7 @@ def test_clients_that_cannot_run_together(measure, around, words):
     at = replace(at, features={name: Features("9", frozenset({"demo"}))})
     problems = [str(finding) for finding in survey.tools.refused(at)]
     assert len(problems) == bool(words)
-    assert all("x.yaml" in p or "small.yaml: streams" in p for p in problems)
+    assert all(":3: streams: " in problem for problem in problems)
     assert all(words in problem for problem in problems)
 
 

@@ -98,6 +98,18 @@ def test_a_gate_fails_by_name(compare, slower: Path, tmp_path: Path):
     assert compare(BEFORE, slower, "--gate", gate).exit_code == 0, "only what the gate names"
 
 
+def test_all_that_is_wrong_with_a_gate_is_told(compare, tmp_path: Path):
+    gate = tmp_path / "gate.yaml"
+    gate.write_text(
+        "gate:\n  - {of: throughputt, treshold: 3%}\n  - {of: [], threshold: much, of: 1}\n  - no\n"
+    )
+    errors = compare(BEFORE, BEFORE, "--gate", gate).errors
+    places = ("2: gate.0.treshold", "2: gate.0.of", "3: gate.1.of", "3: gate.1.threshold", "4: ")
+    for place in places:
+        assert f"gate.yaml:{place}" in errors
+    assert "3: gate.1.of: stands here again" in errors
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
-from netlimits.errors import InputError, NetlimitsError
+from netlimits.errors import DocumentError, InputError, NetlimitsError
 from netlimits.experiment import resolution
 from netlimits.hosts.base import Host
 from netlimits.metrics import selectors
@@ -98,26 +98,37 @@ def _probe(
 
 
 def refused(site: Site) -> Iterator[Finding]:
-    """Options that the build does not have, or that contradict the plan; each once."""
-    experiment, problems = site.experiment, set()
-    client = experiment.ends["local"][0]
-    for requirement in site.requirements:
-        if requirement.tool not in site.features:
-            continue
-        features = site.features[requirement.tool]
-        try:
-            tool(requirement.tool).check(requirement.options, features)
-        except InputError as error:
-            line = experiment.lines.get(("measure", requirement.tool))
-            where = f"{experiment.path}:{line}" if line else str(experiment.path)
-            problems.add(f"{where}: {error}")
-        if "data_port" in requirement.options and requirement.around.streams > 1:
-            problems.add(
-                f"{experiment.path}: measure.{requirement.tool}.data_port: one port takes one "
-                f"stream, and `streams` is {requirement.around.streams}; leave one of them out"
-            )
-        problems |= {f"{experiment.path}: {problem}" for problem in _together(site, requirement)}
-    yield from (_base.error(client, NAME, problem) for problem in sorted(problems))
+    """Options that the build does not have, or that contradict the plan; each once, at its line."""
+    client = site.experiment.ends["local"][0]
+    problems = {
+        str(error): error
+        for requirement in site.requirements
+        if requirement.tool in site.features
+        for error in _refusals(site, requirement)
+    }
+    in_order = sorted(problems.values(), key=lambda error: (error.line is None, error.line or 0))
+    yield from (_base.error(client, NAME, str(error)) for error in in_order)
+
+
+def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
+    """What is wrong with a setup's options, each at its key in the file."""
+    where = resolution.source(site.experiment)
+    block, options = f"measure.{requirement.tool}", requirement.options
+    try:
+        tool(requirement.tool).check(options, site.features[requirement.tool])
+    except InputError as error:
+        key, _, problem = str(error).partition(": ")
+        if not key.startswith(f"{block}."):
+            key, problem = block, str(error)
+        yield where.error(problem, *key.split("."))
+    if "data_port" in options and requirement.around.streams > 1:
+        yield where.error(
+            f"one port takes one stream, and `streams` is {requirement.around.streams}; "
+            "leave one of them out",
+            *("measure", requirement.tool, "data_port"),
+        )
+    for problem in _together(site, requirement):
+        yield where.error(problem, "streams" if requirement.around.streams > 1 else "roles")
 
 
 def _together(site: Site, requirement: Setup) -> Iterator[str]:
@@ -130,10 +141,7 @@ def _together(site: Site, requirement: Setup) -> Iterator[str]:
             if "parallel" in schema
             else ""
         )
-        yield (
-            f"streams: a server of {requirement.tool} takes one client at a time, "
-            f"not {streams}{own}"
-        )
+        yield (f"a server of {requirement.tool} takes one client at a time, not {streams}{own}")
     elif streams * sinks > 1 and "interim_seconds" not in requirement.options:
         why = f"{streams * sinks} streams are added up over the time that all share"
         way = (
@@ -141,4 +149,4 @@ def _together(site: Site, requirement: Setup) -> Iterator[str]:
             if "interim_seconds" in schema
             else f"{requirement.tool} has no interim results to tell it"
         )
-        yield f"streams: {why}; {way}"
+        yield f"{why}; {way}"

@@ -1,0 +1,205 @@
+"""What is known of the plan of an experiment with errors, and which errors in it are sure.
+
+Each error takes along what it is about, and nothing is told that depends on that:
+
+- A value that is wrong or there twice: its factor's other values are known, but may not be all.
+- A factor or derived value with any other error, or a name that nothing defines: unknown, as are
+  the derived values, conditions and options that need it.
+- A condition that is unknown: it may remove any configuration, so only those errors in options are
+  sure that every configuration shows.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netlimits.errors import DocumentError, InputError
+from netlimits.experiment import expressions, replicates, schema, templates
+from netlimits.experiment.configurations import Configurations
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.salvage import cut_option, follows
+from netlimits.experiment.setups import Setups
+from netlimits.model import Experiment, Scalar
+
+Lists = Mapping[str, tuple[Scalar, ...]]
+_FACTORS: list[KeyPath] = [("factors",)]
+_ANY = -1
+"""In place of a condition's number: there may be conditions that nobody can read."""
+
+
+def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[DocumentError]:
+    """The plan's errors beside the known ones, without those that may follow from these."""
+    known = list(known)
+    sure: list[DocumentError] = []
+    while True:
+        rest = _remains(experiment, [error.steps for error in known if error.steps])
+        try:
+            configurations = Configurations(rest.experiment)
+        except DocumentError as failure:
+            before = {error.steps for error in known}
+            fresh = [error for error in failure.errors if error.steps not in before]
+            if not fresh:
+                return sure
+            known += fresh
+            sure += [error for error in fresh if rest.is_sure(error)]
+            continue
+        return sure + rest.later_errors(configurations)
+
+
+@dataclass(frozen=True, slots=True)
+class _Remains:
+    """The experiment without what the `cuts` are about.
+
+    `partial` are the names of which some values are missing, `unknown` is whether some name has
+    none; `broken` are the numbers of conditions that nobody knows.
+    """
+
+    experiment: Experiment
+    cuts: Sequence[KeyPath]
+    partial: frozenset[str]
+    unknown: bool
+    broken: frozenset[int]
+
+    def later_errors(self, configurations: Configurations) -> list[DocumentError]:
+        """The errors of a plan that can be expanded."""
+        wrong = [*configurations.errors]
+        if self.broken and sum(configurations.removed) == configurations.product:
+            wrong = []  # which condition is the last to remove something, nobody knows
+        try:
+            replicates.own(self.experiment, configurations)
+        except DocumentError as error:
+            wrong += error.errors
+        wrong = [error for error in wrong if error.steps[0] == "exclude" or not self.broken]
+        options = Setups(self.experiment, configurations).errors(of_all=bool(self.broken))
+        return [error for error in (*wrong, *options) if self.is_sure(error, expanded=True)]
+
+    def is_sure(self, error: DocumentError, *, expanded: bool = False) -> bool:
+        """Whether an error of the plan stays whatever stands in place of the cuts."""
+        if follows(error, self.cuts):
+            return False
+        section, *steps = error.steps
+        if section == "exclude":
+            number = int(steps[0])
+            if number in self.broken if expanded else min(self.broken, default=number) < number:
+                return False
+            texts = self.experiment.exclude[: number + 1] if expanded else ()
+            return not any(_names(text) & self.partial for text in texts)
+        return section != "repeat" or not (self.partial or self.unknown)
+
+
+def _remains(
+    experiment: Experiment, cuts: Sequence[KeyPath], unsure: frozenset[str] = frozenset()
+) -> _Remains:
+    """What the cuts leave of the experiment; the `unsure` names count as unknown."""
+    sections = schema.structure()["properties"]
+    lists: list[tuple[Lists, list[KeyPath]]] = [
+        *(({name: values}, _FACTORS) for name, values in experiment.factors.items()),
+        *((group, [("zip",), ("zip", n)]) for n, group in enumerate(experiment.zips)),
+    ]
+    partial: set[str] = set()
+    left: list[Lists] = []
+    for group, places in lists:
+        rows = _rows(group, places, cuts)
+        left.append({} if unsure & set(group) else rows)
+        if any(len(values) < len(group[name]) for name, values in rows.items()):
+            partial |= set(group)
+    known = {name for group in left for name in group}
+    unknown = any(not group for group in left) or any(_takes_factor(cut, sections) for cut in cuts)
+    derive = {}
+    for name, text in experiment.derive.items():
+        if ("derive", name) not in cuts and _names(text) <= known:
+            known.add(name)
+            derive[name] = text
+            partial |= {name} if _names(text) & partial else set()
+    bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
+    bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
+    broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
+    if partial and broken and not unsure:  # the missing values may be all that it leaves
+        return _remains(experiment, cuts, frozenset(partial))
+    added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
+    count = len(experiment.factors)
+    repeat = experiment.repeat
+    if repeat.replicates_by and repeat.replicates_by not in known:
+        repeat = dataclasses.replace(repeat, replicates_by="")
+    options, more_cuts = _options(experiment, known, cuts)
+    rest = dataclasses.replace(
+        experiment,
+        factors={name: values for group in left[:count] for name, values in group.items()},
+        zips=tuple(group for group in left[count:] if group),
+        derive=derive,
+        exclude=tuple(
+            "false" if number in bad else text for number, text in enumerate(experiment.exclude)
+        ),
+        include=() if unknown else experiment.include[:added],
+        settings=tuple(
+            dataclasses.replace(use, options=options["settings"][use.entry][use.name])
+            for use in experiment.settings
+            if use.name in options["settings"].get(use.entry, {})
+        ),
+        measure=options.get("measure", {}),
+        around={name: options[name] for name in experiment.around if name in options},
+        repeat=repeat,
+    )
+    return _Remains(rest, (*cuts, *more_cuts), frozenset(partial), unknown, frozenset(broken))
+
+
+def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
+    """The rows of lists that no cut is about; none where one is about a list as a whole."""
+    gone = set()
+    for place in places:
+        for cut in cuts:
+            name, *row = cut[len(place) :] or ("",)
+            if cut[: len(place)] != place or (name and name not in group):
+                continue
+            if not row:
+                return {}
+            gone.add(row[0])
+    length = len(next(iter(group.values()), ()))
+    rows = [number for number in range(length) if number not in gone]
+    if not rows:
+        return {}
+    return {name: tuple(values[number] for number in rows) for name, values in group.items()}
+
+
+def _takes_factor(cut: KeyPath, sections: Mapping[Any, Any]) -> bool:
+    """Whether a cut may take a factor as a whole, rather than one of its values."""
+    one_value = len(cut) > 2 and isinstance(cut[-1], int)
+    return cut[0] not in sections or (cut[0] in ("factors", "zip") and not one_value)
+
+
+def _options(
+    experiment: Experiment, known: set[str], cuts: Iterable[KeyPath]
+) -> tuple[dict[str, Any], list[KeyPath]]:
+    """The options without those that look up other names, or that a cut is about; more cuts."""
+    settings: dict[int, dict[str, Any]] = {}
+    for use in experiment.settings:
+        settings.setdefault(use.entry, {})[use.name] = use.options
+    options: dict[Any, Any] = copy.deepcopy(
+        {"settings": settings, "measure": dict(experiment.measure), **experiment.around}
+    )
+    more = [place for place, text in templates.leaves(options) if not _lookups(text) <= known]
+    for section, *steps in (*cuts, *more):
+        if section != "settings":
+            cut_option(options, (section, *steps))
+        elif steps[1:]:
+            cut_option(options["settings"].get(steps[0], {}), tuple(steps[1:]))
+    several = len(experiment.measure) > 1 and "tool" not in known
+    if several or any(cut[0] == "measure" and len(cut) == 1 for cut in cuts):
+        options["measure"] = {}
+    return options, more
+
+
+def _lookups(text: str) -> frozenset[str]:
+    """The names that a text looks up; for one that cannot be read, a name that nothing has."""
+    try:
+        return frozenset(templates.names(text))
+    except InputError:
+        return frozenset([""])
+
+
+def _names(text: str) -> frozenset[str]:
+    return expressions.compile(text).names

@@ -1,0 +1,25 @@
+"""How often each configuration runs, where `replicates` is `${name}`: each has its own number."""
+
+from __future__ import annotations
+
+from array import array
+
+from netlimits.experiment import expressions, resolution
+from netlimits.experiment.configurations import Configurations
+from netlimits.model import Experiment
+
+RUN_LIMIT = 10_000_000
+"""Four months of runs of a second each; more is a slip of the pen."""
+
+
+def own(experiment: Experiment, configurations: Configurations) -> array[int]:
+    """How often each configuration runs, where they differ; else empty. Raises DocumentError."""
+    by = experiment.repeat.replicates_by
+    often = array("I")
+    for configuration in configurations if by else ():
+        value = configuration.values[by]
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            problem = f"{by} is {expressions.shown(value)}, and must be a whole number from 1"
+            raise resolution.source(experiment).error(problem, "repeat", "replicates")
+        often.append(min(value, RUN_LIMIT + 1))
+    return often
