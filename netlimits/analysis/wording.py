@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from netlimits.errors import one_line
 from netlimits.metrics import METRICS, SUFFIX_UNITS
+from netlimits.model import OUTCOMES, tally
 
 WORDS = ("udp", "tcp", "on", "off")
 """Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
@@ -103,3 +105,10 @@ def title(column: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """The names after one another, or `none`."""
     return ", ".join(names) if names else "none"
+
+
+def outcomes(runs: pd.DataFrame) -> str:
+    """How runs ended that are not ok, and why the first of them did: "3 timeout: no answer"."""
+    counts = tally({name: int((runs["status"] == name).sum()) for name in OUTCOMES})
+    reasons = list(runs["reason"].dropna()) if "reason" in runs.columns else []
+    return f"{counts}; the first says: {one_line(reasons[0])}" if reasons else counts

@@ -61,7 +61,8 @@ def explain(
 
     For each configuration one verdict: the class of limit, the evidence with its figures, the
     runner-up and why it is not the verdict, and the share of the runs that agree. Counters
-    suggest; what would prove it is named. `undetermined` is an answer.
+    suggest; what would prove it is named. `undetermined` is an answer, and the one for a
+    configuration whose runs all failed: how they ended stands below.
 
     --next writes the experiment that would prove it: the same configurations, with and without the
     change that decides, in the same blocks. Run it, and what this command says of its results is
@@ -153,7 +154,9 @@ def _lines(row: pd.Series[Any]) -> list[str]:
     where = ", ".join(
         f"{name} {wording.text(row[name])}" for name in factors if not wording.is_missing(row[name])
     )
-    agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs" if row["runs"] > 1 else "1 run"
+    agree = "1 run" if row["runs"] else "–"
+    if row["runs"] > 1:
+        agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs"
     state = f"{row['state']}, " if row["proof"] else ""
     lines = [f"{where or 'all runs'}: {row['class']} ({state}{agree})"]
     lines += _wrapped(row["evidence"])

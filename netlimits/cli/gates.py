@@ -46,11 +46,11 @@ class Condition:
     where: Mapping[str, Any] = field(default_factory=dict)
 
     def broken(self, table: pd.DataFrame) -> Iterator[str]:
-        """The configurations of a comparison in which it is worse, in words.
+        """The configurations of a comparison in which it is worse, or failed, in words.
 
         Raises DataError for a factor or a value that the comparison does not have.
         """
-        from netlimits.analysis import wording
+        from netlimits.analysis import comparison, wording
 
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
@@ -60,11 +60,15 @@ class Condition:
             table = table[table[factor] == wording.text(value)]
         if table.empty:
             raise DataError(f"gate: no configuration of both sides has {dict(self.where)}")
-        for row in table[table["verdict"] == "worse"].to_dict("records"):
+        for row in table[table["verdict"].isin(comparison.BAD)].to_dict("records"):
             where = ", ".join(f"{name} {row[name]}" for name in factors)
+            where = f"{' at ' if where else ''}{where}"
+            if row["verdict"] == comparison.FAILED:
+                yield f"{self.of} failed{where}: 0 of {row['of_after']} runs ok after"
+                continue
             yield (
-                f"{self.of} is worse{' at ' if where else ''}{where}: {row['ratio']:.3f} of what "
-                f"it was [{row['low']:.3f}, {row['high']:.3f}]"
+                f"{self.of} is worse{where}: {row['ratio']:.3f} of what it was "
+                f"[{row['low']:.3f}, {row['high']:.3f}]"
             )
 
 

@@ -95,3 +95,65 @@ def test_a_threshold_is_a_share(threshold):
     chance = np.random.default_rng(0)
     with pytest.raises(DataError, match="a share between 0 and 1"):
         compare(runs(chance, 9), runs(chance, 9), "throughput", threshold)
+
+
+def broken(frame: pd.DataFrame, size: int, status: str = "timeout") -> pd.DataFrame:
+    """The runs, of which those of one size came to nothing."""
+    lost = frame["send_size"] == size
+    metrics = ["throughput_mbps", "local_sd_us_per_kib"]
+    frame = frame.assign(reason=np.where(lost, "no answer", None), status=frame["status"])
+    frame.loc[lost, metrics] = np.nan
+    frame.loc[lost, "status"] = status
+    return frame
+
+
+def test_a_configuration_that_broke_is_failed_and_not_one_that_was_left_out():
+    chance = np.random.default_rng(4)
+    before, after = (runs(chance, 900, (64, 1024)) for _ in range(2))
+    table = compare(before, broken(after, 64), ["throughput", "local_sd"])
+    lost = table[table["send_size"] == "64"]
+    assert lost["verdict"].tolist() == ["failed", "failed"]
+    assert (
+        lost[["n_before", "of_before", "n_after", "of_after"]].values.tolist()
+        == [[RUNS, RUNS, 0, RUNS]] * 2
+    )
+    assert lost["before"].notna().all()
+    assert lost[["after", "ratio", "low", "p", "runs"]].isna().all(axis=None)
+    assert not any("only" in note for note in table.attrs["notes"])
+    assert (
+        "failed after: send_size 64: 0 of 10 runs ok (10 timeout; the first says: no answer); "
+        "10 of 10 before"
+    ) in table.attrs["notes"]
+    back = compare(broken(before, 64), after, "throughput")
+    assert back["verdict"].tolist()[0] == "recovered"
+    assert any("failed before: send_size 64: 0 of 10" in note for note in back.attrs["notes"])
+
+
+def test_a_configuration_that_failed_on_both_sides_is_told():
+    chance = np.random.default_rng(4)
+    before, after = (broken(runs(chance, 900, (64, 1024)), 64) for _ in range(2))
+    table = compare(before, after, "throughput")
+    assert table["send_size"].tolist() == ["1024"]
+    notes = [note for note in table.attrs["notes"] if "failed" in note]
+    assert [note.split(":")[0] for note in notes] == ["failed before", "failed after"]
+
+
+def test_where_all_runs_of_a_side_failed_all_is_failed():
+    chance = np.random.default_rng(4)
+    before, after = runs(chance, 900), broken(runs(chance, 900), 1024, "failed")
+    assert compare(before, after, "throughput")["verdict"].tolist() == ["failed"]
+    assert compare(after, before, "throughput")["verdict"].tolist() == ["recovered"]
+    with pytest.raises(DataError, match="none of the 10 runs is ok; the first says: no answer"):
+        compare(after, after, "throughput")
+
+
+def test_words_that_a_failed_run_did_not_live_to_measure_are_no_factor():
+    chance = np.random.default_rng(4)
+    before, after = (
+        runs(chance, 900, (64, 1024)).assign(cipher="aes").drop(columns="config") for _ in range(2)
+    )
+    after = broken(after, 64)
+    after.loc[after["status"] != "ok", "cipher"] = None
+    table = compare(before, after, "throughput")
+    assert table["verdict"].tolist()[0] == "failed"
+    assert "cipher" not in table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -229,6 +230,31 @@ def _output(capsys, *words):
         main(["explain", *map(str, words)])
     output = capsys.readouterr()
     return ended.value.code, output.out, output.err
+
+
+FAILED = Path(__file__).parents[2] / "notebooks" / "example-campaign-mtu1500"
+
+
+def test_a_configuration_whose_runs_all_failed_has_its_row_and_the_reason(capsys):
+    status, out, _ = _output(capsys, FAILED, "--config", "send_size=8192")
+    assert status == 0
+    assert out.count("undetermined (–)") == 2
+    assert out.count("0 of 3 runs ok (3 invalid; the first says: an MSS of 8204") == 2
+    _, out, _ = _output(capsys, FAILED, "--json")
+    rows = json.loads(out)
+    assert [row["runs"] for row in rows] == [3, 3, 0, 0]
+    assert [row["confidence"] for row in rows][2:] == [None, None]
+
+
+def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():
+    rows = [
+        {"run": 1, "size": 1, "kind": "x", "status": "ok", **TCP, **CAPPED},
+        {"run": 2, "size": 1, "kind": None, "status": "failed"},
+        {"run": 3, "size": 2, "kind": None, "status": "failed"},
+    ]
+    verdicts = explain(pd.DataFrame(rows))
+    assert verdicts["size"].tolist() == [1, 2]
+    assert verdicts["class"].tolist() == ["path-cap", UNDETERMINED]
 
 
 @pytest.fixture
