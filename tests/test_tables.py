@@ -150,7 +150,7 @@ def test_medians_stand_beside_means_where_runs_are_of_more_than_one_kind() -> No
     mixed = tables.render(summary(frame, "throughput", "send_size"))
     assert "8192, median" in mixed
     assert "1024, median" not in mixed
-    assert "runs are of more than one kind, mean and median disagree: 8192" in mixed
+    assert "runs are of more than one kind, a mean is a figure of none: 8192" in mixed
     shown = tables.render(summary(frame, "throughput", "send_size"), intervals=True)
     assert "1024, median" in shown
 
@@ -159,7 +159,26 @@ def test_fewer_than_six_runs_are_said() -> None:
     assert "fewer than 6 runs a figure" in tables.render(
         summary(campaign(3), "throughput", "send_size")
     )
-    assert "fewer than" not in tables.render(summary(campaign(6), "throughput", "send_size"))
+    six = tables.render(summary(campaign(6), "throughput", "send_size"))
+    assert "fewer than 6 runs" not in six
+    assert "fewer than 60 runs a figure: what befalls one run in twenty" in six
+    assert "fewer than" not in tables.render(summary(campaign(60), "throughput", "send_size"))
+
+
+@pytest.mark.parametrize(
+    ("values", "median"),
+    [
+        ([1000, 1001, 999, 1002, 998, 1003, 500], 1000),
+        ([1000, 1004, 996, 1002, 998, 1003, 999, 997, 700, 702], 998),
+        ([1000] * 8 + [700] * 2, 1000),
+    ],
+)
+def test_a_few_runs_of_two_kinds_have_their_median_and_a_note(values, median) -> None:
+    text = tables.render(
+        summary(pd.DataFrame({"throughput_mbps": map(float, values)}), "throughput")
+    )
+    assert f"all, median  {median}" in text
+    assert "Throughput: runs are of more than one kind, a mean is a figure of none: all" in text
 
 
 def test_a_reverse_test_is_titled_as_what_it_is() -> None:
@@ -192,4 +211,5 @@ def test_one_metric_that_cannot_be_had_does_not_take_the_rest_along() -> None:
 def test_a_table_needs_no_factor() -> None:
     text = tables.render(summary(campaign(3), "throughput", pool="send_size"))
     assert text.splitlines()[1].split() == ["all"]
-    assert "all   46" in text
+    assert "all          466" in text, "of two sizes, which the table says"
+    assert "all, median" in text
