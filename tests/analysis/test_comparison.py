@@ -90,6 +90,45 @@ def test_runs_that_are_not_ok_do_not_count():
     assert row["after"] == pytest.approx(900, rel=0.03)
 
 
+def few(values: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"size": 1, "throughput_mbps": values})
+
+
+def test_fewer_than_six_runs_on_a_side_are_said():
+    def told(before: list[float], after: list[float]) -> bool:
+        notes = compare(few(before), few(after), "throughput").attrs["notes"]
+        return any("fewer than 6 runs on a side" in note for note in notes)
+
+    enough = [9.0, 10.0, 11.0, 10.5, 9.5, 10.2]
+    assert told([9.0, 10.0], [9.5, 11.0])
+    assert told(enough, enough[:3])
+    assert not told(enough, enough)
+    assert not told([9.0], [10.0]), "without an interval nothing is promised"
+
+
+def test_with_a_fifth_slower_three_runs_are_called_different_as_often_as_is_said():
+    """The note says up to 15 % of comparisons where 5 % are promised."""
+    chance = np.random.default_rng(2)
+
+    def side() -> pd.DataFrame:
+        values = np.where(chance.random(54) < 0.2, 0.7, 1) * np.exp(0.02 * chance.normal(size=54))
+        return pd.DataFrame({"size": np.repeat(range(18), 3), "throughput_mbps": 900 * values})
+
+    calls = [
+        compare(side(), side(), "throughput")["verdict"].isin(["better", "worse"]).any()
+        for _ in range(60)
+    ]
+    assert 3 <= sum(calls) <= 16
+
+
+def test_runs_of_more_than_one_kind_are_named():
+    alike = [1000.0, 1001, 999, 1002, 998, 1003, 997]
+    table = compare(few(alike), few([*alike[:6], 500.0]), "throughput")
+    assert "kinds" not in table
+    notes = [note for note in table.attrs["notes"] if "more than one kind" in note]
+    assert notes == ["Throughput: runs after are of more than one kind, a mean is a figure of none"]
+
+
 @pytest.mark.parametrize("threshold", [0, 1, 3, -0.1])
 def test_a_threshold_is_a_share(threshold):
     chance = np.random.default_rng(0)
