@@ -71,7 +71,7 @@ def render(
     if form == "json":
         rows = json.loads(table.to_json(orient="records", double_precision=15))
         return json.dumps({"rows": rows, "notes": notes}, indent=1, ensure_ascii=False) + "\n"
-    blocks = summary_blocks(table, intervals) if "statistic" in table else [plain_block(table)]
+    blocks = summary_blocks(table, intervals) if is_summary(table) else [plain_block(table)]
     if form == "html":
         environment = jinja2.Environment(
             autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
@@ -82,6 +82,11 @@ def render(
         head = [f"### {_markdown(title)}"] if title else []
         return "\n\n".join([*head, *map(_as_markdown, blocks), *notes]) + "\n"
     return "\n\n".join([*([title] if title else []), *map(_as_text, blocks), *notes]) + "\n"
+
+
+def is_summary(table: pd.DataFrame) -> bool:
+    """Whether it is a frame of `analysis.summary`, and not one with a factor called `statistic`."""
+    return list(table.columns[:2]) == ["metric", "statistic"] and "value" in table
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:

@@ -58,13 +58,13 @@ def compare(
 ) -> pd.DataFrame:
     """How each configuration's figures changed from `before` to `after`: a row for each metric.
 
-    Columns: the factors; `metric`; `before` and `after`, the means of the runs that are ok, in the
-    metric's unit; `ratio` (after to before) with `low` and `high`; `p`; `n_before` and `n_after`,
-    the runs that are ok, `of_before` and `of_after`, those that came to something; `verdict`;
-    `runs` of each side that would decide an unclear one. `attrs["notes"]` names the
-    configurations that are on one side only, and those whose runs all failed on one or on both.
-    `threshold` is a share, 0.03 for 3 %; `among` are the columns that may be factors, where that
-    is known.
+    Columns: the factors, with a `_` behind a name that is one of the others; `metric`; `before`
+    and `after`, the means of the runs that are ok, in the metric's unit; `ratio` (after to before)
+    with `low` and `high`; `p`; `n_before` and `n_after`, the runs that are ok, `of_before` and
+    `of_after`, those that came to something; `verdict`; `runs` of each side that would decide an
+    unclear one. `attrs["notes"]` names the configurations that are on one side only, and those
+    whose runs all failed on one or on both. `threshold` is a share, 0.03 for 3 %; `among` are the
+    columns that may be factors, where that is known.
 
     Raises DataError where no configuration is on both sides, where no run of either is ok, for a
     metric that is not there or that is neither better higher nor lower, and for a threshold that
@@ -86,6 +86,7 @@ def compare(
             f"{_listed(every[1], factors)} after"
         )
     metrics = _metrics(sides[1] if sides[0].empty else sides[0], of)
+    _refuse_infinite(sides, metrics)
     rows = [
         _row(key, metric, [p.get(key) for p in parts], [len(e[key]) for e in every], confidence)
         for metric in metrics
@@ -105,10 +106,11 @@ def compare(
             row, better[row["metric"]], threshold, discovered
         )
         row["runs"] = _runs(row, threshold)
+    headings = _headings(factors)
     table = pd.DataFrame(
-        [{**dict(zip(factors, row.pop("key"), strict=True)), **row} for row in rows]
+        [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
     )
-    table.attrs["factors"] = factors
+    table.attrs["factors"] = headings
     notes = _notes(parts, every, factors, len(chances), threshold)
     table.attrs["notes"] = (*notes, *unlike)
     return table
@@ -143,10 +145,17 @@ def _factors(
     for name in names:
         if not all(name in side.columns for side in tried):
             raise DataError(f"{name} is a factor on one side only: nothing matches")
-    taken = [name for name in names if name in _OURS]
-    if taken:
-        raise DataError(f"a factor called {taken[0]} cannot be compared by: rename it in the files")
     return names
+
+
+def _headings(factors: Sequence[str]) -> list[str]:
+    """The factors' columns: a `_` behind a name that is one of ours."""
+    headings: list[str] = []
+    for name in factors:
+        while name in (*_OURS, *headings):
+            name += "_"
+        headings.append(name)
+    return headings
 
 
 def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -160,6 +169,14 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
         if not metric.better:
             raise DataError(f"{metric.name} is neither better higher nor better lower")
     return [metric for metric in metrics if metric.better]
+
+
+def _refuse_infinite(sides: Sequence[pd.DataFrame], metrics: Sequence[Metric]) -> None:
+    """Raise DataError for a metric that is infinite in some run."""
+    for metric in metrics:
+        for name, side in zip(SIDES, sides, strict=True):
+            if metric.column in side and side[metric.column].isin([math.inf, -math.inf]).any():
+                raise DataError(f"{metric.column} is infinite in some run {name}")
 
 
 def _row(
@@ -198,8 +215,9 @@ def _row(
 
 _OURS = (
     *("metric", "before", "after", "ratio", "low", "high", "p"),
-    *("n_before", "n_after", "of_before", "of_after", "verdict", "runs"),
+    *("n_before", "n_after", "of_before", "of_after", "verdict", "runs", "statistic"),
 )
+"""The columns of a comparison beside the factors, and one by which a summary is known."""
 
 
 def _contrast(samples: Sequence[np.ndarray], means: Sequence[float], share: float) -> Contrast:

@@ -54,6 +54,8 @@ class Condition:
 
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
+            if factor not in factors and f"{factor}_" in factors:
+                factor += "_"  # as the comparison calls it, where the name is one of its own
             if factor not in factors:
                 names = ", ".join(factors) or "none"
                 raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")

@@ -44,7 +44,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     for part in configurations(frame):
         bare = proof.bare(part)
         verdict = of_configuration([rows[index] for index in bare.index])
-        row = {**{name: part[name].iloc[0] for name in factors}, **_row(verdict)}
+        row = {**{heading(name): part[name].iloc[0] for name in factors}, **_row(verdict)}
         if len(bare) < len(part):
             row |= proof.proved(verdict, proof.proofs(part, contrasts.blocks(frame)))
         rows_of.append(row)
@@ -52,7 +52,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     for part in _failed(frames.with_outcome(every), frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
         verdict = Verdict(UNDETERMINED, sentence, {}, share=float("nan"), runs=0)
-        rows_of.append({**{name: part[name].iloc[0] for name in factors}, **_row(verdict)})
+        values = {heading(name): part[name].iloc[0] for name in factors}
+        rows_of.append({**values, **_row(verdict)})
     return pd.DataFrame(rows_of)
 
 
@@ -107,10 +108,23 @@ def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     rows = {index: of_run(run) for index, run in evidence.items()}
     names = [*(["run"] if "run" in frame.columns else []), *frames.varied(frame)]
     records = [
-        {**{name: frame[name][index] for name in names}, **_row(verdict)}
+        {**{heading(name): frame[name][index] for name in names}, **_row(verdict)}
         for index, verdict in rows.items()
     ]
     return pd.DataFrame(records)
+
+
+COLUMNS = (
+    *("class", "state", "confidence", "evidence", "figures"),
+    *("runner_up", "why_not", "decide", "runs"),
+    *("proof", "ratio", "ratio_low", "ratio_high"),
+)
+"""The columns of a verdict."""
+
+
+def heading(factor: str) -> str:
+    """The column of a factor beside a verdict: with a `_` behind a name that is one of its own."""
+    return f"{factor}_" if factor in (*COLUMNS, "verdict") else factor
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:

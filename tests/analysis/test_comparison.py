@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from netlimits import tables
 from netlimits.analysis.comparison import compare
 from netlimits.errors import DataError
 
@@ -127,6 +128,27 @@ def test_runs_of_more_than_one_kind_are_named():
     assert "kinds" not in table
     notes = [note for note in table.attrs["notes"] if "more than one kind" in note]
     assert notes == ["Throughput: runs after are of more than one kind, a mean is a figure of none"]
+
+
+@pytest.mark.parametrize("name", ["statistic", "metric", "n", "value", "low", "runs", "verdict"])
+def test_a_factor_may_be_called_as_a_column_of_ours(name):
+    chance = np.random.default_rng(1)
+    sides = [runs(chance, 900, (64, 1024)).rename(columns={"send_size": name}) for _ in range(2)]
+    table = compare(*sides, "throughput")
+    (heading,) = table.attrs["factors"]
+    assert heading == (name if name in ("n", "value") else f"{name}_")
+    assert table[heading].tolist() == ["64", "1024"]
+    assert table["verdict"].isin(["same", "unclear"]).all()
+    assert "64" in tables.render(table)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_infinite_figure_is_an_error_that_names_it(side):
+    sides = [few([9.0, 10.0, 11.0]), few([9.0, 10.0, 11.0])]
+    sides[side].loc[1, "throughput_mbps"] = np.inf
+    with pytest.raises(DataError, match=f"infinite in some run {('before', 'after')[side]}"):
+        compare(*sides, "throughput")
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 3, -0.1])

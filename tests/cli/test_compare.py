@@ -154,3 +154,13 @@ def test_what_failed_ends_with_4_and_a_gate_that_covers_it_fails(compare, broken
     assert all("send_size 8192" in line and "0 of 6 runs ok after" in line for line in lines)
     gate.write_text("gate: [{of: throughput, where: {send_size: 1024}}]\n")
     assert compare(BEFORE, broken, "--gate", gate).exit_code == 0
+
+
+def test_a_gate_and_a_table_take_a_factor_called_statistic(compare, tmp_path):
+    runs = tmp_path / "runs.csv"
+    rows = [{"statistic": s, "throughput_mbps": 900 + n} for s in ("a", "b") for n in range(7)]
+    pd.DataFrame(rows).to_csv(runs, index=False)
+    assert "Statistic" in compare(runs, runs).output
+    gate = tmp_path / "gate.yaml"
+    gate.write_text("gate: [{of: throughput, where: {statistic: a}}]\n")
+    assert compare(runs, runs, "--gate", gate).exit_code == 0

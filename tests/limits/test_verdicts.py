@@ -273,6 +273,17 @@ def test_the_command_prints_a_verdict_a_configuration(csv, capsys):
     assert "To decide: twice the send buffer (wmem)" in out
 
 
+@pytest.mark.parametrize("name", ["runs", "class", "evidence", "verdict"])
+def test_a_factor_may_be_called_as_a_column_of_a_verdict(name, tmp_path, capsys):
+    rows = [{"run": 1, name: "a", **TCP, **CAPPED}, {"run": 2, name: "b", **TCP, **CAPPED}]
+    path = tmp_path / "runs.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    status, out, _ = _output(capsys, path, "--config", f"{name}=b", "--json")
+    assert status == 0
+    (row,) = json.loads(out)
+    assert (row[f"{name}_"], row["class"], row["runs"]) == ("b", "path-cap", 1)
+
+
 def test_json_has_the_same_and_can_be_narrowed(csv, capsys):
     _, out, _ = _output(capsys, csv, "--json", "--config", "size=2")
     (row,) = json.loads(out)
