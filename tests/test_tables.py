@@ -208,6 +208,38 @@ def test_one_metric_that_cannot_be_had_does_not_take_the_rest_along() -> None:
         summary(campaign(3), ["latency_p99"], "send_size")
 
 
+def test_a_missing_value_of_a_factor_is_null_and_no_total() -> None:
+    frame = pd.DataFrame({"offloads": ["on", None, "on", None], "size": 1, "throughput_mbps": 9.0})
+    across = tables.render(summary(frame, "throughput", "size", "offloads")).splitlines()
+    assert across[1].split() == ["Size", "offloads", "on", "null"]
+    down = tables.render(summary(frame, "throughput", "offloads"))
+    assert "\nnull " in down
+    assert "nan" not in down
+
+
+def test_a_figure_that_a_tool_does_not_tell_is_a_dash_and_one_of_failed_runs_is_counted() -> None:
+    frame = pd.DataFrame(
+        {
+            "tool": ["iperf3", "iperf3", "netperf", "netperf", "nuttcp"],
+            "size": 1,
+            "status": ["ok", "ok", "ok", "ok", "failed"],
+            "throughput_mbps": [9.0, 9.1, 9.0, 9.2, None],
+            "latency_mean_us": [3.0, 4.0, None, None, None],
+        }
+    )
+    table = summary(frame, ["throughput", "latency_mean"], "tool")
+    block = tables.render(table).split("\n\n")[1].splitlines()
+    assert [line.split(maxsplit=1) for line in block[3:]] == [
+        ["iperf3", "3.50"],
+        ["netperf", "–"],
+        ["nuttcp", "– (0 of 1)"],
+        ["runs", "0–2 of 1–2"],
+    ]
+    across = tables.render(summary(frame, "latency_mean", "size", "tool")).splitlines()
+    assert across[3].split() == ["1", "3.50", "–", "–", "(0", "of", "1)"]
+    assert across[4].split() == ["runs", "2", "–", "0", "of", "1"]
+
+
 def test_a_table_needs_no_factor() -> None:
     text = tables.render(summary(campaign(3), "throughput", pool="send_size"))
     assert text.splitlines()[1].split() == ["all"]

@@ -222,7 +222,7 @@ def _levels(
     means, medians, mixed = [], [], []
     alike = False
     for cell in cells:
-        row = {"key": cell.key, "n": cell.n, "runs": cell.runs}
+        row = {"key": cell.key, "n": cell.n, "runs": cell.runs, "untold": cell.untold}
         mean = _no_interval(cell.mean)
         if len(cell.sample) and not cell.aggregated:
             mean = intervals.mean(cell.sample, confidence)
@@ -394,9 +394,10 @@ def _tidy(
     table.attrs["confidence"] = confidence
     table.attrs["factors"] = dict(zip(headings, keys, strict=True))
     table.attrs["direction"] = frames.direction(frame)
-    table.attrs["mixed"] = [
-        (row["metric"], tuple(wording.text(v) for v in row["key"]))
-        for row in parts
-        if row.get("mixed")
-    ]
+    for mark in ("mixed", "untold"):
+        table.attrs[mark] = [
+            (row["metric"], tuple(wording.text(v) for v in row["key"]))
+            for row in parts
+            if row.get(mark)
+        ]
     return table

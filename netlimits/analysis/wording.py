@@ -27,6 +27,9 @@ FACTOR_UNITS = {
 }
 """Units of factors whose name does not carry them."""
 
+NULL = "null"
+"""A missing value, as an experiment writes it."""
+
 ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 
 
@@ -54,8 +57,13 @@ def is_missing(value: Any) -> bool:
 
 
 def label(values: Iterable[Any], separator: str = " ") -> str:
-    """The values of one configuration as people read them; what has no value is left out."""
-    return separator.join(text(value) for value in values if not is_missing(value)) or "all"
+    """The values of one configuration as people read them; what has no value is left out.
+
+    "null" where none of them has, "all" where there are none.
+    """
+    values = list(values)
+    words = [text(value) for value in values if not is_missing(value)]
+    return separator.join(words) or (NULL if values else "all")
 
 
 def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
@@ -74,7 +82,9 @@ def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """One value as written in an experiment: 1024 rather than 1024.0, true rather than True."""
+    """One value as written in an experiment: 1024 rather than 1024.0, true, null."""
+    if pd.api.types.is_scalar(value) and is_missing(value):
+        return NULL
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if isinstance(value, float | np.floating) and float(value).is_integer():

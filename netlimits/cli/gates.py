@@ -59,7 +59,8 @@ class Condition:
             if factor not in factors:
                 names = ", ".join(factors) or "none"
                 raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")
-            table = table[table[factor] == wording.text(value)]
+            written = "" if wording.is_missing(value) else wording.text(value)
+            table = table[table[factor] == written]
         if table.empty:
             raise DataError(f"gate: no configuration of both sides has {dict(self.where)}")
         for row in table[table["verdict"].isin(comparison.BAD)].to_dict("records"):
