@@ -71,7 +71,7 @@ def render(
     if form == "json":
         rows = json.loads(table.to_json(orient="records", double_precision=15))
         return json.dumps({"rows": rows, "notes": notes}, indent=1, ensure_ascii=False) + "\n"
-    blocks = summary_blocks(table, intervals) if "statistic" in table else [plain_block(table)]
+    blocks = summary_blocks(table, intervals) if is_summary(table) else [plain_block(table)]
     if form == "html":
         environment = jinja2.Environment(
             autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
@@ -82,6 +82,11 @@ def render(
         head = [f"### {_markdown(title)}"] if title else []
         return "\n\n".join([*head, *map(_as_markdown, blocks), *notes]) + "\n"
     return "\n\n".join([*([title] if title else []), *map(_as_text, blocks), *notes]) + "\n"
+
+
+def is_summary(table: pd.DataFrame) -> bool:
+    """Whether it is a frame of `analysis.summary`, and not one with a factor called `statistic`."""
+    return list(table.columns[:2]) == ["metric", "statistic"] and "value" in table
 
 
 def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
@@ -95,12 +100,13 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         of = metric(str(column)).towards(table.attrs.get("direction", "send"))
         means = part[part["statistic"] == "mean"]
         heads = [key for key, _ in frames.groups(means, layout.columns)]
-        labels = [" ".join(wording.phrases(key, layout.names)) or "all" for key in heads]
+        labels = [" ".join(wording.phrases(key, layout.names)) or wording.NULL for key in heads]
+        counted = means[[not layout.tells_not(cell) for _, cell in means.iterrows()]]
         decimals = places(means["value"].dropna())
         if intervals:
             decimals = _finer(means, decimals)
         body = list(_body(part, str(column), layout, heads, decimals))
-        body.append(("runs", *(_runs(means, layout.columns, key) for key in heads)))
+        body.append(("runs", *(_runs(counted, layout.columns, key) for key in heads)))
         about = " - ".join(x for x in (of.unit, of.direction.title().replace("Is", "is")) if x)
         blocks.append(
             Block(
@@ -122,6 +128,7 @@ class _Layout:
     corner: str
     intervals: bool
     mixed: frozenset[tuple[str, str]]
+    untold: frozenset[tuple[str, tuple[str, ...]]]
 
     @classmethod
     def of(cls, table: pd.DataFrame, intervals: bool) -> _Layout:
@@ -138,7 +145,13 @@ class _Layout:
             frozenset(
                 (column, key[0] if key else "") for column, key in table.attrs.get("mixed", ())
             ),
+            frozenset((column, tuple(key)) for column, key in table.attrs.get("untold", ())),
         )
+
+    def tells_not(self, cell: pd.Series[Any]) -> bool:
+        """Whether the runs of a cell are ok and their tool does not tell the figure."""
+        keys = [*([self.rows] if self.rows else []), *self.columns]
+        return (cell["metric"], tuple(wording.text(cell[key]) for key in keys)) in self.untold
 
 
 def _body(
@@ -169,12 +182,15 @@ def _row(
     heads: Sequence[tuple[Any, ...]],
     decimals: int,
 ) -> tuple[str, ...]:
-    """One row of a block; a configuration that was not run is a dash, so is one that failed."""
+    """One row of a block: a dash for a configuration that was not run, or whose tool tells nothing.
+
+    One whose runs all failed has their number too.
+    """
     by_column = {_texts(key): part.iloc[0] for key, part in frames.groups(cells, layout.columns)}
     texts = []
     for key in heads:
         cell = by_column.get(_texts(key))
-        if cell is None:
+        if cell is None or layout.tells_not(cell):
             texts.append("–")
             continue
         if math.isnan(cell["value"]):
@@ -202,7 +218,7 @@ def _runs(means: pd.DataFrame, columns: Sequence[str], key: tuple[Any, ...]) -> 
             counted = _range(part["n"])
             fell = "runs" in part and bool((part["n"] < part["runs"]).any())
             return f"{counted} of {_range(part['runs'])}" if fell else counted
-    return "–"
+    return "–"  # no run tells it
 
 
 def _range(counts: pd.Series[Any]) -> str:

@@ -150,7 +150,7 @@ def test_medians_stand_beside_means_where_runs_are_of_more_than_one_kind() -> No
     mixed = tables.render(summary(frame, "throughput", "send_size"))
     assert "8192, median" in mixed
     assert "1024, median" not in mixed
-    assert "runs are of more than one kind, mean and median disagree: 8192" in mixed
+    assert "runs are of more than one kind, a mean is a figure of none: 8192" in mixed
     shown = tables.render(summary(frame, "throughput", "send_size"), intervals=True)
     assert "1024, median" in shown
 
@@ -159,7 +159,26 @@ def test_fewer_than_six_runs_are_said() -> None:
     assert "fewer than 6 runs a figure" in tables.render(
         summary(campaign(3), "throughput", "send_size")
     )
-    assert "fewer than" not in tables.render(summary(campaign(6), "throughput", "send_size"))
+    six = tables.render(summary(campaign(6), "throughput", "send_size"))
+    assert "fewer than 6 runs" not in six
+    assert "fewer than 60 runs a figure: what befalls one run in twenty" in six
+    assert "fewer than" not in tables.render(summary(campaign(60), "throughput", "send_size"))
+
+
+@pytest.mark.parametrize(
+    ("values", "median"),
+    [
+        ([1000, 1001, 999, 1002, 998, 1003, 500], 1000),
+        ([1000, 1004, 996, 1002, 998, 1003, 999, 997, 700, 702], 998),
+        ([1000] * 8 + [700] * 2, 1000),
+    ],
+)
+def test_a_few_runs_of_two_kinds_have_their_median_and_a_note(values, median) -> None:
+    text = tables.render(
+        summary(pd.DataFrame({"throughput_mbps": map(float, values)}), "throughput")
+    )
+    assert f"all, median  {median}" in text
+    assert "Throughput: runs are of more than one kind, a mean is a figure of none: all" in text
 
 
 def test_a_reverse_test_is_titled_as_what_it_is() -> None:
@@ -189,7 +208,40 @@ def test_one_metric_that_cannot_be_had_does_not_take_the_rest_along() -> None:
         summary(campaign(3), ["latency_p99"], "send_size")
 
 
+def test_a_missing_value_of_a_factor_is_null_and_no_total() -> None:
+    frame = pd.DataFrame({"offloads": ["on", None, "on", None], "size": 1, "throughput_mbps": 9.0})
+    across = tables.render(summary(frame, "throughput", "size", "offloads")).splitlines()
+    assert across[1].split() == ["Size", "offloads", "on", "null"]
+    down = tables.render(summary(frame, "throughput", "offloads"))
+    assert "\nnull " in down
+    assert "nan" not in down
+
+
+def test_a_figure_that_a_tool_does_not_tell_is_a_dash_and_one_of_failed_runs_is_counted() -> None:
+    frame = pd.DataFrame(
+        {
+            "tool": ["iperf3", "iperf3", "netperf", "netperf", "nuttcp"],
+            "size": 1,
+            "status": ["ok", "ok", "ok", "ok", "failed"],
+            "throughput_mbps": [9.0, 9.1, 9.0, 9.2, None],
+            "latency_mean_us": [3.0, 4.0, None, None, None],
+        }
+    )
+    table = summary(frame, ["throughput", "latency_mean"], "tool")
+    block = tables.render(table).split("\n\n")[1].splitlines()
+    assert [line.split(maxsplit=1) for line in block[3:]] == [
+        ["iperf3", "3.50"],
+        ["netperf", "–"],
+        ["nuttcp", "– (0 of 1)"],
+        ["runs", "0–2 of 1–2"],
+    ]
+    across = tables.render(summary(frame, "latency_mean", "size", "tool")).splitlines()
+    assert across[3].split() == ["1", "3.50", "–", "–", "(0", "of", "1)"]
+    assert across[4].split() == ["runs", "2", "–", "0", "of", "1"]
+
+
 def test_a_table_needs_no_factor() -> None:
     text = tables.render(summary(campaign(3), "throughput", pool="send_size"))
     assert text.splitlines()[1].split() == ["all"]
-    assert "all   46" in text
+    assert "all          466" in text, "of two sizes, which the table says"
+    assert "all, median" in text

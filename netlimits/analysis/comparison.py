@@ -9,6 +9,8 @@ discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
     better    the ratio is beyond the threshold and more than chance, in the metric's own direction
     worse     the same the other way
     unclear   neither: `runs` of each side would make the interval as narrow as the threshold
+    failed    runs were ok before, and of those after none is: no ratio, and as bad as worse
+    recovered the other way round
 """
 
 from __future__ import annotations
@@ -20,16 +22,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, defaults, frames, pooling, wording
+from netlimits.analysis import contrasts, defaults, frames, intervals, pooling, wording
 from netlimits.analysis.contrasts import Contrast
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "unclear"
-VERDICTS = (BETTER, WORSE, SAME, UNCLEAR)
+FAILED, RECOVERED = "failed", "recovered"
+VERDICTS = (BETTER, WORSE, SAME, UNCLEAR, FAILED, RECOVERED)
+BAD = (WORSE, FAILED)
+"""Verdicts for which a comparison, or a gate, does not pass."""
 THRESHOLD = 0.03
 """The share of a figure below which a difference does not matter, unless another is named."""
 FALSE_DISCOVERIES = 0.05
+SIDES = ("before", "after")
 SHOWN = 6
 """Configurations that a note names."""
 SESSIONS = (
@@ -52,60 +58,108 @@ def compare(
 ) -> pd.DataFrame:
     """How each configuration's figures changed from `before` to `after`: a row for each metric.
 
-    Columns: the factors; `metric`; `before` and `after`, the means of the runs that are ok, in the
-    metric's unit; `ratio` (after to before) with `low` and `high`; `p`; `n_before` and `n_after`;
-    `verdict`; `runs` of each side that would decide an unclear one. `attrs["notes"]` names the
-    configurations that are on one side only. `threshold` is a share, 0.03 for 3 %; `among` are the
+    Columns: the factors, with a `_` behind a name that is one of the others; `metric`; `before`
+    and `after`, the means of the runs that are ok, in the metric's unit; `ratio` (after to before)
+    with `low` and `high`; `p`; `n_before` and `n_after`, the runs that are ok, `of_before` and
+    `of_after`, those that came to something; `verdict`; `runs` of each side that would decide an
+    unclear one. `attrs["notes"]` names the configurations that are on one side only, and those
+    whose runs all failed on one or on both. `threshold` is a share, 0.03 for 3 %; `among` are the
     columns that may be factors, where that is known.
 
-    Raises DataError where no configuration is on both sides, for a metric that is not there or
-    that is neither better higher nor lower, and for a threshold that is none.
+    Raises DataError where no configuration is on both sides, where no run of either is ok, for a
+    metric that is not there or that is neither better higher nor lower, and for a threshold that
+    is none.
     """
     if not 0 < threshold < 1:
         raise DataError(f"a threshold is a share between 0 and 1 (3 % is 0.03), not {threshold}")
-    sides = [frames.usable(before), frames.usable(after)]
-    factors = _factors(sides, among)
+    tried = [frames.with_outcome(before), frames.with_outcome(after)]
+    sides = [_ok(before), _ok(after)]
+    if all(side.empty for side in sides):
+        frames.usable(before)  # raises, with the reason
+    factors = _factors(sides, tried, among)
     parts = [_parts(side, factors) for side in sides]
-    keys = [key for key in parts[0] if key in parts[1]]
+    every = [_parts(side, factors) for side in tried]
+    keys = [key for key in every[0] if key in every[1]]
     if not keys:
         raise DataError(
-            f"no configuration is on both sides: {_listed(parts[0], factors)} before; "
-            f"{_listed(parts[1], factors)} after"
+            f"no configuration is on both sides: {_listed(every[0], factors)} before; "
+            f"{_listed(every[1], factors)} after"
         )
-    metrics = _metrics(sides[0], of)
+    metrics = _metrics(sides[1] if sides[0].empty else sides[0], of)
+    _refuse_infinite(sides, metrics)
     rows = [
-        _row(key, metric, [part[key] for part in parts], confidence)
+        _row(key, metric, [p.get(key) for p in parts], [len(e[key]) for e in every], confidence)
         for metric in metrics
         for key in keys
         if any(
-            part[key][metric.column].notna().any() for part in parts if metric.column in part[key]
+            part[key][metric.column].notna().any()
+            for part in parts
+            if key in part and metric.column in part[key]
         )
     ]
+    unlike = [*_few(rows), *_unlike(rows, metrics, factors)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = _discovered(chances)
     better = {metric.name: metric.better for metric in metrics}
     for row in rows:
-        row["verdict"] = _verdict(row, better[row["metric"]], threshold, discovered)
+        row["verdict"] = row["verdict"] or _verdict(
+            row, better[row["metric"]], threshold, discovered
+        )
         row["runs"] = _runs(row, threshold)
+    headings = _headings(factors)
     table = pd.DataFrame(
-        [{**dict(zip(factors, row.pop("key"), strict=True)), **row} for row in rows]
+        [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
     )
-    table.attrs["factors"] = factors
-    table.attrs["notes"] = tuple(_notes(parts, factors, len(chances), threshold))
+    table.attrs["factors"] = headings
+    notes = _notes(parts, every, factors, len(chances), threshold)
+    table.attrs["notes"] = (*notes, *unlike)
     return table
 
 
-def _factors(sides: Sequence[pd.DataFrame], among: Sequence[str] | None) -> list[str]:
-    """The columns that tell the configurations of both sides apart."""
-    both = frames.joined([side.drop(columns=["campaign"], errors="ignore") for side in sides])
+def _ok(side: pd.DataFrame) -> pd.DataFrame:
+    """The runs of a side that are ok: none, where all of them failed."""
+    runs = frames.last_attempts(side)
+    if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
+        return runs.iloc[:0]
+    return frames.usable(side)
+
+
+def _factors(
+    sides: Sequence[pd.DataFrame], tried: Sequence[pd.DataFrame], among: Sequence[str] | None
+) -> list[str]:
+    """The columns that tell the configurations of both sides apart.
+
+    Runs that failed have their configurations too. Where nothing says which columns are factors,
+    those that a run which failed lacks are taken for what it did not live to measure.
+    """
+    both = _joined([side for side in sides if len(side)])
     names = list(pooling.left_out(both, [], among))
+    every = _joined([side for side in tried if len(side)])
+    here = [name for name in names if name in every.columns]
+    failed = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
+    names += [
+        name
+        for name in pooling.left_out(every, here, among)
+        if among is not None or failed[name].notna().all()
+    ]
     for name in names:
-        if not all(name in side.columns for side in sides):
+        if not all(name in side.columns for side in tried):
             raise DataError(f"{name} is a factor on one side only: nothing matches")
-    taken = [name for name in names if name in _OURS]
-    if taken:
-        raise DataError(f"a factor called {taken[0]} cannot be compared by: rename it in the files")
     return names
+
+
+def _headings(factors: Sequence[str]) -> list[str]:
+    """The factors' columns: a `_` behind a name that is one of ours."""
+    headings: list[str] = []
+    for name in factors:
+        while name in (*_OURS, *headings):
+            name += "_"
+        headings.append(name)
+    return headings
+
+
+def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    return frames.joined([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
 def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
@@ -117,12 +171,25 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
     return [metric for metric in metrics if metric.better]
 
 
+def _refuse_infinite(sides: Sequence[pd.DataFrame], metrics: Sequence[Metric]) -> None:
+    """Raise DataError for a metric that is infinite in some run."""
+    for metric in metrics:
+        for name, side in zip(SIDES, sides, strict=True):
+            if metric.column in side and side[metric.column].isin([math.inf, -math.inf]).any():
+                raise DataError(f"{metric.column} is infinite in some run {name}")
+
+
 def _row(
-    key: Key, metric: Metric, runs: Sequence[pd.DataFrame], confidence: float
+    key: Key,
+    metric: Metric,
+    runs: Sequence[pd.DataFrame | None],
+    tried: Sequence[int],
+    confidence: float,
 ) -> dict[str, Any]:
+    """What one metric of one configuration came to; `runs` is None of a side without an ok run."""
     samples = [
         pd.to_numeric(part[metric.column], errors="coerce").dropna().to_numpy(float)
-        if metric.column in part.columns
+        if part is not None and metric.column in part.columns
         else np.empty(0)
         for part in runs
     ]
@@ -139,10 +206,18 @@ def _row(
         "p": contrast.p,
         "n_before": len(samples[0]),
         "n_after": len(samples[1]),
+        "of_before": tried[0],
+        "of_after": tried[1],
+        "kinds": [intervals.of_several_kinds(sample) for sample in samples],
+        "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
     }
 
 
-_OURS = ("metric", "before", "after", "ratio", "low", "high", "p", "verdict", "runs")
+_OURS = (
+    *("metric", "before", "after", "ratio", "low", "high", "p"),
+    *("n_before", "n_after", "of_before", "of_after", "verdict", "runs", "statistic"),
+)
+"""The columns of a comparison beside the factors, and one by which a summary is known."""
 
 
 def _contrast(samples: Sequence[np.ndarray], means: Sequence[float], share: float) -> Contrast:
@@ -187,6 +262,7 @@ def _parts(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, pd.DataFrame
     return {
         tuple("" if wording.is_missing(value) else wording.text(value) for value in values): runs
         for values, runs in frames.groups(side, factors)
+        if len(runs)
     }
 
 
@@ -200,13 +276,55 @@ def _listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
     return "; ".join(configurations[:SHOWN]) + more
 
 
-def _notes(
-    parts: Sequence[Mapping[Key, object]], factors: Sequence[str], count: int, threshold: float
+def _few(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
+    counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
+    if not any(count < intervals.ENOUGH for count in counts):
+        return
+    yield (
+        f"fewer than {intervals.ENOUGH} runs on a side: an interval takes them to be of one kind; "
+        "were one run in five 30 % slower, up to 15 % of comparisons of three runs a side, and 33 "
+        f"% of two, would call better or worse what is neither, not {100 * FALSE_DISCOVERIES:g} %"
+    )
+
+
+def _unlike(
+    rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], factors: Sequence[str]
 ) -> Iterator[str]:
-    for name, here, there_too in (("before", parts[0], parts[1]), ("after", parts[1], parts[0])):
-        alone = [key for key in here if key not in there_too]
+    """Which figures are means of runs of more than one kind; `kinds` is taken out of the rows."""
+    kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
+    for metric in metrics:
+        for side, name in enumerate(SIDES):
+            keys = [key for of, key, several in kinds if of == metric.name and several[side]]
+            if keys:
+                where = _listed(keys, factors)
+                yield (
+                    f"{metric.title}: runs {name} are of more than one kind, a mean is a figure "
+                    f"of none{f': {where}' if where else ''}"
+                )
+
+
+def _notes(
+    parts: Sequence[dict[Key, pd.DataFrame]],
+    every: Sequence[dict[Key, pd.DataFrame]],
+    factors: Sequence[str],
+    count: int,
+    threshold: float,
+) -> Iterator[str]:
+    for side, opposite in ((0, 1), (1, 0)):
+        alone = [key for key in every[side] if key not in every[opposite]]
         if alone:
-            yield f"only {name}: {_listed(alone, factors)}"
+            yield f"only {SIDES[side]}: {_listed(alone, factors)}"
+    for side, opposite in ((0, 1), (1, 0)):
+        for key, runs in every[side].items():
+            if key in parts[side] or key not in every[opposite]:
+                continue
+            where = _listed([key], factors)
+            ok, tried = (len(part[opposite].get(key, ())) for part in (parts, every))
+            yield (
+                f"{FAILED} {SIDES[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
+                f"({wording.outcomes(runs)}); {ok} of {tried} {SIDES[opposite]}"
+            )
     yield SESSIONS
     yield (
         f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "

@@ -269,7 +269,7 @@ def disturbance(runs: pd.DataFrame) -> str:
     if "disturbed_pct" not in runs.columns:
         return ""
     ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
-    shares = ok["disturbed_pct"].dropna()
+    shares = pd.to_numeric(ok["disturbed_pct"], errors="coerce").dropna()  # words tell no share
     disturbed = shares[shares > 0]
     if disturbed.empty:
         return ""
@@ -427,11 +427,16 @@ def apart(frame: pd.DataFrame, *names: str | Sequence[str]) -> tuple[pd.DataFram
 
 
 def complete(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """`frame` unchanged. Raises DataError, with their number, if runs lack a value in `columns`."""
+    """`frame` unchanged. Raises DataError, with their number, if runs lack a value in `columns`.
+
+    An infinite value is none either.
+    """
     for name in columns:
         lacking = int(frame[name].isna().sum())
         if lacking:
             raise DataError(f"{name} is missing in {lacking} of {len(frame)} runs")
+        if infinite := int(frame[name].isin([float("inf"), float("-inf")]).sum()):
+            raise DataError(f"{name} is infinite in {infinite} of {len(frame)} runs")
     return frame
 
 

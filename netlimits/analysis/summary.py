@@ -2,10 +2,11 @@
 
 One number a run is the unit: interval samples within a run are not independent. A mean's
 interval is Student's t over the runs of its cell; from six runs on the median stands beside it
-with its order-statistic interval, and where either lies outside the other's the table says that
-runs are of more than one kind. An improvement is a ratio, turned so that better is above 1, with
-the interval of `analysis.contrasts`: within blocks where the campaign has any. `coverage.py` of
-the benchmarks shows what each of them covers.
+with its order-statistic interval, and where either lies outside the other's, or runs stand in
+groups far apart (`intervals.of_several_kinds`), the table says that they are of more than one
+kind. An improvement is a ratio, turned so that better is above 1, with the interval of
+`analysis.contrasts`: within blocks where the campaign has any. `coverage.py` of the benchmarks
+shows what each of them covers.
 
 A row that is itself the mean of several runs (`aggregated_runs` of an imported file) counts as so
 many in n and in the mean. How those runs spread is lost, and rows of it are no sample of runs, so
@@ -26,7 +27,7 @@ import pandas as pd
 
 from netlimits.analysis import contrasts, frames, intervals, pooling, wording
 from netlimits.analysis.contrasts import Contrast
-from netlimits.analysis.intervals import ENOUGH
+from netlimits.analysis.intervals import ENOUGH, RARE
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
@@ -221,7 +222,7 @@ def _levels(
     means, medians, mixed = [], [], []
     alike = False
     for cell in cells:
-        row = {"key": cell.key, "n": cell.n, "runs": cell.runs}
+        row = {"key": cell.key, "n": cell.n, "runs": cell.runs, "untold": cell.untold}
         mean = _no_interval(cell.mean)
         if len(cell.sample) and not cell.aggregated:
             mean = intervals.mean(cell.sample, confidence)
@@ -231,7 +232,8 @@ def _levels(
             continue
         median = intervals.median(cell.sample, confidence)
         medians.append({**row, "statistic": MEDIAN, **_ends(median)})
-        if not (median.low <= mean.value <= median.high and mean.low <= median.value <= mean.high):
+        agree = median.low <= mean.value <= median.high and mean.low <= median.value <= mean.high
+        if not agree or intervals.of_several_kinds(cell.sample):
             mixed.append(cell.key)
             medians[-1]["mixed"] = True
     notes = []
@@ -243,7 +245,7 @@ def _levels(
     if mixed:
         where = _some(mixed)
         notes.append(
-            f"{metric.title}: runs are of more than one kind, mean and median disagree: {where}"
+            f"{metric.title}: runs are of more than one kind, a mean is a figure of none: {where}"
         )
     if untold := [cell.key for cell in cells if cell.untold]:
         notes.append(f"{metric.title}: runs do not tell it: {_some(untold)}")
@@ -336,14 +338,21 @@ def _values(frame: pd.DataFrame, rows: str | None, written: str) -> tuple[str, s
 
 
 def _few(parts: Sequence[dict[str, Any]]) -> list[str]:
-    """Notes on what fewer than six runs cannot show."""
-    few = [r["n"] for r in parts if r["statistic"] == MEAN and 1 < r["n"] < ENOUGH]
-    if not any(not np.isnan(r["low"]) for r in parts if r["n"] in few):
-        return []
-    return [
-        f"fewer than {ENOUGH} runs a figure: its interval takes them to be of one kind; were one "
-        "run in five slower, it would hold 61 to 67 % of the time, not 95"
-    ]
+    """Notes on what few runs cannot show."""
+    counts = [r["n"] for r in parts if r["statistic"] == MEAN and not np.isnan(r["low"])]
+    notes = []
+    if any(n < ENOUGH for n in counts):
+        notes.append(
+            f"fewer than {ENOUGH} runs a figure: its interval takes them to be of one kind; were "
+            "one run in five slower, it would hold 61 to 67 % of the time, not 95"
+        )
+    if any(ENOUGH <= n < RARE for n in counts):
+        notes.append(
+            f"fewer than {RARE} runs a figure: what befalls one run in twenty may be in none of "
+            "them; were such runs half as fast, a mean's interval would hold 59 to 91 % of the "
+            "time, not 95"
+        )
+    return notes
 
 
 def _contrast_notes(methods: Sequence[tuple[dict[str, Any], Contrast]]) -> list[str]:
@@ -385,9 +394,10 @@ def _tidy(
     table.attrs["confidence"] = confidence
     table.attrs["factors"] = dict(zip(headings, keys, strict=True))
     table.attrs["direction"] = frames.direction(frame)
-    table.attrs["mixed"] = [
-        (row["metric"], tuple(wording.text(v) for v in row["key"]))
-        for row in parts
-        if row.get("mixed")
-    ]
+    for mark in ("mixed", "untold"):
+        table.attrs[mark] = [
+            (row["metric"], tuple(wording.text(v) for v in row["key"]))
+            for row in parts
+            if row.get(mark)
+        ]
     return table

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from netlimits.errors import one_line
 from netlimits.metrics import METRICS, SUFFIX_UNITS
+from netlimits.model import OUTCOMES, tally
 
 WORDS = ("udp", "tcp", "on", "off")
 """Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
@@ -24,6 +26,9 @@ FACTOR_UNITS = {
     "transport_mss_bytes": "bytes",
 }
 """Units of factors whose name does not carry them."""
+
+NULL = "null"
+"""A missing value, as an experiment writes it."""
 
 ACRONYMS = ("mss", "mtu", "tso", "gso", "gro", "lro", "cpu", "udp", "tcp", "ack", "acks")
 
@@ -52,8 +57,13 @@ def is_missing(value: Any) -> bool:
 
 
 def label(values: Iterable[Any], separator: str = " ") -> str:
-    """The values of one configuration as people read them; what has no value is left out."""
-    return separator.join(text(value) for value in values if not is_missing(value)) or "all"
+    """The values of one configuration as people read them; what has no value is left out.
+
+    "null" where none of them has, "all" where there are none.
+    """
+    values = list(values)
+    words = [text(value) for value in values if not is_missing(value)]
+    return separator.join(words) or (NULL if values else "all")
 
 
 def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
@@ -72,7 +82,9 @@ def phrases(values: Sequence[Any], names: Sequence[str]) -> list[str]:
 
 
 def text(value: Any) -> str:
-    """One value as written in an experiment: 1024 rather than 1024.0, true rather than True."""
+    """One value as written in an experiment: 1024 rather than 1024.0, true, null."""
+    if pd.api.types.is_scalar(value) and is_missing(value):
+        return NULL
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -103,3 +115,10 @@ def title(column: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """The names after one another, or `none`."""
     return ", ".join(names) if names else "none"
+
+
+def outcomes(runs: pd.DataFrame) -> str:
+    """How runs ended that are not ok, and why the first of them did: "3 timeout: no answer"."""
+    counts = tally({name: int((runs["status"] == name).sum()) for name in OUTCOMES})
+    reasons = list(runs["reason"].dropna()) if "reason" in runs.columns else []
+    return f"{counts}; the first says: {one_line(reasons[0])}" if reasons else counts

@@ -197,7 +197,8 @@ def looks(
     single text value that is KNOWN keeps its colour for every number.
     """
     of = list(factors) or [""] * (len(keys[0]) if keys else 0)
-    labels = {key: ", ".join(wording.phrases(key, of)) or "all runs" for key in keys}
+    without = wording.NULL if of else "all runs"
+    labels = {key: ", ".join(wording.phrases(key, of)) or without for key in keys}
     names = {key: wording.label(v for v in key if not _number(v)) for key in keys}
     sizes = {key: wording.label(v for v in key if _number(v)) for key in keys}
     alone = len(set(names.values())) == 1 < len(set(sizes.values()))

@@ -56,7 +56,8 @@ def compare(
     Each is a campaign's folder, or a CSV or Parquet file of runs. Configurations are matched by
     their factors. For each metric the ratio, its interval and a verdict by the metric's own
     direction: better, worse, same (the whole interval within the threshold) or unclear, with the
-    runs of each side that would decide. What differs between the hosts stands above.
+    runs of each side that would decide. A configuration that had runs that are ok, and now has
+    none, is failed, which counts as worse. What differs between the hosts stands above.
 
     A gate's file names what must not grow worse:
 
@@ -65,7 +66,8 @@ def compare(
         - {of: throughput, threshold: 5%}
         - {of: local_sd, threshold: 10%, where: {send_size: 1024}}
 
-    Exit status: 0 nothing is worse, 4 something is, 5 with --strict where something is unclear.
+    Exit status: 0 nothing is worse or failed, 4 something is, 5 with --strict where something is
+    unclear.
 
     \b
     Examples:
@@ -92,7 +94,7 @@ def compare(
             echo(_text(before, *part, form), nl=False)
     for line in failures:
         echo(f"gate: {line}", err=True)
-    if failures or (not conditions and "worse" in verdicts):
+    if failures or (not conditions and verdicts & {"worse", "failed"}):
         sys.exit(WORSE_STATUS)
     if strict and "unclear" in verdicts:
         sys.exit(UNCLEAR_STATUS)
@@ -169,12 +171,28 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     rows = table.to_dict("records")
     texts["metric"] = [metric(row["metric"]).label for row in rows]
     for side in ("before", "after"):
-        texts[side] = [f"{row[side]:.4g}" for row in rows]
-    texts["ratio"] = [f"{row['ratio']:.3f}{_interval(row)}" for row in rows]
-    texts["runs"] = [f"{row['n_before']} and {row['n_after']}" for row in rows]
-    texts["verdict"] = [f"{row['verdict']}{_needed(row['runs'])}" for row in rows]
+        texts[side] = [_figure(row[side], ".4g") for row in rows]
+    texts["ratio"] = [f"{_figure(row['ratio'], '.3f')}{_interval(row)}" for row in rows]
+    texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
+    texts["verdict"] = [f"{row['verdict']}{_needed(row['runs'])}{_side(row)}" for row in rows]
     texts.attrs["notes"] = table.attrs["notes"]
     return texts
+
+
+def _figure(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else format(value, form)
+
+
+def _count(row: dict[Hashable, Any], side: str) -> str:
+    """The runs behind a figure; of how many, where some are not ok: "0 of 3"."""
+    ok, tried = row[f"n_{side}"], row[f"of_{side}"]
+    return f"{ok}" if ok == tried else f"{ok} of {tried}"
+
+
+def _side(row: dict[Hashable, Any]) -> str:
+    """Of a configuration whose runs all failed on one side, which: "0 of 3 runs ok after"."""
+    side = {"failed": "after", "recovered": "before"}.get(row["verdict"])
+    return f": 0 of {row[f'of_{side}']} runs ok {side}" if side else ""
 
 
 def _interval(row: dict[Hashable, Any]) -> str:

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WIDTH = 96
-_VERDICT = (
-    *("class", "state", "confidence", "evidence", "figures"),
-    *("runner_up", "why_not", "decide", "runs"),
-    *("proof", "ratio", "ratio_low", "ratio_high"),
-)
 
 
 @click.command()
@@ -61,7 +56,8 @@ def explain(
 
     For each configuration one verdict: the class of limit, the evidence with its figures, the
     runner-up and why it is not the verdict, and the share of the runs that agree. Counters
-    suggest; what would prove it is named. `undetermined` is an answer.
+    suggest; what would prove it is named. `undetermined` is an answer, and the one for a
+    configuration whose runs all failed: how they ended stands below.
 
     --next writes the experiment that would prove it: the same configurations, with and without the
     change that decides, in the same blocks. Run it, and what this command says of its results is
@@ -127,10 +123,12 @@ def _write_sequel(results: drawing.Results, path: Path | None, suspects: tuple[s
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
     """The configurations that have every value asked for. Raises DataError when none has."""
     from netlimits.analysis import wording
+    from netlimits.limits.explained import COLUMNS, heading
 
-    factors = [name for name in verdicts.columns if name not in _VERDICT]
+    factors = [name for name in verdicts.columns if name not in COLUMNS]
     for pair in chosen:
         factor, equals, value = pair.partition("=")
+        factor = heading(factor)
         if not equals or factor not in factors:
             raise DataError(
                 f"--config {pair}: write FACTOR=VALUE with one of {wording.listed(factors)}"
@@ -148,12 +146,15 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
 def _lines(row: pd.Series[Any]) -> list[str]:
     """One verdict for people: configuration, class, sentence, runner-up, and what decides."""
     from netlimits.analysis import wording
+    from netlimits.limits.explained import COLUMNS
 
-    factors = [name for name in row.index if name not in _VERDICT]
+    factors = [name for name in row.index if name not in COLUMNS]
     where = ", ".join(
         f"{name} {wording.text(row[name])}" for name in factors if not wording.is_missing(row[name])
     )
-    agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs" if row["runs"] > 1 else "1 run"
+    agree = "1 run" if row["runs"] else "–"
+    if row["runs"] > 1:
+        agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs"
     state = f"{row['state']}, " if row["proof"] else ""
     lines = [f"{where or 'all runs'}: {row['class']} ({state}{agree})"]
     lines += _wrapped(row["evidence"])

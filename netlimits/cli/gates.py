@@ -46,25 +46,32 @@ class Condition:
     where: Mapping[str, Any] = field(default_factory=dict)
 
     def broken(self, table: pd.DataFrame) -> Iterator[str]:
-        """The configurations of a comparison in which it is worse, in words.
+        """The configurations of a comparison in which it is worse, or failed, in words.
 
         Raises DataError for a factor or a value that the comparison does not have.
         """
-        from netlimits.analysis import wording
+        from netlimits.analysis import comparison, wording
 
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
+            if factor not in factors and f"{factor}_" in factors:
+                factor += "_"  # as the comparison calls it, where the name is one of its own
             if factor not in factors:
                 names = ", ".join(factors) or "none"
                 raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")
-            table = table[table[factor] == wording.text(value)]
+            written = "" if wording.is_missing(value) else wording.text(value)
+            table = table[table[factor] == written]
         if table.empty:
             raise DataError(f"gate: no configuration of both sides has {dict(self.where)}")
-        for row in table[table["verdict"] == "worse"].to_dict("records"):
+        for row in table[table["verdict"].isin(comparison.BAD)].to_dict("records"):
             where = ", ".join(f"{name} {row[name]}" for name in factors)
+            where = f"{' at ' if where else ''}{where}"
+            if row["verdict"] == comparison.FAILED:
+                yield f"{self.of} failed{where}: 0 of {row['of_after']} runs ok after"
+                continue
             yield (
-                f"{self.of} is worse{' at ' if where else ''}{where}: {row['ratio']:.3f} of what "
-                f"it was [{row['low']:.3f}, {row['high']:.3f}]"
+                f"{self.of} is worse{where}: {row['ratio']:.3f} of what it was "
+                f"[{row['low']:.3f}, {row['high']:.3f}]"
             )
 
 

@@ -165,10 +165,11 @@ def _verdicts(results: drawing.Results) -> pd.DataFrame:
 def _of_cells(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> list[str]:
     """The verdict of each row of a summary; all of them, where its configurations differ."""
     from netlimits.analysis import wording
+    from netlimits.limits.explained import heading
 
     by_key: dict[tuple[str, ...], list[str]] = {}
     for _, row in verdicts.iterrows():
-        key = tuple(wording.text(row[name]) for name in keys)
+        key = tuple(wording.text(row[heading(name)]) for name in keys)
         by_key.setdefault(key, []).append(row["verdict"])
     cells = table.iloc[:, 2 : 2 + len(keys)].itertuples(index=False)
     by_cell = [by_key.get(tuple(wording.text(value) for value in cell), []) for cell in cells]

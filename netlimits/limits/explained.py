@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from netlimits.analysis.goodput import bound
 from netlimits.errors import DataError
 from netlimits.limits import proof
 from netlimits.limits.figures import RunFigures
-from netlimits.limits.verdicts import Verdict, of_configuration, of_run
+from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +30,10 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     `state` is `suggested` or `undetermined`, and in a campaign with interventions (`sequel`)
     `proven`, `refuted` or `open`, with the sentence in `proof` and `ratio`, `ratio_low` and
     `ratio_high`; `confidence` is the share of the runs that agree; `evidence` the sentence and
-    `figures` the columns behind it; then `runner_up`, `why_not`, `decide` and `runs`. A frame
-    without a campaign has no link to hold throughput against. Raises DataError when no run is ok.
+    `figures` the columns behind it; then `runner_up`, `why_not`, `decide` and `runs`. A
+    configuration whose runs all failed is undetermined, of 0 runs, and its evidence says how they
+    ended. A frame without a campaign has no link to hold throughput against. Raises DataError
+    when no run is ok.
     """
     import pandas as pd
 
@@ -42,11 +44,41 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     for part in configurations(frame):
         bare = proof.bare(part)
         verdict = of_configuration([rows[index] for index in bare.index])
-        row = {**{name: part[name].iloc[0] for name in factors}, **_row(verdict)}
+        row = {**{heading(name): part[name].iloc[0] for name in factors}, **_row(verdict)}
         if len(bare) < len(part):
             row |= proof.proved(verdict, proof.proofs(part, contrasts.blocks(frame)))
         rows_of.append(row)
+    every = results if isinstance(results, pd.DataFrame) else results.frame()
+    for part in _failed(frames.with_outcome(every), frame):
+        sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
+        verdict = Verdict(UNDETERMINED, sentence, {}, share=float("nan"), runs=0)
+        values = {heading(name): part[name].iloc[0] for name in factors}
+        rows_of.append({**values, **_row(verdict)})
     return pd.DataFrame(rows_of)
+
+
+def _failed(every: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
+    """The runs of each configuration of which none is ok.
+
+    A run that failed may lack what tells configurations apart in a file of runs, where measured
+    words look like factors: it is of any that it agrees with in what it has.
+    """
+    if "status" not in every.columns or (every["status"] == "ok").all():
+        return []
+    key = _key(ok)
+    if not key:
+        return []
+    judged = {_texts(row) for row in ok[key].to_numpy()}
+    parts = []
+    for _, part in every[every["status"] != "ok"].groupby(key, sort=False, dropna=False):
+        mine = _texts(part[key].iloc[0])
+        if not any(all(b in ("", a) for a, b in zip(other, mine, strict=True)) for other in judged):
+            parts.append(part)
+    return parts
+
+
+def _texts(values: Iterable[Any]) -> tuple[str, ...]:
+    return tuple("" if wording.is_missing(value) else wording.text(value) for value in values)
 
 
 def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
@@ -54,13 +86,18 @@ def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
     Raises DataError where nothing tells configurations apart.
     """
-    tested = proof.tested(frame)
-    key = ["config"] if "config" in frame.columns and not tested else proof.factors(frame)
-    if not key and not tested:
+    key = _key(frame)
+    if not key and not proof.tested(frame):
         raise DataError("there is nothing to tell configurations by: no factor, no `config`")
     if not key:
         return [frame]
     return [part for _, part in frame.groupby(key, sort=False, dropna=False)]
+
+
+def _key(frame: pd.DataFrame) -> list[str]:
+    """The columns that tell a configuration."""
+    own = "config" in frame.columns and not proof.tested(frame)
+    return ["config"] if own else proof.factors(frame)
 
 
 def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
@@ -71,10 +108,23 @@ def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     rows = {index: of_run(run) for index, run in evidence.items()}
     names = [*(["run"] if "run" in frame.columns else []), *frames.varied(frame)]
     records = [
-        {**{name: frame[name][index] for name in names}, **_row(verdict)}
+        {**{heading(name): frame[name][index] for name in names}, **_row(verdict)}
         for index, verdict in rows.items()
     ]
     return pd.DataFrame(records)
+
+
+COLUMNS = (
+    *("class", "state", "confidence", "evidence", "figures"),
+    *("runner_up", "why_not", "decide", "runs"),
+    *("proof", "ratio", "ratio_low", "ratio_high"),
+)
+"""The columns of a verdict."""
+
+
+def heading(factor: str) -> str:
+    """The column of a factor beside a verdict: with a `_` behind a name that is one of its own."""
+    return f"{factor}_" if factor in (*COLUMNS, "verdict") else factor
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from netlimits import tables
 from netlimits.analysis.comparison import compare
 from netlimits.errors import DataError
 
@@ -90,8 +91,130 @@ def test_runs_that_are_not_ok_do_not_count():
     assert row["after"] == pytest.approx(900, rel=0.03)
 
 
+def few(values: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"size": 1, "throughput_mbps": values})
+
+
+def test_fewer_than_six_runs_on_a_side_are_said():
+    def told(before: list[float], after: list[float]) -> bool:
+        notes = compare(few(before), few(after), "throughput").attrs["notes"]
+        return any("fewer than 6 runs on a side" in note for note in notes)
+
+    enough = [9.0, 10.0, 11.0, 10.5, 9.5, 10.2]
+    assert told([9.0, 10.0], [9.5, 11.0])
+    assert told(enough, enough[:3])
+    assert not told(enough, enough)
+    assert not told([9.0], [10.0]), "without an interval nothing is promised"
+
+
+def test_with_a_fifth_slower_three_runs_are_called_different_as_often_as_is_said():
+    """The note says up to 15 % of comparisons where 5 % are promised."""
+    chance = np.random.default_rng(2)
+
+    def side() -> pd.DataFrame:
+        values = np.where(chance.random(54) < 0.2, 0.7, 1) * np.exp(0.02 * chance.normal(size=54))
+        return pd.DataFrame({"size": np.repeat(range(18), 3), "throughput_mbps": 900 * values})
+
+    calls = [
+        compare(side(), side(), "throughput")["verdict"].isin(["better", "worse"]).any()
+        for _ in range(60)
+    ]
+    assert 3 <= sum(calls) <= 16
+
+
+def test_runs_of_more_than_one_kind_are_named():
+    alike = [1000.0, 1001, 999, 1002, 998, 1003, 997]
+    table = compare(few(alike), few([*alike[:6], 500.0]), "throughput")
+    assert "kinds" not in table
+    notes = [note for note in table.attrs["notes"] if "more than one kind" in note]
+    assert notes == ["Throughput: runs after are of more than one kind, a mean is a figure of none"]
+
+
+@pytest.mark.parametrize("name", ["statistic", "metric", "n", "value", "low", "runs", "verdict"])
+def test_a_factor_may_be_called_as_a_column_of_ours(name):
+    chance = np.random.default_rng(1)
+    sides = [runs(chance, 900, (64, 1024)).rename(columns={"send_size": name}) for _ in range(2)]
+    table = compare(*sides, "throughput")
+    (heading,) = table.attrs["factors"]
+    assert heading == (name if name in ("n", "value") else f"{name}_")
+    assert table[heading].tolist() == ["64", "1024"]
+    assert table["verdict"].isin(["same", "unclear"]).all()
+    assert "64" in tables.render(table)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("side", [0, 1])
+def test_an_infinite_figure_is_an_error_that_names_it(side):
+    sides = [few([9.0, 10.0, 11.0]), few([9.0, 10.0, 11.0])]
+    sides[side].loc[1, "throughput_mbps"] = np.inf
+    with pytest.raises(DataError, match=f"infinite in some run {('before', 'after')[side]}"):
+        compare(*sides, "throughput")
+
+
 @pytest.mark.parametrize("threshold", [0, 1, 3, -0.1])
 def test_a_threshold_is_a_share(threshold):
     chance = np.random.default_rng(0)
     with pytest.raises(DataError, match="a share between 0 and 1"):
         compare(runs(chance, 9), runs(chance, 9), "throughput", threshold)
+
+
+def broken(frame: pd.DataFrame, size: int, status: str = "timeout") -> pd.DataFrame:
+    """The runs, of which those of one size came to nothing."""
+    lost = frame["send_size"] == size
+    metrics = ["throughput_mbps", "local_sd_us_per_kib"]
+    frame = frame.assign(reason=np.where(lost, "no answer", None), status=frame["status"])
+    frame.loc[lost, metrics] = np.nan
+    frame.loc[lost, "status"] = status
+    return frame
+
+
+def test_a_configuration_that_broke_is_failed_and_not_one_that_was_left_out():
+    chance = np.random.default_rng(4)
+    before, after = (runs(chance, 900, (64, 1024)) for _ in range(2))
+    table = compare(before, broken(after, 64), ["throughput", "local_sd"])
+    lost = table[table["send_size"] == "64"]
+    assert lost["verdict"].tolist() == ["failed", "failed"]
+    assert (
+        lost[["n_before", "of_before", "n_after", "of_after"]].values.tolist()
+        == [[RUNS, RUNS, 0, RUNS]] * 2
+    )
+    assert lost["before"].notna().all()
+    assert lost[["after", "ratio", "low", "p", "runs"]].isna().all(axis=None)
+    assert not any("only" in note for note in table.attrs["notes"])
+    assert (
+        "failed after: send_size 64: 0 of 10 runs ok (10 timeout; the first says: no answer); "
+        "10 of 10 before"
+    ) in table.attrs["notes"]
+    back = compare(broken(before, 64), after, "throughput")
+    assert back["verdict"].tolist()[0] == "recovered"
+    assert any("failed before: send_size 64: 0 of 10" in note for note in back.attrs["notes"])
+
+
+def test_a_configuration_that_failed_on_both_sides_is_told():
+    chance = np.random.default_rng(4)
+    before, after = (broken(runs(chance, 900, (64, 1024)), 64) for _ in range(2))
+    table = compare(before, after, "throughput")
+    assert table["send_size"].tolist() == ["1024"]
+    notes = [note for note in table.attrs["notes"] if "failed" in note]
+    assert [note.split(":")[0] for note in notes] == ["failed before", "failed after"]
+
+
+def test_where_all_runs_of_a_side_failed_all_is_failed():
+    chance = np.random.default_rng(4)
+    before, after = runs(chance, 900), broken(runs(chance, 900), 1024, "failed")
+    assert compare(before, after, "throughput")["verdict"].tolist() == ["failed"]
+    assert compare(after, before, "throughput")["verdict"].tolist() == ["recovered"]
+    with pytest.raises(DataError, match="none of the 10 runs is ok; the first says: no answer"):
+        compare(after, after, "throughput")
+
+
+def test_words_that_a_failed_run_did_not_live_to_measure_are_no_factor():
+    chance = np.random.default_rng(4)
+    before, after = (
+        runs(chance, 900, (64, 1024)).assign(cipher="aes").drop(columns="config") for _ in range(2)
+    )
+    after = broken(after, 64)
+    after.loc[after["status"] != "ok", "cipher"] = None
+    table = compare(before, after, "throughput")
+    assert table["verdict"].tolist()[0] == "failed"
+    assert "cipher" not in table

@@ -1,5 +1,7 @@
 """The intervals of one sample: against scipy, against brute force, and where there are none."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,3 +63,35 @@ def test_a_jackknife_of_a_mean_is_student_s_t() -> None:
     without = np.array([np.delete(sample, i).mean() for i in range(5)])
     interval = intervals.jackknife(sample.mean(), without)
     assert interval[:3] == pytest.approx(intervals.mean(sample)[:3])
+
+
+def told(draw: Callable[[int], np.ndarray], n: int) -> float:
+    return float(np.mean([intervals.of_several_kinds(draw(n)) for _ in range(1500)]))
+
+
+@pytest.mark.parametrize("n", [6, 7, 8, 10, 14, 20, 40])
+def test_runs_of_one_kind_seldom_look_like_several(n):
+    draw = np.random.default_rng(n)
+    for cv in (0.001, 0.05, 0.2):
+        assert told(lambda n, cv=cv: 1 + cv * draw.standard_normal(n), n) < 0.065
+    assert told(lambda n: np.exp(0.2 * draw.standard_normal(n)), n) < 0.075
+    for cv in (0.03, 0.1):  # 0.12 as a tool prints it, with two digits
+        assert (
+            told(lambda n, cv=cv: np.round(0.12 * (1 + cv * draw.standard_normal(n)), 2), n) < 0.065
+        )
+
+
+@pytest.mark.parametrize(("n", "least"), [(6, 0.62), (7, 0.7), (8, 0.75), (10, 0.84), (14, 0.9)])
+def test_a_fifth_of_the_runs_that_is_slower_is_seen(n, least):
+    draw = np.random.default_rng(n)
+
+    def slower(n: int) -> np.ndarray:
+        return np.where(draw.random(n) < 0.2, 0.7, 1) * np.exp(0.03 * draw.standard_normal(n))
+
+    assert told(slower, n) > least
+
+
+def test_fewer_than_six_and_all_alike_are_of_one_kind():
+    assert not intervals.of_several_kinds(np.array([1.0, 1.0, 1.0, 1.0, 9.0]))
+    assert not intervals.of_several_kinds(np.full(9, 1 / 3))
+    assert not intervals.of_several_kinds(np.array([0.12] * 8 + [0.13]))

@@ -1,4 +1,6 @@
 import numpy as np
+import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,3 +27,12 @@ def test_headings() -> None:
     assert wording.title("local_sd_us_per_kib") == "Send service demand (µs CPU/KiB)"
     assert wording.name("transport_mss") == "transport MSS"
     assert wording.label([None, "udp", 1024.0, True]) == "udp 1024 true"
+
+
+@pytest.mark.parametrize("value", [None, np.nan, pd.NA, pd.NaT])
+def test_a_missing_value_is_null_as_an_experiment_writes_it(value):
+    assert wording.text(value) == "null"
+    assert wording.label([value]) == "null"
+    assert wording.label([value, "udp"]) == "udp"
+    assert wording.label([]) == "all"
+    assert wording.text([1, None]) == "[1, None]"

@@ -131,3 +131,48 @@ def test_a_gate_that_cannot_be_is_told(compare, text: str, line: str, tmp_path: 
 @pytest.mark.parametrize("words", [("--of", "nonsense"), ("--threshold", "much")])
 def test_wrong_words_are_told(compare, words: tuple[str, str]):
     assert compare(BEFORE, BEFORE, *words).exit_code == 2
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """The same runs as a file; those of the greatest send size came to nothing."""
+    import netlimits as nl
+
+    frame = nl.open(BEFORE).frame()
+    lost = frame["send_size"] == frame["send_size"].max()
+    frame.loc[lost, list(frame.attrs["columns"]["metrics"])] = None
+    frame.loc[lost, "status"] = "timeout"
+    frame.loc[lost, "reason"] = "no answer"
+    path = tmp_path / "broken.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_what_failed_ends_with_4_and_a_gate_that_covers_it_fails(compare, broken, tmp_path):
+    told = compare(BEFORE, broken, "--of", "throughput")
+    assert told.exit_code == 4
+    assert "only before" not in told.output
+    assert "3 failed" in told.output.splitlines()[0]
+    assert "failed: 0 of 6 runs ok after" in told.output
+    assert "6 and 0 of 6" in told.output
+    assert "6 timeout; the first says: no answer" in told.output
+    assert compare(broken, BEFORE, "--of", "throughput").exit_code == 0
+    gate = tmp_path / "gate.yaml"
+    gate.write_text("gate: [{of: throughput, where: {send_size: 8192}}]\n")
+    told = compare(BEFORE, broken, "--gate", gate)
+    assert told.exit_code == 4
+    lines = [line for line in told.errors.splitlines() if line.startswith("gate: ")]
+    assert len(lines) == 3
+    assert all("send_size 8192" in line and "0 of 6 runs ok after" in line for line in lines)
+    gate.write_text("gate: [{of: throughput, where: {send_size: 1024}}]\n")
+    assert compare(BEFORE, broken, "--gate", gate).exit_code == 0
+
+
+def test_a_gate_and_a_table_take_a_factor_called_statistic(compare, tmp_path):
+    runs = tmp_path / "runs.csv"
+    rows = [{"statistic": s, "throughput_mbps": 900 + n} for s in ("a", "b") for n in range(7)]
+    pd.DataFrame(rows).to_csv(runs, index=False)
+    assert "Statistic" in compare(runs, runs).output
+    gate = tmp_path / "gate.yaml"
+    gate.write_text("gate: [{of: throughput, where: {statistic: a}}]\n")
+    assert compare(runs, runs, "--gate", gate).exit_code == 0

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from netlimits.archive import reader
+from netlimits.cli.explain import explain
 from netlimits.cli.results import figures, table
 from netlimits.errors import DataError, InputError
 from netlimits.reproduce import published
@@ -138,3 +139,21 @@ def test_runs_without_an_outcome_are_counted(results: Path, monkeypatch: pytest.
     opened.left = lambda frame: (2, 8)
     printed = call(table, results).output
     assert f"netlimits: 2 of 8 runs have no outcome: netlimits status {results}" in printed
+
+
+def test_an_infinite_figure_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("size,throughput_mbps\n1,9\n1,inf\n1,10\n")
+    for command in (figures, table):
+        with pytest.raises(DataError, match="throughput_mbps is infinite in"):
+            call(command, path, "--of", "throughput")
+
+
+def test_words_in_disturbed_pct_are_no_share(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("size,throughput_mbps,disturbed_pct\n1,9,none\n1,11,4\n1,10,none\n")
+    for words in ((figures, "--pool", "disturbed_pct"), (table,)):
+        result = call(words[0], path, "--of", "throughput", *words[1:])
+        assert result.exit_code == 0, result.exception
+    assert "1 of 3 runs had other traffic on their link, up to 4 %" in result.output
+    assert call(explain, path).exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -233,6 +234,31 @@ def _output(capsys, *words):
     return ended.value.code, output.out, output.err
 
 
+FAILED = Path(__file__).parents[2] / "notebooks" / "example-campaign-mtu1500"
+
+
+def test_a_configuration_whose_runs_all_failed_has_its_row_and_the_reason(capsys):
+    status, out, _ = _output(capsys, FAILED, "--config", "send_size=8192")
+    assert status == 0
+    assert out.count("undetermined (–)") == 2
+    assert out.count("0 of 3 runs ok (3 invalid; the first says: an MSS of 8204") == 2
+    _, out, _ = _output(capsys, FAILED, "--json")
+    rows = json.loads(out)
+    assert [row["runs"] for row in rows] == [3, 3, 0, 0]
+    assert [row["confidence"] for row in rows][2:] == [None, None]
+
+
+def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():
+    rows = [
+        {"run": 1, "size": 1, "kind": "x", "status": "ok", **TCP, **CAPPED},
+        {"run": 2, "size": 1, "kind": None, "status": "failed"},
+        {"run": 3, "size": 2, "kind": None, "status": "failed"},
+    ]
+    verdicts = explain(pd.DataFrame(rows))
+    assert verdicts["size"].tolist() == [1, 2]
+    assert verdicts["class"].tolist() == ["path-cap", UNDETERMINED]
+
+
 @pytest.fixture
 def csv(tmp_path):
     path = tmp_path / "runs.csv"
@@ -247,6 +273,17 @@ def test_the_command_prints_a_verdict_a_configuration(csv, capsys):
     assert "size 1: path-cap (1 run)" in out
     assert "size 2: send-buffer (1 run)" in out
     assert "To decide: twice the send buffer (wmem)" in out
+
+
+@pytest.mark.parametrize("name", ["runs", "class", "evidence", "verdict"])
+def test_a_factor_may_be_called_as_a_column_of_a_verdict(name, tmp_path, capsys):
+    rows = [{"run": 1, name: "a", **TCP, **CAPPED}, {"run": 2, name: "b", **TCP, **CAPPED}]
+    path = tmp_path / "runs.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    status, out, _ = _output(capsys, path, "--config", f"{name}=b", "--json")
+    assert status == 0
+    (row,) = json.loads(out)
+    assert (row[f"{name}_"], row["class"], row["runs"]) == ("b", "path-cap", 1)
 
 
 def test_json_has_the_same_and_can_be_narrowed(csv, capsys):
