@@ -6,11 +6,11 @@ import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from netlimits.evidence.counted._difference import growth
 
 from netlimits.campaign import ack_ratio
 from netlimits.errors import ToolFailure
 from netlimits.evidence.counted import EVIDENCE
+from netlimits.evidence.counted._difference import growth
 from netlimits.evidence.counted.counters import INTERFACE, PROTOCOLS, Counters
 from netlimits.metrics import METRICS
 from netlimits.model import Command, Completed, Scalar
