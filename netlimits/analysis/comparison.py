@@ -97,6 +97,10 @@ def compare(
             if key in part and metric.column in part[key]
         )
     ]
+    if not rows:
+        raise DataError(
+            f"no configuration that is on both sides has a figure: {_listed(keys, factors)}"
+        )
     unlike = [*_few(rows), *_unlike(rows, metrics, factors)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = _discovered(chances)

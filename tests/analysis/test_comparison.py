@@ -199,6 +199,13 @@ def test_a_configuration_that_failed_on_both_sides_is_told():
     assert [note.split(":")[0] for note in notes] == ["failed before", "failed after"]
 
 
+def test_where_only_what_failed_is_on_both_sides_there_is_nothing_to_compare():
+    chance = np.random.default_rng(4)
+    before, after = (broken(runs(chance, 900, (64, size)), 64) for size in (1, 2))
+    with pytest.raises(DataError, match="has a figure: send_size 64"):
+        compare(before, after, "throughput")
+
+
 def test_where_all_runs_of_a_side_failed_all_is_failed():
     chance = np.random.default_rng(4)
     before, after = runs(chance, 900), broken(runs(chance, 900), 1024, "failed")
