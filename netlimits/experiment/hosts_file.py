@@ -40,10 +40,10 @@ def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, 
 
     Raises DocumentError of all keys and values that cannot be, and roles bound to nothing.
     """
-    document = load(path)
+    document = load(path, repeated=True)
     if not isinstance(document.data, dict):
         raise document.error("is not a hosts file; write `ROLE: {ssh: NAME, interface: NAME}`")
-    errors: list[DocumentError] = []
+    errors = [*document.repeated]
     config = _ssh_config(document, errors)
     written = {machine.role: machine for machine in _written(document, config, errors)}
     bound = {}

@@ -54,14 +54,13 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
 class _Remains:
     """The experiment without what the `cuts` are about.
 
-    `partial` are the names of which some values are missing, `unknown` is whether some name has
-    none; `broken` are the numbers of conditions that nobody knows.
+    `partial` are the names of which some values are missing, `broken` the numbers of conditions
+    that nobody knows.
     """
 
     experiment: Experiment
     cuts: Sequence[KeyPath]
     partial: frozenset[str]
-    unknown: bool
     broken: frozenset[int]
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
@@ -88,7 +87,7 @@ class _Remains:
                 return False
             texts = self.experiment.exclude[: number + 1] if expanded else ()
             return not any(_names(text) & self.partial for text in texts)
-        return section != "repeat" or not (self.partial or self.unknown)
+        return True
 
 
 def _remains(
@@ -144,7 +143,7 @@ def _remains(
         around={name: options[name] for name in experiment.around if name in options},
         repeat=repeat,
     )
-    return _Remains(rest, (*cuts, *more_cuts), frozenset(partial), unknown, frozenset(broken))
+    return _Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken))
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:

@@ -104,7 +104,8 @@ class Reader:
                         *key,
                         name,
                     )
-            if equal:
+            complete = all(cut[:-1] != key for cut in self.salvaged.cuts)
+            if equal and complete:
                 self.names.once(zip(*group.values(), strict=True), (*key, first))
             yield {name: tuple(values) for name, values in group.items()}
 
