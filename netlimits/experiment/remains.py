@@ -159,7 +159,7 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
             gone.add(row[0])
     length = len(next(iter(group.values()), ()))
     rows = [number for number in range(length) if number not in gone]
-    if not rows:
+    if not rows or any(len(values) != length for values in group.values()):
         return {}
     return {name: tuple(values[number] for number in rows) for name, values in group.items()}
 

@@ -182,6 +182,8 @@ class Reader:
         parts = {name: self.data[name] for name in schema.AROUND if name in self.data}
         for name, written in parts.items():
             self.names.lookups(written, (name,))
+        if "trace" in parts and not isinstance(parts["trace"], dict):
+            self.names.fault(f"must be a mapping, not {parts.pop('trace')}", "trace")
         if "trace" in parts:
             written = parts["trace"].get("roles", ())
             roles = self.players(written, groups, "trace", "roles")
@@ -207,6 +209,9 @@ class Reader:
         tools: dict[str, Mapping[str, Any]] = self.data.get("measure", {})
         for name, options in tools.items():
             self.names.lookups(options, ("measure", name))
+            if not isinstance(options, dict):  # a `${name}`, which the schema lets pass
+                self.names.fault(f"must be a mapping, not {options}", "measure", name)
+                continue
             policy = options.get(schema.IF_MISSING)
             if templates.is_template(policy):
                 problem = f"must be fail or skip, not {policy}: one answer for all configurations"

@@ -224,6 +224,10 @@ def test_nothing_is_told_that_only_follows(tmp_path, before, after, keys):
             ],
             ["question", "question", "measure.netperf.seconds", "trace.packets", "trace.roles.0"],
         ),
+        (
+            [("report:", 'trace: "${mtu}"\nreport:'), ("[1, 2]", "[[1]]")],
+            ["zip.seconds.0", "trace"],
+        ),
         ([("[small, large]", "small"), ("[1, 2]", "[1, 1]")], ["zip.label"]),
         (
             [("[1500, 9000]", "[1500, {}]"), ("[1, 2]", "[1, -2]")],
