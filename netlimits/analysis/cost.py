@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, pooling, wording
+from netlimits.analysis import caveats, contrasts, frames, pooling, wording
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 
@@ -208,8 +208,8 @@ def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
 
     Of loss too, since netperf divides both sides' cost by the bytes that were sent.
     """
-    notes = list(frames.notes(frame, [f"_{name}_" for name in names]))
-    if any(name.startswith("remote") for name in names) and (lossy := frames.losses(frame)):
+    notes = list(caveats.notes(frame, [f"_{name}_" for name in names]))
+    if any(name.startswith("remote") for name in names) and (lossy := caveats.losses(frame)):
         notes = [note for note in notes if lossy not in note]
         notes.append(f"{lossy}: the receiver's cost is per packet sent")
     return tuple(notes)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, intervals, pooling, wording
+from netlimits.analysis import caveats, contrasts, frames, intervals, pooling, wording
 from netlimits.analysis.contrasts import Contrast
 from netlimits.analysis.intervals import ENOUGH, RARE
 from netlimits.errors import DataError
@@ -106,7 +106,7 @@ def summary(
     over = None if improvement is None else _values(frame, rows, improvement)
     runs = frames.usable(frame)  # raises, with the reason, when no run is ok
     pooling.refuse(frames.with_outcome(frame), keys, pool)
-    parts, notes, methods = [], list(frames.notes(frame, _columns(frame, names))), []
+    parts, notes, methods = [], list(caveats.notes(frame, _columns(frame, names))), []
     lost: list[DataError] = []
     groups = _grouped(frames.with_outcome(frame), keys), _grouped(runs, keys)
     for name in dict.fromkeys(names):

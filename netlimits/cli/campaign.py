@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,15 +113,16 @@ ACCEPT = click.option(
 )
 
 
+def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of the commands that go on with a campaign on its hosts."""
+    for option in (progress_options, JSON, PATIENCE, GUARD, YES, COUNTS, ACCEPT):
+        command = option(command)
+    return command
+
+
 @click.command()
 @RESULTS
-@ACCEPT
-@COUNTS
-@YES
-@GUARD
-@PATIENCE
-@JSON
-@progress_options
+@_going_on
 def resume(results: Path, **options: Any) -> None:
     """Go on with a campaign that was interrupted: put back what it left, then do what is left.
 
@@ -154,13 +155,7 @@ def resume(results: Path, **options: Any) -> None:
     metavar="INTEGER",
     help="The seed of their order; drawn, and recorded, if left out.",
 )
-@ACCEPT
-@COUNTS
-@YES
-@GUARD
-@PATIENCE
-@JSON
-@progress_options
+@_going_on
 def extend(results: Path, replicates: int, seed: int | None, **options: Any) -> None:
     """Add runs to a finished campaign: more blocks on the same hosts, ordered by the same rule.
 

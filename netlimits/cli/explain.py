@@ -71,7 +71,7 @@ def explain(
       netlimits explain results/udp-send-size-20260101-120000 --next proof.yaml
     """
     from netlimits import limits
-    from netlimits.analysis import frames
+    from netlimits.analysis import caveats, frames
 
     opened = drawing.opened(results)
     if sequel or suspects:
@@ -90,7 +90,7 @@ def explain(
         return
     for _, row in verdicts.iterrows():
         echo("\n".join(_lines(row)))
-    if beside := frames.disturbance(frames.last_attempts(opened.frame)):
+    if beside := caveats.disturbance(frames.last_attempts(opened.frame)):
         echo(beside)
 
 

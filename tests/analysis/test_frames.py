@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import netlimits as nl
-from netlimits.analysis import frames
+from netlimits.analysis import caveats, frames
 from netlimits.errors import DataError, InputError
 
 
@@ -23,13 +23,13 @@ def test_the_last_attempt_of_a_run_decides() -> None:
     kept = frames.usable(frame)
     assert kept["run"].tolist() == [1]
     assert kept["attempt"].tolist() == [2]
-    assert frames.notes(frame, []) == ("2 runs: 1 ok, 1 failed; figures are of those that are ok",)
+    assert caveats.notes(frame, []) == ("2 runs: 1 ok, 1 failed; figures are of those that are ok",)
 
 
 def test_a_published_table_without_status_counts_whole() -> None:
     frame = pd.DataFrame({"throughput_mbps": [1.0, 2.0]})
     assert frames.usable(frame) is frame
-    assert frames.notes(frame, ["local_sd_us_per_kib"]) == ()
+    assert caveats.notes(frame, ["local_sd_us_per_kib"]) == ()
 
 
 def test_no_usable_run_is_an_error_that_gives_the_reason() -> None:
@@ -47,22 +47,22 @@ def test_what_a_receivers_service_demand_is_of_is_told_where_packets_were_lost()
     note = (
         "1 of 2 runs lost packets: the receiver's service demand is per KiB sent, as netperf's is"
     )
-    assert note in frames.notes(frame, ["remote_sd_us_per_kib"])
-    assert frames.notes(frame, ["local_sd_us_per_kib", "throughput_mbps"]) == ()
-    assert frames.losses(frame.drop(columns="local_send_throughput_mbps")) == ""
+    assert note in caveats.notes(frame, ["remote_sd_us_per_kib"])
+    assert caveats.notes(frame, ["local_sd_us_per_kib", "throughput_mbps"]) == ()
+    assert caveats.losses(frame.drop(columns="local_send_throughput_mbps")) == ""
     told = frame.assign(loss_pct=[0.0, 0.2])
-    assert frames.losses(told) == "1 of 2 runs lost packets", "whatever waited at the end"
-    assert frames.losses(frame.assign(loss_pct=0.0)) == ""
-    assert frames.losses(frame.assign(transport_mss_bytes=1448)) == "", "TCP sends it again"
+    assert caveats.losses(told) == "1 of 2 runs lost packets", "whatever waited at the end"
+    assert caveats.losses(frame.assign(loss_pct=0.0)) == ""
+    assert caveats.losses(frame.assign(transport_mss_bytes=1448)) == "", "TCP sends it again"
 
 
 def test_other_traffic_on_the_link_is_told_beside_every_table():
     frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "failed"))
     quiet = frame.assign(disturbed_pct=[0.0, 0.0, np.nan])
-    assert frames.disturbance(quiet) == frames.disturbance(frame) == ""
+    assert caveats.disturbance(quiet) == caveats.disturbance(frame) == ""
     loud = frame.assign(disturbed_pct=[0.0, 9.57, 90.0])
     note = "1 of 2 runs had other traffic on their link, up to 9.6 % of their own (disturbed_pct)"
-    assert note in frames.notes(loud, ["throughput_mbps"])
+    assert note in caveats.notes(loud, ["throughput_mbps"])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_cpu_figures_of_one_kernel_are_marked(
     shared: list[object], columns: list[str], noted: bool
 ) -> None:
     frame = attempts((1, 1, "ok"), (2, 1, "ok")).assign(shared_kernel=shared)
-    assert (frames.SHARED_KERNEL in frames.notes(frame, columns)) is noted
+    assert (caveats.SHARED_KERNEL in caveats.notes(frame, columns)) is noted
 
 
 def test_a_metric_that_is_not_there_names_those_that_are() -> None:
@@ -124,7 +124,7 @@ def test_runs_of_two_campaigns_are_told_apart_by_campaign():
     both = pd.concat([frame.assign(campaign="a"), frame.assign(campaign="b")])
     assert len(frames.usable(both)) == 4
     assert set(frames.usable(both)["attempt"]) == {1, 2}
-    assert frames.notes(both, ["throughput_mbps"]) == ()
+    assert caveats.notes(both, ["throughput_mbps"]) == ()
 
 
 def test_the_process_cpu_of_several_tools_is_one_metric() -> None:
@@ -239,19 +239,19 @@ def test_sessions_are_told_by_the_time_between_runs():
         "runs were made in 2 sessions, with up to 3 h between them: means hold what drifted "
         "meanwhile"
     )
-    assert frames.sessions(frame) == note
-    assert note in frames.notes(frame, ["throughput_mbps"])
-    assert frames.sessions(frame[:3]) == ""
-    assert frames.sessions(frame.sample(frac=1, random_state=1)) == note, "in whatever order"
+    assert caveats.sessions(frame) == note
+    assert note in caveats.notes(frame, ["throughput_mbps"])
+    assert caveats.sessions(frame[:3]) == ""
+    assert caveats.sessions(frame.sample(frac=1, random_state=1)) == note, "in whatever order"
     two = frame.assign(campaign=["a", "a", "a", "b", "b"])
-    assert frames.sessions(two) == "", "each campaign is one session, and says so elsewhere"
+    assert caveats.sessions(two) == "", "each campaign is one session, and says so elsewhere"
     cut_off = pd.DataFrame(
         {"run": 4, "status": "interrupted", "started": begun + pd.Timedelta(hours=2.95)}, [9]
     )
-    resumed = frames.sessions(pd.concat([frame, cut_off]))
+    resumed = caveats.sessions(pd.concat([frame, cut_off]))
     assert resumed == note.replace("3 h", "2.9 h"), "a run that was cut off began a session"
-    assert frames.sessions(frame.drop(columns="started")) == ""
-    assert frames.sessions(frame.assign(started=pd.NaT)) == ""
+    assert caveats.sessions(frame.drop(columns="started")) == ""
+    assert caveats.sessions(frame.assign(started=pd.NaT)) == ""
 
 
 def test_what_a_tool_says_beside_a_metric_is_no_factor_without_a_campaigns_word_either():

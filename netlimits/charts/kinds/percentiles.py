@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, wording
+from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.percentiles import percentiles as percentile_frame
 from netlimits.charts._style import Chart, blank, heading, label_ends, looks, style, thousands
 
@@ -52,7 +52,7 @@ def percentiles(
         if len(counts) == 1:
             runs = f"{counts[0]} run{'' if counts[0] == 1 else 's'}"
         about = [metric.direction, f"{runs} a curve" if keys else runs]
-        about += frames.notes(frame, [metric.column])
+        about += caveats.notes(frame, [metric.column])
         heading(
             axes,
             title or (f"{metric.title} by {by}" if by else metric.title),

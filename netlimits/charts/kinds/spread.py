@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from netlimits.analysis import frames, wording
+from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.spread import spread as spread_frame
 from netlimits.charts._style import (
     Chart,
@@ -74,7 +74,7 @@ def spread(
         last.xaxis.set_minor_locator(NullLocator())
         last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         about = "lines: means, bars: their 95 % intervals, bands: least to greatest run"
-        notes = frames.notes(frame, [m.column for m in metrics])
+        notes = caveats.notes(frame, [m.column for m in metrics])
         rest = [m.title[:1].lower() + m.title[1:] for m in metrics[1:]]
         titles = " and ".join([metrics[0].title, *rest])
         heading(

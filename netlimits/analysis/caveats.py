@@ -1,0 +1,107 @@
+"""What a reader of figures must know: runs left out or disturbed, sessions, losses, shared CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from netlimits.analysis import frames
+from netlimits.model import OUTCOMES, of_all
+
+LOSS = 0.001
+"""Above this share of packets lost, a reader must know what the receiver's figures divide by."""
+
+BREAK = 600.0
+"""Seconds without a run after which those that follow are another session."""
+
+SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
+
+
+def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
+    """Sentences that a reader of a table of `columns` must know.
+
+    Runs left out, or disturbed; roles on one kernel; means without variance.
+    """
+    sentences = []
+    runs = frames.last_attempts(frame)
+    if "status" in runs.columns and not (runs["status"] == "ok").all():
+        counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
+        left = len(runs) - sum(counts.get(name, 0) for name in OUTCOMES)
+        sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
+    sentences += filter(None, [disturbance(runs), sessions(runs)])
+    of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
+    if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
+        sentences.append(SHARED_KERNEL)
+    if any("remote_sd_" in c for c in columns) and (lossy := losses(frame)):
+        sentences.append(f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is")
+    if "paced_by" in frame.columns:
+        ways = sorted(frames.usable(frame)["paced_by"].dropna().unique())
+        sentences += [f"paced by {' and '.join(ways)}"] if ways else []
+    several = frames.weights(frames.usable(frame)).loc[lambda n: n > 1]
+    if len(several):
+        low, high = several.min(), several.max()
+        sentences.append(
+            f"a row is the mean of {low if low == high else f'{low} to {high}'} runs, whose "
+            "variance is not known: it has no confidence interval"
+        )
+    return tuple(sentences)
+
+
+def losses(frame: pd.DataFrame) -> str:
+    """How many runs lost packets: "2 of 6 runs lost packets"; "" for none.
+
+    A run counts when the share of its datagrams that did not arrive is above LOSS. What TCP loses
+    it sends again: what it sent and did not arrive yet only waited.
+    """
+    sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
+    runs = frames.usable(frame)
+    if "loss_pct" in frame.columns:
+        lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
+    elif {sent, arrived} <= set(frame.columns):
+        lost = runs[arrived] < (1 - LOSS) * runs[sent]
+        if "transport_mss_bytes" in frame.columns:
+            lost &= runs["transport_mss_bytes"].isna()
+    else:
+        return ""
+    return f"{int(lost.sum())} of {len(runs)} runs lost packets" if lost.any() else ""
+
+
+def sessions(runs: pd.DataFrame) -> str:
+    """A sentence on how many sessions the runs were made in; "" for one, or without times.
+
+    A session ends where nothing ran for longer than BREAK: a campaign went on later, or was added
+    to. A block lies within one session, or nearly so; a mean is over all of them.
+    """
+    if not {"started", "duration_s"} <= set(runs.columns) or runs["started"].dtype.kind != "M":
+        return ""
+    seconds = runs["duration_s"].astype(float)
+    if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
+        seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
+    timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
+    timed = timed.sort_values("started")
+    ended = timed["started"] + pd.to_timedelta(timed["duration_s"], unit="s")
+    several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
+    breaks = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
+    long = breaks[breaks > BREAK]
+    if long.empty:
+        return ""
+    return (
+        f"runs were made in {len(long) + several.nunique()} sessions, with up to "
+        f"{long.max() / 3600:.2g} h between them: means hold what drifted meanwhile"
+    )
+
+
+def disturbance(runs: pd.DataFrame) -> str:
+    """A sentence on how many ok runs had other traffic on their link, and how much; "" for none."""
+    if "disturbed_pct" not in runs.columns:
+        return ""
+    ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
+    shares = pd.to_numeric(ok["disturbed_pct"], errors="coerce").dropna()  # words tell no share
+    disturbed = shares[shares > 0]
+    if disturbed.empty:
+        return ""
+    return (
+        f"{len(disturbed)} of {len(ok)} runs had other traffic on their link, up to "
+        f"{disturbed.max():.2g} % of their own (disturbed_pct)"
+    )
