@@ -19,10 +19,10 @@ def report(now: Seen) -> dict[str, Any]:
     """Who claims a host, what its guard is doing, and what it would put back.
 
     Shape: {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left", "held"}],
-    "guard": none, waiting, putting back, fired or dead, "pid", "seconds_left", "puts_back":
-    [command], "log": [line], "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds
-    are below 0 once the time is over; `held` says that the campaign's connection stands; `changed`
-    is what the notes there tell.
+    "guard": none, waiting, putting back, trying again, fired or dead, "pid", "seconds_left",
+    "puts_back": [command], "log": [line],
+    "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds are below 0 once the time is
+    over; `held` says that the campaign's connection stands; `changed` is what the notes there tell.
     """
     left = None if now.deadline is None else now.deadline - now.uptime
     return {
@@ -52,7 +52,12 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
         shown.append(f"claimed by {what} {who} since {since}, {held}, {left}")
     if not answer["claims"]:
         shown.append("claimed by nobody")
-    guard = {"waiting": "guard waits", "fired": "guard has put back", "dead": "guard is dead"}
+    guard = {
+        "waiting": "guard waits",
+        "fired": "guard has put back",
+        "trying again": "guard has put back, and will try again what failed",
+        "dead": "guard is dead",
+    }
     if answer["guard"] != "none":
         what = guard.get(answer["guard"], "guard is putting back")
         pid = f" (process {answer['pid']})" if answer["pid"] else ""
@@ -70,7 +75,7 @@ def _doing(now: Seen) -> str:
     if now.doing == "now":
         return "putting back"
     if now.doing == "watch":
-        return "waiting"
+        return "trying again" if now.fired else "waiting"
     return "fired" if now.fired else "dead"
 
 

@@ -7,6 +7,9 @@ it, and the script puts back what was found. Time is /proc/uptime's, which no cl
 It waits on while somebody at work here holds the claim (who puts the host back, say), for a while;
 and it puts back under the lock that every change is made under, so that two never mix.
 
+A command that fails in the second of its two passes has it try again, a few times, each time after
+twice as long: what stood in its way may go.
+
 When something more is changed the file is replaced, and the process that runs stays: at its
 time it starts the file that is there then (`sh FILE now`), which a person may do as well.
 """
@@ -29,6 +32,12 @@ SECOND_PASS = 3
 """Seconds between the two passes: a link may be down while its MTU changes, and an offload that
 another one blocked takes only once that one is back."""
 
+TRIES = 5
+"""How often it tries again where a command failed."""
+
+PAUSE = 10
+"""Seconds before it first tries again; twice as long before each later try."""
+
 LONGEST_HOLD = 600
 """Seconds beyond its time that a guard waits for somebody who is at work there."""
 
@@ -50,12 +59,17 @@ key=${{name##*/}}
 root=
 [ "$(id -u)" = 0 ] || root='{sudo}'
 
+status() {{
+    printf '  exit status %s\\n' "$1"
+    [ "$1" = 0 ] || failed=$((failed + 1))
+}}
+
 act() {{
     seconds=$1
     shift
     printf '%s\\n' "$*"
     timeout -k {grace:g} "$seconds" "$@"
-    printf '  exit status %s\\n' "$?"
+    status $?
 }} </dev/null
 
 fed() {{
@@ -63,7 +77,7 @@ fed() {{
     shift 2
     printf '%s <- %s\\n' "$*" "$text"
     printf '%s\\n' "$text" | timeout -k {grace:g} "$seconds" "$@"
-    printf '  exit status %s\\n' "$?"
+    status $?
 }}
 
 put_back() {{
@@ -96,11 +110,15 @@ at_work() {{
 case $1 in
 watch)
     echo $$ >"$name.pid"
+    tries=${{2:-0}}
+    [ "$tries" = 0 ] || sleep $(({pause} << (tries - 1)))
     while [ -f "$0" ]; do
         look
         if [ "$left" -le 0 ]; then
-            at_work || exec sh "$0" now due
+            at_work || exec sh "$0" now due "$tries"
             left=1
+        else
+            tries=0
         fi
         [ "$left" -lt {patience} ] || left={patience}
         sleep "$left"
@@ -112,16 +130,20 @@ now)
     [ -f "$0" ] || exit 0
     look
     [ "$2" != due ] || [ "$left" -le 0 ] || exec sh "$0" watch 9<&-
-    log=$name.log
-    true >"$log" || log=/dev/null
+    log=$name.log tries=${{3:-0}}
+    [ "$tries" != 0 ] || true >"$log" || log=/dev/null
     {{
         read -r up _ </proc/uptime
         printf 'put back at %s (/proc/uptime %s)\\n' "$(date -u)" "$up"
         put_back
         sleep {second_pass}
+        failed=0
         put_back
         echo done
     }} >>"$log" 2>&1
+    if [ "$2" = due ] && [ "$failed" -gt 0 ] && [ "$tries" -lt {tries} ]; then
+        exec sh "$0" watch $((tries + 1)) 9<&-
+    fi
     ;;
 *)
     echo "usage: sh $0 now"
@@ -156,6 +178,8 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
         commands="\n".join(_lines(originals)) or "    :",
         patience=max(1, patience),
         second_pass=SECOND_PASS,
+        tries=TRIES,
+        pause=PAUSE,
         held=scripts.HELD.strip(),
         places=PLACES,
         longest_hold=LONGEST_HOLD,
