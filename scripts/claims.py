@@ -8,12 +8,15 @@ than six runs a side no interval decides. Where nothing is a ratio the figures s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 import netlimits as nl
-from netlimits.analysis import aggregate, bursts, cost, packet_rate
+from netlimits.analysis import aggregate, bursts, contrasts, cost, frames, packet_rate
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 
@@ -63,6 +66,62 @@ def improvements(
     return ratios
 
 
+def pooled(
+    of: str, factor: str, improvement: str, conditions: Sequence[str]
+) -> Callable[[nl.Campaign], Findings]:
+    """A contrast over all conditions alike: one ratio a condition and block."""
+
+    def ratios(campaign: nl.Campaign) -> Findings:
+        logs = _log_gains(campaign, of, factor, improvement, conditions)
+        yield _ratio(f"{metric(of).title.lower()} over {len(logs)} pairs", logs.to_numpy())
+
+    return ratios
+
+
+def greater(
+    factor: str, improvement: str, sizes: Mapping[str, Callable[[float], bool]]
+) -> Callable[[nl.Campaign], Findings]:
+    """How many times greater a gain in throughput is at sends of the first sizes than at others.
+
+    One ratio a tool and block, of geometric means over the sizes. `sizes` has words for both.
+    """
+
+    def ratios(campaign: nl.Campaign) -> Findings:
+        logs = _log_gains(campaign, "throughput", factor, improvement, ("tool", "send_size"))
+        present = logs.index.get_level_values("send_size")
+        sides = [
+            logs[[within(size) for size in present]].groupby(["block", "tool"]).mean()
+            for within in sizes.values()
+        ]
+        for words, side in zip(sizes, sides, strict=True):
+            yield _ratio(f"gain at {words} sends", side.to_numpy())
+        first, second = sizes
+        yield _ratio(f"{first} over {second}", (sides[0] - sides[1]).dropna().to_numpy())
+
+    return ratios
+
+
+def _log_gains(
+    campaign: nl.Campaign, of: str, factor: str, improvement: str, conditions: Sequence[str]
+) -> pd.Series:
+    """The logarithm of what `better over worse` improves by, of each block and condition."""
+    frame = campaign.frame()
+    frame = frame.assign(block=contrasts.blocks(frame), level=frame[factor].map(str))
+    column = frames.column(frame, of).column
+    runs = frames.usable(frame).pivot_table(
+        index=["block", *conditions], columns="level", values=column
+    )
+    better, worse = improvement.split(" over ")
+    direction = 1 if metric(of).better == "higher" else -1
+    return direction * np.log(runs[better] / runs[worse]).dropna()
+
+
+def _ratio(where: str, logs: np.ndarray) -> Ratio:
+    interval, _ = contrasts.paired(logs)
+    value, low, high = np.exp([interval.value, interval.low, interval.high])
+    return Ratio(where, value, low, high, 2 * len(logs))
+
+
 def udp_cost(campaign: nl.Campaign) -> Findings:
     """Each end's time for a packet and for a KiB."""
     frame = campaign.frame().query("protocol == 'udp'")
@@ -104,6 +163,8 @@ def by_mtu(campaign: nl.Campaign) -> Findings:
         yield f"{machine}: {ratio:.3f} times as much (the link's bounds: {bound:.3f})"
 
 
+MSS = 1460
+"""Bytes that a segment carries at an MTU of 1500, without options."""
 SD = ("throughput", "local_sd", "remote_sd")
 PAIRS = (
     (
@@ -116,26 +177,28 @@ PAIRS = (
     (
         "Service demand falls with segments per ACK",
         "ack-overhead",
-        improvements(
-            ("local_sd",), "receiver", ("sending", "mss"), "GRO waits 500 µs over quickack"
-        ),
+        pooled("local_sd", "receiver", "GRO waits 500 µs over quickack", ("sending", "mss")),
     ),
     ("The first burst of a response grows", "rr-bursts", first_bursts),
     ("A link's bound moves with the MTU, an egress cap does not", "mtu-aggregate-capped", by_mtu),
     (
         "TSO's gain grows with the send",
         "tso",
-        improvements(("throughput",), "tso", ("tool", "send_size"), "on over off"),
+        greater("tso", "on over off", {"larger": lambda n: n > MSS, "smaller": lambda n: n < MSS}),
     ),
     (
         "Jumbo frames' gain grows with the send",
         "jumbo",
-        improvements(("throughput",), "mtu", ("tool", "send_size"), "9000 over 1500"),
+        greater(
+            "mtu", "9000 over 1500", {"larger": lambda n: n > MSS, "smaller": lambda n: n < MSS}
+        ),
     ),
     (
         "Stress hurts small sends first (how many times as fast without it)",
         "cpu-stress",
-        improvements(("throughput",), "workers_per_cpu", ("tool", "send_size"), "0 over 2"),
+        greater(
+            "workers_per_cpu", "0 over 2", {"small": lambda n: n < MSS, "large": lambda n: n > MSS}
+        ),
     ),
 )
 """Claim, experiment, what of its campaign bears on it."""
