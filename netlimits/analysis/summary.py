@@ -37,7 +37,7 @@ _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Estimate:
     """One row of the table: a statistic of one metric in one cell, or over two.
 
     `mixed`: its runs are of more than one kind. `untold`: they do not tell the metric.
@@ -85,7 +85,7 @@ def summary(
     over = None if improvement is None else improvements.values(frame, rows, improvement)
     laid_out = grid(frame, keys)
     pooling.refuse(frames.with_outcome(frame), keys, pool)
-    figures: list[Figure] = []
+    estimates: list[Estimate] = []
     gains: list[Improvement] = []
     notes = [*caveats.notes(frame, _columns(frame, names))]
     lost: list[DataError] = []
@@ -97,18 +97,18 @@ def summary(
             lost.append(error)
             continue
         levels = _levels(of_metric, metric, confidence)
-        figures += levels
+        estimates += levels
         if over is not None:
             ratios, gaps = improvements.improvements(of_metric, metric, over, confidence)
-            figures += [_gain(ratio, metric) for ratio in ratios]
+            estimates += [_gain(ratio, metric) for ratio in ratios]
             gains += ratios
             notes += gaps
         notes += _kinds(levels, metric)
-    if not figures:
+    if not estimates:
         raise lost[0]
     notes += [f"left out: {error}" for error in lost]
-    notes += [*_few(figures), *improvements.notes([gain.contrast for gain in gains])]
-    return _tidy(figures, keys, notes, confidence, frame)
+    notes += [*_few(estimates), *improvements.notes([gain.contrast for gain in gains])]
+    return _tidy(estimates, keys, notes, confidence, frame)
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
@@ -135,43 +135,45 @@ def _keys(frame: pd.DataFrame, rows: str | None, columns: str | Sequence[str]) -
     return keys
 
 
-def _levels(cells: Sequence[Cell], metric: Metric, confidence: float) -> list[Figure]:
+def _levels(cells: Sequence[Cell], metric: Metric, confidence: float) -> list[Estimate]:
     """The means of all cells, then the medians of those with enough runs."""
     means, medians = [], []
     for cell in cells:
         mean = Interval(cell.mean, np.nan, np.nan)
         if len(cell.sample) and not cell.aggregated:
             mean = intervals.mean(cell.sample, confidence)
-        figure = Figure(metric.column, MEAN, cell.key, mean, cell.n, cell.runs, untold=cell.untold)
-        means.append(figure)
+        estimate = Estimate(
+            metric.column, MEAN, cell.key, mean, cell.n, cell.runs, untold=cell.untold
+        )
+        means.append(estimate)
         if len(cell.sample) < ENOUGH or cell.aggregated:
             continue
         median = intervals.median(cell.sample, confidence)
         agree = median.low <= mean.value <= median.high and mean.low <= median.value <= mean.high
         mixed = not agree or intervals.of_several_kinds(cell.sample)
-        medians.append(replace(figure, statistic=MEDIAN, interval=median, mixed=mixed))
+        medians.append(replace(estimate, statistic=MEDIAN, interval=median, mixed=mixed))
     return means + medians
 
 
-def _gain(ratio: Improvement, metric: Metric) -> Figure:
+def _gain(ratio: Improvement, metric: Metric) -> Estimate:
     interval = Interval(*ratio.contrast[:4])
-    return Figure(metric.column, IMPROVEMENT, ratio.key, interval, ratio.n, ratio.runs)
+    return Estimate(metric.column, IMPROVEMENT, ratio.key, interval, ratio.n, ratio.runs)
 
 
-def _kinds(figures: Sequence[Figure], metric: Metric) -> Iterator[str]:
+def _kinds(estimates: Sequence[Estimate], metric: Metric) -> Iterator[str]:
     """Notes on cells whose runs are all alike, of more than one kind, or do not tell the metric."""
-    means = [figure for figure in figures if figure.statistic == MEAN]
-    if any(figure.interval.low == figure.interval.high for figure in means):
+    means = [estimate for estimate in estimates if estimate.statistic == MEAN]
+    if any(estimate.interval.low == estimate.interval.high for estimate in means):
         yield (
             f"{metric.title}: some figure reads alike in all its runs, to the last digit: how far "
             "they spread does not show, and neither does an interval"
         )
-    if mixed := [figure.key for figure in figures if figure.mixed]:
+    if mixed := [estimate.key for estimate in estimates if estimate.mixed]:
         yield (
             f"{metric.title}: runs are of more than one kind, a mean is a figure of none: "
             f"{_some(mixed)}"
         )
-    if untold := [figure.key for figure in means if figure.untold]:
+    if untold := [estimate.key for estimate in means if estimate.untold]:
         yield f"{metric.title}: runs do not tell it: {_some(untold)}"
 
 
@@ -180,10 +182,10 @@ def _some(keys: Sequence[Key]) -> str:
     return "; ".join(wording.label(key) for key in keys[:3]) + more
 
 
-def _few(figures: Sequence[Figure]) -> Iterator[str]:
+def _few(estimates: Sequence[Estimate]) -> Iterator[str]:
     """Notes on what few runs cannot show."""
-    means = [figure for figure in figures if figure.statistic == MEAN]
-    counts = [figure.n for figure in means if not np.isnan(figure.interval.low)]
+    means = [estimate for estimate in estimates if estimate.statistic == MEAN]
+    counts = [estimate.n for estimate in means if not np.isnan(estimate.interval.low)]
     if any(n < ENOUGH for n in counts):
         yield (
             f"fewer than {ENOUGH} runs a figure: its interval takes them to be of one kind; were "
@@ -198,7 +200,7 @@ def _few(figures: Sequence[Figure]) -> Iterator[str]:
 
 
 def _tidy(
-    figures: Sequence[Figure],
+    estimates: Sequence[Estimate],
     keys: Sequence[str],
     notes: Iterable[str],
     confidence: float,
@@ -207,28 +209,29 @@ def _tidy(
     """The figures as a frame; the factors' columns keep their names where ours leave them free."""
     headings = wording.headings(keys, _OURS)
     of_keys = {
-        heading: [figure.key[place] for figure in figures] for place, heading in enumerate(headings)
+        heading: [estimate.key[place] for estimate in estimates]
+        for place, heading in enumerate(headings)
     }
     table = pd.DataFrame(
         {
-            "metric": [figure.metric for figure in figures],
-            "statistic": [figure.statistic for figure in figures],
+            "metric": [estimate.metric for estimate in estimates],
+            "statistic": [estimate.statistic for estimate in estimates],
             **of_keys,
-            "value": [figure.interval.value for figure in figures],
-            "n": [figure.n for figure in figures],
-            "runs": [figure.runs for figure in figures],
-            "low": [figure.interval.low for figure in figures],
-            "high": [figure.interval.high for figure in figures],
+            "value": [estimate.interval.value for estimate in estimates],
+            "n": [estimate.n for estimate in estimates],
+            "runs": [estimate.runs for estimate in estimates],
+            "low": [estimate.interval.low for estimate in estimates],
+            "high": [estimate.interval.high for estimate in estimates],
         }
     )
     table.attrs["notes"] = tuple(dict.fromkeys(notes))
     table.attrs["confidence"] = confidence
     table.attrs["factors"] = dict(zip(headings, keys, strict=True))
     table.attrs["direction"] = frames.direction(frame)
-    table.attrs["mixed"] = [_place(figure) for figure in figures if figure.mixed]
-    table.attrs["untold"] = [_place(figure) for figure in figures if figure.untold]
+    table.attrs["mixed"] = [_place(estimate) for estimate in estimates if estimate.mixed]
+    table.attrs["untold"] = [_place(estimate) for estimate in estimates if estimate.untold]
     return table
 
 
-def _place(figure: Figure) -> tuple[str, tuple[str, ...]]:
-    return figure.metric, tuple(wording.text(value) for value in figure.key)
+def _place(estimate: Estimate) -> tuple[str, tuple[str, ...]]:
+    return estimate.metric, tuple(wording.text(value) for value in estimate.key)

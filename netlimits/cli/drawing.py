@@ -100,9 +100,9 @@ def opened(path: Path, *others: Path) -> Results:
         return Results(path, campaign.frame(), campaign)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
-    from netlimits.analysis import frames
+    from netlimits.archive import run_files
 
-    return Results(path, frames.load(path))
+    return Results(path, run_files.load(path))
 
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
