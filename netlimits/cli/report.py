@@ -11,7 +11,7 @@ import click
 from netlimits import __version__
 from netlimits.cli import drawing, echo, entries
 from netlimits.cli.options import RESULTS
-from netlimits.cli.results import summary_of
+from netlimits.cli.table import summary_of
 from netlimits.errors import DataError, InputError, NetlimitsError
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from recorded import edited, recorded
 
 from netlimits.cli import drawing
-from netlimits.cli.results import figures, table
+from netlimits.cli.figures import figures
+from netlimits.cli.table import table
 from netlimits.errors import DataError, InputError
 
 

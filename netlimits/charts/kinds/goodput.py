@@ -8,7 +8,9 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator, NullLocator
 
 from netlimits.analysis import wording
-from netlimits.charts._style import GREY, Chart, blank, heading, label_ends, looks, style
+from netlimits.charts._colours import GREY, looks
+from netlimits.charts._labels import heading, label_ends
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 MARKED = (1500, 9000)
