@@ -14,7 +14,8 @@ import click
 
 from netlimits import charts
 from netlimits.cli import drawing, echo, entries
-from netlimits.cli.results import LIST, end, list_metrics, opened, pool_option, say, window_option
+from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.results import end, list_metrics, opened, say, say_missing
 from netlimits.errors import DataError, InputError
 from netlimits.model.folder import Folder
 
@@ -75,6 +76,7 @@ def figures(
     if chart is not None and chart not in charts.KINDS:
         raise DataError(f"no chart is called {chart!r}; there are {', '.join(charts.KINDS)}")
     source = opened(*results)
+    say_missing(source)
     if LIST in of:
         list_metrics(source)
         return

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import drawing, echo, entries
-from netlimits.cli.results import LIST, end, list_metrics, opened, pool_option, window_option
+from netlimits.cli import echo, entries
+from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.results import Results, end, list_metrics, opened, say_missing
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS
 from netlimits.model import TABLE_FORMATS
@@ -69,6 +70,7 @@ def table(
     from netlimits import tables
 
     source = opened(results)
+    say_missing(source)
     if LIST in of:
         list_metrics(source)
         return
@@ -97,7 +99,7 @@ def table(
 
 
 def summary_of(
-    results: drawing.Results, entry: dict[str, Any], window: float | None = None
+    results: Results, entry: dict[str, Any], window: float | None = None
 ) -> pd.DataFrame:
     """The table that an entry asks for, and what its reader must know of it.
 
@@ -129,7 +131,7 @@ def summary_of(
     return table
 
 
-def _verdicts(results: drawing.Results) -> pd.DataFrame:
+def _verdicts(results: Results) -> pd.DataFrame:
     """What limited each configuration, with the share of the runs that agree and the evidence."""
     from netlimits import limits
 
