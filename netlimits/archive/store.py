@@ -22,7 +22,8 @@ last lines are gone is told by raw output of runs that the others do not know, a
 Version 1: the first.
 Version 2: `id` in campaign.json; the journal's lines are numbered and chained, the first is
     `created`; `start`, `end` and `parsed` have `block`, `config` and `values`. Version 1 is still
-    read and continued, as version 1.
+    read and continued, as version 1. `end` may have `controller`, what the attempt cost here;
+    before, the raw output had that as a command of no host.
 """
 
 from __future__ import annotations
