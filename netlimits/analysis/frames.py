@@ -7,7 +7,7 @@ factor that is asked for may not: then DataError names it and what is there.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -58,9 +58,18 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each run: its last attempt, whatever its status."""
+    """One row for each run: its last attempt, whatever its status.
+
+    Raises DataError where an attempt stands there twice, as in campaigns put together without a
+    column `campaign`.
+    """
     if not _tried_again(frame):
         return frame
+    if frame.duplicated([*_run(frame), "attempt"]).any():
+        raise DataError(
+            "some attempt stands there twice: frames of several campaigns need a column campaign "
+            "(netlimits.joined makes it)"
+        )
     frame = frame.reset_index(drop=True)  # frames put together repeat their index
     return frame.loc[frame.groupby(_run(frame), sort=False)["attempt"].idxmax()]
 
@@ -208,8 +217,23 @@ def varied(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The frames put together, row below row; what one of them varied is a factor of all."""
+def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Several campaigns' frames, row below row: the column `campaign` says whose a row is, by name.
+
+    What one of them varied is a factor of all, and what one measured is a metric; `pandas.concat`
+    loses both, and takes runs and blocks of the same number for the same. Raises DataError for no
+    frames, and for one that has a column `campaign` already.
+    """
+    if not parts:
+        raise DataError("there are no frames to join")
+    for name, part in parts.items():
+        if "campaign" in part.columns:
+            raise DataError(f"{name}: has a column campaign already; rename it, or join its parts")
+    return stacked([part.assign(campaign=name) for name, part in parts.items()])
+
+
+def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames row below row, which columns are what kept: `joined` without saying whose a row is."""
     together = pd.concat(parts, ignore_index=True)
     roles = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
     together.attrs.pop("columns", None)

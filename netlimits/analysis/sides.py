@@ -52,7 +52,7 @@ def factors(
 
 
 def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return frames.joined([side.drop(columns=["campaign"], errors="ignore") for side in sides])
+    return frames.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
 def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, pd.DataFrame]:

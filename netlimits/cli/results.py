@@ -104,12 +104,12 @@ def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) 
     """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
     from netlimits.analysis import frames
 
-    labelled_frames, before = [], 0
+    numbered, before = {}, 0
     for (name, part), frame in zip(parts, each, strict=True):
         limits = {f"campaign_{key}": value for key, value in _limits(part).items()}
-        labelled_frames.append(frame.assign(campaign=name, run=frame["run"] + before, **limits))
+        numbered[name] = frame.assign(run=frame["run"] + before, **limits)
         before += int(part.frame["run"].max())
-    return frames.joined(labelled_frames)
+    return frames.joined(numbered)
 
 
 def _limits(part: Results) -> Mapping[str, Any]:

@@ -113,10 +113,28 @@ def test_what_one_of_several_campaigns_measured_is_no_factor_of_all() -> None:
         "derived": [],
         "metrics": [*frame.attrs["columns"]["metrics"], "driver_version", "offloads"],
     }
-    assert frames.varied(frames.joined([frame, other])) == frames.varied(frame)
+    both = nl.joined({"a": frame, "b": other})
+    assert frames.varied(both) == [*frames.varied(frame), "campaign"]
+    assert both["campaign"].value_counts().to_dict() == {"a": len(frame), "b": len(other)}
+    assert len(frames.usable(both)) == len(frames.usable(frame)) + len(frames.usable(other))
     assert "driver_version" not in frames.varied(other)
     plain = pd.DataFrame({"mtu": [1500]})
-    assert frames.varied(frames.joined([plain, plain])) == ["mtu"]
+    assert frames.varied(nl.joined({"a": plain, "b": plain})) == ["mtu", "campaign"]
+
+
+def test_what_cannot_be_joined_is_refused() -> None:
+    with pytest.raises(DataError, match="no frames to join"):
+        nl.joined({})
+    both = nl.joined({"a": pd.DataFrame({"mtu": [1500]})})
+    with pytest.raises(DataError, match="again: has a column campaign already"):
+        nl.joined({"again": both})
+
+
+def test_campaigns_put_together_without_names_lose_no_run_silently() -> None:
+    frame = attempts((1, 1, "interrupted"), (1, 2, "ok"), (2, 1, "ok"))
+    with pytest.raises(DataError, match=r"several campaigns need a column campaign \(netlimits.jo"):
+        frames.usable(pd.concat([frame, frame]))
+    assert len(frames.usable(nl.joined({"a": frame, "b": frame}))) == 4
 
 
 def test_what_a_tool_says_beside_a_metric_is_no_factor_without_a_campaigns_word_either():
