@@ -186,14 +186,14 @@ class Campaign:
         """
         from netlimits.archive import frames
 
-        told = history or self.history()
-        return frames.write(self.archive, self._frame(told), told.lines)
+        history = history or self.history()
+        return frames.write(self.archive, self._frame(history), history.lines)
 
     def _frame(self, history: History | None = None) -> pd.DataFrame:
         from netlimits.archive import frames
 
-        told, shared = history or self.history(), self.archive.meta["shared_kernel"]
-        return frames.frame(self.experiment, told.records, shared)
+        history, shared = history or self.history(), self.archive.meta["shared_kernel"]
+        return frames.frame(self.experiment, history.records, shared)
 
     def state(self, history: History | None = None) -> dict[str, Any]:
         """How far it is: runs by outcome, runs left, attempts interrupted, what is not put back.
@@ -201,8 +201,8 @@ class Campaign:
         `running` says by whom it is being run right now, and at which run; None where nobody does.
         """
         at_work = lock.holder(self.path)  # before the journal: what ends meanwhile has ended
-        told = history or self.history()
-        attempts = [*told.records]
+        history = history or self.history()
+        attempts = [*history.records]
         present = _present(attempts) if at_work else None
         if present:
             attempts.remove(present)
@@ -224,17 +224,17 @@ class Campaign:
             ),
             "interrupted": sum(r.status == "interrupted" for r in attempts),
             "not_put_back": [
-                {k: e[k] for k in ("role", "interface", "setting")} for e in told.unfinished
+                {k: e[k] for k in ("role", "interface", "setting")} for e in history.unfinished
             ],
             "running": at_work
             and {
                 "by": str(at_work),
                 "pid": at_work.pid or None,
-                "since": told.opened,
+                "since": history.opened,
                 "run": present and present.run.number,
                 "attempt": present and present.attempt,
             },
-            "reconnected": dict(Counter(told.reconnected)),
+            "reconnected": dict(Counter(history.reconnected)),
             "reasons": dict(Counter(r.reason for r in attempts if r.reason).most_common()),
         }
 

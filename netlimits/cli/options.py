@@ -97,8 +97,8 @@ def progress_options(command: Callable[..., None]) -> Callable[..., None]:
 def verbosity() -> Verbosity:
     """What the running command was told; "" where it was told nothing."""
     context = click.get_current_context(silent=True)
-    told: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
-    return told
+    level: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
+    return level
 
 
 def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:

@@ -246,9 +246,9 @@ def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
     """Raise for options that iperf3 took and did not act on."""
     ways = 2 if options.get("bidirectional") else 1
     streams = int(options.get("parallel", 1)) * ways
-    got = len(_list(document, "end", "streams"))
-    if got != streams:
-        raise ToolFailure(f"{got} of {streams} streams were measured", status="invalid")
+    measured = len(_list(document, "end", "streams"))
+    if measured != streams:
+        raise ToolFailure(f"{measured} of {streams} streams were measured", status="invalid")
     if "send_size" in options:
         size = _number(document, "start", "test_start", "blksize")
         if size != binary_bytes(options["send_size"]):
