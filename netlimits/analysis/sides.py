@@ -33,7 +33,8 @@ def factors(
     """The columns that tell the configurations of both sides apart.
 
     Runs that failed have their configurations too. Where nothing says which columns are factors,
-    those that a run which failed lacks are taken for what it did not live to measure.
+    those that a run which failed lacks are taken for what it did not live to measure. Raises
+    DataError for a factor that one side lacks.
     """
     both = _joined([side for side in sides if len(side)])
     names = list(pooling.left_out(both, [], among))

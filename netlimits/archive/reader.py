@@ -50,7 +50,8 @@ class Campaign:
     def experiment(self) -> Experiment:
         """The experiment as it was run: the file to the letter, `--set`, and the seed drawn.
 
-        Of an imported campaign only the name and the factors' names are known.
+        Of an imported campaign only the name and the factors' names are known. Raises ArchiveError
+        where its file cannot be read, or does not fit campaign.json.
         """
         if self.planned:
             return self.planned.experiment
@@ -150,7 +151,8 @@ class Campaign:
     def traces(self, runs: Iterable[int] | None = None, role: str | None = None) -> pd.DataFrame:
         """The packet traces of several runs under one another, with `run` and the factors.
 
-        Without `runs` those of every run that is ok.
+        Without `runs` those of every run that is ok. Raises ArchiveError for a run that was not
+        made, and where none is ok; DataError as `packets`.
         """
         from netlimits.archive import traces
 

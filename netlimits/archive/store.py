@@ -171,7 +171,7 @@ class Archive:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What `campaign.json` says."""
+        """What `campaign.json` says. Raises ArchiveError where it cannot be read."""
         try:
             meta: dict[str, Any] = json_of(self.folder, "campaign.json")
         except (OSError, ValueError) as error:
@@ -206,7 +206,10 @@ class Archive:
         self._bound = machines
 
     def facts(self, role: str) -> dict[str, Any]:
-        """A host's facts as they were read when the campaign began."""
+        """A host's facts as they were read when the campaign began.
+
+        Raises ArchiveError where they cannot be read, or were changed since.
+        """
         name = f"hosts/{role}.json"
         path = self.path / name
         try:
@@ -319,7 +322,10 @@ class Archive:
         return self.path / _raw_name(run, attempt)
 
     def write_raw(self, run: int, attempt: int, entries: Iterable[raw.RawEntry]) -> str:
-        """Keep what an attempt's commands printed, on disk when this returns; its SHA-256."""
+        """Keep what an attempt's commands printed, on disk when this returns; its SHA-256.
+
+        Raises ArchiveUnwritable where the disk does not take it.
+        """
         data = "".join(map(raw.line, entries)).encode("utf-8", "backslashreplace")
         try:
             self.folder.write(_raw_name(run, attempt), data)
@@ -346,7 +352,10 @@ class Archive:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
 
     def raw_attempts(self) -> set[tuple[int, int]]:
-        """The attempts, as (run, attempt), of which raw output is kept."""
+        """The attempts, as (run, attempt), of which raw output is kept.
+
+        Raises ArchiveError where `raw` cannot be listed.
+        """
         try:
             names = self.folder.names("raw")
         except FileNotFoundError:  # an archive that was made small: figures without raw output

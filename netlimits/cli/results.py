@@ -74,6 +74,7 @@ def opened(path: Path, *others: Path) -> Results:
     """The results in a campaign's folder, or in a CSV or Parquet file of runs.
 
     Several campaigns of one experiment become one frame; its column `campaign` holds their names.
+    Raises DataError for what is neither, and for campaigns that cannot be drawn together.
     """
     if others:
         parts = [(place.resolve().name, opened(place)) for place in (path, *others)]

@@ -103,7 +103,8 @@ def summary_of(
 ) -> pd.DataFrame:
     """The table that an entry asks for, and what its reader must know of it.
 
-    Where the experiment asks for verdicts too, its rows have them in a column.
+    Where the experiment asks for verdicts too, its rows have them in a column. Raises DataError for
+    a window that no metric of the table takes.
     """
     from netlimits.analysis.summary import summary
 

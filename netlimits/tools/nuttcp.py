@@ -202,7 +202,10 @@ class _Side:
         return float(text.removesuffix("%"))
 
     def elapsed(self) -> float:
-        """Seconds, from bytes and rate, which are finer than the two decimals printed."""
+        """Seconds, from bytes and rate, which are finer than the two decimals printed.
+
+        Raises ToolFailure where they contradict the time printed.
+        """
         printed = self.number("real_seconds")
         rate, megabytes = self.number("rate_Mbps"), self.number("megabytes")
         if rate == 0 or megabytes < 1:

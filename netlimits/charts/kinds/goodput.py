@@ -21,8 +21,9 @@ def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -
     """Data / (Data + Headers) against the MTU, a curve for each header stack.
 
     `curve` is `analysis.goodput.curve`'s frame. The MTUs of 1500 and 9000 bytes are marked with
-    their percentage where the curve holds them. The y axis ends at 100 %, and starts at 0 only
-    if the curves go that low: what is compared is the distance to 100 %.
+    their percentage where the curve holds them. The y axis ends at 100 %, and starts at 0 only if
+    the curves go that low: what is compared is the distance to 100 %. Raises DataError for another
+    frame.
     """
     for name in ("stack", "mtu", "ratio"):
         if name not in curve.columns:
