@@ -62,7 +62,7 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
     echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
     for skipped in summary["skipped"]:
-        why = " ".join(skipped["reason"].split())
+        why = one_line(skipped["reason"])
         echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
     left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
     each = summary["seconds"] / max(1, left)

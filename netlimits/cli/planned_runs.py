@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
-from netlimits.errors import escaped
+from netlimits.errors import escaped, one_line
 from netlimits.experiment.templates import written
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def print_commands(
         values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
         echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
         if why := experiment_plan.skip(run.values):
-            echo(f"  skipped: {' '.join(why.split())}")
+            echo(f"  skipped: {one_line(why)}")
         for role, _, command in commands:
             echo(f"  {role.ljust(width)}  {command}")
 
