@@ -311,7 +311,8 @@ def document_schema() -> dict[str, Any]:
     whole = structure()
     keys = whole["properties"]
     keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
-    keys["report"]["items"] = {"anyOf": [verdicts_entry(), table_entry(), *map(chart_entry, KINDS)]}
+    entries = [verdicts_entry(), table_entry(), *map(chart_entry, KINDS)]
+    keys["report"] = {**_REPORT, "items": {"anyOf": entries}}
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
     measures = {tool.name: templated(measured(tool.schema)) for tool in TOOLS}
