@@ -23,6 +23,7 @@ import pandas as pd
 from netlimits.analysis import frames
 from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.summary import summary
+from netlimits.archive import run_files
 
 METRICS = ["throughput", "local_sd", "remote_sd"]
 KEYS = ["send_size", "transport"]
@@ -73,7 +74,7 @@ def plain(path: Path) -> None:
 
 def ours(path: Path) -> None:
     """The summary table with intervals, and the percentile chart's curves."""
-    frame = frames.load(path)
+    frame = run_files.load(path)
     summary(frame, METRICS, "send_size", "transport", "8192 over 1024")
     percentiles(frame, "throughput", KEYS[::-1])
 

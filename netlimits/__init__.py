@@ -5,6 +5,7 @@
     frame = campaign.frame()
     nl.summary(frame, of=["throughput"], rows="send_size", columns="transport")
     nl.charts.percentiles(frame, of="throughput", series=["transport", "send_size"])
+    nl.joined({"before": frame, "after": other})    # several campaigns' frames as one
 
 Names are imported when first used, so that `import netlimits` costs nothing.
 """
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 _API = {
     "open": ("netlimits.archive.reader", "open"),
     "summary": ("netlimits.analysis.summary", "summary"),
+    "joined": ("netlimits.analysis.frames", "joined"),
     "compare": ("netlimits.analysis.comparison", "compare"),
     "explain": ("netlimits.limits", "explain"),
     "analysis": ("netlimits.analysis", None),

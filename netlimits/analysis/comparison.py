@@ -16,36 +16,30 @@ discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, defaults, frames, intervals, pooling, wording
+from netlimits.analysis import contrasts, defaults, frames, intervals, sides, wording
 from netlimits.analysis.contrasts import Contrast
+from netlimits.analysis.sides import FAILED, RECOVERED, SIDES, Key, listed
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "unclear"
-FAILED, RECOVERED = "failed", "recovered"
 VERDICTS = (BETTER, WORSE, SAME, UNCLEAR, FAILED, RECOVERED)
 BAD = (WORSE, FAILED)
 """Verdicts for which a comparison, or a gate, does not pass."""
 THRESHOLD = 0.03
 """The share of a figure below which a difference does not matter, unless another is named."""
 FALSE_DISCOVERIES = 0.05
-SIDES = ("before", "after")
-SHOWN = 6
-"""Configurations that a note names."""
 SESSIONS = (
     "two campaigns are two sessions: what changed between them beside what was meant to (heat, "
     "neighbours, other processes) is part of every ratio; what matters is measured on both sides "
     "in one campaign, as the values of a factor in the same blocks"
 )
-
-Key = tuple[str, ...]
-"""A configuration's values as they are written, "" where it has none."""
 
 
 def compare(
@@ -72,34 +66,31 @@ def compare(
     """
     if not 0 < threshold < 1:
         raise DataError(f"a threshold is a share between 0 and 1 (3 % is 0.03), not {threshold}")
-    tried = [frames.with_outcome(before), frames.with_outcome(after)]
-    sides = [_ok(before), _ok(after)]
-    if all(side.empty for side in sides):
+    outcomes = [frames.with_outcome(before), frames.with_outcome(after)]
+    good = [sides.ok(before), sides.ok(after)]
+    if all(side.empty for side in good):
         frames.usable(before)  # raises, with the reason
-    factors = _factors(sides, tried, among)
-    parts = [_parts(side, factors) for side in sides]
-    every = [_parts(side, factors) for side in tried]
-    keys = [key for key in every[0] if key in every[1]]
+    factors = sides.factors(good, outcomes, among)
+    ok = [sides.configurations(side, factors) for side in good]
+    tried = [sides.configurations(side, factors) for side in outcomes]
+    keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
         raise DataError(
-            f"no configuration is on both sides: {_listed(every[0], factors)} before; "
-            f"{_listed(every[1], factors)} after"
+            f"no configuration is on both sides: {listed(tried[0], factors)} before; "
+            f"{listed(tried[1], factors)} after"
         )
-    metrics = _metrics(sides[1] if sides[0].empty else sides[0], of)
-    _refuse_infinite(sides, metrics)
-    rows = [
-        _row(key, metric, [p.get(key) for p in parts], [len(e[key]) for e in every], confidence)
-        for metric in metrics
-        for key in keys
-        if any(
-            part[key][metric.column].notna().any()
-            for part in parts
-            if key in part and metric.column in part[key]
-        )
-    ]
+    metrics = _metrics(good[1] if good[0].empty else good[0], of)
+    _refuse_infinite(good, metrics)
+    rows = []
+    for metric in metrics:
+        for key in keys:
+            runs = [side.get(key) for side in ok]
+            if _tells(runs, metric):
+                counts = [len(side[key]) for side in tried]
+                rows.append(_row(key, metric, runs, counts, confidence))
     if not rows:
         raise DataError(
-            f"no configuration that is on both sides has a figure: {_listed(keys, factors)}"
+            f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
     unlike = [*_few(rows), *_unlike(rows, metrics, factors)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
@@ -110,60 +101,14 @@ def compare(
             row, better[row["metric"]], threshold, discovered
         )
         row["runs"] = _runs(row, threshold)
-    headings = _headings(factors)
+    headings = wording.headings(factors, _OURS)
     table = pd.DataFrame(
         [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
     )
     table.attrs["factors"] = headings
-    notes = _notes(parts, every, factors, len(chances), threshold)
-    table.attrs["notes"] = (*notes, *unlike)
+    gaps = sides.gaps(ok, tried, factors)
+    table.attrs["notes"] = (*gaps, *_meaning(len(chances), threshold), *unlike)
     return table
-
-
-def _ok(side: pd.DataFrame) -> pd.DataFrame:
-    """The runs of a side that are ok: none, where all of them failed."""
-    runs = frames.last_attempts(side)
-    if len(runs) and "status" in runs.columns and not (runs["status"] == "ok").any():
-        return runs.iloc[:0]
-    return frames.usable(side)
-
-
-def _factors(
-    sides: Sequence[pd.DataFrame], tried: Sequence[pd.DataFrame], among: Sequence[str] | None
-) -> list[str]:
-    """The columns that tell the configurations of both sides apart.
-
-    Runs that failed have their configurations too. Where nothing says which columns are factors,
-    those that a run which failed lacks are taken for what it did not live to measure.
-    """
-    both = _joined([side for side in sides if len(side)])
-    names = list(pooling.left_out(both, [], among))
-    every = _joined([side for side in tried if len(side)])
-    here = [name for name in names if name in every.columns]
-    failed = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
-    names += [
-        name
-        for name in pooling.left_out(every, here, among)
-        if among is not None or failed[name].notna().all()
-    ]
-    for name in names:
-        if not all(name in side.columns for side in tried):
-            raise DataError(f"{name} is a factor on one side only: nothing matches")
-    return names
-
-
-def _headings(factors: Sequence[str]) -> list[str]:
-    """The factors' columns: a `_` behind a name that is one of ours."""
-    headings: list[str] = []
-    for name in factors:
-        while name in (*_OURS, *headings):
-            name += "_"
-        headings.append(name)
-    return headings
-
-
-def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return frames.joined([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
 def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
@@ -175,12 +120,21 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
     return [metric for metric in metrics if metric.better]
 
 
-def _refuse_infinite(sides: Sequence[pd.DataFrame], metrics: Sequence[Metric]) -> None:
+def _refuse_infinite(good: Sequence[pd.DataFrame], metrics: Sequence[Metric]) -> None:
     """Raise DataError for a metric that is infinite in some run."""
     for metric in metrics:
-        for name, side in zip(SIDES, sides, strict=True):
+        for name, side in zip(SIDES, good, strict=True):
             if metric.column in side and side[metric.column].isin([math.inf, -math.inf]).any():
                 raise DataError(f"{metric.column} is infinite in some run {name}")
+
+
+def _tells(runs: Sequence[pd.DataFrame | None], metric: Metric) -> bool:
+    """Whether a run of either side has a figure of the metric."""
+    return any(
+        bool(part[metric.column].notna().any())
+        for part in runs
+        if part is not None and metric.column in part
+    )
 
 
 def _row(
@@ -262,24 +216,6 @@ def _runs(row: Mapping[str, Any], threshold: float) -> float:
     return float(math.ceil(runs * (half / math.log1p(threshold)) ** 2)) if half else math.nan
 
 
-def _parts(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, pd.DataFrame]:
-    return {
-        tuple("" if wording.is_missing(value) else wording.text(value) for value in values): runs
-        for values, runs in frames.groups(side, factors)
-        if len(runs)
-    }
-
-
-def _listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
-    """Configurations in words: "send_size 1024, transport UDP; …", not all of many."""
-    configurations = [
-        ", ".join(f"{name} {value}" for name, value in zip(factors, key, strict=True) if value)
-        for key in keys
-    ]
-    more = f" and {len(configurations) - SHOWN} more" if len(configurations) > SHOWN else ""
-    return "; ".join(configurations[:SHOWN]) + more
-
-
 def _few(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
     counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
@@ -301,37 +237,18 @@ def _unlike(
         for side, name in enumerate(SIDES):
             keys = [key for of, key, several in kinds if of == metric.name and several[side]]
             if keys:
-                where = _listed(keys, factors)
+                where = listed(keys, factors)
                 yield (
                     f"{metric.title}: runs {name} are of more than one kind, a mean is a figure "
                     f"of none{f': {where}' if where else ''}"
                 )
 
 
-def _notes(
-    parts: Sequence[dict[Key, pd.DataFrame]],
-    every: Sequence[dict[Key, pd.DataFrame]],
-    factors: Sequence[str],
-    count: int,
-    threshold: float,
-) -> Iterator[str]:
-    for side, opposite in ((0, 1), (1, 0)):
-        alone = [key for key in every[side] if key not in every[opposite]]
-        if alone:
-            yield f"only {SIDES[side]}: {_listed(alone, factors)}"
-    for side, opposite in ((0, 1), (1, 0)):
-        for key, runs in every[side].items():
-            if key in parts[side] or key not in every[opposite]:
-                continue
-            where = _listed([key], factors)
-            ok, tried = (len(part[opposite].get(key, ())) for part in (parts, every))
-            yield (
-                f"{FAILED} {SIDES[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
-                f"({wording.outcomes(runs)}); {ok} of {tried} {SIDES[opposite]}"
-            )
-    yield SESSIONS
-    yield (
+def _meaning(count: int, threshold: float) -> tuple[str, ...]:
+    """What the ratios rest on, and what their verdicts mean."""
+    return (
+        SESSIONS,
         f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "
-        f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)"
+        f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)",
+        f"same: the whole interval within {100 * threshold:g} %",
     )
-    yield f"same: the whole interval within {100 * threshold:g} %"

@@ -115,7 +115,8 @@ def _powers(interval: Interval, method: str, n: int) -> Contrast:
 def blocks(frame: pd.DataFrame) -> pd.Series | None:
     """The block of each run, told apart by campaign; None where runs stand in no blocks.
 
-    Shuffled campaigns, coin flips and imported files have one block or none.
+    Shuffled campaigns, coin flips and imported files have one block or none. Of campaigns put
+    together without a column `campaign` nothing tells whose a block is.
     """
     if "block" not in frame.columns or frame["block"].isna().any():
         return None
@@ -123,4 +124,6 @@ def blocks(frame: pd.DataFrame) -> pd.Series | None:
         both = frame.groupby(["campaign", "block"], sort=False, dropna=False).ngroup()
         several = frame.groupby("campaign", dropna=False)["block"].nunique()
         return both if bool((several > 1).all()) else None
+    if "run" in frame.columns and frame["run"].duplicated().any():
+        return None
     return frame["block"] if frame["block"].nunique() > 1 else None

@@ -7,15 +7,13 @@ factor that is asked for may not: then DataError names it and what is there.
 
 from __future__ import annotations
 
-import stat
-from collections.abc import Hashable, Sequence
-from pathlib import Path
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from netlimits.analysis import wording
-from netlimits.errors import DataError, one_line
+from netlimits.errors import DataError
 from netlimits.metrics import IDENTITY, METRICS, Direction, Metric, metric, tools_own
 from netlimits.model import OUTCOMES
 
@@ -28,72 +26,8 @@ The least and the greatest of them stand beside the mean, in `metrics.Metric.ext
 SHOWN = 20
 """Metrics that an error names."""
 
-FILE_LIMIT = 2 * 2**30
-"""Bytes of a file of runs."""
-
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
 """CPU of one process, which every tool that knows it tells under its own name."""
-
-
-TEXT_LIMIT = 10_000
-"""Characters of a column's name, or of a text in it."""
-
-
-def load(path: Path | str) -> pd.DataFrame:
-    """The frame of a CSV or Parquet file; an empty field is a missing value, nothing else is.
-
-    Raises DataError when the file cannot be read as a table; a pipe or a device is not waited for.
-    """
-    path = Path(path)
-    try:
-        _refuse_strange(path)
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return _numbered(pd.read_parquet(path), path)
-        if path.suffix.lower() in (".csv", ".txt"):
-            return _numbered(pd.read_csv(path, keep_default_na=False, na_values=[""]), path)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        # of a Parquet file that was changed its readers believe what it says of itself
-        raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error
-    raise DataError(f"{path}: a results folder, a .csv or a .parquet file is needed")
-
-
-def _refuse_strange(path: Path) -> None:
-    """Raise OSError or ValueError for a path that cannot be a file of runs, without opening it."""
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
-        raise ValueError("is no regular file")
-    if about.st_size == 0:
-        raise ValueError("is empty")
-    if about.st_size > FILE_LIMIT:
-        raise ValueError(f"is larger than {FILE_LIMIT >> 30} GiB")
-
-
-def _numbered(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The frame, checked: columns that count runs hold numbers, and no text is too long to show.
-
-    Raises DataError naming a column where that is not so.
-    """
-    for place, name in enumerate(frame.columns, 1):
-        longest = max(len(str(name)), _longest(frame.iloc[:, place - 1]))
-        if longest > TEXT_LIMIT:
-            raise DataError(
-                f"{path}: column {place} ({str(name)[:40]}): holds a text of {longest:,} "
-                f"characters; at most {TEXT_LIMIT:,} can be shown"
-            )
-    for name in ("run", "block", "attempt", "duration_s"):
-        if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name]):
-            texts = frame[name].astype(str)
-            strange = texts[pd.to_numeric(texts, errors="coerce").isna()]
-            what = repr(strange.iloc[0][:40]) if len(strange) else "a number that is too large"
-            raise DataError(f"{path}: column {name}: is to be a number, and holds {what}")
-    return frame
-
-
-def _longest(column: pd.Series[Any]) -> int:
-    """Characters of the longest text in a column."""
-    if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
-        return 0
-    return max((len(text) for text in column.dropna().unique() if isinstance(text, str)), default=0)
 
 
 def usable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -124,9 +58,18 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each run: its last attempt, whatever its status."""
+    """One row for each run: its last attempt, whatever its status.
+
+    Raises DataError where an attempt stands there twice, as in campaigns put together without a
+    column `campaign`.
+    """
     if not _tried_again(frame):
         return frame
+    if frame.duplicated([*_run(frame), "attempt"]).any():
+        raise DataError(
+            "some attempt stands there twice: frames of several campaigns need a column campaign "
+            "(netlimits.joined makes it)"
+        )
     frame = frame.reset_index(drop=True)  # frames put together repeat their index
     return frame.loc[frame.groupby(_run(frame), sort=False)["attempt"].idxmax()]
 
@@ -274,8 +217,23 @@ def varied(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The frames put together, row below row; what one of them varied is a factor of all."""
+def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Several campaigns' frames, row below row: the column `campaign` says whose a row is, by name.
+
+    What one of them varied is a factor of all, and what one measured is a metric; `pandas.concat`
+    loses both, and takes runs and blocks of the same number for the same. Raises DataError for no
+    frames, and for one that has a column `campaign` already.
+    """
+    if not parts:
+        raise DataError("there are no frames to join")
+    for name, part in parts.items():
+        if "campaign" in part.columns:
+            raise DataError(f"{name}: has a column campaign already; rename it, or join its parts")
+    return stacked([part.assign(campaign=name) for name, part in parts.items()])
+
+
+def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames row below row, which columns are what kept: `joined` without saying whose a row is."""
     together = pd.concat(parts, ignore_index=True)
     roles = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
     together.attrs.pop("columns", None)

@@ -112,6 +112,16 @@ def title(column: str) -> str:
     return words[:1].upper() + words[1:] + (f" ({unit})" if unit else "")
 
 
+def headings(factors: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """The factors' names as columns of a table: a `_` behind each that is one of `taken`."""
+    names: list[str] = []
+    for heading in factors:
+        while heading in (*taken, *names):
+            heading += "_"
+        names.append(heading)
+    return names
+
+
 def listed(names: Sequence[str]) -> str:
     """The names after one another, or `none`."""
     return ", ".join(names) if names else "none"

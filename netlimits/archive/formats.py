@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from netlimits.model import Status
+from netlimits.model import ControllerCost, Status
 from netlimits.model.decoding import (
     FilePath,
     InterfaceName,
@@ -90,6 +90,7 @@ class Outcome(TypedDict):
     raw: NotRequired[str]
     started: NotRequired[Instant | None]
     block: NotRequired[Number]
+    controller: NotRequired[ControllerCost]
 
 
 class EndEvent(Outcome):

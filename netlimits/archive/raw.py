@@ -3,7 +3,8 @@
 `step` says what a command was for. Those that figures are made of: `before` and `after`
 (/proc/stat of each host) around `client` (the tool), `before NAME` and `after NAME` (evidence),
 `sample` (looks during the run), `trace` (packets), `guard` (whether a host's guard put settings
-back meanwhile), `controller` (what the run cost here). Everything else is kept, not read.
+back meanwhile). Everything else is kept, not read. Archives from before the journal had it hold
+what a run cost here as a command of no host, `controller`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ campaign.packets(1)    # one row a packet of a run's trace
 
 from __future__ import annotations
 
-import hashlib
-import io
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,10 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from netlimits.archive import formats, lock, raw, records
+from netlimits.archive import formats, lock, records
+from netlimits.archive.checksums import TextDigest
 from netlimits.archive.records import History
 from netlimits.archive.store import Archive
-from netlimits.errors import ArchiveError, DataError, one_line
+from netlimits.errors import ArchiveError, one_line
 from netlimits.experiment import document, load
 from netlimits.experiment.plan import Plan
 from netlimits.model import STATUSES, Experiment, Record, Run
@@ -51,7 +50,8 @@ class Campaign:
     def experiment(self) -> Experiment:
         """The experiment as it was run: the file to the letter, `--set`, and the seed drawn.
 
-        Of an imported campaign only the name and the factors' names are known.
+        Of an imported campaign only the name and the factors' names are known. Raises ArchiveError
+        where its file cannot be read, or does not fit campaign.json.
         """
         if self.planned:
             return self.planned.experiment
@@ -144,54 +144,26 @@ class Campaign:
         Without `attempt` that of the run's last one; `role` chooses where several were traced.
         Raises ArchiveError where none was taken, DataError for a trace that cannot be read.
         """
-        return self._packets(self._attempt(run, attempt), role)
+        from netlimits.archive import traces
 
-    def _packets(self, record: Record, role: str | None) -> pd.DataFrame:
-        from netlimits.analysis.traces import trace
-
-        run = record.run.number
-        where = f"{self.path}: run {run}"
-        taken = {
-            entry.host: entry.stdout
-            for entry in self.archive.read_raw(run, record.attempt, record.raw)
-            if entry.step == raw.TRACE and "tcpdump" in entry.argv
-        }
-        if not taken:
-            raise ArchiveError(f"{where} has no packet trace: the experiment takes none")
-        if role is None and len(taken) > 1:
-            raise ArchiveError(f"{where} has traces of {', '.join(taken)}: say which")
-        chosen = next(iter(taken)) if role is None else role
-        if chosen not in taken:
-            raise ArchiveError(f"{where} has no trace of {chosen}; there is {', '.join(taken)}")
-        mss = record.figures.get("transport_mss_bytes")
-        try:
-            return trace(taken[chosen].encode(), mss=int(mss) if mss else None)
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from None
+        return traces.of_run(self.archive, self._attempt(run, attempt), role)
 
     def traces(self, runs: Iterable[int] | None = None, role: str | None = None) -> pd.DataFrame:
         """The packet traces of several runs under one another, with `run` and the factors.
 
-        Without `runs` those of every run that is ok.
+        Without `runs` those of every run that is ok. Raises ArchiveError for a run that was not
+        made, and where none is ok; DataError as `packets`.
         """
-        import pandas as pd
-
-        from netlimits.archive import frames
+        from netlimits.archive import traces
 
         last = {record.run.number: record for record in self.records()}
         ok = sorted(number for number, record in last.items() if record.status == "ok")
         chosen = ok if runs is None else list(runs)
         if missing := [number for number in chosen if number not in last]:
             raise ArchiveError(f"{self.path}: there was no run {missing[0]}")
-        parts = [
-            self._packets(last[run], role).assign(run=run, **self.runs[run].values)
-            for run in chosen
-        ]
-        if not parts:
+        if not chosen:
             raise ArchiveError(f"{self.path}: no run is ok, so there is no trace")
-        return frames.of_runs(
-            pd.concat(parts, ignore_index=True), (self.runs[run] for run in chosen)
-        )
+        return traces.of_runs(self.archive, [last[run] for run in chosen], role)
 
     def ok_runs(self) -> list[int]:
         """The numbers of the runs whose last attempt is ok, in the plan's order."""
@@ -216,14 +188,14 @@ class Campaign:
         """
         from netlimits.archive import frames
 
-        told = history or self.history()
-        return frames.write(self.archive, self._frame(told), told.lines)
+        history = history or self.history()
+        return frames.write(self.archive, self._frame(history), history.lines)
 
     def _frame(self, history: History | None = None) -> pd.DataFrame:
         from netlimits.archive import frames
 
-        told, shared = history or self.history(), self.archive.meta["shared_kernel"]
-        return frames.frame(self.experiment, told.records, shared)
+        history, shared = history or self.history(), self.archive.meta["shared_kernel"]
+        return frames.frame(self.experiment, history.records, shared)
 
     def state(self, history: History | None = None) -> dict[str, Any]:
         """How far it is: runs by outcome, runs left, attempts interrupted, what is not put back.
@@ -231,8 +203,8 @@ class Campaign:
         `running` says by whom it is being run right now, and at which run; None where nobody does.
         """
         at_work = lock.holder(self.path)  # before the journal: what ends meanwhile has ended
-        told = history or self.history()
-        attempts = [*told.records]
+        history = history or self.history()
+        attempts = [*history.records]
         present = _present(attempts) if at_work else None
         if present:
             attempts.remove(present)
@@ -254,17 +226,17 @@ class Campaign:
             ),
             "interrupted": sum(r.status == "interrupted" for r in attempts),
             "not_put_back": [
-                {k: e[k] for k in ("role", "interface", "setting")} for e in told.unfinished
+                {k: e[k] for k in ("role", "interface", "setting")} for e in history.unfinished
             ],
             "running": at_work
             and {
                 "by": str(at_work),
                 "pid": at_work.pid or None,
-                "since": told.opened,
+                "since": history.opened,
                 "run": present and present.run.number,
                 "attempt": present and present.attempt,
             },
-            "reconnected": dict(Counter(told.reconnected)),
+            "reconnected": dict(Counter(history.reconnected)),
             "reasons": dict(Counter(r.reason for r in attempts if r.reason).most_common()),
         }
 
@@ -303,7 +275,7 @@ def check_plan(campaign: Campaign) -> None:
     """Raise ArchiveError when the archived experiment no longer makes the archived plan."""
     if campaign.imported:
         raise ArchiveError(f"{campaign.path}: was imported from files: there is nothing to resume")
-    digest = _Digest()
+    digest = TextDigest()
     campaign.plan.as_begun().write_csv(cast(IO[str], digest))
     path = campaign.path / "plan.csv"
     try:
@@ -315,27 +287,3 @@ def check_plan(campaign: Campaign) -> None:
             f"{campaign.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "
             "or another netlimits wrote them: put it back, or start a new campaign"
         )
-
-
-class _Digest(io.TextIOBase):
-    """A text file that computes the SHA-256 of what is written to it, and stores nothing."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._digest = hashlib.sha256()
-
-    def write(self, text: str) -> int:
-        """Add a text to the checksum."""
-        self._parts.append(text)
-        if len(self._parts) > 1000:
-            self._flush()
-        return len(text)
-
-    def hexdigest(self) -> str:
-        """The checksum of all that was written, as UTF-8."""
-        self._flush()
-        return self._digest.hexdigest()
-
-    def _flush(self) -> None:
-        self._digest.update("".join(self._parts).encode())
-        self._parts.clear()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import msgspec
 
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError
-from netlimits.model import Record, Run, decoding
+from netlimits.model import ControllerCost, Record, Run, decoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ def end_fields(record: Record) -> dict[str, Any]:
         "figures": dict(record.figures),
         **({"raw": record.raw} if record.raw else {}),
         **({"interim": [dict(row) for row in record.interim]} if record.interim else {}),
+        **({"controller": asdict(record.cost)} if record.cost else {}),
     }
 
 
@@ -173,6 +176,7 @@ def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
         figures=event["figures"] if ended else {},
         interim=tuple(event.get("interim", ())),
         raw=event.get("raw", ""),
+        cost=msgspec.convert(event.get("controller"), ControllerCost | None),
     )
 
 

@@ -22,7 +22,8 @@ last lines are gone is told by raw output of runs that the others do not know, a
 Version 1: the first.
 Version 2: `id` in campaign.json; the journal's lines are numbered and chained, the first is
     `created`; `start`, `end` and `parsed` have `block`, `config` and `values`. Version 1 is still
-    read and continued, as version 1.
+    read and continued, as version 1. `end` may have `controller`, what the attempt cost here;
+    before, the raw output had that as a command of no host.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ class Archive:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What `campaign.json` says."""
+        """What `campaign.json` says. Raises ArchiveError where it cannot be read."""
         try:
             meta: dict[str, Any] = json_of(self.folder, "campaign.json")
         except (OSError, ValueError) as error:
@@ -205,7 +206,10 @@ class Archive:
         self._bound = machines
 
     def facts(self, role: str) -> dict[str, Any]:
-        """A host's facts as they were read when the campaign began."""
+        """A host's facts as they were read when the campaign began.
+
+        Raises ArchiveError where they cannot be read, or were changed since.
+        """
         name = f"hosts/{role}.json"
         path = self.path / name
         try:
@@ -318,7 +322,10 @@ class Archive:
         return self.path / _raw_name(run, attempt)
 
     def write_raw(self, run: int, attempt: int, entries: Iterable[raw.RawEntry]) -> str:
-        """Keep what an attempt's commands printed, on disk when this returns; its SHA-256."""
+        """Keep what an attempt's commands printed, on disk when this returns; its SHA-256.
+
+        Raises ArchiveUnwritable where the disk does not take it.
+        """
         data = "".join(map(raw.line, entries)).encode("utf-8", "backslashreplace")
         try:
             self.folder.write(_raw_name(run, attempt), data)
@@ -345,7 +352,10 @@ class Archive:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
 
     def raw_attempts(self) -> set[tuple[int, int]]:
-        """The attempts, as (run, attempt), of which raw output is kept."""
+        """The attempts, as (run, attempt), of which raw output is kept.
+
+        Raises ArchiveError where `raw` cannot be listed.
+        """
         try:
             names = self.folder.names("raw")
         except FileNotFoundError:  # an archive that was made small: figures without raw output

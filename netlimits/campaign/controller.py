@@ -6,24 +6,15 @@ where it is a test host too, what it takes is in that host's CPU. So each run sa
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from dataclasses import astuple
 
-import msgspec
 import psutil
 
 from netlimits.archive.raw import CONTROLLER, RawEntry
-from netlimits.model import Command, Completed, Scalar, decoding
-
-
-class _Reading(msgspec.Struct):
-    """What `Controller.entry` prints."""
-
-    seconds: float
-    cpu_s: float
-    idle_s: float
-    cpus: int
-    memory_bytes: int
+from netlimits.model import ControllerCost, Scalar, decoding
 
 
 class Controller:
@@ -33,19 +24,13 @@ class Controller:
         self._process = psutil.Process()
         self._begin = self._times()
 
-    def entry(self) -> RawEntry:
-        """What both used since then, as an entry of raw output.
-
-        Seconds of the clock, of the process and of idle CPUs, the number of CPUs, and the memory
-        that the process holds.
-        """
+    def cost(self) -> ControllerCost:
+        """What both used since then."""
         seconds, cpu, idle = (
             round(now - then, 6) for now, then in zip(self._times(), self._begin, strict=True)
         )
-        cpus, memory = psutil.cpu_count() or 1, self._process.memory_info().rss
-        printed = msgspec.json.encode(_Reading(seconds, cpu, idle, cpus, memory)).decode()
-        command = Command(("netlimits",))
-        return RawEntry(CONTROLLER, Completed("", command, 0, f"{printed}\n", "", seconds))
+        memory = self._process.memory_info().rss
+        return ControllerCost(seconds, cpu, idle, psutil.cpu_count() or 1, memory)
 
     def _times(self) -> tuple[float, float, float]:
         mine, machine = self._process.cpu_times(), psutil.cpu_times()
@@ -53,27 +38,29 @@ class Controller:
         return time.monotonic(), mine.user + mine.system, idle
 
 
-def figures(entries: Sequence[RawEntry]) -> dict[str, Scalar]:
+def controller_figures(cost: ControllerCost | None) -> dict[str, Scalar]:
     """`controller_cpu_pct` of one CPU, `controller_memory_mib`, `controller_busy_pct` of all CPUs.
 
     The last is wall − idle, as a host's CPU is; a run of an older netlimits has none of them.
     """
-    for entry in entries:
-        if entry.step == CONTROLLER:
-            return _figures(entry.stdout)
-    return {}
-
-
-def _figures(printed: str) -> dict[str, Scalar]:
-    try:
-        reading = decoding.typed(printed, _Reading)
-    except ValueError:
+    if cost is None or not (cost.seconds > 0 and cost.cpus > 0):
         return {}
-    if not (reading.seconds > 0 and reading.cpus > 0):
+    if not all(map(math.isfinite, astuple(cost))):
         return {}
-    idle = reading.idle_s / (reading.seconds * reading.cpus)
+    idle = cost.idle_s / (cost.seconds * cost.cpus)
     return {
-        "controller_cpu_pct": 100 * reading.cpu_s / reading.seconds,
-        "controller_memory_mib": reading.memory_bytes / 2**20,
+        "controller_cpu_pct": 100 * cost.cpu_s / cost.seconds,
+        "controller_memory_mib": cost.memory_bytes / 2**20,
         "controller_busy_pct": 100 * max(0.0, 1 - idle),
     }
+
+
+def kept_cost(entries: Sequence[RawEntry]) -> ControllerCost | None:
+    """The cost in the raw output of an archive whose journal does not have it; None without."""
+    for entry in entries:
+        if entry.step == CONTROLLER:
+            try:
+                return decoding.typed(entry.stdout, ControllerCost)
+            except ValueError:
+                return None
+    return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import ack_ratio, controller, parallel, physics, rates
+from netlimits.campaign import ack_ratio, parallel, physics, rates
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu, sample
@@ -62,7 +62,6 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     if specification.around.pace:
         way = rates.way(specification.tool, entries, specification.ends["local"][0])
         figures |= rates.hold(specification.around.pace, way, figures)
-    figures |= controller.figures(entries)
     return replace(measured, figures=figures)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from netlimits.model import Ends, Machine, SettingUse, Setup
-from netlimits.restore.originals import OF_QUEUES
+from netlimits.settings import MADE_ANEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Preparation:
     def _looks(self, settings: tuple[SettingUse, ...]) -> Iterator[SettingStep]:
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
         for use in settings:
-            for role in use.roles if use.name in OF_QUEUES else ():
+            for role in use.roles if use.name in MADE_ANEW["channels"] else ():
                 if role in queues:
                     yield self._step("look", role, use.name, use.options)
 

@@ -9,6 +9,7 @@ from netlimits.archive.raw import RawEntry
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields
 from netlimits.campaign import interpret, specifications
+from netlimits.campaign.controller import controller_figures, kept_cost
 from netlimits.campaign.specifications import Specification
 from netlimits.errors import ToolFailure
 from netlimits.model import Record
@@ -48,5 +49,9 @@ def _read_again(record: Record, specification: Specification, entries: list[RawE
         status: Any = error.status
         return replace(record, status=status, reason=str(error), figures={}, interim=())
     return replace(
-        record, status="ok", reason="", figures=dict(again.figures), interim=again.interim
+        record,
+        status="ok",
+        reason="",
+        figures={**again.figures, **controller_figures(record.cost or kept_cost(entries))},
+        interim=again.interim,
     )

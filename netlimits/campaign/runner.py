@@ -20,7 +20,7 @@ from netlimits.archive import raw
 from netlimits.archive.records import end_fields, history, run_fields
 from netlimits.archive.store import Archive
 from netlimits.campaign import interpret, specifications, steps
-from netlimits.campaign.controller import Controller
+from netlimits.campaign.controller import Controller, controller_figures
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.preparation import Preparation, SettingStep
@@ -34,7 +34,7 @@ from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
-from netlimits.model import Machine, Measurement, Record, Run, SettingUse
+from netlimits.model import ControllerCost, Machine, Measurement, Record, Run, SettingUse
 from netlimits.restore.changes import Changes
 from netlimits.restore.guard.guards import PATIENCE
 from netlimits.restore.put_back import CampaignLog, guards, put_back
@@ -194,13 +194,14 @@ class Runner:
         status, reason = "ok", ""
         measurement = None
         measuring, digest = False, ""
+        cost: ControllerCost | None = None
         try:
             specification = self._prepare(specification)
             measuring = True
             self._measuring.measure(specification, self._features(specification))
             self._step(raw.GUARD)
             self._guards.fired()
-            self._entries.append(controller.entry())
+            cost = controller.cost()
             digest = self.archive.write_raw(run.number, attempt, self._entries)
             measurement = self._read(specification)
         except ToolFailure as error:
@@ -212,6 +213,7 @@ class Runner:
             status, reason, interrupted = "interrupted", str(error), error
         if not digest:
             digest = self.archive.write_raw(run.number, attempt, self._entries)
+        cost = cost or controller.cost()
         record = Record(
             run=run,
             attempt=attempt,
@@ -219,9 +221,10 @@ class Runner:
             reason=reason,
             started=started,
             duration_s=round(time.monotonic() - clock, 6),
-            figures=measurement.figures if measurement else {},
+            figures={**measurement.figures, **controller_figures(cost)} if measurement else {},
             interim=measurement.interim if measurement else (),
             raw=digest,
+            cost=cost,
         )
         self.archive.append("end", **end_fields(record))
         if interrupted:

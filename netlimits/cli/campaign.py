@@ -27,7 +27,7 @@ from netlimits.cli.options import (
     pairs,
     progress_options,
 )
-from netlimits.errors import ArchiveError, ArchiveUnwritable, NetlimitsError, RestoreError
+from netlimits.errors import ArchiveError, ArchiveUnwritable, NetlimitsError, RestoreError, one_line
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -275,7 +275,7 @@ def _report(state: Mapping[str, Any], written: Sequence[Path], folder: Path, as_
     else:
         echo(counts(state))
         for reason, count in list(state["reasons"].items())[:5]:
-            echo(f"  {count} × {' '.join(reason.split())}")
+            echo(f"  {count} × {one_line(reason)}")
         for path in written:
             echo(str(path))
         if state["ok"]:

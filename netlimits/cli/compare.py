@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import drawing, echo, gates
+from netlimits.cli import echo, gates
 from netlimits.cli.options import JSON
+from netlimits.cli.results import Results, opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,13 +76,13 @@ def compare(
       netlimits compare results/before results/after --of throughput --threshold 5% --strict
       netlimits compare results/main results/branch --gate gate.yaml --format markdown
     """
-    baseline = drawing.opened(before)
+    baseline = opened(before)
     conditions = gates.conditions(gate) if gate else ()
     parts: list[tuple[Path, list[str], pd.DataFrame]] = []
     verdicts: set[str] = set()
     failures: list[str] = []
     for path in after:
-        results = drawing.opened(path)
+        results = opened(path)
         table = _table(baseline, results, of, threshold)
         broken = list(_broken(baseline, results, conditions))
         failures += [f"{path}: {line}" if len(after) > 1 else line for line in broken]
@@ -100,9 +101,7 @@ def compare(
         sys.exit(UNCLEAR_STATUS)
 
 
-def _table(
-    before: drawing.Results, after: drawing.Results, of: Sequence[str], threshold: float
-) -> pd.DataFrame:
+def _table(before: Results, after: Results, of: Sequence[str], threshold: float) -> pd.DataFrame:
     from netlimits.analysis import comparison
 
     return comparison.compare(
@@ -110,7 +109,7 @@ def _table(
     )
 
 
-def _factors(*sides: drawing.Results) -> list[str] | None:
+def _factors(*sides: Results) -> list[str] | None:
     """The factors and derived values of both campaigns; None for files, which do not tell."""
     from netlimits.experiment import resolution
 
@@ -123,7 +122,7 @@ def _factors(*sides: drawing.Results) -> list[str] | None:
 
 
 def _broken(
-    before: drawing.Results, after: drawing.Results, conditions: Sequence[gates.Condition]
+    before: Results, after: Results, conditions: Sequence[gates.Condition]
 ) -> Iterator[str]:
     """The conditions that do not hold, each with the ratio that breaks it."""
     for condition in conditions:
@@ -131,7 +130,7 @@ def _broken(
         yield from condition.broken(table)
 
 
-def _hosts(before: drawing.Results, after: drawing.Results) -> list[str]:
+def _hosts(before: Results, after: Results) -> list[str]:
     """What differs between the hosts of two campaigns, a line each."""
     from netlimits.evidence import facts
 

@@ -8,138 +8,19 @@ each configuration, a figure each.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
 from netlimits.cli import entries
+from netlimits.cli.results import Results
 from netlimits.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-
-
-@dataclass(frozen=True)
-class Results:
-    """What is drawn: the runs and, of a campaign's folder, the campaign."""
-
-    path: Path
-    frame: pd.DataFrame
-    campaign: Campaign | None = None
-    parts: Sequence[tuple[str, Results]] = ()
-    """Several campaigns drawn together, by name; then `campaign` is none."""
-
-    @property
-    def report(self) -> Sequence[Mapping[str, Any]]:
-        """What the experiment's `report:` asks for: nothing, for a file."""
-        if self.parts:
-            return _together(self.parts)
-        return self.campaign.experiment.report if self.campaign else ()
-
-    @property
-    def contents(self) -> str:
-        """The metrics and factors, in words."""
-        from netlimits.analysis import frames, wording
-
-        return (
-            f"metrics here: {wording.listed(frames.measured(self.frame))}; "
-            f"factors: {wording.listed(frames.varied(self.frame))}"
-        )
-
-    def with_highest_averages(self, window_s: float | None) -> pd.DataFrame:
-        """The runs with their highest averages; the reason, where these cannot be had."""
-        from netlimits.analysis import aggregate
-
-        try:
-            return aggregate.with_highest_averages(self.frame, self.intervals(), window_s)
-        except DataError as error:
-            frame = self.frame.copy()
-            frame.attrs["lacking"] = {"highest_average_mbps": str(error)}
-            return frame
-
-    def intervals(self) -> pd.DataFrame:
-        """The interim results of the runs that are ok. Raises DataError where there are none."""
-        from netlimits.analysis import aggregate, frames
-
-        if self.parts:
-            return _joined(self.parts, [part.intervals() for _, part in self.parts])
-        if self.campaign is None:
-            raise DataError(
-                f"{self.path}: only a campaign's folder holds interim results, not a file of runs"
-            )
-        frames.usable(self.frame)  # raises, with the reason, when no run is ok
-        return aggregate.of_ok_runs(self.campaign.intervals())
-
-
-def opened(path: Path, *others: Path) -> Results:
-    """The results in a campaign's folder, or in a CSV or Parquet file of runs.
-
-    Several campaigns of one experiment become one frame; its column `campaign` holds their names.
-    """
-    if others:
-        parts = [(place.resolve().name, opened(place)) for place in (path, *others)]
-        for name, part in parts:
-            if part.campaign is None:
-                raise DataError(f"{part.path}: only campaigns' folders are drawn together")
-            if [n for n, _ in parts].count(name) > 1:
-                raise DataError(
-                    f"{part.path}: {name} is there twice; their folders' names are shown"
-                )
-        kinds = {part.campaign.experiment.name for _, part in parts if part.campaign}
-        if len(kinds) > 1:
-            raise DataError(f"of several experiments ({', '.join(sorted(kinds))}), not of one")
-        return Results(path, _joined(parts, [part.frame for _, part in parts]), parts=parts)
-    if path.is_dir():
-        from netlimits.archive import reader
-
-        campaign = reader.open(path)
-        return Results(path, campaign.frame(), campaign)
-    if not path.exists():
-        raise DataError(f"{path}: there is no such folder or file")
-    from netlimits.analysis import frames
-
-    return Results(path, frames.load(path))
-
-
-def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
-    from netlimits.analysis import frames
-
-    labelled_frames, before = [], 0
-    for (name, part), frame in zip(parts, each, strict=True):
-        limits = {f"campaign_{key}": value for key, value in _limits(part).items()}
-        labelled_frames.append(frame.assign(campaign=name, run=frame["run"] + before, **limits))
-        before += int(part.frame["run"].max())
-    return frames.joined(labelled_frames)
-
-
-def _limits(part: Results) -> Mapping[str, Any]:
-    """What a campaign's own `report:` calls its link and its cap."""
-    entries = [entry for entry in part.report if "chart" in entry]
-    return {key: e[key] for e in entries for key in ("link", "cap") if key in e}
-
-
-def _together(parts: Sequence[tuple[str, Results]]) -> list[dict[str, Any]]:
-    """The first campaign's charts, a series for each campaign, each with its own limits."""
-    chart_entries = []
-    for entry in parts[0][1].report:
-        if "chart" not in entry or "series" not in KINDS[entry["chart"]].options:
-            continue
-        series = entry.get("series", [])
-        own = {key: f"campaign_{key}" for key in ("link", "cap") if _differs(parts, key)}
-        whole = ["campaign", *([series] if isinstance(series, str) else series)]
-        chart_entries.append({**entry, **own, "series": whole})
-    return chart_entries
-
-
-def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
-    """Whether the campaigns name different numbers (a column is each run's own anyway)."""
-    values = [_limits(part).get(key) for _, part in parts]
-    return None not in values and len(set(map(str, values))) > 1
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,10 @@ def _without_pooled(entry: Entry) -> Entry:
 
 
 def narrowed(entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Entry]:
-    """The entries with these options at the charts that take them; one of them has to."""
+    """The entries with these options at the charts that take them; one of them has to.
+
+    Raises DataError where none of the charts does.
+    """
     copies = [dict(entry) for entry in entries]
     for name, value in options.items():
         taking = [

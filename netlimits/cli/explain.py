@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import drawing, echo
+from netlimits.cli import echo
 from netlimits.cli.options import JSON
+from netlimits.cli.results import Results, opened
 from netlimits.errors import DataError, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -73,11 +74,11 @@ def explain(
     from netlimits import limits
     from netlimits.analysis import caveats, frames
 
-    opened = drawing.opened(results)
+    source = opened(results)
     if sequel or suspects:
-        _write_sequel(opened, sequel, suspects)
+        _write_sequel(source, sequel, suspects)
         return
-    of = opened.campaign or opened.frame
+    of = source.campaign or source.frame
     verdicts = limits.explain(of) if run is None else limits.runs(of)
     if run is not None:
         if "run" not in verdicts.columns or run not in set(verdicts["run"]):
@@ -90,11 +91,11 @@ def explain(
         return
     for _, row in verdicts.iterrows():
         echo("\n".join(_lines(row)))
-    if beside := caveats.disturbance(frames.last_attempts(opened.frame)):
+    if beside := caveats.disturbance(frames.last_attempts(source.frame)):
         echo(beside)
 
 
-def _write_sequel(results: drawing.Results, path: Path | None, suspects: tuple[str, ...]) -> None:
+def _write_sequel(results: Results, path: Path | None, suspects: tuple[str, ...]) -> None:
     """Write the experiment of the next campaign, and name it."""
     from netlimits.limits import CLASSES, sequel
 

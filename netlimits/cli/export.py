@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from netlimits.cli import drawing, echo
+from netlimits.cli import echo
+from netlimits.cli.results import opened
 from netlimits.errors import InputError
 
 NAMES = ("openmetrics", "influx", "json")
@@ -31,12 +32,12 @@ def export(results: Path, form: str, out: Path | None) -> None:
     from netlimits.experiment import resolution
     from netlimits.export import FORMATS, Runs
 
-    opened = drawing.opened(results)
-    name, factors = results.stem, frames.varied(opened.frame)
-    if opened.campaign:
-        name = opened.campaign.experiment.name
-        factors = list(resolution.names(opened.campaign.experiment))
-    lines = FORMATS[form](Runs(name, opened.frame, factors))
+    source = opened(results)
+    name, factors = results.stem, frames.varied(source.frame)
+    if source.campaign:
+        name = source.campaign.experiment.name
+        factors = list(resolution.names(source.campaign.experiment))
+    lines = FORMATS[form](Runs(name, source.frame, factors))
     if out is None:
         for line in lines:
             echo(line, nl=False)

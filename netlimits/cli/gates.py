@@ -50,7 +50,7 @@ class Condition:
 
         Raises DataError for a factor or a value that the comparison does not have.
         """
-        from netlimits.analysis import comparison, wording
+        from netlimits.analysis import comparison, sides, wording
 
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
@@ -66,7 +66,7 @@ class Condition:
         for row in table[table["verdict"].isin(comparison.BAD)].to_dict("records"):
             where = ", ".join(f"{name} {row[name]}" for name in factors)
             where = f"{' at ' if where else ''}{where}"
-            if row["verdict"] == comparison.FAILED:
+            if row["verdict"] == sides.FAILED:
                 yield f"{self.of} failed{where}: 0 of {row['of_after']} runs ok after"
                 continue
             yield (

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def machines_of(
     roles: Sequence[str], hosts_file: Path | None, local: bool
 ) -> Mapping[str, Machine]:
-    """The machine of each role: of a hosts file, this machine's loopback, or the lab."""
+    """The machine of each role: of a hosts file, this machine's loopback, or the lab.
+
+    Raises InputError where two of them are asked for.
+    """
     from netlimits.experiment.hosts_file import machines
     from netlimits.model import Machine
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
+from netlimits.errors import one_line
 from netlimits.model import of_all
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def counts(state: Mapping[str, Any]) -> str:
 def skipped_lines(skipped: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """How many runs are left out, and why."""
     for part in skipped:
-        reason = " ".join(part["reason"].split())
+        reason = one_line(part["reason"])
         yield f"  {part['runs']} more are skipped, {part['tool']}: {reason}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -45,6 +45,9 @@ GUARD = click.option(
     help="Hosts put themselves back when nothing was heard from here for so long beyond a run "
     "(90s, 5m, 1h); off: they never do.",
 )
+
+LIST = "list"
+"""In place of a metric: print those that there are."""
 
 
 def _patience(_: click.Context, __: click.Parameter, text: str) -> Patience:
@@ -94,8 +97,8 @@ def progress_options(command: Callable[..., None]) -> Callable[..., None]:
 def verbosity() -> Verbosity:
     """What the running command was told; "" where it was told nothing."""
     context = click.get_current_context(silent=True)
-    told: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
-    return told
+    level: Verbosity = context.meta.get(_VERBOSITY, "") if context else ""
+    return level
 
 
 def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:
@@ -105,3 +108,23 @@ def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:
         if not (key and sign):
             raise InputError(f"--set {key}{value}: write KEY=VALUE, as in repeat.replicates=3")
     return [(key, value) for key, _, value in split]
+
+
+def window_option(what: str) -> Callable[[Any], Any]:
+    """`--window`, over which `what` is taken."""
+    return click.option(
+        "--window",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help=f"Over how long {what} is taken.",
+    )
+
+
+def pool_option(what: str) -> Callable[[Any], Any]:
+    """`--pool`, of factors within one `what`."""
+    return click.option(
+        "--pool",
+        multiple=True,
+        metavar="FACTOR",
+        help=f"A factor that may differ within one {what}: it is meant. Repeatable.",
+    )

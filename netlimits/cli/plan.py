@@ -7,18 +7,16 @@ import io
 import itertools
 import json
 import os
-import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from netlimits.cli import echo
+from netlimits.cli import echo, plan_summary, planned_runs
 from netlimits.cli.options import JSON, PATIENCE, SET, pairs
-from netlimits.errors import InputError, escaped, one_line
-from netlimits.experiment.templates import written
+from netlimits.errors import InputError, escaped
 
 if TYPE_CHECKING:
     from netlimits.checks import Finding
@@ -83,7 +81,7 @@ def plan(
     loaded = load.load(experiment_file, pairs(overrides))
     drawn = loaded.repeat.seed is None
     experiment_plan = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
-    summary = _summary(experiment_plan, drawn)
+    summary = plan_summary.summary_of(experiment_plan, drawn)
     findings = _foreseen(experiment_plan, hosts_file)
     if csv_file == "-":
         experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
@@ -96,15 +94,17 @@ def plan(
         document = {
             **summary,
             "findings": [dataclasses.asdict(finding) for finding in findings],
-            "first": [*_as_json(experiment_plan, runs, machines if with_commands else None)],
+            "first": [
+                *planned_runs.as_json(experiment_plan, runs, machines if with_commands else None)
+            ],
         }
         echo(json.dumps(document, indent=2))
     else:
-        _print_summary(summary)
+        plan_summary.print_summary(summary)
         if with_commands:
-            _print_commands(experiment_plan, runs, machines)
+            planned_runs.print_commands(experiment_plan, runs, machines)
         elif runs:
-            _print_runs(experiment_plan, runs)
+            planned_runs.print_runs(experiment_plan, runs)
     if csv_file is not None:
         echo(csv_file, err=as_json)
     for finding in findings:
@@ -172,119 +172,8 @@ def _foreseen(experiment_plan: Plan, hosts_file: Path | None) -> tuple[Finding, 
     return foreseen(experiment_plan, bound)
 
 
-def _summary(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
-    """What there is to say about the plan as a whole."""
-    experiment = experiment_plan.experiment
-    left_out = experiment_plan.left_out()
-    return {
-        "experiment": experiment.name,
-        "question": experiment.question,
-        "combinations": experiment_plan.configurations.product,
-        "excluded": [
-            {"exclude": text, "line": experiment.lines.get(("exclude", number)), "removed": removed}
-            for number, (text, removed) in enumerate(
-                zip(experiment.exclude, experiment_plan.configurations.removed, strict=True)
-            )
-        ],
-        "included": len(experiment.include),
-        "configurations": len(experiment_plan.configurations),
-        "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
-        "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
-        "runs": len(experiment_plan),
-        "order": experiment.repeat.order,
-        "seed": experiment.repeat.seed,
-        "seed_drawn": drawn,
-        "seconds": round(experiment_plan.seconds(), 1),
-        "skipped": [
-            {"tool": tool, "runs": left_out[tool], "reason": why}
-            for tool, why in experiment_plan.skipped.items()
-        ],
-    }
-
-
-def _print_summary(summary: Mapping[str, Any]) -> None:
-    title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
-    echo(one_line(title))
-    count = _count(summary["configurations"], "configuration")
-    echo(f"{count} of {_count(summary['combinations'], 'combination')}")
-    for entry in summary["excluded"]:
-        where = f"line {entry['line']}" if entry["line"] else "--set"
-        text = f"{entry['exclude']} ({where})"
-        echo(f"  {entry['removed']:,} excluded by {text}")
-    if summary["included"]:
-        echo(f"  {summary['included']:,} included")
-    times = ""
-    if summary["replicates"]:
-        least, most = summary["replicates_least"], summary["replicates"]
-        times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
-    echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
-    kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
-    echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
-    for skipped in summary["skipped"]:
-        why = " ".join(skipped["reason"].split())
-        echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
-    left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
-    each = summary["seconds"] / max(1, left)
-    echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _duration(seconds: float) -> str:
-    """Two units at most: `20 min 12 s`."""
-    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-    left = max(1, round(seconds))
-    parts: list[str] = []
-    for name, size in units:
-        number, left = divmod(left, size)
-        if number or parts:
-            parts.append(f"{number} {name}")
-    return " ".join(parts[:2])
-
-
 def _first(experiment_plan: Plan, rows: int | None) -> Iterator[Run]:
     return itertools.islice(experiment_plan.runs(), rows)
-
-
-def _print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
-    """The runs as a table: by rich on a terminal, in plain columns elsewhere."""
-    last = ["skip"] if experiment_plan.skipped else []
-    head = ["run", "block", "config", *experiment_plan.configurations.columns, *last]
-    table = [
-        [
-            *(str(run.number), str(run.block), run.config, *map(_cell, run.values.values())),
-            *(_cell(experiment_plan.skip(run.values)) for _ in last),
-        ]
-        for run in runs
-    ]
-    left = len(experiment_plan) - len(runs)
-    more = f"… and {left:,} more (--rows, --csv)" if left else ""
-    echo()
-    if sys.stdout.isatty():
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        grid = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for name in head:
-            grid.add_column(Text(escaped(name)))
-        for row in table:
-            grid.add_row(*map(Text, row))
-        Console(highlight=False).print(grid)
-    else:
-        widths = [max(map(len, column)) for column in zip(head, *table, strict=True)]
-        for row in (head, *table):
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            echo("  ".join(cells).rstrip())
-    if more:
-        echo(more)
-
-
-def _cell(value: Any) -> str:
-    return escaped(" ".join(written(value).split("\n")))
 
 
 def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machine]:
@@ -301,65 +190,6 @@ def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machi
         )
         for role in roles
     }
-
-
-def _commands(
-    experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
-) -> Iterator[tuple[Run, list[tuple[str, str, str]]]]:
-    """Each run with (role, step, command as a shell would take it); none of one left out."""
-    from netlimits.campaign.dry_run import DryRun, Remark
-    from netlimits.tools import Features
-
-    every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    rehearsed = DryRun(experiment_plan.experiment.ends, machines, every)
-    for run in runs:
-        commands = []
-        if not experiment_plan.skip(run.values):
-            for step in rehearsed.commands(experiment_plan.setup(run.values)):
-                if isinstance(step, Remark):
-                    commands.append((step.role, step.name, f"# {step.text}"))
-                    continue
-                sudo = ("sudo", "-n") if step.command.sudo else ()
-                commands.append((step.role, step.name, shlex.join((*sudo, *step.command.argv))))
-        yield run, commands
-
-
-def _print_commands(
-    experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
-) -> None:
-    width = max(map(len, experiment_plan.experiment.roles))
-    for run, commands in _commands(experiment_plan, runs, machines):
-        values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
-        echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
-        if why := experiment_plan.skip(run.values):
-            echo(f"  skipped: {' '.join(why.split())}")
-        for role, _, command in commands:
-            echo(f"  {role.ljust(width)}  {command}")
-
-
-def _as_json(
-    experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine] | None
-) -> Iterator[dict[str, Any]]:
-    """Each run, with its commands where machines are given."""
-    no_commands: list[tuple[str, str, str]] = []
-    of_runs = (
-        _commands(experiment_plan, shown, machines)
-        if machines
-        else ((run, no_commands) for run in shown)
-    )
-    for run, commands in of_runs:
-        entry: dict[str, Any] = {
-            "run": run.number,
-            "block": run.block,
-            "config": run.config,
-            "values": dict(run.values),
-            **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
-        }
-        if commands:
-            entry["commands"] = [
-                {"role": role, "step": step, "command": command} for role, step, command in commands
-            ]
-        yield entry
 
 
 def _write(experiment_plan: Plan, path: Path) -> None:

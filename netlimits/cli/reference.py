@@ -263,9 +263,9 @@ def _chart(name: str) -> Section:
     rows = []
     for option, default in kind.options.items():
         part = report_schema.OPTIONS[option]
-        written = "" if default in (None, ()) else _listed(default)
-        told = "required" if default is REQUIRED else written
-        rows.append((option, _takes(part), told, _text(part)))
+        value = "" if default in (None, ()) else _listed(default)
+        default_text = "required" if default is REQUIRED else value
+        rows.append((option, _takes(part), default_text, _text(part)))
     about = one_line(kind.draw.__doc__ or "")
     return Section(f"chart {name}", about, OPTION, tuple(rows))
 

@@ -11,7 +11,8 @@ import click
 from netlimits import __version__
 from netlimits.cli import drawing, echo, entries
 from netlimits.cli.options import RESULTS
-from netlimits.cli.results import summary_of
+from netlimits.cli.results import Results, opened
+from netlimits.cli.table import summary_of
 from netlimits.errors import DataError, InputError, NetlimitsError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def report(results: Path, out: Path | None) -> None:
 
     if not results.is_dir():
         raise InputError(f"{results}: a report is made of a campaign's folder")
-    text = render(_page(drawing.opened(results)))
+    text = render(_page(opened(results)))
     file = out or results / "report.html"
     try:
         if out is None:  # as all that a campaign leaves: its owner's alone
@@ -58,7 +59,7 @@ def report(results: Path, out: Path | None) -> None:
     echo(file)
 
 
-def _page(results: drawing.Results) -> Page:
+def _page(results: Results) -> Page:
     """The page of a campaign."""
     from netlimits.report import contents
     from netlimits.report.answers import answers
@@ -110,7 +111,7 @@ def _verdicts(campaign: Campaign, missing: list[str]) -> list[Answer]:
     return []
 
 
-def _summaries(results: drawing.Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
     """The tables that `netlimits table` makes; why one could not be made goes to `missing`."""
     chosen: list[entries.Entry] = []
     try:
@@ -124,7 +125,7 @@ def _summaries(results: drawing.Results, missing: list[str]) -> Iterator[tuple[s
             missing.append(f"A table is missing: {error}.")
 
 
-def _figures(results: drawing.Results, missing: list[str]) -> Iterator[Exhibit]:
+def _figures(results: Results, missing: list[str]) -> Iterator[Exhibit]:
     """The charts that `netlimits figures` draws, with their tables; `missing` as for tables."""
     from netlimits.report.page import Exhibit
     from netlimits.report.svg import inline

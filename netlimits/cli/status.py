@@ -13,7 +13,7 @@ import click
 from netlimits.cli import echo, logins, quoted
 from netlimits.cli.lines import counts, skipped_lines
 from netlimits.cli.options import JSON, PATIENCE
-from netlimits.errors import InputError
+from netlimits.errors import InputError, one_line
 
 if TYPE_CHECKING:
     from netlimits.hosts.patience import Patience
@@ -85,7 +85,7 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
         yield _running(state["running"])
     yield from skipped_lines(state["skipped"])
     for reason, count in state["reasons"].items():
-        yield f"  {count} × {' '.join(reason.split())}"
+        yield f"  {count} × {one_line(reason)}"
     for role, count in state["reconnected"].items():
         yield f"{role}: its connection was lost and made again {count} ×"
     if state["running"]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from netlimits.errors import one_line
 from netlimits.model import Command, Completed, decoding
 
 
@@ -157,7 +158,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[st
             ]
         else:
             lines.append(f"{fact.name}: {pair[0]}, then {pair[1]}")
-    return tuple(" ".join(line.split()) for line in lines)
+    return tuple(one_line(line) for line in lines)
 
 
 def one_kernel(hosts: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -128,11 +128,90 @@ def measured(tool_schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**tool_schema, "properties": {**tool_schema["properties"], **_OF_EVERY_TOOL}}
 
 
+_CONFIGURED: Mapping[str, Any] = {
+    "experiment": {
+        "title": "Name",
+        "description": "Names the results' folder: letters, digits, dots, - and _.",
+        "type": "string",
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+    },
+    "question": {
+        "title": "Question",
+        "description": "What the experiment is to answer, in a sentence.",
+        "type": "string",
+    },
+    "source": {
+        "title": "Source",
+        "description": "The report that the experiment is from.",
+        "type": "string",
+    },
+    "roles": {
+        "title": "Roles",
+        "description": "What the hosts file binds to machines: the first role runs the "
+        "tool's client, the last its server. `sinks: 2` is a role that two machines play.",
+        "type": "array",
+        "minItems": 2,
+        "items": {
+            "type": ["string", "object"],
+            "pattern": ROLE,
+            "propertyNames": {"pattern": ROLE},
+            "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64},
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+        "default": [*ROLES],
+    },
+    "factors": {
+        "title": "Factors",
+        "description": "Name to list of values; every combination is a configuration.",
+        **_LISTS,
+    },
+    "zip": {
+        "title": "Lists that move together",
+        "description": "Equally long lists of which one row is taken at a time; or a "
+        "list of such groups.",
+        "anyOf": [_LISTS, {"type": "array", "minItems": 1, "items": _LISTS}],
+    },
+    "derive": {
+        "title": "Derived values",
+        "description": "Name to an expression over factors and other derived values.",
+        "type": "object",
+        "propertyNames": {"pattern": NAME},
+        "additionalProperties": _EXPRESSION,
+    },
+    "dummies": {
+        "title": "Factors without an effect",
+        "description": "Factors that nothing is to use: runs that differ by them alone "
+        "tell how far runs of one kind lie apart.",
+        "type": "array",
+        "minItems": 1,
+        "items": TEXT,
+    },
+    "exclude": {
+        "title": "Configurations to leave out",
+        "description": "Conditions; a configuration for which one is true is left out.",
+        "type": "array",
+        "items": _EXPRESSION,
+    },
+    "include": {
+        "title": "Configurations to add",
+        "description": "Each gives every factor a value; added after `exclude`.",
+        "type": "array",
+        "items": {"type": "object", "additionalProperties": _SCALAR},
+    },
+}
+"""The keys from the name to the configurations, in the order in which a file has them."""
+
+_REPORT: Mapping[str, Any] = {
+    "title": "Tables and charts",
+    "description": "What `netlimits table` and `netlimits figures` make by default.",
+    "type": "array",
+    "items": {"type": ["object", "string"]},
+}
+
+
 def structure() -> dict[str, Any]:
     """The schema of the file but for the parts that tools and settings bring."""
-    from netlimits.settings import SETTINGS
-    from netlimits.tools import TOOLS
-
     return {
         "title": "netlimits experiment",
         "description": "What to vary, what to set, what to measure, how often, what to report.",
@@ -140,114 +219,50 @@ def structure() -> dict[str, Any]:
         "additionalProperties": False,
         "required": ["experiment", "measure"],
         "properties": {
-            "experiment": {
-                "title": "Name",
-                "description": "Names the results' folder: letters, digits, dots, - and _.",
-                "type": "string",
-                "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-            },
-            "question": {
-                "title": "Question",
-                "description": "What the experiment is to answer, in a sentence.",
-                "type": "string",
-            },
-            "source": {
-                "title": "Source",
-                "description": "The report that the experiment is from.",
-                "type": "string",
-            },
-            "roles": {
-                "title": "Roles",
-                "description": "What the hosts file binds to machines: the first role runs the "
-                "tool's client, the last its server. `sinks: 2` is a role that two machines play.",
-                "type": "array",
-                "minItems": 2,
-                "items": {
-                    "type": ["string", "object"],
-                    "pattern": ROLE,
-                    "propertyNames": {"pattern": ROLE},
-                    "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64},
-                    "minProperties": 1,
-                    "maxProperties": 1,
-                },
-                "default": [*ROLES],
-            },
-            "factors": {
-                "title": "Factors",
-                "description": "Name to list of values; every combination is a configuration.",
-                **_LISTS,
-            },
-            "zip": {
-                "title": "Lists that move together",
-                "description": "Equally long lists of which one row is taken at a time; or a "
-                "list of such groups.",
-                "anyOf": [_LISTS, {"type": "array", "minItems": 1, "items": _LISTS}],
-            },
-            "derive": {
-                "title": "Derived values",
-                "description": "Name to an expression over factors and other derived values.",
-                "type": "object",
-                "propertyNames": {"pattern": NAME},
-                "additionalProperties": _EXPRESSION,
-            },
-            "dummies": {
-                "title": "Factors without an effect",
-                "description": "Factors that nothing is to use: runs that differ by them alone "
-                "tell how far runs of one kind lie apart.",
-                "type": "array",
-                "minItems": 1,
-                "items": TEXT,
-            },
-            "exclude": {
-                "title": "Configurations to leave out",
-                "description": "Conditions; a configuration for which one is true is left out.",
-                "type": "array",
-                "items": _EXPRESSION,
-            },
-            "include": {
-                "title": "Configurations to add",
-                "description": "Each gives every factor a value; added after `exclude`.",
-                "type": "array",
-                "items": {"type": "object", "additionalProperties": _SCALAR},
-            },
-            "settings": {
-                "title": "Settings of the hosts",
-                "description": "Applied in this order before each run, read back, and put back "
-                "at the end.",
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["roles"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "roles": {
-                            "description": "The roles whose data interface is set.",
-                            "type": "array",
-                            "minItems": 1,
-                            "items": {"type": "string"},
-                        },
-                        **{setting.name: {} for setting in SETTINGS},
-                    },
-                },
-            },
-            "measure": {
-                "title": "What measures",
-                "description": "Tool to its options; of several tools a factor named `tool` "
-                "chooses one.",
-                "type": "object",
-                "minProperties": 1,
-                "additionalProperties": False,
-                "properties": {tool.name: {} for tool in TOOLS},
-            },
+            **_CONFIGURED,
+            "settings": _settings(),
+            "measure": _measure(),
             **{name: {} for name in AROUND},
             "repeat": _repeat(),
-            "report": {
-                "title": "Tables and charts",
-                "description": "What `netlimits table` and `netlimits figures` make by default.",
-                "type": "array",
-                "items": {"type": ["object", "string"]},
+            "report": _REPORT,
+        },
+    }
+
+
+def _settings() -> dict[str, Any]:
+    from netlimits.settings import SETTINGS
+
+    return {
+        "title": "Settings of the hosts",
+        "description": "Applied in this order before each run, read back, and put back at the end.",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["roles"],
+            "additionalProperties": False,
+            "properties": {
+                "roles": {
+                    "description": "The roles whose data interface is set.",
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": "string"},
+                },
+                **{setting.name: {} for setting in SETTINGS},
             },
         },
+    }
+
+
+def _measure() -> dict[str, Any]:
+    from netlimits.tools import TOOLS
+
+    return {
+        "title": "What measures",
+        "description": "Tool to its options; of several tools a factor named `tool` chooses one.",
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": False,
+        "properties": {tool.name: {} for tool in TOOLS},
     }
 
 
@@ -296,7 +311,8 @@ def document_schema() -> dict[str, Any]:
     whole = structure()
     keys = whole["properties"]
     keys["settings"]["items"]["minProperties"] = 2  # checks say it in better words
-    keys["report"]["items"] = {"anyOf": [verdicts_entry(), table_entry(), *map(chart_entry, KINDS)]}
+    entries = [verdicts_entry(), table_entry(), *map(chart_entry, KINDS)]
+    keys["report"] = {**_REPORT, "items": {"anyOf": entries}}
     settings = keys["settings"]["items"]["properties"]
     settings.update({setting.name: templated(setting.schema) for setting in SETTINGS})
     measures = {tool.name: templated(measured(tool.schema)) for tool in TOOLS}

@@ -18,7 +18,7 @@ _OWN = ("experiment", "run", "block")
 def influx(runs: Runs) -> Iterator[str]:
     """The lines; fields are the metrics' columns, `status`, and the `reason` of one that failed."""
     for run in runs.runs():
-        tags = "".join(f",{_name(key)}={_tag(value)}" for key, value in _tags(runs, run) if value)
+        tags = "".join(f",{_tag(key)}={_tag(value)}" for key, value in _tags(runs, run) if value)
         stamp = "" if run.started is None else f" {round(run.started * 1e9)}"
         yield f"{MEASUREMENT}{tags} {','.join(_fields(run))}{stamp}\n"
 
@@ -40,7 +40,7 @@ def _fields(run: ExportedRun) -> Iterator[str]:
     if not run.identity.get("status"):
         yield f"ok={str(run.ok).lower()}"
     for name, value in run.figures.items():
-        yield f"{_name(name)}={float(value)!r}"
+        yield f"{_tag(name)}={float(value)!r}"
 
 
 def _shown(text: str) -> str:
@@ -48,11 +48,8 @@ def _shown(text: str) -> str:
     return re.sub(r"\\+$", lambda end: "\\u005c" * len(end[0]), text)
 
 
-def _name(text: str) -> str:
-    return _tag(text)
-
-
 def _tag(text: str) -> str:
+    """A name of a tag or a field, or a tag's value."""
     return re.sub(r"([,= ])", r"\\\1", _shown(text))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from netlimits.errors import CommandFailed
+from netlimits.errors import CommandFailed, one_line
 from netlimits.hosts.patience import Patience
 from netlimits.model import Command, Completed
 
@@ -76,4 +76,4 @@ def must(completed: Completed) -> Completed:
         else f"exited {completed.status}"
     )
     command = " ".join(completed.command.argv)
-    raise CommandFailed(f"`{command}` {what}: {' '.join(printed.split())}", completed=completed)
+    raise CommandFailed(f"`{command}` {what}: {one_line(printed)}", completed=completed)

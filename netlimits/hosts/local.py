@@ -51,13 +51,13 @@ class LocalStream:
         if writing:
             poll.register(self._stdin, select.POLLOUT)
         ready = {fd for fd, _ in poll.poll(wait * 1000)}
-        got = {fd: self._read(fd) for fd in self._open & ready}
+        output = {fd: self._read(fd) for fd in self._open & ready}
         sent = 0
         if writing and self._stdin.fileno() in ready:
             with contextlib.suppress(BrokenPipeError, BlockingIOError):
                 sent = os.write(self._stdin.fileno(), data[:CHUNK])
-        out = got.pop(self._stdout, b"")
-        err = b"".join(got.values())
+        out = output.pop(self._stdout, b"")
+        err = b"".join(output.values())
         exited = self._process.poll() is not None
         return Exchange(sent, out, err, exited or not self._open, not self._open)
 

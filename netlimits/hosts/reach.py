@@ -50,7 +50,10 @@ class Reach:
     abort: Abort
 
     def client(self, name: str, jump: str | None = None, depth: int = 0) -> paramiko.SSHClient:
-        """A client logged in on `name`, through `jump` where given, else as configured."""
+        """A client logged in on `name`, through `jump` where given, else as configured.
+
+        Raises ConnectError where nobody lets us in, or jumps lead in a circle.
+        """
         endpoint = self.config.endpoint(name)
         if depth > _JUMPS:
             raise ConnectError(f"ProxyJump leads through more than {_JUMPS} hosts, or in a circle")

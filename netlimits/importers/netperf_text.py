@@ -269,8 +269,8 @@ class _Reading:
     def _fail(self, *, keep_interim: bool = False) -> None:
         """Add a failed run: one that was announced, or that failed, and shows no figures."""
         reason = clean(" ".join(self._failure)) or "netperf printed no figures"
-        told = self._test if self._announced else Test()
-        values = netperf_runs.factors({}, told, told.direction)
+        test = self._test if self._announced else Test()
+        values = netperf_runs.factors({}, test, test.direction)
         self._runs.append(Imported(self._announced or self._number, "failed", reason, values))
         self._announced, self._headed, self._wide = 0, False, False
         self._failure, self._rows = [], []

@@ -93,7 +93,10 @@ def shaped(lab: Lab, host: str, shape: Shape) -> None:
 
 
 def clear(lab: Lab, host: str) -> bool:
-    """Make the host's link a plain one again, whatever state it is in; whether it was shaped."""
+    """Make the host's link a plain one again, whatever state it is in; whether it was shaped.
+
+    Raises LabError where its process or a part of it stays.
+    """
     record = _record(lab, host)
     if not record.exists():
         return False
@@ -116,7 +119,10 @@ def clear(lab: Lab, host: str) -> bool:
 
 
 def shape(lab: Lab, host: str) -> Shape | None:
-    """The shape of the host's link; None where it is a plain one."""
+    """The shape of the host's link; None where it is a plain one.
+
+    Raises LabError for a record that is damaged.
+    """
     record = _record(lab, host)
     try:
         return decoding.typed(record.read_bytes(), Shape)
@@ -134,7 +140,10 @@ def works(lab: Lab, host: str) -> bool:
 
 
 def traffic(lab: Lab, host: str) -> tuple[Traffic, Traffic]:
-    """What went through a shaped link from the host, and to it."""
+    """What went through a shaped link from the host, and to it.
+
+    Raises LabError where `ip` shows no counters.
+    """
     shown = listings.links(output("ip", "-n", lab.switch, "-s", "-j", "link", "show"))
     counters = {link.ifname: link.stats64 for link in shown}
     near, far = (counters.get(tap) for tap in _taps(lab, host))

@@ -6,6 +6,7 @@ intervention was made. What it changed stands in columns that begin with `next_`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netlimits.analysis import contrasts, frames
-from netlimits.limits.base import OPEN, PROVEN, REFUTED
+from netlimits.limits.base import OPEN, PROVEN, REFUTED, LimitClass
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.verdicts import UNDETERMINED, Verdict
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
 """The factor, its level without an intervention, and how the columns of what it changes begin."""
 
-
 THROUGHPUT = "throughput_mbps"
+
+_PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def tested(frame: pd.DataFrame) -> tuple[str, ...]:
     if INTERVENTION not in frame.columns:
         return ()
     levels = [str(level) for level in frame[INTERVENTION].unique()]
-    known = {each.name for each in CLASSES}
+    known = {limit.name for limit in CLASSES}
     return tuple(level for level in levels if level in known) if NONE in levels else ()
 
 
@@ -63,30 +65,29 @@ def bare(part: pd.DataFrame) -> pd.DataFrame:
 
 def proofs(part: pd.DataFrame, blocks: pd.Series[Any] | None) -> Mapping[str, Proof]:
     """Class -> what its intervention came to, of one configuration's runs."""
-    by_class = {}
-    for each in CLASSES:
-        runs = part[part[INTERVENTION] == each.name]
-        if runs.empty:
-            continue
-        expected = each.intervention
-        ratio = _ratio(runs, bare(part), blocks)
-        if ratio is None:
-            sentence = f"{each.name} is open: throughput was not measured in every run."
-            nan = float("nan")
-            by_class[each.name] = Proof(each.name, OPEN, sentence, nan, nan, nan)
-            continue
-        state = expected.state(ratio.low, ratio.high)
-        over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
-        sentence = (
-            f"{each.name} is {state}: with {expected.change.partition(':')[0]} throughput was "
-            f"{ratio.value:.3g} times as much (95 % interval {ratio.low:.3g} to {ratio.high:.3g}, "
-            f"{over}), where {expected.expectation} would prove it."
-        )
-        by_class[each.name] = Proof(each.name, state, sentence, ratio.value, ratio.low, ratio.high)
-    return by_class
+    without = bare(part)
+    changed = {limit: part[part[INTERVENTION] == limit.name] for limit in CLASSES}
+    return {
+        limit.name: _proof(limit, _ratio(runs, without, blocks))
+        for limit, runs in changed.items()
+        if len(runs)
+    }
 
 
-_PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
+def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
+    """What a ratio of throughput, with the intervention over without it, says of a class."""
+    if ratio is None:
+        sentence = f"{limit.name} is open: throughput was not measured in every run."
+        return Proof(limit.name, OPEN, sentence, math.nan, math.nan, math.nan)
+    expected = limit.intervention
+    state = expected.state(ratio.low, ratio.high)
+    over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
+    sentence = (
+        f"{limit.name} is {state}: with {expected.change.partition(':')[0]} throughput was "
+        f"{ratio.value:.3g} times as much (95 % interval {ratio.low:.3g} to {ratio.high:.3g}, "
+        f"{over}), where {expected.expectation} would prove it."
+    )
+    return Proof(limit.name, state, sentence, ratio.value, ratio.low, ratio.high)
 
 
 def _ratio(
@@ -111,12 +112,12 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     that is the class. What was never tried, or is undetermined still, is `open`.
     """
     own = by_class.get(verdict.limit)
-    others = [each for each in by_class.values() if each.state == PROVEN and each is not own]
+    others = [proof for proof in by_class.values() if proof.state == PROVEN and proof is not own]
     if (own is None or own.state != PROVEN) and len(others) == 1:
         own = others[0]
     state = own.state if own else OPEN
     limit = own.limit if own else verdict.limit
-    rest = [each.sentence for each in by_class.values() if each is not own]
+    rest = [proof.sentence for proof in by_class.values() if proof is not own]
     row: dict[str, Any] = {
         "class": limit,
         "state": state,

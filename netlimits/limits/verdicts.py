@@ -49,10 +49,10 @@ class Verdict:
 
 def of_run(run: RunFigures) -> Verdict:
     """The verdict of one run."""
-    signs = {each: sign for each in CLASSES if (sign := each.sign(run)) is not None}
-    fired = [each for each, sign in signs.items() if sign.fires]
+    signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
+    fired = [limit for limit, sign in signs.items() if sign.fires]
     if not fired:
-        return _nothing(signs, [each for each in CLASSES if each not in signs])
+        return _nothing(signs, [limit for limit in CLASSES if limit not in signs])
     first = fired[0]
     rival = next((e for e in fired[1:] if {first.name, e.name} == {*RIVALS}), None)
     if rival is not None:
@@ -78,7 +78,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     (limit, agreeing), *others = counts.most_common()
     share = agreeing / len(verdicts)
     of = next(verdict for verdict in verdicts if verdict.limit == limit)
-    leading = tuple(dict.fromkeys(name for each in (of, *verdicts) for name in each.leading))
+    leading = tuple(dict.fromkeys(name for verdict in (of, *verdicts) for name in verdict.leading))
     if share >= AGREEMENT:
         return replace(of, share=share, runs=len(verdicts), leading=leading[:LEADING])
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
@@ -97,10 +97,10 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdict:
     """The verdict where no class fires: it names the nearest one, and those without figures."""
-    names = ", ".join(each.name for each in unjudged)
+    names = ", ".join(limit.name for limit in unjudged)
     sentence = "No class of limits has enough evidence"
     sentence += f"; not measured: what {names} would show." if names else "."
-    nearest = max(signs, key=lambda each: signs[each].strength, default=None)
+    nearest = max(signs, key=lambda limit: signs[limit].strength, default=None)
     if nearest is None or signs[nearest].strength < LEAST_SIGN:
         decide = "runs made by netlimits, which reads the evidence" if names else ""
         return Verdict(UNDETERMINED, sentence, {}, decide=decide)
@@ -138,8 +138,8 @@ def _rivals(
 
 
 def _runner_up(first: LimitClass, signs: dict[LimitClass, Sign]) -> LimitClass | None:
-    others = [each for each in signs if each is not first]
-    best = max(others, key=lambda each: signs[each].strength, default=None)
+    others = [limit for limit in signs if limit is not first]
+    best = max(others, key=lambda limit: signs[limit].strength, default=None)
     return best if best and signs[best].strength >= LEAST_SIGN else None
 
 

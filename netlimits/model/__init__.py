@@ -277,12 +277,27 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerCost:
+    """What an attempt took of the machine that runs netlimits.
+
+    `cpu_s` is this process's CPU time and `idle_s` that in which the machine's `cpus` were idle,
+    both within `seconds`; `memory_bytes` is what the process held at the end.
+    """
+
+    seconds: float
+    cpu_s: float
+    idle_s: float
+    cpus: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One attempt at a run, as the journal keeps it.
 
     `started` is epoch seconds, `raw` the SHA-256 of its raw output ("" where that is not known).
     `started` and `duration_s` are NaN where nobody knows them: of imported runs, and of one whose
-    process ended before it the latter.
+    process ended before it the latter. `cost` is None where it was not taken.
     """
 
     run: Run
@@ -294,6 +309,7 @@ class Record:
     figures: Mapping[str, Scalar]
     interim: tuple[Mapping[str, float], ...] = ()
     raw: str = ""
+    cost: ControllerCost | None = None
 
 
 COMPLAINT_LIMIT = 200

@@ -38,7 +38,10 @@ class Folder:
     path: Path
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """A regular file's descriptor. One to be written to must have no second name."""
+        """A regular file's descriptor. One to be written to must have no second name.
+
+        Raises OSError for anything else.
+        """
         with self._within(name) as (folder, last):
             _refuse_strange(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
             number = os.open(last, flags | os.O_NOFOLLOW | QUICK, dir_fd=folder)
@@ -80,7 +83,10 @@ class Folder:
             return os.listdir(folder)  # noqa: PTH208  a descriptor, which no Path is
 
     def make(self, name: str) -> None:
-        """Make a folder in it that its owner alone can enter; a folder that exists is kept."""
+        """Make a folder in it that its owner alone can enter; a folder that exists is kept.
+
+        Raises OSError for what is there and is no folder.
+        """
         with self._within(name) as (folder, last):
             try:
                 os.mkdir(last, 0o700, dir_fd=folder)

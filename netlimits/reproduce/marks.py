@@ -15,17 +15,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from netlimits.charts._style import (
-    BLACK,
-    GREY,
-    KNOWN,
-    Chart,
-    SeriesStyle,
-    blank,
-    heading,
-    label_ends,
-    style,
-)
+from netlimits.charts._colours import BLACK, GREY, KNOWN, SeriesStyle
+from netlimits.charts._labels import heading, label_ends
+from netlimits.charts._style import Chart, blank, style
 from netlimits.reproduce import published
 from netlimits.reproduce.rounding import printed_figures
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from netlimits import charts
 from netlimits.charts import Chart
-from netlimits.charts._style import KNOWN
+from netlimits.charts._colours import KNOWN
 from netlimits.metrics import metric
 from netlimits.reproduce import marks, published
 from netlimits.reproduce.items import Agreement, Item

@@ -22,7 +22,10 @@ DTYPES = {"integer": "Int64", "number": "float64", "string": "str"}
 
 @cache
 def folder() -> Path:
-    """The folder of the published files: the package's own, else a checkout's `data/`."""
+    """The folder of the published files: the package's own, else a checkout's `data/`.
+
+    Raises DataError where they are not installed.
+    """
     package = Path(__file__).parents[1]
     for place in (package / "data", package.parent / "data"):
         if (place / "datapackage.json").is_file():
@@ -68,7 +71,10 @@ def traces() -> dict[str, str]:
 
 
 def printed(name: str) -> pd.DataFrame:
-    """A table with every value as the text that was printed, trailing zeros kept, "" for none."""
+    """A table with every value as the text that was printed, trailing zeros kept, "" for none.
+
+    Raises DataError for a trace, which is no table.
+    """
     if resource(name)["format"] != "csv":
         raise DataError(f"{name} is a trace, not a table; its file is published.path({name!r})")
     return pd.read_csv(path(name), dtype="str", keep_default_na=False, encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from netlimits.settings import State
+from netlimits.settings import MADE_ANEW, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,6 @@ class Original:
         return (self.role, self.interface, self.setting)
 
 
-OF_QUEUES = ("ring", "coalesce", "irq", "qdisc")
-"""What the driver or the kernel makes anew with the queues, whenever `channels` change."""
-
-_FIRST = {"mtu": ("qdisc",), "channels": OF_QUEUES}
-"""Setting -> those that are put back only after it."""
-
-
 def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
     """Last change first, but an interface's MTU and channels before what hangs on them.
 
@@ -38,7 +31,7 @@ def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
     there are fewer queues, or another MTU, is another than was found.
     """
     back = [*changed][::-1]
-    for name, later in _FIRST.items():
+    for name, later in MADE_ANEW.items():
         for first in [change for change in back if change.setting == name]:
             at = back.index(first)
             waiting = [

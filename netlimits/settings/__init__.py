@@ -6,6 +6,8 @@ and says which one comes first where no file is at hand. They are put back in re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from netlimits.settings._base import Setting, State
 from netlimits.settings.channels import CHANNELS
 from netlimits.settings.coalesce import Coalesce
@@ -20,7 +22,7 @@ from netlimits.settings.ring import RING
 from netlimits.settings.route import Route
 from netlimits.settings.sysctl import Sysctl
 
-__all__ = ["SETTINGS", "Setting", "State", "setting"]
+__all__ = ["MADE_ANEW", "SETTINGS", "Setting", "State", "setting"]
 
 SETTINGS: tuple[Setting, ...] = (
     Sysctl(),  # the host's; what is made after it (a default qdisc, say) is made under it
@@ -36,6 +38,12 @@ SETTINGS: tuple[Setting, ...] = (
     Route(),  # metrics are lost with a route when anything above takes the link down
     Load(),  # last and so first to end: nothing else has to be set or put back on a loaded host
 )
+
+MADE_ANEW: Mapping[str, tuple[str, ...]] = {
+    "mtu": ("qdisc",),
+    "channels": ("ring", "coalesce", "irq", "qdisc"),
+}
+"""Setting -> those that the driver or the kernel makes anew when it changes: put back after it."""
 
 
 def setting(name: str) -> Setting:

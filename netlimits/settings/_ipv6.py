@@ -64,6 +64,7 @@ def state(lines: Iterable[str]) -> State:
 
     Addresses as `ip -j` shows them, routes and neighbours as `ip` shows and takes them; `fading`
     tells what runs out by itself, from router advertisements or DHCP, and cannot be put back.
+    Raises ValueError where it shows no addresses.
     """
     addresses: list[dict[str, Any]] = []
     routes: list[str] = []

@@ -150,29 +150,29 @@ class Nuttcp:
     def read(self, completed: Completed, options: Mapping[str, Any]) -> Measurement:
         """The figures under their columns. Raises ToolFailure for a run that must not count."""
         start, printed = _printed(completed, options, self.seconds(options))
-        sent, got = _Side(printed, "t", "sender"), _Side(printed, "r", "receiver")
+        sent, received = _Side(printed, "t", "sender"), _Side(printed, "r", "receiver")
         _refuse_ignored(options, sent)
-        elapsed = got.elapsed()
-        _refuse_nonsense(sent, got, elapsed, self.seconds(options))
+        elapsed = received.elapsed()
+        _refuse_nonsense(sent, received, elapsed, self.seconds(options))
         sender, receiver = ("remote", "local") if options.get("reverse") else ("local", "remote")
-        arrived = got.number("rate_Mbps")
-        ratio = max(1.0, sent.number("megabytes") / got.number("megabytes"))
+        arrived = received.number("rate_Mbps")
+        ratio = max(1.0, sent.number("megabytes") / received.number("megabytes"))
         figures: dict[str, Scalar] = {
             "throughput_mbps": arrived,
             "elapsed_s": elapsed,
             f"{sender}_send_throughput_mbps": arrived * ratio,
             f"{receiver}_recv_throughput_mbps": arrived,
             f"{sender}_send_calls": int(sent.number("io_calls")),
-            f"{receiver}_recv_calls": int(got.number("io_calls")),
+            f"{receiver}_recv_calls": int(received.number("io_calls")),
             f"nuttcp_{sender}_process_cpu_pct": sent.number("cpu"),
-            f"nuttcp_{receiver}_process_cpu_pct": got.number("cpu"),
+            f"nuttcp_{receiver}_process_cpu_pct": received.number("cpu"),
         }
         if options.get("protocol") == "udp":
-            figures["loss_pct"] = _loss(got)
+            figures["loss_pct"] = _loss(received)
         else:
             figures["transport_mss_bytes"] = _mss(options, sent)
         rows = _interim(printed, start) if "interim_seconds" in options else ()
-        arrived_bytes = got.number("megabytes") * 2**20
+        arrived_bytes = received.number("megabytes") * 2**20
         sent_bytes = max(arrived_bytes, sent.number("megabytes") * 2**20)
         counted = sent_bytes if options.get("protocol") == "udp" else arrived_bytes
         work = Work(counted / 1024, (Flow(sender, sent_bytes, arrived_bytes),))
@@ -202,7 +202,10 @@ class _Side:
         return float(text.removesuffix("%"))
 
     def elapsed(self) -> float:
-        """Seconds, from bytes and rate, which are finer than the two decimals printed."""
+        """Seconds, from bytes and rate, which are finer than the two decimals printed.
+
+        Raises ToolFailure where they contradict the time printed.
+        """
         printed = self.number("real_seconds")
         rate, megabytes = self.number("rate_Mbps"), self.number("megabytes")
         if rate == 0 or megabytes < 1:
@@ -253,8 +256,8 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
         raise ToolFailure("nuttcp printed more than may be kept")
     if completed.status != 0:
         lines = [line.strip() for line in completed.stderr.splitlines()]
-        told = [line for line in lines if line and "Info=" not in line]
-        complaint = " ".join(told)[:300] or "it printed no reason"
+        reasons = [line for line in lines if line and "Info=" not in line]
+        complaint = " ".join(reasons)[:300] or "it printed no reason"
         raise ToolFailure(f"nuttcp exited {completed.status}: {complaint}")
     if _FALLBACK in completed.stderr:
         raise ToolFailure(
@@ -280,10 +283,10 @@ def _refuse_ignored(options: Mapping[str, Any], sent: _Side) -> None:
             )
 
 
-def _refuse_nonsense(sent: _Side, got: _Side, elapsed: float, seconds: float) -> None:
+def _refuse_nonsense(sent: _Side, received: _Side, elapsed: float, seconds: float) -> None:
     """Raise for what nuttcp reports with exit status 0 although it is no measurement."""
-    sent_mb, arrived_mb = sent.number("megabytes"), got.number("megabytes")
-    if arrived_mb == 0 or got.number("rate_Mbps") == 0:
+    sent_mb, arrived_mb = sent.number("megabytes"), received.number("megabytes")
+    if arrived_mb == 0 or received.number("rate_Mbps") == 0:
         what = f"nothing of {sent_mb:g} MB sent arrived" if sent_mb else "no data was sent"
         raise ToolFailure(f"throughput is 0: {what}; is the data path open?")
     if arrived_mb > 1.01 * sent_mb + 1:
@@ -296,11 +299,11 @@ def _refuse_nonsense(sent: _Side, got: _Side, elapsed: float, seconds: float) ->
         )
 
 
-def _loss(got: _Side) -> float:
+def _loss(received: _Side) -> float:
     """Datagrams sent that did not arrive, in percent, as the receiver counts them."""
-    drops = got.text("drop")
-    lost = 0.0 if drops.startswith("-") else got.number("drop")  # duplicates make it negative
-    sent = got.number("pkt")
+    drops = received.text("drop")
+    lost = 0.0 if drops.startswith("-") else received.number("drop")  # duplicates make it negative
+    sent = received.number("pkt")
     if not sent or lost > sent:
         raise ToolFailure(f"nuttcp says that {lost:g} of {sent:g} datagrams were lost")
     return 100 * lost / sent

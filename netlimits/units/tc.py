@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 _NUMBER = r"[0-9]{1,15}(\.[0-9]{1,6})?"
-_TEXT = re.compile(rf"^(?P<number>{_NUMBER})(?P<unit>[a-zA-Z]*)$")
+_TEXT = re.compile(rf"(?P<number>{_NUMBER})(?P<unit>[a-zA-Z]*)")
 
 _RATES = {
     f"{prefix}{unit}": scale * bits
@@ -45,7 +45,7 @@ def _kind(units: Mapping[str, int], what: str) -> dict[str, Any]:
     return {
         "description": what,
         "anyOf": [
-            {"type": "integer", "minimum": 1, "maximum": 10**15},
+            {"type": "integer", "minimum": 1, "maximum": 10**15 - 1},
             {"type": "string", "pattern": _pattern(units)},
         ],
     }
@@ -74,7 +74,7 @@ def time(value: Any) -> int:
 
 def _whole(value: Any, units: Mapping[str, int]) -> int:
     """The value as a whole number. Raises ValueError for what the schemas above do not allow."""
-    match = _TEXT.match(str(value))
+    match = _TEXT.fullmatch(str(value))
     if not match or match["unit"].lower() not in units:
         raise ValueError(f"{value!r} is no number with one of {', '.join(filter(None, units))}")
     return int(Fraction(match["number"]) * units[match["unit"].lower()])

@@ -74,6 +74,10 @@ def test_coin_flips_shuffles_and_files_stand_in_no_blocks() -> None:
     assert contrasts.blocks(frame.drop(columns="block")) is None
     two = pd.concat([frame.assign(campaign="a"), frame.assign(campaign="b")])
     assert contrasts.blocks(two).nunique() == 12, "block 1 of two campaigns is two blocks"
+    numbered = frame.assign(run=range(1, len(frame) + 1))
+    assert contrasts.blocks(numbered) is not None
+    nameless = pd.concat([numbered, numbered])
+    assert contrasts.blocks(nameless) is None, "nothing tells whose block 1 a run is of"
 
 
 def test_a_block_that_lacks_one_side_is_left_out() -> None:

@@ -559,7 +559,6 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
                 shlex.join([*["sudo", "-n"][: 2 * entry.completed.command.sudo], *entry.argv]),
             )
             for entry in campaign.archive.read_raw(record.run.number, record.attempt)
-            if entry.step != "controller"
         )
         # guards and notes, whether somebody listens already, and what a remark stands for
         remarked = {e for e in done - told if e[0] in left_out and e[2].startswith(SWITCH)}

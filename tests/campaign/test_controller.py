@@ -2,46 +2,90 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from netlimits.archive import raw
-from netlimits.campaign import controller
+import netlimits
+from netlimits.archive import formats
+from netlimits.archive.raw import CONTROLLER, RawEntry
+from netlimits.archive.records import end_fields
+from netlimits.campaign.controller import Controller, controller_figures, kept_cost
+from netlimits.campaign.reparse import reparse
+from netlimits.model import Command, Completed, ControllerCost, Record, Run
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
+COST = ControllerCost(2.0, 0.5, 3.0, 2, 64 * 2**20)
+BEFORE = Path(__file__).parents[2] / "experiments" / "gallery" / "rr-bursts"
+"""A campaign whose raw output holds the controller's cost, and whose journal does not."""
 
 
 def test_cpu_and_memory_are_those_of_this_process() -> None:
-    watched = controller.Controller()
+    watched = Controller()
     before = time.process_time()
     while time.process_time() < before + 0.3:
         pass
-    entry = watched.entry()
+    cost = watched.cost()
     used = time.process_time() - before
-    figures = controller.figures([entry])
-    share = float(figures["controller_cpu_pct"]) / 100 * entry.completed.seconds
-    assert used - 3 * TICK <= share <= used + 3 * TICK + 0.05
+    assert used - 3 * TICK <= cost.cpu_s <= used + 3 * TICK + 0.05
     resident = re.search(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert figures["controller_memory_mib"] == pytest.approx(int(resident[1]) / 1024, rel=0.2)
-    busy = float(figures["controller_busy_pct"]) / 100 * entry.completed.seconds * os.cpu_count()
+    assert cost.memory_bytes == pytest.approx(int(resident[1]) * 1024, rel=0.2)
+    busy = float(controller_figures(cost)["controller_busy_pct"]) / 100 * cost.seconds * cost.cpus
     # idle time is counted in ticks of each CPU, which a busy machine may count late
     assert busy >= used / 2, "the machine was about as busy as we were, or more"
 
 
-def test_it_is_kept_as_raw_output_is() -> None:
-    entry = controller.Controller().entry()
-    assert raw.entries(raw.line(entry)) == [entry]
-    assert entry.step == raw.CONTROLLER
+def test_the_figures_are_shares_of_the_time() -> None:
+    assert controller_figures(COST) == {
+        "controller_cpu_pct": 25.0,
+        "controller_memory_mib": 64.0,
+        "controller_busy_pct": 25.0,
+    }
 
 
-@pytest.mark.parametrize("printed", ["", "{}", "nonsense", '{"seconds": 0}', '["cpu_s"]'])
-def test_an_older_or_damaged_run_says_nothing(printed: str) -> None:
-    entry = controller.Controller().entry()
-    entry = replace(entry, completed=replace(entry.completed, stdout=printed))
-    assert controller.figures([entry]) == {}
-    assert controller.figures([]) == {}
+@pytest.mark.parametrize("change", [{"seconds": 0.0}, {"cpus": 0}, {"idle_s": float("nan")}])
+def test_a_cost_that_cannot_be_has_no_figures(change: dict[str, float]) -> None:
+    assert controller_figures(replace(COST, **change)) == {}
+    assert controller_figures(None) == {}
+
+
+def test_the_journal_holds_it_as_what_it_is() -> None:
+    record = Record(Run(1, 1, "c", {}), 1, "failed", "no data", 1e9, 2.0, {}, cost=COST)
+    event = {"event": "end", **end_fields(record)}
+    assert event["controller"] == asdict(COST)
+    assert formats.event(json.dumps(event).encode()) == event
+    event["controller"] = {**event["controller"], "cpus": "two"}
+    assert formats.event(json.dumps(event).encode()) is None
+
+
+def of_no_host(printed: str) -> RawEntry:
+    """An entry as netlimits wrote it before the journal had the cost."""
+    return RawEntry(CONTROLLER, Completed("", Command(("netlimits",)), 0, printed, "", 2.0))
+
+
+def test_raw_output_from_before_is_still_read() -> None:
+    assert kept_cost([of_no_host(json.dumps(asdict(COST)))]) == COST
+    for printed in ("", "{}", "nonsense", '{"seconds": 0}', '["cpu_s"]'):
+        assert kept_cost([of_no_host(printed)]) is None
+    assert kept_cost([]) is None
+
+
+def test_a_campaign_from_before_keeps_its_figures_when_it_is_read_again(tmp_path: Path) -> None:
+    shutil.copytree(BEFORE, tmp_path / "kept")
+    campaign = netlimits.open(tmp_path / "kept")
+    before = campaign.frame()
+    assert (before["controller_cpu_pct"] > 0).all()
+    campaign.archive.lock()
+    try:
+        reparse(campaign)
+    finally:
+        campaign.archive.close()
+    again = netlimits.open(tmp_path / "kept").frame()
+    for name in ("controller_cpu_pct", "controller_memory_mib", "controller_busy_pct"):
+        assert again[name].tolist() == before[name].tolist()

@@ -1,4 +1,4 @@
-"""The checks one by one, on what hosts print. tests/test_check_lab.py has the real faults."""
+"""The checks one by one, on what hosts print. test_checks_lab.py has the real faults."""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ from click.testing import CliRunner
 from recorded import edited, recorded
 
 from netlimits.cli import drawing
-from netlimits.cli.results import figures, table
+from netlimits.cli.figures import figures
+from netlimits.cli.results import opened
+from netlimits.cli.table import table
 from netlimits.errors import DataError, InputError
 
 
@@ -29,7 +31,7 @@ def names(*words: object) -> list[str]:
 def about(folder: Path, entry: dict[str, object]) -> dict[str, str]:
     """Each figure's name -> all that is written on it."""
     failed: list[DataError] = []
-    named_figures = drawing.figures_of(drawing.opened(folder), entry, failed, print)
+    named_figures = drawing.figures_of(opened(folder), entry, failed, print)
     captions = {
         name: "\n".join(text.get_text() for axes in figure.axes for text in axes.texts)
         for name, figure in named_figures
@@ -137,12 +139,12 @@ def test_two_campaigns_are_a_series_each_in_one_chart(tmp_path):
     assert names(small, large, "--chart", "highest_average", "--window", 2) == [
         "highest_average.svg"
     ]
-    together = drawing.opened(small, large)
+    together = opened(small, large)
     assert together.frame["run"].is_unique
     assert set(together.frame["campaign"]) == {"n2-standard-32", "n2-standard-80"}
     rows = together.intervals()
     assert rows.groupby("run")["campaign"].nunique().max() == 1
-    apart = [drawing.opened(campaign).intervals() for campaign in (small, large)]
+    apart = [opened(campaign).intervals() for campaign in (small, large)]
     assert len(rows) == sum(map(len, apart))
     entry = {"chart": "highest_average", "window_s": 2, "series": ["campaign"]}
     ((_, figure),) = drawing.figures_of(together, entry, [], print)
@@ -157,7 +159,7 @@ def test_each_campaign_keeps_the_limits_that_it_named(tmp_path):
         text = (folder / "experiment.yaml").read_text()
         report = json.dumps([{**entry, "cap": cap}, {"chart": "bursts"}])
         edited(folder, "experiment.yaml", f"{text}report: {report}\n")
-    together = drawing.opened(tmp_path / "a", tmp_path / "b")
+    together = opened(tmp_path / "a", tmp_path / "b")
     (laid,) = together.report
     assert laid == {**entry, "series": ["campaign", "mtu"], "cap": "campaign_cap"}
     rows = together.intervals()
@@ -170,10 +172,10 @@ def test_each_campaign_keeps_the_limits_that_it_named(tmp_path):
 def test_only_campaigns_of_one_experiment_are_drawn_together(tmp_path):
     folder = recorded(tmp_path / "out").path
     runs = tmp_path / "runs.csv"
-    drawing.opened(folder).frame.to_csv(runs)
+    opened(folder).frame.to_csv(runs)
     with pytest.raises(DataError, match=r"runs\.csv: only campaigns' folders"):
-        drawing.opened(folder, runs)
+        opened(folder, runs)
     with pytest.raises(DataError, match="out is there twice"):
-        drawing.opened(folder, folder)
+        opened(folder, folder)
     with pytest.raises(DataError, match="only one campaign's folder holds"):
         names(folder, recorded(tmp_path / "other").path, "--chart", "bursts")

@@ -14,7 +14,8 @@ import netlimits as nl
 from netlimits import charts
 from netlimits.cli import reference
 from netlimits.cli.describe import describe
-from netlimits.cli.results import figures, table
+from netlimits.cli.figures import figures
+from netlimits.cli.table import table
 from netlimits.errors import InputError
 from netlimits.experiment import resolution, schema
 from netlimits.metrics import METRICS

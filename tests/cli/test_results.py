@@ -9,7 +9,8 @@ from click.testing import CliRunner, Result
 
 from netlimits.archive import reader
 from netlimits.cli.explain import explain
-from netlimits.cli.results import figures, table
+from netlimits.cli.figures import figures
+from netlimits.cli.table import table
 from netlimits.errors import DataError, InputError
 from netlimits.reproduce import published
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from recorded import recorded
 
 from netlimits.charts import KINDS
-from netlimits.cli.results import figures, table
+from netlimits.cli.figures import figures
+from netlimits.cli.table import table
 from netlimits.errors import NetlimitsError
 from netlimits.reproduce import published
 

@@ -104,3 +104,9 @@ def test_violations_are_sentences(part: dict[str, Any], instance: Any, key: Any,
     (fault,) = violations.faults(instance, part, skip_templates=False)
     assert fault.key == key
     assert problem in fault.problem
+
+
+def test_the_editors_schema_changes_nothing_of_that_which_files_are_held_to():
+    before = copy.deepcopy(schema.structure())
+    schema.document_schema()
+    assert schema.structure() == before

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.charts._style import Chart, blank, heading, style
+from netlimits.charts._labels import heading
+from netlimits.charts._style import Chart, blank, style
 
 
 def toybars(

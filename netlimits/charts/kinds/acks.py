@@ -12,7 +12,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from netlimits.analysis import frames, intervals
 from netlimits.analysis.acks import CONFIG, TOLERANCE
 from netlimits.analysis.acks import acks as acks_frame
-from netlimits.charts._style import Chart, SeriesStyle, blank, heading, looks, style, two_lines
+from netlimits.charts._colours import SeriesStyle, looks
+from netlimits.charts._labels import heading, two_lines
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SPREAD = 20

@@ -18,19 +18,9 @@ from netlimits.analysis.aggregate import OF_AN_INTERVAL, highest_averages, highe
 from netlimits.analysis.aggregate import aggregate as aggregate_frame
 from netlimits.analysis.goodput import bits_per_second, bound
 from netlimits.analysis.spread import spread as spread_frame
-from netlimits.charts._style import (
-    BLACK,
-    BLUE,
-    GREY,
-    MARKERS,
-    Chart,
-    blank,
-    goodput_bound,
-    heading,
-    looks,
-    style,
-    thousands,
-)
+from netlimits.charts._colours import BLACK, BLUE, GREY, MARKERS, looks
+from netlimits.charts._labels import goodput_bound, heading, thousands
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import metric as metric_of
 

@@ -18,7 +18,9 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from netlimits.analysis import frames
 from netlimits.analysis.bursts import burst_sizes, over_transactions
 from netlimits.analysis.bursts import bursts as bursts_frame
-from netlimits.charts._style import GREY, KNOWN, Chart, blank, heading, label_ends, looks, style
+from netlimits.charts._colours import GREY, KNOWN, looks
+from netlimits.charts._labels import heading, label_ends
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SEGMENTS, ACKS = KNOWN["sender"], KNOWN["receiver"]

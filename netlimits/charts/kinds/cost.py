@@ -12,7 +12,9 @@ from matplotlib.axes import Axes
 from netlimits.analysis import frames, wording
 from netlimits.analysis.cost import TIME_PER_SEND, UNFIT, packet_times
 from netlimits.analysis.cost import cost as cost_frame
-from netlimits.charts._style import GREY, KNOWN, Chart, blank, heading, style, thousands
+from netlimits.charts._colours import GREY, KNOWN
+from netlimits.charts._labels import heading, thousands
+from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import Direction, metric
 
 PACKET_SHADE, BYTE_SHADE = "#D4D4D4", "#F0F0F0"

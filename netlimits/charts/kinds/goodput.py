@@ -8,7 +8,9 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator, NullLocator
 
 from netlimits.analysis import wording
-from netlimits.charts._style import GREY, Chart, blank, heading, label_ends, looks, style
+from netlimits.charts._colours import GREY, looks
+from netlimits.charts._labels import heading, label_ends
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 MARKED = (1500, 9000)
@@ -19,8 +21,9 @@ def goodput(curve: pd.DataFrame, title: str | None = None, subtitle: str = "") -
     """Data / (Data + Headers) against the MTU, a curve for each header stack.
 
     `curve` is `analysis.goodput.curve`'s frame. The MTUs of 1500 and 9000 bytes are marked with
-    their percentage where the curve holds them. The y axis ends at 100 %, and starts at 0 only
-    if the curves go that low: what is compared is the distance to 100 %.
+    their percentage where the curve holds them. The y axis ends at 100 %, and starts at 0 only if
+    the curves go that low: what is compared is the distance to 100 %. Raises DataError for another
+    frame.
     """
     for name in ("stack", "mtu", "ratio"):
         if name not in curve.columns:

@@ -13,7 +13,9 @@ from netlimits.analysis.pacing import paced
 from netlimits.analysis.pacing import pacing as pacing_frame
 from netlimits.analysis.pacing import ratios as ratios_frame
 from netlimits.analysis.summary import means, summary
-from netlimits.charts._style import GREY, KNOWN, Chart, blank, heading, style
+from netlimits.charts._colours import GREY, KNOWN
+from netlimits.charts._labels import heading
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 

@@ -13,7 +13,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from netlimits.analysis import frames, wording
 from netlimits.analysis.packet_rate import Regimes, regimes
 from netlimits.analysis.packet_rate import packet_rate as packet_rate_frame
-from netlimits.charts._style import BLUE, GREY, Chart, blank, heading, log_ticks, style
+from netlimits.charts._colours import BLUE, GREY
+from netlimits.charts._labels import heading, log_ticks
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
 SHADES = {"packets": "#DCE7F1", "bytes": "#FAEFDB"}

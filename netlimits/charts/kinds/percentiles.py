@@ -10,7 +10,9 @@ import pandas as pd
 
 from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.percentiles import percentiles as percentile_frame
-from netlimits.charts._style import Chart, blank, heading, label_ends, looks, style, thousands
+from netlimits.charts._colours import looks
+from netlimits.charts._labels import heading, label_ends, thousands
+from netlimits.charts._style import Chart, blank, style
 
 
 def percentiles(

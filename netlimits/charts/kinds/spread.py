@@ -13,18 +13,16 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.spread import spread as spread_frame
-from netlimits.charts._style import (
-    Chart,
-    blank,
+from netlimits.charts._colours import looks
+from netlimits.charts._labels import (
     goodput_bound,
     heading,
     label_ends,
     log_ticks,
-    looks,
-    style,
     thousands,
     two_lines,
 )
+from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 

@@ -86,7 +86,7 @@ def counters(completed: Completed) -> dict[str, int]:
     counts = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")
-        told = name.endswith(_ALLOWANCE) or any(p.search(name) for p in _KINDS.values())
-        if told and not _ON_PURPOSE.search(name) and _WHOLE.fullmatch(value):
+        counted = name.endswith(_ALLOWANCE) or any(p.search(name) for p in _KINDS.values())
+        if counted and not _ON_PURPOSE.search(name) and _WHOLE.fullmatch(value):
             counts[name] = int(value)
     return counts

@@ -73,7 +73,10 @@ class Queues:
 
 
 def qdiscs(completed: Completed) -> Qdiscs | None:
-    """The qdiscs on the way out, as `tc` prints them; None where it does not."""
+    """The qdiscs on the way out, as `tc` prints them; None where it does not.
+
+    Raises ToolFailure for another list than `tc -j` prints.
+    """
     try:
         listed = decoding.parsed(completed.stdout)
     except ValueError:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from netlimits.errors import InputError, LabError
+from netlimits.errors import InputError, LabError, one_line
 from netlimits.lab.guests import memory, network, qemu, seed
 from netlimits.lab.guests.acceleration import ACCELERATORS, accelerator
 from netlimits.lab.guests.images import Image, image
@@ -98,7 +98,7 @@ def _log_in(lab: Lab) -> None:
         for host, login in logins.items():
             _, words = login.communicate(timeout=_DEADLINE)
             if login.returncode:
-                raise LabError(f"{host}: no login: {' '.join(words.split())[:300]}")
+                raise LabError(f"{host}: no login: {one_line(words)[:300]}")
     except subprocess.TimeoutExpired:
         raise LabError(f"{host}: no login within {_DEADLINE:g} s") from None
     finally:

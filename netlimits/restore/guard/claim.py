@@ -19,7 +19,8 @@ import os
 import socket
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+
+from netlimits.model import decoding
 
 PLACES = "/run/lock /tmp"
 """Where claims may lie; the first that the login may write to is taken."""
@@ -91,7 +92,7 @@ def holder(campaign: str, identity: str) -> Holder:
 def parse(text: str, uptime: float) -> Claim | None:
     """The claim in a link's target; None if the text is no claim. Anybody may have written it."""
     try:
-        fields: Any = json.loads(text)
+        fields = decoding.parsed(text)
         return Claim(
             Holder(
                 campaign=printable(str(fields["campaign"]))[:LONGEST],

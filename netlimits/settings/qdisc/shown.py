@@ -104,7 +104,10 @@ class Shown:
 
 
 def at(*path: str, scale: float = 1) -> Callable[[Options], Any]:
-    """The number at a path of tc's options times `scale`; None where it is not."""
+    """The number at a path of tc's options times `scale`; None where it is not.
+
+    Raises TypeError for what is no number.
+    """
 
     def find(options: Options) -> Any:
         value: Any = options

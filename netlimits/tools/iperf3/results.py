@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import ToolFailure
+from netlimits.errors import ToolFailure, one_line
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
 from netlimits.tools import _options
 from netlimits.tools._clock import started
@@ -235,7 +235,7 @@ def _document(
     if isinstance(document, dict) and "error" in document:
         raise ToolFailure(f"iperf3: {str(document['error'])[:300]}")
     if completed.status != 0:
-        complaint = " ".join(complaints[0].split())[:300] if complaints else "it printed no reason"
+        complaint = one_line(complaints[0])[:300] if complaints else "it printed no reason"
         raise ToolFailure(f"iperf3 exited {completed.status}: {complaint}")
     if not isinstance(document, dict) or not document.get("end"):
         raise ToolFailure("iperf3 printed no results: its server ended before the test did")
@@ -246,9 +246,9 @@ def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
     """Raise for options that iperf3 took and did not act on."""
     ways = 2 if options.get("bidirectional") else 1
     streams = int(options.get("parallel", 1)) * ways
-    got = len(_list(document, "end", "streams"))
-    if got != streams:
-        raise ToolFailure(f"{got} of {streams} streams were measured", status="invalid")
+    measured = len(_list(document, "end", "streams"))
+    if measured != streams:
+        raise ToolFailure(f"{measured} of {streams} streams were measured", status="invalid")
     if "send_size" in options:
         size = _number(document, "start", "test_start", "blksize")
         if size != binary_bytes(options["send_size"]):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from netlimits.errors import InputError, ToolFailure, nearest
+from netlimits.errors import InputError, ToolFailure, nearest, one_line
 from netlimits.metrics.hints import alternatives
 from netlimits.model import Command, Completed, Measurement, ServerAddress
 from netlimits.tools._base import Features, SocketPace, Transfer
@@ -108,7 +108,7 @@ class Netperf:
         if not match or "THROUGHPUT" not in listed:
             complaint = version.complaint or selectors.complaint
             raise ToolFailure(
-                f"netperf does not answer ({' '.join(complaint.split()) or 'it printed nothing'}); "
+                f"netperf does not answer ({one_line(complaint) or 'it printed nothing'}); "
                 "install it (Debian: netperf in non-free; Ubuntu: in multiverse)"
             )
         output = features.stdout + features.stderr

@@ -171,10 +171,10 @@ def _refuse_short_run(elapsed: float, seconds: float) -> None:
 def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     """Raise for options that netperf took and did not act on."""
     if "mss" in options and keys["PROTOCOL"].upper() == "TCP":
-        mss, got = int(options["mss"]), _whole(keys, "TRANSPORT_MSS")
-        if got not in (mss, mss - 12):  # TCP timestamps take 12 bytes of each segment
+        mss, used = int(options["mss"]), _whole(keys, "TRANSPORT_MSS")
+        if used not in (mss, mss - 12):  # TCP timestamps take 12 bytes of each segment
             raise ToolFailure(
-                f"an MSS of {mss} was asked for and {got} was used: is the MTU large enough?",
+                f"an MSS of {mss} was asked for and {used} was used: is the MTU large enough?",
                 status="invalid",
             )
     if "cpu_bind" in options:

@@ -12,7 +12,7 @@ import netlimits
 from netlimits.tools import TOOLS, Features, Transfer, tool
 
 PACKAGE = Path(netlimits.__file__).parent
-KNOW_TOOLS = ("tools", "importers", "reproduce", "charts/_style.py")
+KNOW_TOOLS = ("tools", "importers", "reproduce", "charts/_colours.py")
 """Files and reports of a tool's, and its colour in the reports."""
 
 

@@ -1,0 +1,118 @@
+"""How each series is told apart: its colour, line and marker.
+
+Colours are Okabe and Ito's (2008), which people with colour-vision deficiency tell apart; line
+style and marker say the same thing again, so that a chart also reads in grey. The same value
+has the same colour in every chart: KNOWN fixes those of the reports, others take the free
+colours in the order of `wording.rank`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netlimits.analysis import wording
+
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
+    "#000000",
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+)
+GREY = "#666666"
+PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, BLACK, SKY)
+"""Okabe and Ito's colours without the yellow, which is too pale for a line on white."""
+
+KNOWN: Mapping[str, str] = {
+    "udp": BLUE,
+    "plain ethernet": BLUE,
+    "tcp on": VERMILION,
+    "tcp off": GREEN,
+    "tcp": VERMILION,
+    "on": VERMILION,
+    "off": GREEN,
+    "sender": BLUE,
+    "receiver": ORANGE,
+    "iperf3": PURPLE,
+    "nttcp": GREEN,
+    "netperf": BLUE,
+    "nuttcp": ORANGE,
+}
+"""What the reports compare: its colour, everywhere."""
+
+LINES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.3)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesStyle:
+    """How one series is drawn."""
+
+    label: str
+    color: str
+    line: Any
+    marker: str
+
+    @property
+    def plot(self) -> dict[str, Any]:
+        """The keyword arguments of `Axes.plot`."""
+        return {"color": self.color, "linestyle": self.line, "marker": self.marker}
+
+
+def looks(
+    keys: Sequence[tuple[Any, ...]], factors: Sequence[str] = ()
+) -> dict[tuple[Any, ...], SeriesStyle]:
+    """A look for each series, by the values of its factors.
+
+    `factors` names what the values are of, so that labels carry units. Text values together
+    choose the colour (KNOWN first) and numbers the line and marker, so that "UDP, 1024" and
+    "UDP, 8192" share a colour. Where there are only numbers, or only text, it chooses all; a
+    single text value that is KNOWN keeps its colour for every number.
+    """
+    of = list(factors) or [""] * (len(keys[0]) if keys else 0)
+    without = wording.NULL if of else "all runs"
+    labels = {key: ", ".join(wording.phrases(key, of)) or without for key in keys}
+    names = {key: wording.label(v for v in key if not _number(v)) for key in keys}
+    sizes = {key: wording.label(v for v in key if _number(v)) for key in keys}
+    alone = len(set(names.values())) == 1 < len(set(sizes.values()))
+    if alone and not set(map(str.lower, names.values())) & set(KNOWN):
+        names = dict(sizes)
+    elif len(set(sizes.values())) == 1:
+        sizes = dict(names)
+    colours = colours_of(list(dict.fromkeys(names.values())))
+    order = sorted(set(sizes.values()), key=wording.rank)
+    styles = {}
+    for key in keys:
+        place = order.index(sizes[key])
+        styles[key] = SeriesStyle(
+            labels[key],
+            colours[names[key]],
+            LINES[place % len(LINES)],
+            MARKERS[place % len(MARKERS)],
+        )
+    return styles
+
+
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each name: its KNOWN one, or the next that is free, unclaimed ones first."""
+    fixed = {name: KNOWN[name.lower()] for name in names if name.lower() in KNOWN}
+    free = [c for c in PALETTE if c not in fixed.values()] or list(PALETTE)
+    free.sort(key=lambda colour: colour in KNOWN.values())
+    others = [name for name in sorted(names, key=wording.rank) if name not in fixed]
+    return fixed | {name: free[i % len(free)] for i, name in enumerate(others)}
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -1,0 +1,131 @@
+"""The texts of a chart: its heading, numbers on its axes, and names beside its lines."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from netlimits.charts._colours import GREY, SeriesStyle
+from netlimits.metrics import Metric
+
+ROOM = 0.075
+"""The share of an axis that a label of a number needs."""
+
+
+def thousands(axes: Axes, which: str = "y") -> None:
+    """Write the axis' large numbers as 20,000."""
+    for letter in which:
+        axis = axes.yaxis if letter == "y" else axes.xaxis
+        if max(axis.get_view_interval()) < 1000:
+            continue
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def two_lines(metric: Metric) -> str:
+    """The axis label over two lines: a longer one than its panel would squeeze the panel."""
+    return f"{metric.title}\n({metric.unit})" if metric.unit else metric.title
+
+
+def heading(axes: Axes, title: str, subtitle: str = "") -> None:
+    """Title, and under it, in grey, what a reader needs to know to read the chart."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    lines = textwrap.wrap(subtitle, round(14 * figure.get_size_inches()[0]))
+    axes.set_title(title, pad=8 + 12 * len(lines), color="#111111")
+    if lines:
+        axes.annotate(
+            "\n".join(lines),
+            (0, 1),
+            xytext=(0, 6),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            fontsize=8.5,
+            color=GREY,
+        )
+
+
+def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
+    """A dashed horizontal line at the goodput bound, its figure written above it in `unit`."""
+    axes.axhline(bound, color=GREY, linewidth=1, linestyle=(0, (6, 2)))
+    axes.annotate(
+        f"goodput bound {bound:,.0f} {unit}",
+        (0, bound),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 3),
+        textcoords="offset points",
+        fontsize=8,
+        color=GREY,
+    )
+
+
+def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> None:
+    """Write each series' label at the right edge, beside its last point (x, y), texts moved apart.
+
+    Call it when the axes have their final limits and scale.
+    """
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    panels = len([other for other in figure.axes if other.get_subplotspec() is not None])
+    height = figure.get_size_inches()[1] * 72 * 0.75 / max(panels, 1)
+    to_axes = axes.transData + axes.transAxes.inverted()
+    heights = [float(to_axes.transform((x, y))[1]) for x, y, _ in ends]
+    places = apart(heights, 11.5 / height)
+    for (x, y, look), place in zip(ends, places, strict=True):
+        axes.annotate(
+            look.label,
+            (x, y),
+            xytext=(1.03, place),
+            textcoords="axes fraction",
+            color=look.color,
+            fontsize=8.5,
+            va="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": look.color,
+                "lw": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 2,
+                "relpos": (0, 0.5),
+            },
+        )
+
+
+def log_ticks(values: Iterable[float]) -> list[float]:
+    """The values whose labels have room on a logarithmic axis, the largest first."""
+    every = sorted((float(value) for value in values), reverse=True)
+    room = (every[0] / every[-1]) ** ROOM if every[-1] > 0 else 1.0
+    ticks = every[:1]
+    for value in every[1:]:
+        if value * room <= ticks[-1]:
+            ticks.append(value)
+    return ticks
+
+
+def apart(
+    positions: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0
+) -> list[float]:
+    """Places near `positions`, in their order, a `gap` apart, between low and high if they fit."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    clusters: list[list[float]] = []
+    for i in order:
+        clusters.append([positions[i], 1.0])
+        while len(clusters) > 1:
+            (first, n), (second, m) = clusters[-2], clusters[-1]
+            if second - first >= gap * (n + m) / 2:
+                break
+            clusters[-2:] = [[(first * n + second * m) / (n + m), n + m]]
+    places: list[float] = []
+    for centre, n in clusters:
+        places += [centre + gap * (k - (n - 1) / 2) for k in range(int(n))]
+    for k, place in enumerate(places):
+        places[k] = max(place, places[k - 1] + gap if k else low)
+    for k in reversed(range(len(places))):
+        places[k] = min(places[k], places[k + 1] - gap if k + 1 < len(places) else high)
+    spread = [0.0] * len(positions)
+    for i, place in zip(order, places, strict=True):
+        spread[i] = place
+    return spread

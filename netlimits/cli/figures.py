@@ -1,0 +1,136 @@
+"""`netlimits figures`: the charts of a campaign, or of any table of runs.
+
+By default it draws the charts that the experiment's `report:` names, and without one a sensible
+one; an option overrides that (`cli.entries`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from netlimits import charts
+from netlimits.cli import drawing, echo, entries
+from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.results import end, list_metrics, opened, say, say_missing
+from netlimits.errors import DataError, InputError
+from netlimits.model.folder import Folder
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--chart", metavar="KIND", help="The kind of chart; --chart list shows them.")
+@click.option(
+    "--of",
+    "--metric",
+    "of",
+    multiple=True,
+    metavar="METRIC",
+    help="A chart for each; repeatable. list: show what there is.",
+)
+@click.option("--series", multiple=True, metavar="FACTOR", help="Factors that make a curve each.")
+@pool_option("curve or point")
+@click.option("--title", help="The title.")
+@click.option("--run", type=click.IntRange(1), help="The run to draw, where a chart is of one run.")
+@window_option("the highest average of parallel streams")
+@click.option(
+    "--format", "forms", type=click.Choice(charts.FORMATS), multiple=True, default=("png", "svg")
+)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to.")
+def figures(
+    results: tuple[Path, ...],
+    chart: str | None,
+    of: tuple[str, ...],
+    series: tuple[str, ...],
+    pool: tuple[str, ...],
+    title: str | None,
+    run: int | None,
+    window: float | None,
+    forms: tuple[str, ...],
+    out: Path | None,
+) -> None:
+    """Draw the charts of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+
+    Several campaigns of one experiment (two kinds of machine, say) are drawn into one chart, a
+    series each, under their folders' names.
+
+    Options replace what the experiment's `report:` says; without one the charts are of what was
+    measured. What differs and is named nowhere makes curves of its own. The charts are written as
+    PNG and SVG to RESULTS/figures (beside a file, or several: to its folder's `figures`) and named,
+    one a line. Of several charts, one that the runs are too few or too noisy for does not stop the
+    others; it is said, and the exit status is 1.
+
+    \b
+    Examples:
+      netlimits figures results/stateless-offloads-20260101-120000
+      netlimits figures results/n2-standard-32 results/n2-standard-80
+      netlimits figures runs.csv --of throughput --series transport --series send_size --format pdf
+    """
+    if chart == "list":
+        for kind in charts.CHARTS:
+            echo(f"{kind.name:<17}{(kind.draw.__doc__ or '').splitlines()[0]}")
+        return
+    if chart is not None and chart not in charts.KINDS:
+        raise DataError(f"no chart is called {chart!r}; there are {', '.join(charts.KINDS)}")
+    source = opened(*results)
+    say_missing(source)
+    if LIST in of:
+        list_metrics(source)
+        return
+    options = {
+        "chart": chart,
+        "of": list(of),
+        "series": list(series),
+        "title": title,
+        "pool": list(pool),
+    }
+    first, alone = results[0], len(results) == 1 and results[0].is_dir()
+    folder = out or (first if alone else first.parent) / "figures"
+    drawn: list[tuple[str, Any]] = []
+    chosen = entries.charts(source.report, options, source.frame)
+    failed: list[DataError] = []
+    for entry in entries.narrowed(chosen, {"run": run, "window_s": window}):
+        for name, figure in drawing.figures_of(source, entry, failed, say):
+            drawn.append((name, figure))
+    if failed and not drawn:
+        raise failed[0]
+    inside = source.campaign is not None and not out
+    _make_folder(folder, inside)
+    for name, figure in _named(drawn):
+        for form in forms:
+            echo(charts.save(figure, _place(folder, f"{name}.{form}", inside)))
+    end(failed, "not drawn")
+
+
+def _named(drawn: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The figures under names that differ: a second chart of a kind and metric gets -2."""
+    seen: dict[str, int] = {}
+    named = []
+    for name, figure in drawn:
+        seen[name] = seen.get(name, 0) + 1
+        named.append((name if seen[name] == 1 else f"{name}-{seen[name]}", figure))
+    return named
+
+
+def _make_folder(folder: Path, inside: bool) -> None:
+    """Make the folder for figures; one inside of a results folder is its owner's, and no link."""
+    try:
+        if inside:
+            Folder(folder.parent).make(folder.name)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
+
+
+def _place(folder: Path, name: str, inside: bool) -> Path:
+    """Where a figure goes; what was under that name in a results folder is not written through."""
+    if inside:
+        try:
+            Folder(folder.parent).remove(f"{folder.name}/{name}")
+        except OSError as error:
+            raise InputError(f"{folder / name}: {error.strerror or error}") from error
+    return folder / name

@@ -1,0 +1,85 @@
+"""A plan as a whole for its reader: configurations, what was excluded, runs, and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from netlimits.cli import echo
+from netlimits.errors import one_line
+
+if TYPE_CHECKING:
+    from netlimits.experiment.plan import Plan
+
+
+def summary_of(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
+    """What there is to say about the plan as a whole."""
+    experiment = experiment_plan.experiment
+    left_out = experiment_plan.left_out()
+    return {
+        "experiment": experiment.name,
+        "question": experiment.question,
+        "combinations": experiment_plan.configurations.product,
+        "excluded": [
+            {"exclude": text, "line": experiment.lines.get(("exclude", number)), "removed": removed}
+            for number, (text, removed) in enumerate(
+                zip(experiment.exclude, experiment_plan.configurations.removed, strict=True)
+            )
+        ],
+        "included": len(experiment.include),
+        "configurations": len(experiment_plan.configurations),
+        "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
+        "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
+        "runs": len(experiment_plan),
+        "order": experiment.repeat.order,
+        "seed": experiment.repeat.seed,
+        "seed_drawn": drawn,
+        "seconds": round(experiment_plan.seconds(), 1),
+        "skipped": [
+            {"tool": tool, "runs": left_out[tool], "reason": why}
+            for tool, why in experiment_plan.skipped.items()
+        ],
+    }
+
+
+def print_summary(summary: Mapping[str, Any]) -> None:
+    """The summary in lines."""
+    title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
+    echo(one_line(title))
+    count = _count(summary["configurations"], "configuration")
+    echo(f"{count} of {_count(summary['combinations'], 'combination')}")
+    for entry in summary["excluded"]:
+        where = f"line {entry['line']}" if entry["line"] else "--set"
+        text = f"{entry['exclude']} ({where})"
+        echo(f"  {entry['removed']:,} excluded by {text}")
+    if summary["included"]:
+        echo(f"  {summary['included']:,} included")
+    times = ""
+    if summary["replicates"]:
+        least, most = summary["replicates_least"], summary["replicates"]
+        times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
+    echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
+    kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
+    echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
+    for skipped in summary["skipped"]:
+        why = one_line(skipped["reason"])
+        echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
+    left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
+    each = summary["seconds"] / max(1, left)
+    echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    """Two units at most: `20 min 12 s`."""
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    left = max(1, round(seconds))
+    parts: list[str] = []
+    for name, size in units:
+        number, left = divmod(left, size)
+        if number or parts:
+            parts.append(f"{number} {name}")
+    return " ".join(parts[:2])

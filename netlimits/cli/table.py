@@ -1,0 +1,172 @@
+"""`netlimits table`: what the runs of a campaign, or of any table, say.
+
+By default it makes the tables that the experiment's `report:` names, and without one a sensible
+one; an option overrides that (`cli.entries`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.cli import echo, entries
+from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.results import Results, end, list_metrics, opened, say_missing
+from netlimits.errors import DataError, InputError
+from netlimits.experiment.report_schema import VERDICTS
+from netlimits.model import TABLE_FORMATS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@click.command()
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--of",
+    "--metric",
+    "of",
+    multiple=True,
+    metavar="METRIC",
+    help="What to summarize; repeatable. list: show what there is.",
+)
+@click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
+@click.option("--columns", multiple=True, metavar="FACTOR", help="Factors across; repeatable.")
+@pool_option("figure")
+@click.option("--improvement", metavar="'A over B'", help="Compare two values of --rows.")
+@window_option("the metric highest_average")
+@click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals over the runs.")
+@click.option(
+    "--format", "form", type=click.Choice(TABLE_FORMATS), default="text", show_default=True
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+def table(
+    results: Path,
+    of: tuple[str, ...],
+    rows: str | None,
+    columns: tuple[str, ...],
+    pool: tuple[str, ...],
+    improvement: str | None,
+    window: float | None,
+    intervals: bool,
+    form: str,
+    out: Path | None,
+) -> None:
+    """Print the tables of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
+
+    Options replace what the experiment's `report:` says; without one the table is of what was
+    measured by what was varied. What differs and is named nowhere becomes a column. text, markdown
+    and html are for people; csv and json hold every digit, one row a cell.
+
+    \b
+    Examples:
+      netlimits table results/stateless-offloads-20260101-120000 --intervals
+      netlimits table runs.csv --of throughput --of local_sd --rows send_size \\
+          --columns transport --improvement '8192 over 1024' --format markdown
+    """
+    from netlimits import tables
+
+    source = opened(results)
+    say_missing(source)
+    if LIST in of:
+        list_metrics(source)
+        return
+    options = {
+        "of": list(of),
+        "rows": rows,
+        "columns": list(columns),
+        "pool": list(pool),
+        "improvement": improvement,
+        "window_s": window,
+    }
+    texts, failed = [], []
+    for entry in entries.tables(source.report, options, source.frame):
+        try:
+            frame = summary_of(source, entry, window)
+        except DataError as error:
+            failed.append(error)
+            continue
+        texts.append(tables.render(frame, form, intervals, entry.get("title", "")))
+    if failed and not texts:
+        raise failed[0]
+    if form in ("csv", "json") and len(texts) > 1:
+        raise DataError(f"{results}: `report:` has {len(texts)} tables; choose one by --of, --rows")
+    _put("\n".join(texts), out)
+    end(failed, "not made")
+
+
+def summary_of(
+    results: Results, entry: dict[str, Any], window: float | None = None
+) -> pd.DataFrame:
+    """The table that an entry asks for, and what its reader must know of it.
+
+    Where the experiment asks for verdicts too, its rows have them in a column. Raises DataError for
+    a window that no metric of the table takes.
+    """
+    from netlimits.analysis.summary import summary
+
+    if entry.get("table") == VERDICTS:
+        return _verdicts(results)
+
+    of = entries.listed(entry.get("of"))
+    if window is not None and not _of_highest(of):
+        raise DataError("--window: only highest_average takes it; add --of highest_average")
+    frame = results.frame
+    if _of_highest(of):
+        frame = results.with_highest_averages(entry.get("window_s"))
+    rows = entry.get("rows")
+    keys = [rows] if rows else []
+    entry, split = entries.split(entry, "columns", keys, frame)
+    columns = [name for name in entries.listed(entry.get("columns")) if name != rows]
+    table = summary(
+        *(frame, of, rows, columns, entry.get("improvement")),
+        pool=entries.listed(entry.get("pool")),
+    )
+    notes = [*([split] if split else []), *table.attrs["notes"]]
+    table.attrs["notes"] = tuple(notes)
+    if any(each.get("table") == VERDICTS for each in results.report):
+        table["verdict"] = _of_cells(table, _verdicts(results), [*keys, *columns])
+    return table
+
+
+def _verdicts(results: Results) -> pd.DataFrame:
+    """What limited each configuration, with the share of the runs that agree and the evidence."""
+    from netlimits import limits
+
+    explained = limits.explain(results.campaign or results.frame)
+    factors = list(explained.columns[: list(explained.columns).index("class")])
+    verdicts = explained[[*factors, "class", "state", "confidence", "evidence"]]
+    return verdicts.rename(columns={"class": "verdict"})
+
+
+def _of_cells(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The verdict of each row of a summary; all of them, where its configurations differ."""
+    from netlimits.analysis import wording
+    from netlimits.limits.explained import heading
+
+    by_key: dict[tuple[str, ...], list[str]] = {}
+    for _, row in verdicts.iterrows():
+        key = tuple(wording.text(row[heading(name)]) for name in keys)
+        by_key.setdefault(key, []).append(row["verdict"])
+    cells = table.iloc[:, 2 : 2 + len(keys)].itertuples(index=False)
+    by_cell = [by_key.get(tuple(wording.text(value) for value in cell), []) for cell in cells]
+    return [", ".join(dict.fromkeys(each)) for each in by_cell]
+
+
+def _of_highest(of: Sequence[str]) -> bool:
+    return any(name.startswith("highest_average") for name in of)
+
+
+def _put(text: str, out: Path | None) -> None:
+    """Print, or write to a file and name it."""
+    if out is None:
+        echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
+    echo(out)

@@ -1,0 +1,93 @@
+"""What stands beside every figure: each sentence where it is due, and nowhere else."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netlimits.analysis import caveats
+
+
+def attempts(*rows: tuple[int, int, str]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["run", "attempt", "status"])
+    return frame.assign(reason="", throughput_mbps=np.arange(len(rows), dtype=float))
+
+
+def test_runs_that_are_left_out_are_counted_by_their_last_attempt() -> None:
+    frame = attempts((1, 1, "interrupted"), (1, 2, "ok"), (2, 1, "ok"), (2, 2, "failed"))
+    assert caveats.notes(frame, []) == ("2 runs: 1 ok, 1 failed; figures are of those that are ok",)
+    again = attempts((1, 1, "interrupted"), (1, 2, "ok"))
+    both = pd.concat([again.assign(campaign="a"), again.assign(campaign="b")])
+    assert caveats.notes(both, ["throughput_mbps"]) == ()
+
+
+def test_a_published_table_without_status_has_no_caveat() -> None:
+    frame = pd.DataFrame({"throughput_mbps": [1.0, 2.0]})
+    assert caveats.notes(frame, ["local_sd_us_per_kib"]) == ()
+
+
+def test_what_a_receivers_service_demand_is_of_is_told_where_packets_were_lost():
+    frame = attempts((1, 1, "ok"), (2, 1, "ok")).assign(
+        local_send_throughput_mbps=[100.0, 100.0], remote_recv_throughput_mbps=[99.95, 60.0]
+    )
+    note = (
+        "1 of 2 runs lost packets: the receiver's service demand is per KiB sent, as netperf's is"
+    )
+    assert note in caveats.notes(frame, ["remote_sd_us_per_kib"])
+    assert caveats.notes(frame, ["local_sd_us_per_kib", "throughput_mbps"]) == ()
+    assert caveats.losses(frame.drop(columns="local_send_throughput_mbps")) == ""
+    told = frame.assign(loss_pct=[0.0, 0.2])
+    assert caveats.losses(told) == "1 of 2 runs lost packets", "whatever waited at the end"
+    assert caveats.losses(frame.assign(loss_pct=0.0)) == ""
+    assert caveats.losses(frame.assign(transport_mss_bytes=1448)) == "", "TCP sends it again"
+
+
+def test_other_traffic_on_the_link_is_told_beside_every_table():
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "failed"))
+    quiet = frame.assign(disturbed_pct=[0.0, 0.0, np.nan])
+    assert caveats.disturbance(quiet) == caveats.disturbance(frame) == ""
+    loud = frame.assign(disturbed_pct=[0.0, 9.57, 90.0])
+    note = "1 of 2 runs had other traffic on their link, up to 9.6 % of their own (disturbed_pct)"
+    assert note in caveats.notes(loud, ["throughput_mbps"])
+
+
+@pytest.mark.parametrize(
+    ("shared", "columns", "noted"),
+    [
+        ([True, True], ["local_sd_us_per_kib"], True),
+        ([False, True], ["remote_cpu_pct"], True),
+        ([True, True], ["throughput_mbps"], False),
+        ([False, False], ["local_sd_us_per_kib"], False),
+        ([None, None], ["local_sd_us_per_kib"], False),
+    ],
+)
+def test_cpu_figures_of_one_kernel_are_marked(
+    shared: list[object], columns: list[str], noted: bool
+) -> None:
+    frame = attempts((1, 1, "ok"), (2, 1, "ok")).assign(shared_kernel=shared)
+    assert (caveats.SHARED_KERNEL in caveats.notes(frame, columns)) is noted
+
+
+def test_sessions_are_told_by_the_time_between_runs():
+    begun = pd.Timestamp("2026-11-01T12:00:00Z")
+    seconds = [0, 10, 20, 3 * 3600, 3 * 3600 + 10]
+    frame = pd.DataFrame(
+        {"run": range(1, 6), "status": "ok", "throughput_mbps": 1.0, "duration_s": 9.0,
+         "started": [begun + pd.Timedelta(seconds=s) for s in seconds]}
+    )  # fmt: skip
+    note = (
+        "runs were made in 2 sessions, with up to 3 h between them: means hold what drifted "
+        "meanwhile"
+    )
+    assert caveats.sessions(frame) == note
+    assert note in caveats.notes(frame, ["throughput_mbps"])
+    assert caveats.sessions(frame[:3]) == ""
+    assert caveats.sessions(frame.sample(frac=1, random_state=1)) == note, "in whatever order"
+    two = frame.assign(campaign=["a", "a", "a", "b", "b"])
+    assert caveats.sessions(two) == "", "each campaign is one session, and says so elsewhere"
+    cut_off = pd.DataFrame(
+        {"run": 4, "status": "interrupted", "started": begun + pd.Timedelta(hours=2.95)}, [9]
+    )
+    resumed = caveats.sessions(pd.concat([frame, cut_off]))
+    assert resumed == note.replace("3 h", "2.9 h"), "a run that was cut off began a session"
+    assert caveats.sessions(frame.drop(columns="started")) == ""
+    assert caveats.sessions(frame.assign(started=pd.NaT)) == ""

@@ -1,0 +1,20 @@
+"""A toy that is tired."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.figures import RunFigures
+
+
+class TiredToy:
+    """`tired-toy`."""
+
+    name = "tired-toy"
+    title = "A tired toy"
+    needs = ("throughput_mbps",)
+    intervention = Intervention("wind the toy up again", "winding", 2, least=1.5)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Any run's throughput tires a toy."""
+        rate = run.throughput
+        return None if rate is None else Sign(9.0, "The toy is tired.", {"throughput_mbps": rate})
