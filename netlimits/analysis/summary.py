@@ -107,15 +107,18 @@ def summary(
     runs = frames.usable(frame)  # raises, with the reason, when no run is ok
     pooling.refuse(frames.with_outcome(frame), keys, pool)
     parts, notes, methods = [], list(caveats.notes(frame, _columns(frame, names))), []
+    notes += pooling.remarks(frames.with_outcome(frame), keys, pool)
     lost: list[DataError] = []
     groups = _grouped(frames.with_outcome(frame), keys), _grouped(runs, keys)
     for name in dict.fromkeys(names):
         try:
             metric = frames.column(frame, name)
-            cells = list(_cells(groups, runs, keys, metric))
+            partial = frame.attrs.get("partial", {}).get(metric.column)
+            cells = list(_cells(groups, runs, keys, metric, partial=partial is not None))
         except DataError as error:
             lost.append(error)
             continue
+        notes += [f"{metric.title}: {partial}"] if partial else []
         part, kinds = _levels(cells, metric, confidence)
         if over is not None:
             ratios, why = _improvements(cells, metric, over, rows is not None, confidence)
@@ -164,9 +167,18 @@ Groups = dict[tuple[Any, ...], tuple[tuple[Any, ...], np.ndarray]]
 
 
 def _cells(
-    both: tuple[Groups, Groups], runs: pd.DataFrame, keys: list[str], metric: Metric
+    both: tuple[Groups, Groups],
+    runs: pd.DataFrame,
+    keys: list[str],
+    metric: Metric,
+    *,
+    partial: bool,
 ) -> Iterator[Cell]:
-    """Each cell, in the order of `wording.rank`. Raises DataError for a metric that some lack."""
+    """Each cell, in the order of `wording.rank`.
+
+    Raises DataError for a metric that some runs of a cell lack, unless it is known to be
+    `partial`: then the others count.
+    """
     groups, used = both  # of all that came to something, and of those that are ok
     values = runs[metric.column].to_numpy(dtype=float, na_value=np.nan)
     if np.isinf(values).any():
@@ -180,6 +192,8 @@ def _cells(
         rows = used[hashed][1] if hashed in used else np.array([], dtype=int)
         sample = values[rows]
         present = ~np.isnan(sample)
+        if partial and present.any():
+            rows, sample, present = rows[present], sample[present], present[present]
         if present.any() and not present.all():
             where = ", ".join(f"{k} {wording.text(v)}" for k, v in zip(keys, key, strict=True))
             raise DataError(

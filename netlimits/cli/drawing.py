@@ -212,6 +212,8 @@ def _split(
 
     A chart that has no series comes once for each combination of what differs.
     """
+    from netlimits.analysis import frames, pooling
+
     options = {name: value for name, value in entry.items() if name != "chart"}
     if (
         results.parts
@@ -224,8 +226,11 @@ def _split(
     if keys is None:
         return options
     split_options, note = entries.split(options, "series", keys, results.frame)
-    if note:
-        say(f"{kind.name}: {note}")
+    factors = [*keys, *entries.listed(split_options.get("series"))]
+    pool = entries.listed(options.get("pool"))
+    remarks = pooling.remarks(frames.with_outcome(results.frame), factors, pool)
+    for sentence in filter(None, (note, *remarks)):
+        say(f"{kind.name}: {sentence}")
     if "series" not in kind.options and split_options.get("series"):
         split_options["apart"] = split_options.pop("series")
     return split_options

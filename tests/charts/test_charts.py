@@ -195,6 +195,20 @@ def test_the_highest_average_stands_beside_what_could_hold_it_back() -> None:
         charts.highest_average(renamed, 4, by="size", series="limit", link="1G")
 
 
+def test_a_run_without_a_highest_average_is_told_in_the_chart() -> None:
+    frame = parallel_runs()
+    whole = frame[(frame["run"] != 2) | (frame["stream"] != frame["stream"].iloc[0])]
+    broken = pd.concat([whole, frame[frame["run"] == 2].iloc[[0, 2]]])  # a second is missing
+    chart = charts.highest_average(broken, 4, series="limit")
+    assert "of a run share; 1 more run without one" in " ".join(texts(chart).split())
+    notes = (
+        charts.KINDS["highest_average"]
+        .alternative(broken, {"series": "limit", "window_s": 4})
+        .attrs["notes"]
+    )
+    assert notes[-1].startswith("run 2 has none: stream ")
+
+
 def test_one_run_of_a_campaign_s_can_be_drawn() -> None:
     figure = charts.aggregate(parallel_runs(), run=4, window_s=2)
     assert "500 Mbit/s" in texts(figure)
