@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.model import OUTCOMES, of_all
+from netlimits.model import of_all
 
 LOSS = 0.001
 """Above this share of packets lost, a reader must know what the receiver's figures divide by."""
@@ -25,9 +25,9 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     """
     sentences = []
     runs = frames.last_attempts(frame)
-    if "status" in runs.columns and not (runs["status"] == "ok").all():
+    left = frames.without_outcome(runs) if "status" in runs.columns else 0
+    if left or ("status" in runs.columns and not (runs["status"] == "ok").all()):
         counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
-        left = len(runs) - sum(counts.get(name, 0) for name in OUTCOMES)
         sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
     sentences += filter(None, [disturbance(runs), sessions(runs)])
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)

@@ -26,6 +26,24 @@ def test_the_last_attempt_of_a_run_decides() -> None:
     assert caveats.notes(frame, []) == ("2 runs: 1 ok, 1 failed; figures are of those that are ok",)
 
 
+def test_an_attempt_that_came_to_nothing_takes_no_outcome_s_place() -> None:
+    """`status` told "1 failed" of it and a table "1 left"."""
+    frame = attempts((1, 1, "failed"), (1, 2, "interrupted"), (2, 1, "ok"), (3, 1, "interrupted"))
+    assert frames.last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
+    notes = caveats.notes(frame, [])
+    assert notes[0].startswith("3 runs: 1 ok, 1 failed, 1 left;")
+
+
+def test_runs_that_never_began_are_left_too() -> None:
+    """While a campaign ran, a table counted those alone that were in its journal."""
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "interrupted"))
+    frame.attrs["planned"] = [12, 3]
+    assert caveats.notes(frame, [])[0].startswith("12 runs: 2 ok, 10 left;")
+    assert caveats.notes(frame[frame["run"] != 3], []) == (), "of a part nobody knows"
+    frame["status"] = "ok"
+    assert caveats.notes(frame, [])[0].startswith("12 runs: 3 ok, 9 left;")
+
+
 def test_a_published_table_without_status_counts_whole() -> None:
     frame = pd.DataFrame({"throughput_mbps": [1.0, 2.0]})
     assert frames.usable(frame) is frame

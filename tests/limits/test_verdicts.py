@@ -257,6 +257,21 @@ def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():
     verdicts = explain(pd.DataFrame(rows))
     assert verdicts["size"].tolist() == [1, 2]
     assert verdicts["class"].tolist() == ["path-cap", UNDETERMINED]
+    assert verdicts["not_ok"].tolist() == ["1 failed", "1 failed"]
+
+
+def test_how_many_runs_of_a_configuration_do_not_count_is_told(tmp_path, capsys):
+    columns = {"status": "ok", **TCP, **CAPPED}
+    rows = [
+        {"run": run, "size": size, "reason": None, **columns}
+        for run, size in enumerate([1, 1, 2, 2])
+    ]
+    rows[1] |= {"status": "timeout", "reason": "no answer"}
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    _, out, _ = _output(capsys, tmp_path / "runs.csv")
+    assert out.count("Not counted") == 1
+    assert "size 1: path-cap (1 run)" in out
+    assert "Not counted: 1 timeout; the first says: no answer" in out
 
 
 @pytest.fixture
