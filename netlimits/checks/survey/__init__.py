@@ -108,6 +108,7 @@ def look(
     findings += _everywhere(
         known_machines, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS)
     )
+    findings = list(dict.fromkeys(findings))
     return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
 
 
