@@ -44,6 +44,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         udp = specification.transfer.transport == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
+            figures["window_s"] = arrived.seconds
             figures[f"{specification.receiver}_recv_throughput_mbps"] = arrived.rate_mbps
     for end, roles in specification.ends.items():
         uses = [

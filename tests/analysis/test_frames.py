@@ -74,6 +74,20 @@ def test_what_a_receivers_service_demand_is_of_is_told_where_packets_were_lost()
     assert caveats.losses(frame.assign(transport_mss_bytes=1448)) == "", "TCP sends it again"
 
 
+def test_sent_and_received_of_different_times_are_told():
+    """Of parallel netperf they were, without a word."""
+    rates = {"throughput_mbps": 90.0, "local_send_throughput_mbps": 95.0}
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "ok")).assign(
+        **rates, elapsed_s=4.0, window_s=[3.2, 3.6, 4.0]
+    )
+    (note,) = caveats.notes(frame, rates)
+    assert note.startswith("in 2 of 3 runs what was sent is counted over the whole time")
+    assert "what arrived over the 80 to 90 % of it" in note
+    assert caveats.notes(frame, ["throughput_mbps"]) == ()
+    assert caveats.notes(frame.assign(window_s=3.99), rates) == ()
+    assert caveats.notes(frame.drop(columns="window_s"), rates) == ()
+
+
 def test_other_traffic_on_the_link_is_told_beside_every_table():
     frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "failed"))
     quiet = frame.assign(disturbed_pct=[0.0, 0.0, np.nan])
