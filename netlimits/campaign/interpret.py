@@ -203,7 +203,7 @@ def _way(work: Work, end: str, *, mine: bool) -> physics.Way:
 
 def _packet(
     specification: Specification, entries: Entries, sender: str, figures: Mapping[str, Scalar]
-) -> physics.Packet:
+) -> physics.Framing:
     """What is known of the packets that an end sends."""
     roles = [role for of_end in specification.ends.values() for role in of_end]
     mtus = [mtu for role in roles if (mtu := specification.mtus.get(role))]
@@ -212,7 +212,7 @@ def _packet(
     mss = max((float(size) for size in told if size), default=0.0)
     seen = [c for e in entries if e.step == SAMPLE for look in looks(e.completed)
             for c in look.connections]  # fmt: skip
-    return physics.Packet(
+    return physics.Framing(
         float(specification.transfer.datagram if udp else mss),
         "udp" if udp else "tcp",
         specification.ipv6,

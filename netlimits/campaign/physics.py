@@ -121,7 +121,7 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class Framing:
     """A packet of a run: its user data in bytes, 0 where it is not known, and its headers.
 
     `mtu` is that of the link, 0 where it is not known; datagrams above it are fragmented.
@@ -256,7 +256,7 @@ def _beside(
 def hold(
     rate_mbps: float,
     cap: Cap,
-    packet: Packet,
+    packet: Framing,
     seconds: float,
     *,
     waits: bool = False,

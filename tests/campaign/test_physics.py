@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from netlimits.campaign import physics, rates
-from netlimits.campaign.physics import Cap, Interface, Packet, Way
+from netlimits.campaign.physics import Cap, Framing, Interface, Way
 from netlimits.campaign.specifications import specified
 from netlimits.errors import ToolFailure
 from netlimits.model import Machine, SettingUse, Setup
@@ -179,9 +179,9 @@ def test_without_that_counter_what_no_retransmission_explains_is_told_all_the_sa
 
 
 FULL, BARE, DATAGRAM = (
-    Packet(1448, "tcp", timestamps=True),
-    Packet(1460, "tcp"),
-    Packet(1472, "udp"),
+    Framing(1448, "tcp", timestamps=True),
+    Framing(1460, "tcp"),
+    Framing(1472, "udp"),
 )
 GIGABIT = Cap("sender's link of 1000 Mbit/s", 1e9, physics.ON_A_LINK)
 
@@ -192,13 +192,13 @@ GIGABIT = Cap("sender's link of 1000 Mbit/s", 1e9, physics.ON_A_LINK)
         (BARE, 949.28),
         (FULL, 941.48),
         (DATAGRAM, 957.09),
-        (Packet(1440, "tcp", ipv6=True), 936.28),
-        (Packet(1428, "tcp", ipv6=True, timestamps=True), 928.48),
-        (Packet(1452, "udp", ipv6=True), 944.08),
-        (Packet(8192, "udp", mtu=1500), 958.35),  # six fragments
-        (Packet(8192, "udp", mtu=9000), 992.01),
-        (Packet(1472, "udp", mtu=1500), 957.09),
-        (Packet(0, "tcp"), 1000.0),
+        (Framing(1440, "tcp", ipv6=True), 936.28),
+        (Framing(1428, "tcp", ipv6=True, timestamps=True), 928.48),
+        (Framing(1452, "udp", ipv6=True), 944.08),
+        (Framing(8192, "udp", mtu=1500), 958.35),  # six fragments
+        (Framing(8192, "udp", mtu=9000), 992.01),
+        (Framing(1472, "udp", mtu=1500), 957.09),
+        (Framing(0, "tcp"), 1000.0),
     ],
 )
 def test_no_rate_is_above_what_headers_leave_of_the_link(packet, possible):
@@ -212,9 +212,9 @@ def test_no_rate_is_above_what_headers_leave_of_the_link(packet, possible):
 def test_the_data_of_a_frame_and_its_headers_are_its_bytes_on_the_wire():
     assert FULL.frames(physics.ON_A_LINK) == 1538
     assert BARE.frames(physics.ON_A_LINK) == 1538
-    assert Packet(1428, "tcp", ipv6=True, timestamps=True).frames(physics.ON_A_LINK) == 1538
-    assert Packet(3000, "udp", mtu=1500).frames(14) == 3008 + 3 * 34
-    assert Packet(3000, "udp", ipv6=True, mtu=1500).frames(14) == 3008 + 3 * 62
+    assert Framing(1428, "tcp", ipv6=True, timestamps=True).frames(physics.ON_A_LINK) == 1538
+    assert Framing(3000, "udp", mtu=1500).frames(14) == 3008 + 3 * 34
+    assert Framing(3000, "udp", ipv6=True, mtu=1500).frames(14) == 3008 + 3 * 62
 
 
 def test_what_may_be_above_a_bound_has_a_reason():
@@ -225,7 +225,7 @@ def test_what_may_be_above_a_bound_has_a_reason():
         physics.hold(19.2, slow, FULL, 10)
     physics.hold(19.4, slow, FULL, 1)  # the burst at its beginning, and a late CPU
     with pytest.raises(ToolFailure, match="8696 Mbit/s"):
-        physics.hold(8696, slow, Packet(0, "tcp"), 1)
+        physics.hold(8696, slow, Framing(0, "tcp"), 1)
     physics.hold(19.4, slow, FULL, 5, early=physics.WAITING)
     with pytest.raises(ToolFailure):
         physics.hold(19.4, slow, FULL, 5)
@@ -243,10 +243,10 @@ TBF: list[dict[str, Any]] = [
 def test_datagrams_in_a_shapers_queue_arrive_after_their_senders_time():
     cap = physics.shaper(TBF, "sender")
     assert cap
-    physics.hold(20.0, cap, Packet(1000, "udp"), 3, waits=True)
+    physics.hold(20.0, cap, Framing(1000, "udp"), 3, waits=True)
     for rate, waits in ((21.0, True), (20.0, False)):
         with pytest.raises(ToolFailure):
-            physics.hold(rate, cap, Packet(1000, "udp"), 3, waits=waits)
+            physics.hold(rate, cap, Framing(1000, "udp"), 3, waits=waits)
     for other in ([], [{"kind": "fq", "root": True}], [{**TBF[0], "root": False}]):
         assert physics.shaper(other, "sender") is None
 
