@@ -55,8 +55,15 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
         return told + [error for error in more.of_what_stays() if error.steps not in keys]
 
 
+def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | None:
+    """What the known errors leave of a plan; None where a condition may remove any of it."""
+    places = [error.steps for error in known if error.steps]
+    rest = _remains(experiment, places)
+    return None if rest.broken or rest.partial else rest
+
+
 @dataclass(frozen=True, slots=True)
-class _Remains:
+class Remains:
     """The experiment without what the `cuts` are about.
 
     `partial` are the names of which some values are missing, `broken` the numbers of conditions
@@ -121,7 +128,7 @@ def _remains(
     unsure: frozenset[str] = frozenset(),
     *,
     whole: bool = True,
-) -> _Remains:
+) -> Remains:
     """What the cuts leave of the experiment; the `unsure` names count as unknown.
 
     Unless it is to be `whole`, configurations may be among it that a condition removes.
@@ -178,7 +185,7 @@ def _remains(
         repeat=repeat,
     )
     conditions = dict(enumerate(experiment.exclude))
-    return _Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken), conditions)
+    return Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken), conditions)
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
