@@ -106,7 +106,7 @@ def _table(
     from netlimits.analysis import comparison
 
     return comparison.compare(
-        before.frame, after.frame, of, threshold, among=_factors(before, after)
+        before.having(of), after.having(of), of, threshold, among=_factors(before, after)
     )
 
 

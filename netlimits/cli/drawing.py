@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,11 @@ class Results:
             frame = self.frame.copy()
             frame.attrs["lacking"] = {"highest_average_mbps": str(error)}
             return frame
+
+    def having(self, of: Sequence[str]) -> pd.DataFrame:
+        """The runs, with their highest averages where one of the metrics is that."""
+        highest = any(name.startswith("highest_average") for name in of)
+        return self.with_highest_averages(None) if highest else self.frame
 
     def intervals(self) -> pd.DataFrame:
         """The interim results of the runs that are ok. Raises DataError where there are none."""
@@ -189,6 +194,8 @@ def drawings_of(
         options = _split(results, kind, dict(entry), say)
         of = options.pop("of", [])
         every = [of] if isinstance(of, str) else list(of) or [None]
+        if kind.source == "runs":
+            results = replace(results, frame=_complete(results.having([*filter(None, every)]), say))
         parts = list(_data(results, kind, options))
     except DataError as error:
         failed.append(DataError(f"chart {name}: {error}"))
@@ -203,6 +210,14 @@ def drawings_of(
                 failed.append(DataError(f"chart {name}: {error}"))
             else:
                 yield Drawing(figure, name, data, taken)
+
+
+def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
+    """The runs without those that lack a metric which only some have; `say` is told of them."""
+    for column, why in frame.attrs.get("partial", {}).items():
+        say(f"{column}: {why}")
+        frame = frame[frame[column].notna() | (frame["status"] != "ok")]
+    return frame
 
 
 def _split(

@@ -210,7 +210,9 @@ def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
         return RunFigures(figures, one_machine=one_machine)
     run = int(figures["run"])
     mtu, rate = links.mtu(run), links.rate
-    limit = bound(mtu, rate, timestamps=True).goodput_bps / 1e6 if mtu and rate else None
+    limit = None
+    if mtu and rate:
+        limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
     return RunFigures(figures, limit, mtu, one_machine)
 
 
@@ -235,6 +237,14 @@ class _Links:
         speed = str((self._value("link_settings") or {}).get("Speed", ""))
         number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
         return float(number[1]) * 1e6 if number and driver not in VIRTUAL else None
+
+    def ipv6(self, run: int) -> bool:
+        """Whether the data of a run goes over IPv6: by what the experiment says, or the address."""
+        if self._campaign.imported:
+            return False
+        family = self._campaign.plan.setup(self._campaign.runs[run].values).around.family
+        address = self._campaign.archive.machines[self._role].address or ""
+        return family == "ipv6" if family else ":" in address
 
     def mtu(self, run: int) -> int | None:
         """The MTU of a run: what the experiment sets, else what the host had."""
