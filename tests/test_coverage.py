@@ -22,7 +22,7 @@ def test_the_default_intervals_cover_93_to_97_percent_or_say_why_not():
     assert not outside, "\n".join(outside)
     assert {row.reason for row in rows} <= {"", *coverage.REASONS}
     kinds = {row.interval for row in rows if "CV 5 %" in row.data and row.good}
-    assert len(kinds) == 10, "each interval holds on runs of one kind"
+    assert len(kinds) == 11, "each interval holds on runs of one kind"
     few = [row for row in rows if row.reason == coverage.FEW and row.interval.startswith("mean")]
     assert min(row.percent for row in few) < 80, "the data that no few runs can tell are there"
 

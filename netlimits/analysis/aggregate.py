@@ -119,20 +119,23 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
     `intervals` is `campaign.intervals()`; runs that are not ok do not count. Returns `run`,
     `attempt`, the factors, `streams`, `highest_average_mbps`, `start_s` and `end_s` of that
     window (since all streams ran), and of `aggregate`'s attributes `start_skew_s` and
-    `end_skew_s`. Raises DataError, naming the run, as `aggregate` and `highest_window` do.
+    `end_skew_s`. A run that has none is left out, with the reason in `attrs["left_out"]`, by its
+    number. Raises DataError, naming the first, where all are.
     """
     rates = frames.column(intervals, "throughput").column
     keys = [name for name in ("run", "attempt") if name in intervals.columns]
     frames.factors(intervals, "run")
     names = [n for n in frames.varied(intervals) if n not in (*OF_AN_INTERVAL, "stream")]
     rows = []
+    left_out: dict[int, str] = {}
     for key, part in frames.groups(of_ok_runs(intervals), keys):
         try:
             series = aggregate(part.assign(stream=part.get("stream", 1)))
             whole = float(series["end_s"].iloc[-1] - series["start_s"].iloc[0])
             best = highest_window(series, whole if seconds is None else seconds).iloc[0]
         except DataError as error:
-            raise DataError(f"run {key[0]}: {error}") from None
+            left_out[int(str(key[0]))] = str(error)
+            continue
         rows.append(
             {
                 **dict(zip(keys, key, strict=True)),
@@ -144,15 +147,34 @@ def highest_averages(intervals: pd.DataFrame, seconds: float | None = None) -> p
                 **{name: series.attrs[name] for name in ("start_skew_s", "end_skew_s")},
             }
         )
-    return pd.DataFrame(rows)
+    if not rows:
+        run, reason = next(iter(left_out.items()))
+        raise DataError(f"run {run}: {reason}")
+    table = pd.DataFrame(rows)
+    table.attrs["left_out"] = left_out
+    return table
 
 
 def with_highest_averages(
     runs: pd.DataFrame, intervals: pd.DataFrame, seconds: float | None = None
 ) -> pd.DataFrame:
-    """The frame of runs with the column `highest_average_mbps`; missing for what is not ok."""
-    averages = highest_averages(intervals, seconds)[["run", "attempt", "highest_average_mbps"]]
-    return runs.merge(averages, on=["run", "attempt"], how="left", validate="one_to_one")
+    """The frame of runs with the column `highest_average_mbps`; missing for what is not ok.
+
+    And for ok runs that have none, which `attrs["partial"]` tells of, by the column.
+    """
+    averages = highest_averages(intervals, seconds)
+    left_out = {run: f"run {run}: {why}" for run, why in averages.attrs["left_out"].items()}
+    columns = ["run", "attempt", "highest_average_mbps"]
+    table = runs.merge(averages[columns], on=columns[:2], how="left", validate="one_to_one")
+    table.attrs = dict(runs.attrs)
+    counted = frames.usable(table)
+    without = counted["run"][counted["highest_average_mbps"].isna()]
+    if count := len(without):
+        first = int(without.iloc[0])
+        why = left_out.get(first, f"run {first}: it has no interim results (interim_seconds)")
+        told = f"{count} of {len(counted)} runs have none and count for nothing here; {why}"
+        table.attrs["partial"] = {"highest_average_mbps": told}
+    return table
 
 
 def of_ok_runs(intervals: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from netlimits.analysis import frames
-from netlimits.model import OUTCOMES, of_all
+from netlimits.model import of_all
 
 LOSS = 0.001
 """Above this share of packets lost, a reader must know what the receiver's figures divide by."""
@@ -18,16 +18,26 @@ BREAK = 600.0
 SHARED_KERNEL = "both roles on one kernel: CPU figures are one machine's"
 
 
+WHOLE = 0.99
+"""Share of a run's time from which on a window is all of it."""
+
+SENT = frozenset(("local_send_throughput_mbps", "remote_send_throughput_mbps"))
+ARRIVED = frozenset(
+    ("throughput_mbps", "remote_recv_throughput_mbps", "local_recv_throughput_mbps")
+)
+
+
 def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     """Sentences that a reader of a table of `columns` must know.
 
     Runs left out, or disturbed; roles on one kernel; means without variance.
     """
     sentences = []
+    columns = [*columns]
     runs = frames.last_attempts(frame)
-    if "status" in runs.columns and not (runs["status"] == "ok").all():
+    left = frames.without_outcome(runs) if "status" in runs.columns else 0
+    if left or ("status" in runs.columns and not (runs["status"] == "ok").all()):
         counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
-        left = len(runs) - sum(counts.get(name, 0) for name in OUTCOMES)
         sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
     sentences += filter(None, [disturbance(runs), sessions(runs)])
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
@@ -35,6 +45,8 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
         sentences.append(SHARED_KERNEL)
     if any("remote_sd_" in c for c in columns) and (lossy := losses(frame)):
         sentences.append(f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is")
+    if {*columns} & SENT and {*columns} & ARRIVED:
+        sentences += filter(None, [windows(frame)])
     if "paced_by" in frame.columns:
         ways = sorted(frames.usable(frame)["paced_by"].dropna().unique())
         sentences += [f"paced by {' and '.join(ways)}"] if ways else []
@@ -46,6 +58,27 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
             "variance is not known: it has no confidence interval"
         )
     return tuple(sentences)
+
+
+def windows(frame: pd.DataFrame) -> str:
+    """A sentence on runs whose sent and received rates are of different times; "" for none.
+
+    Where a tool does not tell what arrived of several streams, the receiving host does, over the
+    time that all of them share (campaign.parallel); what was sent is of the run as a whole.
+    """
+    if not {"window_s", "elapsed_s"} <= set(frame.columns):
+        return ""
+    runs = frames.usable(frame)
+    shares = pd.to_numeric(runs["window_s"]) / pd.to_numeric(runs["elapsed_s"])
+    part = shares[shares < WHOLE]
+    if part.empty:
+        return ""
+    low, high = (f"{100 * share:.0f}" for share in (part.min(), part.max()))
+    return (
+        f"in {len(part)} of {len(runs)} runs what was sent is counted over the whole time, and "
+        f"what arrived over the {low if low == high else f'{low} to {high}'} % of it in which all "
+        "their streams ran (window_s): the difference is no loss"
+    )
 
 
 def losses(frame: pd.DataFrame) -> str:

@@ -71,11 +71,11 @@ def grid(frame: pd.DataFrame, keys: Sequence[str]) -> Grid:
     return Grid(tuple(keys), ok, _places(ok, keys), _places(frames.with_outcome(frame), keys))
 
 
-def cells(grid: Grid, metric: Metric) -> list[Cell]:
+def cells(grid: Grid, metric: Metric, *, partial: bool = False) -> list[Cell]:
     """Each cell with its figures of `metric`, in the order of `wording.rank`.
 
     Raises DataError for a metric that is infinite in some run, that no run has, or that some runs
-    of a cell have and others lack.
+    of a cell have and others lack, unless it is known to be `partial`: then the others count.
     """
     values = grid.ok[metric.column].to_numpy(dtype=float, na_value=np.nan)
     if np.isinf(values).any():
@@ -89,9 +89,9 @@ def cells(grid: Grid, metric: Metric) -> list[Cell]:
     for hashed, (key, tried) in grid.tried_places.items():
         _, rows = grid.ok_places.get(hashed, (key, np.array([], dtype=int)))
         lacking = np.isnan(values[rows])
-        if lacking.any() and not lacking.all():
+        if lacking.any() and not lacking.all() and not partial:
             raise DataError(_lacking(grid, key, metric, lacking))
-        untold = bool(lacking.any())
+        untold = bool(lacking.size and lacking.all())
         rows = rows[~lacking]
         of_rows = None if blocks is None else blocks[rows]
         ordered.append(Cell(key, values[rows], weights[rows], of_rows, len(tried), untold))

@@ -58,10 +58,11 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each run: its last attempt, whatever its status.
+    """One row for each run: its last attempt that came to something, or else its last one.
 
-    Raises DataError where an attempt stands there twice, as in campaigns put together without a
-    column `campaign`.
+    What was interrupted after that, or is under way, has no outcome to take its place. Raises
+    DataError where an attempt stands there twice, as in campaigns put together without a column
+    `campaign`.
     """
     if not _tried_again(frame):
         return frame
@@ -71,7 +72,21 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
             "(netlimits.joined makes it)"
         )
     frame = frame.reset_index(drop=True)  # frames put together repeat their index
-    return frame.loc[frame.groupby(_run(frame), sort=False)["attempt"].idxmax()]
+    place = frame["attempt"]
+    if "status" in frame.columns:
+        place = place.where(frame["status"] != "interrupted", place - place.max() - 1)
+    return frame.loc[place.groupby([frame[n] for n in _run(frame)], sort=False).idxmax()]
+
+
+def without_outcome(runs: pd.DataFrame) -> int:
+    """How many runs of a campaign have none of OUTCOMES, those included that never began.
+
+    `runs` has a row each. `attrs["planned"]` holds how many a campaign planned, and how many of
+    them its frame has: of a part of its frame nobody knows which others were meant.
+    """
+    done = int(runs["status"].isin(OUTCOMES).sum())
+    planned, rows = runs.attrs.get("planned", (0, 0))
+    return max(0, (planned if rows == len(runs) else len(runs)) - done)
 
 
 def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:

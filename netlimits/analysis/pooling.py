@@ -3,7 +3,9 @@
 A mean over UDP and TCP, or over two MTUs, is a figure of neither. So whatever is left out of rows,
 columns and series, and differs within one of them, is named; a reader who means it says so
 (`pool`). Configurations tell what differs; a table without them (a CSV of one's own) tells it by
-its columns that are neither metric nor measured.
+its columns that are neither metric nor measured. A number in it that has a fraction and is another
+one in each row may be either: in even steps it was varied, and else a remark says what it was taken
+for.
 """
 
 from __future__ import annotations
@@ -77,6 +79,28 @@ def refuse(
         )
 
 
+def remarks(frame: pd.DataFrame, keys: Sequence[str], pool: str | Sequence[str] = ()) -> list[str]:
+    """What a reader must know of what is pooled: sentences.
+
+    A name in `pool` that differs nowhere, and columns that may be factors or measured.
+    """
+    meant = [pool] if isinstance(pool, str) else list(pool)
+    configured = _configured(frame)
+    runs = frame.drop_duplicates(configured) if configured else frame
+    sentences = [
+        f"pool {name}: without effect, no figure here has runs that differ in it"
+        for name in dict.fromkeys(meant)
+        if name in runs.columns and name not in keys and not _differs(runs, list(keys), name)
+    ]
+    doubtful = [] if configured else [n for n in frames.varied(frame) if _may_be_either(frame[n])]
+    if doubtful := [name for name in doubtful if name not in (*keys, *meant)]:
+        sentences.append(
+            f"{' and '.join(doubtful)}: another number in each row, so taken to be measured; what "
+            "was varied belongs into rows, columns or series"
+        )
+    return sentences
+
+
 def phrase(pooled: Mapping[str, Sequence[Any]]) -> str:
     """ "protocol (tcp, udp) and mtu (1500, 9000)"."""
     parts = []
@@ -103,10 +127,27 @@ def _may_be_a_factor(frame: pd.DataFrame, name: str) -> bool:
     if values.empty or pd.api.types.is_bool_dtype(column):
         return not values.empty
     if pd.api.types.is_float_dtype(column):
-        alone = not values.duplicated().any() and len(values) > 1
-        return not (alone and bool((values % 1 != 0).any()))
+        return not _may_be_either(column)
     first = values.iloc[0]
     return not (isinstance(first, str) and _TIME.match(first) and not values.duplicated().any())
+
+
+def _may_be_either(column: pd.Series[Any]) -> bool:
+    """Whether a column holds numbers that nobody knows to be varied or measured.
+
+    Numbers with fractions, another one in each row, neither whole halves nor in even steps.
+    """
+    values = column.dropna()
+    if not pd.api.types.is_float_dtype(column) or len(values) < 2 or values.duplicated().any():
+        return False
+    numbers = np.sort(values.to_numpy())
+    if bool((numbers * 2 % 1 == 0).all()):
+        return False
+    steps = [np.diff(numbers)]
+    if numbers[0] > 0:
+        steps.append(np.diff(np.log(numbers)))
+    even = any(np.allclose(step, step[0], rtol=1e-3, atol=0) for step in steps)
+    return len(numbers) < 3 or not even
 
 
 def is_factor(frame: pd.DataFrame, name: str) -> bool:

@@ -88,14 +88,17 @@ def summary(
     estimates: list[Estimate] = []
     gains: list[Improvement] = []
     notes = [*caveats.notes(frame, _columns(frame, names))]
+    notes += pooling.remarks(frames.with_outcome(frame), keys, pool)
     lost: list[DataError] = []
     for name in dict.fromkeys(names):
         try:
             metric = frames.column(frame, name)
-            of_metric = cells(laid_out, metric)
+            partial = frame.attrs.get("partial", {}).get(metric.column)
+            of_metric = cells(laid_out, metric, partial=partial is not None)
         except DataError as error:
             lost.append(error)
             continue
+        notes += [f"{metric.title}: {partial}"] if partial else []
         levels = _levels(of_metric, metric, confidence)
         estimates += levels
         if over is not None:

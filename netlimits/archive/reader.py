@@ -120,11 +120,17 @@ class Campaign:
         return [*self.history().records]
 
     def frame(self) -> pd.DataFrame:
-        """One row an attempt: identity, factors and derived values, metrics (archive.frames)."""
+        """One row an attempt: identity, factors and derived values, metrics (archive.frames).
+
+        `attrs["planned"]`: how many runs are planned, and how many are in the frame.
+        """
         from netlimits.archive import frames
 
         kept = frames.kept(self.archive)
-        return self._frame() if kept is None else kept
+        frame = self._frame() if kept is None else kept
+        if not self.imported:
+            frame.attrs["planned"] = [self._count(), int(frame["run"].nunique())]
+        return frame
 
     def intervals(self) -> pd.DataFrame:
         """One row an interim result: run, attempt, factors, `ending_s`, `interval_s`, the rate.
@@ -244,9 +250,13 @@ class Campaign:
         """How many runs have no outcome in this campaign's frame, and how many are planned."""
         if self.imported:
             return 0, len(self.runs)
-        planned = len(self.plan) - self.plan.left_out().total()
+        planned = self._count()
         done = frame.loc[frame["status"] != "interrupted", "run"].nunique()
         return planned - int(done), planned
+
+    def _count(self) -> int:
+        """How many runs are planned, without those that are left out."""
+        return len(self.plan) - self.plan.left_out().total()
 
     def skipped_runs(self) -> list[dict[str, Any]]:
         """The tools whose runs are left out: `tool`, how many `runs`, the `reason`."""

@@ -44,6 +44,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         udp = specification.transfer.transport == "udp"
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
+            figures["window_s"] = arrived.seconds
             figures[f"{specification.receiver}_recv_throughput_mbps"] = arrived.rate_mbps
     for end, roles in specification.ends.items():
         uses = [
@@ -160,11 +161,15 @@ def _obeyed(
     mss = float(figures.get("transport_mss_bytes") or 0) if transport == "tcp" else 0.0
     share = physics.disturbance(interfaces, transport, mss, seconds, specification.ipv6)
     disturbance: dict[str, Scalar] = {} if share is None else {"disturbed_pct": share}
-    packet = mss if transport == "tcp" else float(specification.transfer.datagram)
-    elapsed = float(figures.get("elapsed_s") or seconds)
+    window = figures.get("window_s")
+    elapsed = float(window or figures.get("elapsed_s") or seconds)
+    omitted = not window and float(specification.options.get("omit", 0)) > 0
     for sender, rate in parallel.arrived(streams, figures, seconds):
-        for cap in _caps(specification, entries, sender, waits=transport == "udp"):
-            physics.hold(rate, cap, packet, transport, elapsed)
+        packet = _packet(specification, entries, sender, figures)
+        for cap in _caps(specification, entries, sender):
+            waits = transport == "udp" and not window
+            early = physics.WAITING if omitted else 0.0
+            physics.hold(rate, cap, packet, elapsed, waits=waits, early=early)
     return disturbance
 
 
@@ -195,9 +200,27 @@ def _way(work: Work, end: str, *, mine: bool) -> physics.Way:
     )
 
 
-def _caps(
-    specification: Specification, entries: Entries, sender: str, *, waits: bool
-) -> Iterator[physics.Cap]:
+def _packet(
+    specification: Specification, entries: Entries, sender: str, figures: Mapping[str, Scalar]
+) -> physics.Framing:
+    """What is known of the packets that an end sends."""
+    roles = [role for of_end in specification.ends.values() for role in of_end]
+    mtus = [mtu for role in roles if (mtu := specification.mtus.get(role))]
+    udp = specification.transfer.transport == "udp"
+    told = (figures.get(name) for name in ("transport_mss_bytes", f"{sender}_mss_bytes"))
+    mss = max((float(size) for size in told if size), default=0.0)
+    seen = [c for e in entries if e.step == SAMPLE for look in looks(e.completed)
+            for c in look.connections]  # fmt: skip
+    return physics.Framing(
+        float(specification.transfer.datagram if udp else mss),
+        "udp" if udp else "tcp",
+        specification.ipv6,
+        bool(seen) and all(connection.timestamps for connection in seen),
+        min(mtus, default=0) if len(mtus) == len(roles) else 0,
+    )
+
+
+def _caps(specification: Specification, entries: Entries, sender: str) -> Iterator[physics.Cap]:
     """What bounds the data that an end sends: its link, its shaper, the only receiver's link."""
     ends = [roles for roles in specification.ends.values() if len(roles) == 1]
     for (role,) in ends:
@@ -211,9 +234,7 @@ def _caps(
             step = f"{BEFORE} {queues.Queues.name}"
             read = [e for e in entries if e.step == step and e.host == role]
             listed = queues.qdiscs(read[0].completed) if read else None
-            if cap := physics.shaper(listed or (), role, waits=waits) or specification.caps.get(
-                role
-            ):
+            if cap := physics.shaper(listed or (), role) or specification.caps.get(role):
                 yield cap
 
 

@@ -122,10 +122,11 @@ class _Curve:
 def merged(measurements: Sequence[Measurement]) -> Measurement:
     """The streams as one measurement; its rate is that of the window which all of them share.
 
-    Figures: the rate, over all the time where the interim results are the senders'; `elapsed_s`
-    from the first start to the last end, and the rates of TOTALS over it, so that rate times time
-    is all that was sent; sums of calls; `streams`; `start_skew_s` and `end_skew_s`, how far the
-    streams' starts and ends lie apart. What cannot be added (a percentile of latency) is left out.
+    Figures: the rate, over all the time where the interim results are the senders', and else over
+    `window_s`; `elapsed_s` from the first start to the last end, and the rates of TOTALS over it,
+    so that rate times time is all that was sent; sums of calls; `streams`; `start_skew_s` and
+    `end_skew_s`, how far the streams' starts and ends lie apart. What cannot be added (a percentile
+    of latency) is left out.
     Interim rows get `stream`, from 1.
     Raises ToolFailure when a stream has no interim results or no time is shared.
     """
@@ -150,7 +151,8 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     span = max(over) - min(starts)
     if all(rate in m.interim[0] for m in measurements):
         combined: dict[str, Scalar] = {
-            rate: sum(c.at(end) - c.at(begin) for c in curves) / (end - begin)
+            rate: sum(c.at(end) - c.at(begin) for c in curves) / (end - begin),
+            "window_s": end - begin,
         }
     else:
         combined = {rate: _volume(figures, rate) / span}

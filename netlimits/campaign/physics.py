@@ -16,8 +16,12 @@ traffic beside. The margins:
   else's. Above DISTURBED of the run's bytes the share is told (`disturbed_pct`), above SPOILED the
   run is invalid.
 - *No more than the link can.* Data of a link whose speed is known, or which is shaped, is at most
-  its rate less the headers of each packet, within RATE. A shaper lets a burst pass at once, and
-  datagrams that wait in its queue arrive after their sender's time.
+  its rate less the headers of each packet: of the connection's version of IP, with timestamps
+  where `ss` shows them, of each fragment where the MTU makes some; without a VLAN's tag, since of
+  a VLAN's interface no speed is known. What may be above that has a reason: two clocks (CLOCK),
+  what a host took in late (LATE), a shaper's burst, datagrams that wait in its queue and arrive
+  after their sender's time, and where a tool begins to count in mid-flow what already waits in
+  the receiver's socket (WAITING).
 """
 
 from __future__ import annotations
@@ -55,14 +59,20 @@ CONTROL, CONTROL_RATE = 256 << 10, 32 << 10
 DISTURBED, SPOILED = 0.03, 0.15
 """Shares of other traffic, of the run's data: from which on it is told, and no run any more."""
 
-RATE = 0.01
-"""By how much a rate may be above its bound: clocks, and a shaper's own rounding."""
+CLOCK = 0.001
+"""By how much two clocks may differ in a second: Linux slews each by at most 500 ppm."""
+
+LATE = 0.01
+"""Seconds that what arrived may have waited for a CPU before a window and be counted in it."""
+
+WAITING = 128 << 10
+"""Bytes that may wait in a receiver's socket: its first buffer (`tcp_rmem`)."""
+
+QUEUE = 1000
+"""Packets that wait behind htb: the usual `txqueuelen`."""
 
 ON_A_LINK, ON_A_QDISC = 38, 14
 """Bytes of a frame beside its IP packet: with gap, preamble and checksum, and as a qdisc counts."""
-
-_LEAST = {"tcp": 40, "udp": 28}
-"""The least bytes of IP and transport headers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +106,47 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A rate of frames in bit/s, `what` sets it, and how many bytes may pass beyond it."""
+    """A rate of frames in bit/s, `what` sets it, and what may pass beyond it.
+
+    `overhead` are the bytes of a frame beside its IP packet that count, `beyond` the bytes of a
+    burst; `queue` bytes and `packets` may wait and arrive after their sender's time.
+    """
 
     what: str
     bps: float
     overhead: int
     beyond: float = 0.0
+    queue: float = 0.0
+    packets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """A packet of a run: its user data in bytes, 0 where it is not known, and its headers.
+
+    `mtu` is that of the link, 0 where it is not known; datagrams above it are fragmented.
+    """
+
+    data: float
+    transport: str
+    ipv6: bool = False
+    timestamps: bool = False
+    mtu: int = 0
+
+    def frames(self, overhead: int) -> float:
+        """Bytes of its frames."""
+        ip = 40 if self.ipv6 else 20
+        if self.transport == "tcp":
+            return self.data + ip + 20 + 12 * self.timestamps + overhead
+        whole = self.data + 8
+        if not self.mtu or whole + ip <= self.mtu:
+            return whole + ip + overhead
+        ip += 8 * self.ipv6  # the fragment header
+        return whole + math.ceil(whole / max(8, (self.mtu - ip) // 8 * 8)) * (ip + overhead)
+
+    def share(self, overhead: int) -> float:
+        """The share of user data in its frames; 1 where its size is not known."""
+        return self.data / self.frames(overhead) if self.data else 1.0
 
 
 def disturbance(
@@ -208,14 +253,26 @@ def _beside(
     return worst
 
 
-def hold(rate_mbps: float, cap: Cap, packet: float, transport: str, seconds: float) -> None:
-    """Raise ToolFailure (`invalid`) for a rate that cannot be where `cap` is.
+def hold(
+    rate_mbps: float,
+    cap: Cap,
+    packet: Framing,
+    seconds: float,
+    *,
+    waits: bool = False,
+    early: float = 0,
+) -> None:
+    """Raise ToolFailure (`invalid`) for a rate over `seconds` that cannot be where `cap` is.
 
-    `packet` is the user data of a packet in bytes, 0 where it is not known.
+    `waits` says that what waits in a queue arrives after the time that it is divided by; `early`
+    are bytes that may have arrived before that time began.
     """
-    share = packet / (packet + _LEAST[transport] + cap.overhead) if packet else 1.0
-    bound = cap.bps * share / 1e6
-    most = bound * (1 + RATE) + cap.beyond * 8 / 1e6 / max(seconds, 1e-3)
+    bound = cap.bps * packet.share(cap.overhead) / 1e6
+    beyond = cap.beyond + early
+    if waits:
+        beyond += cap.queue + cap.packets * packet.frames(cap.overhead)
+    seconds = max(seconds, 1e-3)
+    most = bound * (1 + CLOCK + LATE / seconds) + beyond * 8 / 1e6 / seconds
     if rate_mbps > most:
         raise ToolFailure(
             f"{rate_mbps:.6g} Mbit/s is more than the {bound:.6g} that {cap.what} can carry: the "
@@ -252,10 +309,8 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             continue
         kind = options.get("kind")
         option = {"netem": "rate", "cake": "bandwidth"}.get(str(kind), "")
-        if option in options and options[option] != "unlimited":
-            bps = float(tc.rate(options[option]))
-            cap = Cap(f"{kind} of {bps / 1e6:g} Mbit/s", bps, ON_A_QDISC)
-            by_role |= dict.fromkeys(use.roles, cap)
+        if options.get(option, "unlimited") != "unlimited":
+            by_role |= dict.fromkeys(use.roles, _of_options(str(kind), option, options))
         if kind == "htb":
             given = {name: value for name, value in options.items() if name != "kind"}
             try:
@@ -263,22 +318,31 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             except ValueError:  # the setting itself refuses it, with the reason
                 continue
             what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
-            cap = Cap(what, wish["ceil"], ON_A_QDISC, float(wish["cburst"]))
+            cap = Cap(what, wish["ceil"], ON_A_QDISC, float(wish["cburst"]), packets=QUEUE)
             by_role |= dict.fromkeys(use.roles, cap)
     return by_role
 
 
-def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str, *, waits: bool) -> Cap | None:
-    """The cap of a tbf at the root of an interface, as `tc -j` prints it; None where none is.
+def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:
+    """The cap of a netem or cake; cake counts its `overhead` in place of Ethernet's header."""
+    bps = float(tc.rate(options[option]))
+    what = f"{kind} of {bps / 1e6:g} Mbit/s"
+    if kind == "netem":
+        more = int(options.get("packet_overhead", 0))
+        return Cap(what, bps, ON_A_QDISC + more, packets=int(options.get("limit", 1000)))
+    overhead = int(options.get("overhead", ON_A_QDISC))
+    return Cap(what, bps, overhead, queue=float(tc.size(options.get("memory_limit", 32 << 20))))
 
-    `waits` says that what waits in its queue arrives after its sender's time.
-    """
+
+def shaper(qdiscs: Sequence[Mapping[str, Any]], role: str) -> Cap | None:
+    """The cap of a tbf at the root of an interface, as `tc -j` prints it; None where none is."""
     for qdisc in qdiscs:
         options = qdisc.get("options") or {}
         rate = options.get("rate")
         if qdisc.get("root") and qdisc.get("kind") == "tbf" and isinstance(rate, (int, float)):
             burst = float(options.get("burst") or 0)
             queue = float(options.get("limit") or 0) or rate * float(options.get("lat") or 0) / 1e6
-            beyond = burst + (queue if waits else 0.0)
-            return Cap(f"{role}'s tbf of {rate * 8 / 1e6:g} Mbit/s", rate * 8, ON_A_QDISC, beyond)
+            overhead = ON_A_QDISC + int(options.get("overhead") or 0)
+            what = f"{role}'s tbf of {rate * 8 / 1e6:g} Mbit/s"
+            return Cap(what, rate * 8, overhead, burst, queue=queue)
     return None

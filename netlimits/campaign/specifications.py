@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.campaign import physics
+from netlimits.evidence import facts as read
 from netlimits.model import Around, Ends, Machine, Setup
 from netlimits.tools import Transfer, tool
 
@@ -18,8 +19,8 @@ class Specification:
     """What a run is to measure: what its configuration sets up, between whom, over what.
 
     `one_stack` says that both ends are one network stack (`run --local`), whose counters count
-    every packet at both ends at once. `machines` and `speeds` (bit/s, where they are known) are
-    those of the data links by role, `caps` what the run's own settings make of them.
+    every packet at both ends at once. `machines`, `speeds` (bit/s) and `mtus`, where these are
+    known, are those of the data links by role, `caps` what the run's own settings make of them.
     """
 
     setup: Setup
@@ -27,6 +28,7 @@ class Specification:
     one_stack: bool = False
     machines: Mapping[str, Machine] = field(default_factory=dict)
     speeds: Mapping[str, float] = field(default_factory=dict)
+    mtus: Mapping[str, int] = field(default_factory=dict)
     caps: Mapping[str, physics.Cap] = field(default_factory=dict)
 
     @property
@@ -81,7 +83,10 @@ def specified(
     """The specification of a configuration on machines with these facts."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
     speeds = {role: physics.speed(of) for role, of in (facts or {}).items()}
+    mtus = {role: (read.value(of, "link") or {}).get("mtu") for role, of in (facts or {}).items()}
     for use in setup.settings:
+        if use.name == "mtu":
+            mtus |= dict.fromkeys(use.roles, use.options)
         if use.name == "link" and "speed" in use.options:
             set_here = {role: use.options["speed"] * 1e6 for role in use.roles if speeds.get(role)}
             speeds |= set_here
@@ -91,5 +96,6 @@ def specified(
         one_stack=len(stacks) == 1,
         machines=machines,
         speeds={role: bps for role, bps in speeds.items() if bps},
+        mtus={role: int(mtu) for role, mtu in mtus.items() if isinstance(mtu, int)},
         caps=physics.caps(setup.settings),
     )

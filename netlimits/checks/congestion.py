@@ -54,7 +54,7 @@ class Congestion:
         allowed |= _allowed_by_the_plan(site, role)
         if not inside:  # the default of the first namespace is allowed to everybody
             allowed |= {name for name, how in algorithms if how == SYSCTL}
-        good = True
+        problems: dict[str, Finding] = {}
         for name, how in algorithms:
             problem, advice = "", ""
             if name not in available and name not in loadable:
@@ -70,10 +70,11 @@ class Congestion:
                         f"{_listed(allowed)}"
                     )
                     advice = f"allow it outside: `sysctl -w {ALLOWING}='…{name}'`"
-            if problem:
-                good = False
-                yield Finding(role, self.name, "error", problem, advice)
-        if good:
+            if problem:  # once, by however many ways the plan names it
+                finding = Finding(role, self.name, "error", problem, advice)
+                problems.setdefault(name, finding)
+        yield from problems.values()
+        if not problems:
             yield Finding(
                 role, self.name, "note", f"{_listed(n for n, _ in algorithms)} can be had"
             )

@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from netlimits.checks._base import Finding, Site
+from netlimits.experiment import resolution
 from netlimits.model import Command, Completed, Family, Setup
 from netlimits.tools import Transfer, tool
 
@@ -47,38 +48,42 @@ class Fragments:
                 headers, other = (ETHERNET + UDP_HEADERS[v] for v in (ip, 10 - ip))
                 counted = size * (pace.frame_rate / pace.rate - 1)
                 if abs(counted - other) < 1:
+                    problem = (
+                        f"counts {other} bytes of headers on each datagram, and over IPv{ip} there "
+                        f"are {headers}"
+                    )
                     yield Finding(
                         role,
                         self.name,
                         "error",
-                        f"`pace: frame_rate` counts {other} bytes of headers on each datagram, "
-                        f"and over IPv{ip} there are {headers}",
+                        _at(site, problem, "pace", "frame_rate"),
                         f"make it rate * (send_size + {headers}) / send_size",
                     )
                     return
 
     def _datagrams(self, site: Site, role: str) -> Iterator[Finding]:
         large = [
-            (size, mtu, headers)
+            (size, mtu, headers, requirement.tool)
             for requirement in site.requirements
             if (size := transfer(requirement).datagram)
             for headers in [UDP_HEADERS[version(site, requirement.around.family, role)]]
             if 0 < (mtu := wanted_mtu(site, requirement, role)) < size + headers
         ]
         if large:
-            size, mtu, headers = max(large)
+            size, mtu, headers, name = max(large)
             most = mtu - headers
+            problem = f"datagrams of up to {size} bytes are fragmented at an MTU of {mtu}"
             yield Finding(
                 role,
                 self.name,
                 "warning",
-                f"datagrams of up to {size} bytes are fragmented at an MTU of {mtu}",
+                _at(site, problem, "measure", name, "send_size"),
                 f"send {most} bytes at most, or set an `mtu` that they fit into",
             )
 
     def _segments(self, site: Site, role: str) -> Iterator[Finding]:
         large = [
-            (int(requirement.options["mss"]), mtu, headers)
+            (int(requirement.options["mss"]), mtu, headers, requirement.tool)
             for requirement in site.requirements
             if transfer(requirement).transport == "tcp" and "mss" in requirement.options
             for headers in [TCP_HEADERS[version(site, requirement.around.family, role)]]
@@ -87,12 +92,13 @@ class Fragments:
             < int(requirement.options["mss"]) + headers
         ]
         if large:
-            mss, mtu, headers = max(large)
+            mss, mtu, headers, name = max(large)
+            problem = f"an MSS of {mss} cannot be had at an MTU of {mtu}: such runs will be invalid"
             yield Finding(
                 role,
                 self.name,
                 "error",
-                f"an MSS of {mss} cannot be had at an MTU of {mtu}: such runs will be invalid",
+                _at(site, problem, "measure", name, "mss"),
                 f"set an `mtu` of {mss + headers}, or ask for an MSS of {mtu - headers} at most",
             )
 
@@ -102,16 +108,23 @@ class Fragments:
         for requirement in site.requirements:
             mine = wanted_mtu(site, requirement, role)
             more = [r for r in ends if wanted_mtu(site, requirement, r) > mine > 0]
-            if role in ends and more and any(use.name == "mtu" for use in requirement.settings):
+            uses = [use for use in requirement.settings if use.name == "mtu"]
+            if role in ends and more and uses:
+                other = wanted_mtu(site, requirement, more[0])
+                problem = f"{role} has an MTU of {mine} where {more[0]} has {other}"
                 yield Finding(
                     role,
                     self.name,
                     "warning",
-                    f"has an MTU of {mine} where {more[0]} has "
-                    f"{wanted_mtu(site, requirement, more[0])}",
+                    _at(site, problem, "settings", uses[-1].entry, "mtu"),
                     f"name {role} among the `roles` of `mtu` too",
                 )
                 return
+
+
+def _at(site: Site, problem: str, *key: str | int) -> str:
+    """The problem with file, line and key."""
+    return str(resolution.source(site.experiment).error(problem, *key))
 
 
 def transfer(requirement: Setup) -> Transfer:

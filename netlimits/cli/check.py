@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
+from netlimits.cli.beside import findings_beside
 from netlimits.cli.options import HOSTS, JSON, PATIENCE, SET, pairs
 from netlimits.errors import escaped
 
@@ -55,9 +56,11 @@ def check(
     from netlimits.campaign.interrupt import interruptible
     from netlimits.cli.hosts import machines_of
     from netlimits.experiment.load import load
-    from netlimits.experiment.plan import seeded
+    from netlimits.experiment.plan import Plan, seeded
 
-    experiment = seeded(load(experiment_file, pairs(overrides)))
+    with findings_beside(experiment_file, pairs(overrides), hosts_file):
+        experiment = seeded(load(experiment_file, pairs(overrides)))
+        Plan(experiment)
     machines = machines_of(experiment.roles, hosts_file, local)
     started = time.monotonic()
     with interruptible():

@@ -105,7 +105,7 @@ def _table(before: Results, after: Results, of: Sequence[str], threshold: float)
     from netlimits.analysis import comparison
 
     return comparison.compare(
-        before.frame, after.frame, of, threshold, among=_factors(before, after)
+        before.having(of), after.having(of), of, threshold, among=_factors(before, after)
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
@@ -70,6 +70,8 @@ def drawings_of(
         options = _split(results, kind, dict(entry), say)
         of = options.pop("of", [])
         every = [of] if isinstance(of, str) else list(of) or [None]
+        if kind.source == "runs":
+            results = replace(results, frame=_complete(results.having([*filter(None, every)]), say))
         parts = list(_data(results, kind, options))
     except DataError as error:
         failed.append(DataError(f"chart {name}: {error}"))
@@ -86,6 +88,14 @@ def drawings_of(
                 yield Drawing(figure, name, data, taken)
 
 
+def _complete(frame: pd.DataFrame, say: Callable[[str], None]) -> pd.DataFrame:
+    """The runs without those that lack a metric which only some have; `say` is told of them."""
+    for column, why in frame.attrs.get("partial", {}).items():
+        say(f"{column}: {why}")
+        frame = frame[frame[column].notna() | (frame["status"] != "ok")]
+    return frame
+
+
 def _split(
     results: Results, kind: ChartKind, entry: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, Any]:
@@ -93,6 +103,8 @@ def _split(
 
     A chart that has no series comes once for each combination of what differs.
     """
+    from netlimits.analysis import frames, pooling
+
     options = {name: value for name, value in entry.items() if name != "chart"}
     if (
         results.parts
@@ -105,8 +117,11 @@ def _split(
     if keys is None:
         return options
     split_options, note = entries.split(options, "series", keys, results.frame)
-    if note:
-        say(f"{kind.name}: {note}")
+    factors = [*keys, *entries.listed(split_options.get("series"))]
+    pool = entries.listed(options.get("pool"))
+    remarks = pooling.remarks(frames.with_outcome(results.frame), factors, pool)
+    for sentence in filter(None, (note, *remarks)):
+        say(f"{kind.name}: {sentence}")
     if "series" not in kind.options and split_options.get("series"):
         split_options["apart"] = split_options.pop("series")
     return split_options

@@ -159,6 +159,8 @@ def _lines(row: pd.Series[Any]) -> list[str]:
     state = f"{row['state']}, " if row["proof"] else ""
     lines = [f"{where or 'all runs'}: {row['class']} ({state}{agree})"]
     lines += _wrapped(row["evidence"])
+    if row["not_ok"] and row["runs"]:
+        lines += _wrapped(f"Not counted: {row['not_ok']}")
     if row["proof"]:
         lines += _wrapped(row["proof"])
     if row["runner_up"]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from netlimits.cli import echo, plan_summary, planned_runs
+from netlimits.cli.beside import LARGE, findings_beside
 from netlimits.cli.options import JSON, PATIENCE, SET, pairs
 from netlimits.errors import InputError, escaped
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from netlimits.model import Experiment, Machine, Run
 
 ROWS = 10
-LARGE = 10_000
-"""Configurations from which on a plan is only counted and streamed."""
 
 
 @click.command()
@@ -78,9 +77,10 @@ def plan(
     from netlimits.experiment import load
     from netlimits.experiment.plan import Plan, seeded
 
-    loaded = load.load(experiment_file, pairs(overrides))
-    drawn = loaded.repeat.seed is None
-    experiment_plan = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
+    with findings_beside(experiment_file, pairs(overrides), hosts_file):
+        loaded = load.load(experiment_file, pairs(overrides))
+        drawn = loaded.repeat.seed is None
+        experiment_plan = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
     summary = plan_summary.summary_of(experiment_plan, drawn)
     findings = _foreseen(experiment_plan, hosts_file)
     if csv_file == "-":

@@ -56,6 +56,11 @@ class Results:
             frame.attrs["lacking"] = {"highest_average_mbps": str(error)}
             return frame
 
+    def having(self, of: Sequence[str]) -> pd.DataFrame:
+        """The runs, with their highest averages where one of the metrics is that."""
+        highest = any(name.startswith("highest_average") for name in of)
+        return self.with_highest_averages(None) if highest else self.frame
+
     def intervals(self) -> pd.DataFrame:
         """The interim results of the runs that are ok. Raises DataError where there are none."""
         from netlimits.analysis import aggregate, frames

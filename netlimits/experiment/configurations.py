@@ -122,6 +122,10 @@ class Configurations:
         config = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Configuration(config, values, ",".join(cells))
 
+    def is_included(self, number: int) -> bool:
+        """Whether the configuration of a number is an `include`, which no condition removes."""
+        return number >= len(self._alive)
+
     def _expand(self) -> tuple[array[int], tuple[int, ...]]:
         """The numbers in the product that no `exclude` removes, and how many each removed."""
         failed: dict[str, DocumentError] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from netlimits.errors import raise_all
+from netlimits.errors import DocumentError, raise_all
 from netlimits.experiment import document, remains, schema, unused
 from netlimits.experiment.document import Document
 from netlimits.experiment.expressions import shown
@@ -38,7 +38,28 @@ def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()
     return _checked(document.parse(text, path, repeated=True), overrides, archived=True)
 
 
+def examined(
+    path: Path | str, overrides: Sequence[tuple[str, str]] = ()
+) -> tuple[Experiment, list[DocumentError]]:
+    """What can be read of a file, and the errors that what is left of its plan may follow from.
+
+    Raises DocumentError where nothing can.
+    """
+    experiment, causes, _ = _read(document.load(path, repeated=True), overrides, archived=False)
+    return experiment, causes
+
+
 def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bool) -> Experiment:
+    experiment, causes, errors = _read(read, changes, archived=archived)
+    if errors:
+        raise_all([*errors, *remains.errors(experiment, causes)])
+    return experiment
+
+
+def _read(
+    read: Document, changes: Sequence[tuple[str, str]], *, archived: bool
+) -> tuple[Experiment, list[DocumentError], list[DocumentError]]:
+    """The experiment; those errors that others may follow from; all that there are."""
     data, where = apply(read, changes)
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)
@@ -53,9 +74,6 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     experiment = reader.experiment()
     errors += [error for error in reader.names.errors if not salvaged.follows(error)]
     useless = [] if archived else unused.errors(experiment, data, where, reader.names)
-    if read.repeated or misspelt or errors or useless:
-        harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
-        causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
-        later = remains.errors(experiment, causes)
-        raise_all([*read.repeated, *misspelt, *errors, *useless, *later])
-    return experiment
+    harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
+    causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
+    return experiment, causes, [*read.repeated, *misspelt, *errors, *useless]

@@ -2,11 +2,12 @@
 
 Each error takes along what it is about, and nothing is told that depends on that:
 
-- A value that is wrong or there twice: its factor's other values are known, but may not be all.
+- A value that is wrong or there twice, or that stands alone where a list should: its factor's other
+  values are known, but may not be all.
 - A factor or derived value with any other error, or a name that nothing defines: unknown, as are
   the derived values, conditions and options that need it.
-- A condition that is unknown: it may remove any configuration, so only those errors in options are
-  sure that every configuration shows.
+- A condition that is unknown: it may remove any configuration that the rest of it does not keep
+  (`broken`), so only those errors in options are sure that one of the others shows, or every one.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from typing import Any
 
 from netlimits.errors import DocumentError, InputError
 from netlimits.experiment import expressions, replicates, schema, templates
+from netlimits.experiment.broken import may_remove
 from netlimits.experiment.configurations import Configurations
 from netlimits.experiment.document import KeyPath
-from netlimits.experiment.salvage import cut_option, follows
+from netlimits.experiment.salvage import MORE, cut_option, follows
 from netlimits.experiment.setups import Setups
 from netlimits.model import Experiment, Scalar
 
@@ -47,21 +49,32 @@ def errors(experiment: Experiment, known: Iterable[DocumentError]) -> list[Docum
             known += fresh
             sure += [error for error in fresh if rest.is_sure(error)]
             continue
-        return sure + rest.later_errors(configurations)
+        told = sure + rest.later_errors(configurations)
+        keys = {error.steps for error in told}
+        more = _remains(experiment, [error.steps for error in known if error.steps], whole=False)
+        return told + [error for error in more.of_what_stays() if error.steps not in keys]
+
+
+def left(experiment: Experiment, known: Iterable[DocumentError]) -> Remains | None:
+    """What the known errors leave of a plan; None where a condition may remove any of it."""
+    places = [error.steps for error in known if error.steps]
+    rest = _remains(experiment, places)
+    return None if rest.broken or rest.partial else rest
 
 
 @dataclass(frozen=True, slots=True)
-class _Remains:
+class Remains:
     """The experiment without what the `cuts` are about.
 
     `partial` are the names of which some values are missing, `broken` the numbers of conditions
-    that nobody knows.
+    that nobody knows, and `conditions` what all of them say.
     """
 
     experiment: Experiment
     cuts: Sequence[KeyPath]
     partial: frozenset[str]
     broken: frozenset[int]
+    conditions: Mapping[int, str]
 
     def later_errors(self, configurations: Configurations) -> list[DocumentError]:
         """The errors of a plan that can be expanded."""
@@ -73,8 +86,27 @@ class _Remains:
         except DocumentError as error:
             wrong += error.errors
         wrong = [error for error in wrong if error.steps[0] == "exclude" or not self.broken]
-        options = Setups(self.experiment, configurations).errors(of_all=bool(self.broken))
+        stays = (lambda number: False) if self.broken else None
+        options = Setups(self.experiment, configurations).errors(stays)
         return [error for error in (*wrong, *options) if self.is_sure(error, expanded=True)]
+
+    def of_what_stays(self) -> list[DocumentError]:
+        """The errors in options of configurations that no unknown condition can remove."""
+        if not self.broken or _ANY in self.broken:
+            return []
+        try:
+            configurations = Configurations(self.experiment)
+        except DocumentError:
+            return []
+        texts = [text for number, text in self.conditions.items() if number in self.broken]
+
+        def stays(number: int) -> bool:
+            values = configurations.configuration(number).values
+            removable = any(may_remove(text, values) for text in texts)
+            return configurations.is_included(number) or not removable
+
+        errors = Setups(self.experiment, configurations).errors(stays)
+        return [error for error in errors if self.is_sure(error, expanded=True)]
 
     def is_sure(self, error: DocumentError, *, expanded: bool = False) -> bool:
         """Whether an error of the plan stays whatever stands in place of the cuts."""
@@ -91,9 +123,16 @@ class _Remains:
 
 
 def _remains(
-    experiment: Experiment, cuts: Sequence[KeyPath], unsure: frozenset[str] = frozenset()
-) -> _Remains:
-    """What the cuts leave of the experiment; the `unsure` names count as unknown."""
+    experiment: Experiment,
+    cuts: Sequence[KeyPath],
+    unsure: frozenset[str] = frozenset(),
+    *,
+    whole: bool = True,
+) -> Remains:
+    """What the cuts leave of the experiment; the `unsure` names count as unknown.
+
+    Unless it is to be `whole`, configurations may be among it that a condition removes.
+    """
     sections = schema.structure()["properties"]
     lists: list[tuple[Lists, list[KeyPath]]] = [
         *(({name: values}, _FACTORS) for name, values in experiment.factors.items()),
@@ -107,7 +146,9 @@ def _remains(
         if any(len(values) < len(group[name]) for name, values in rows.items()):
             partial |= set(group)
     known = {name for group in left for name in group}
-    unknown = any(not group for group in left) or any(_takes_factor(cut, sections) for cut in cuts)
+    unknown = any(not group for group in left) or any(
+        _takes_factor(cut, sections) and not _may_be_more(cut, experiment) for cut in cuts
+    )
     derive = {}
     for name, text in experiment.derive.items():
         if ("derive", name) not in cuts and _names(text) <= known:
@@ -117,7 +158,7 @@ def _remains(
     bad = {int(cut[1]) for cut in cuts if cut[0] == "exclude" and cut[1:]}
     bad |= {number for number, text in enumerate(experiment.exclude) if _names(text) - known}
     broken = bad | {_ANY for cut in cuts if cut[0] not in sections or cut == ("exclude",)}
-    if partial and broken and not unsure:  # the missing values may be all that it leaves
+    if whole and partial and broken and not unsure:  # the missing values may be all that it leaves
         return _remains(experiment, cuts, frozenset(partial))
     added = min((int(cut[1]) for cut in cuts if cut[0] == "include" and cut[1:]), default=None)
     count = len(experiment.factors)
@@ -143,7 +184,8 @@ def _remains(
         around={name: options[name] for name in experiment.around if name in options},
         repeat=repeat,
     )
-    return _Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken))
+    conditions = dict(enumerate(experiment.exclude))
+    return Remains(rest, (*cuts, *more_cuts), frozenset(partial), frozenset(broken), conditions)
 
 
 def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> Lists:
@@ -154,9 +196,10 @@ def _rows(group: Lists, places: Iterable[KeyPath], cuts: Iterable[KeyPath]) -> L
             name, *row = cut[len(place) :] or ("",)
             if cut[: len(place)] != place or (name and name not in group):
                 continue
-            if not row:
+            more = [at for at, value in enumerate(group.get(str(name), ())) if value is MORE]
+            if not row and not more:
                 return {}
-            gone.add(row[0])
+            gone |= {*row[:1], *more}
     length = len(next(iter(group.values()), ()))
     rows = [number for number in range(length) if number not in gone]
     if not rows or any(len(values) != length for values in group.values()):
@@ -168,6 +211,12 @@ def _takes_factor(cut: KeyPath, sections: Mapping[Any, Any]) -> bool:
     """Whether a cut may take a factor as a whole, rather than one of its values."""
     one_value = len(cut) > 2 and isinstance(cut[-1], int)
     return cut[0] not in sections or (cut[0] in ("factors", "zip") and not one_value)
+
+
+def _may_be_more(cut: KeyPath, experiment: Experiment) -> bool:
+    """Whether a cut is about a factor of which some values are known."""
+    values = experiment.factors.get(str(cut[-1]), ()) if cut[0] == "factors" else ()
+    return any(value is MORE for value in values)
 
 
 def _options(
@@ -201,4 +250,8 @@ def _lookups(text: str) -> frozenset[str]:
 
 
 def _names(text: str) -> frozenset[str]:
-    return expressions.compile(text).names
+    """The names in a condition; for one that is none, a name that nothing has."""
+    try:
+        return expressions.compile(text).names
+    except InputError:
+        return frozenset([""])

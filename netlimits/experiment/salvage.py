@@ -23,6 +23,8 @@ from netlimits.experiment.validation import shape_errors
 _NAMES = ("factors", "zip", "derive")
 _WRONG = float("nan")
 """In place of a value that cannot be: it equals nothing."""
+MORE = float("nan")
+"""Behind a value that stands alone where a list should: there may be more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Salvage:
     Of most sections that is single entries or options; any other section with an error in it went
     as a whole, and is `damaged`. `names` are the factors and derived values of the whole file, in
     its order, `factors` those that are factors. What went may have brought more: the names in
-    `brought`, or `any_name`; and it may have used what is in `used`.
+    `brought`, or `any_name`; and it may have used what is in `used`. Sections that are `lacking`
+    something are there otherwise.
     """
 
     data: dict[str, Any]
@@ -43,10 +46,15 @@ class Salvage:
     brought: frozenset[str]
     used: frozenset[str]
     any_name: bool
+    lacking: frozenset[KeyPath] = frozenset()
 
     def follows(self, error: DocumentError) -> bool:
-        """Whether an error may follow from a cut: it is about what is in it or around it."""
-        return follows(error, self.cuts)
+        """Whether an error may follow from a cut: it is about what is in it or around it.
+
+        What only lacks something tells of its other keys.
+        """
+        whole = [cut for cut in self.cuts if cut not in self.lacking]
+        return error.steps in self.lacking or follows(error, whole)
 
 
 def follows(error: DocumentError, cuts: Iterable[KeyPath]) -> bool:
@@ -92,6 +100,30 @@ def renamed(
         problem = f"is an unknown key; did you mean {meant}?"
         misspelt.append(where.error(problem, section))
         where = dataclasses.replace(where, lines=lines)
+    return _with_tools_renamed(data, where, misspelt)
+
+
+def _with_tools_renamed(
+    data: dict[str, Any], where: Source, misspelt: list[DocumentError]
+) -> tuple[dict[str, Any], Source, list[DocumentError]]:
+    """The same for tools under `measure`, but for one that a factor `tool` calls so too."""
+    tools = schema.structure()["properties"]["measure"]["properties"]
+    measure = data.get("measure")
+    for name in list(measure) if isinstance(measure, dict) else ():
+        meant = nearest(name, tools) if isinstance(name, str) and name not in tools else ""
+        rest = {key: part for key, part in data.items() if key != "measure"}
+        if not meant or meant in data["measure"] or name in set(words(rest)):
+            continue
+        if not isinstance(data["measure"][name], dict):
+            continue
+        renamed = {meant if n == name else n: part for n, part in data["measure"].items()}
+        data = {**data, "measure": renamed}
+        place, new = ("measure", name), ("measure", meant)
+        lines = {
+            (*new, *key[2:]) if key[:2] == place else key: line for key, line in where.lines.items()
+        }
+        misspelt.append(where.error(f"is an unknown key; did you mean {meant}?", *place))
+        where = dataclasses.replace(where, lines=lines)
     return data, where, misspelt
 
 
@@ -105,6 +137,7 @@ def salvage(
     damaged: set[str] = set()
     brought, used = set(words([*lost])), set(words([*lost]))
     any_name = False
+    lacking: set[KeyPath] = set()
     for cut in cuts:
         section, inner = str(cut[0]), cut[1:]
         part = _at(data, cut)
@@ -113,6 +146,7 @@ def salvage(
             brought |= set(words(part))
             any_name |= section not in _NAMES and _may_bring_names(part)
         if section in schema.AROUND and not inner and isinstance(part, dict):
+            lacking.add(cut)
             continue  # it lacks something, and the rest may be looked at
         if section not in _FINE or not inner or not _FINE[section](left.get(section), inner):
             left.pop(section, None)
@@ -129,6 +163,7 @@ def salvage(
         frozenset(brought),
         frozenset(used),
         any_name,
+        frozenset(lacking),
     )
 
 
@@ -165,6 +200,17 @@ def _cut_values(lists: Any, cut: KeyPath) -> bool:
     else:
         lists.pop(name, None)
     return True
+
+
+def _cut_factor(factors: Any, cut: KeyPath) -> bool:
+    """A factor's list, or one of its values; one that stands alone is a value of some."""
+    name = cut[0]
+    if isinstance(factors, dict) and len(cut) == 1 and re.fullmatch(schema.NAME, str(name)):
+        alone = factors.get(name)
+        if alone is not None and not isinstance(alone, list | dict):
+            factors[name] = [alone, MORE]
+            return True
+    return _cut_values(factors, cut)
 
 
 def _cut_group(groups: Any, cut: KeyPath) -> bool:
@@ -229,7 +275,7 @@ def cut_option(options: Any, cut: KeyPath) -> bool:
 
 
 _FINE: Mapping[Any, Callable[[Any, Any], bool]] = {
-    "factors": _cut_values,
+    "factors": _cut_factor,
     "zip": _cut_group,
     "derive": _cut_values,
     "exclude": _cut_condition,

@@ -136,7 +136,7 @@ class Reader:
         """The conditions, in the file's order."""
         for number, written in enumerate(self.data.get("exclude", [])):
             expression = self.names.expression(written, ("exclude", number), self.names.known)
-            yield expression.text if expression else "false"
+            yield expression.text if expression else templates.written(written)
 
     def include(self, given: Lists) -> Iterator[Values]:
         """Configurations that name every factor, in the order of the factors."""

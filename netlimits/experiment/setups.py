@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from collections.abc import Callable
 
 from netlimits.errors import DocumentError
 from netlimits.experiment import resolution
@@ -29,24 +31,48 @@ class Setups:
             self._resolved[key] = resolution.setup(self.experiment, values)
         return self._resolved[key]
 
-    def errors(self, *, of_all: bool = False) -> list[DocumentError]:
+    def errors(self, stays: Callable[[int], bool] | None = None) -> list[DocumentError]:
         """The errors in options, each for the first configuration that shows it.
 
         The options of every configuration are held against their tool and settings; of plans
-        beyond SAMPLE configurations, as many, spread evenly. With `of_all`, only errors that every
-        configuration shows; none where there are too many to look at each.
+        beyond SAMPLE configurations, as many, spread evenly. An option that not all values of a
+        factor suit is an error for each that does not: each may be a mistake of its own.
+
+        `stays` says of a configuration's number whether it is sure to be one: then only errors
+        that such a one shows count, or that every configuration does.
         """
-        first: dict[str, DocumentError] = {}
+        faults: dict[str, dict[str, DocumentError]] = {}
         often: Counter[str] = Counter()
+        sure: set[str] = set()
         for number in self.sample():
             try:
                 self.of(self.configurations.configuration(number).values)
             except DocumentError as error:
+                stay = stays is None or stays(number)
                 for fault in error.errors:
-                    first.setdefault(fault.key, fault)
+                    known = faults.setdefault(fault.key, {})
+                    if stay and fault.key not in sure:
+                        known.clear()  # the first that is sure to stay is told
+                        sure.add(fault.key)
+                    if stay or fault.key not in sure:
+                        known.setdefault(fault.problem, fault)
                 often.update({fault.key for fault in error.errors})
         count = len(self.configurations)
-        return [error for key, error in first.items() if not of_all or often[key] == count]
+        told: list[DocumentError] = []
+        for key, every in faults.items():
+            first, *others = every.values()
+            if key in sure or often[key] == count:
+                values = [each for each in others if self._is_a_factors(each)]
+                told += [
+                    first,
+                    *(values if often[key] < count and self._is_a_factors(first) else []),
+                ]
+        return told
+
+    def _is_a_factors(self, error: DocumentError) -> bool:
+        """Whether an error is of a value that stands in the file itself, of one factor."""
+        match = re.search(r"\(where (\w+) = [^,]*\)$", error.problem)
+        return match is not None and match[1] not in self.experiment.derive
 
     def sample(self) -> range:
         """The numbers of some configurations, spread evenly."""

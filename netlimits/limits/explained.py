@@ -30,31 +30,42 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     `state` is `suggested` or `undetermined`, and in a campaign with interventions (`sequel`)
     `proven`, `refuted` or `open`, with the sentence in `proof` and `ratio`, `ratio_low` and
     `ratio_high`; `confidence` is the share of the runs that agree; `evidence` the sentence and
-    `figures` the columns behind it; then `runner_up`, `why_not`, `decide` and `runs`. A
-    configuration whose runs all failed is undetermined, of 0 runs, and its evidence says how they
-    ended. A frame without a campaign has no link to hold throughput against. Raises DataError
-    when no run is ok.
+    `figures` the columns behind it; then `runner_up`, `why_not`, `decide`, `runs`, and `not_ok`,
+    how those ended that do not count. A configuration whose runs all failed is undetermined, of 0
+    runs, and its evidence says how they ended. A frame without a campaign has no link to hold
+    throughput against. Raises DataError when no run is ok.
     """
     import pandas as pd
 
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
     factors = proof.factors(frame)
+    every = frames.with_outcome(results if isinstance(results, pd.DataFrame) else results.frame())
     rows_of = []
     for part in configurations(frame):
         bare = proof.bare(part)
         verdict = of_configuration([rows[index] for index in bare.index])
         row = {**{heading(name): part[name].iloc[0] for name in factors}, **_row(verdict)}
+        row["not_ok"] = _not_ok(every, part)
         if len(bare) < len(part):
             row |= proof.proved(verdict, proof.proofs(part, contrasts.blocks(frame)))
         rows_of.append(row)
-    every = results if isinstance(results, pd.DataFrame) else results.frame()
-    for part in _failed(frames.with_outcome(every), frame):
+    for part in _failed(every, frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
         verdict = Verdict(UNDETERMINED, sentence, {}, share=float("nan"), runs=0)
         values = {heading(name): part[name].iloc[0] for name in factors}
-        rows_of.append({**values, **_row(verdict)})
+        rows_of.append({**values, **_row(verdict), "not_ok": wording.outcomes(part)})
     return pd.DataFrame(rows_of)
+
+
+def _not_ok(every: pd.DataFrame, ok: pd.DataFrame) -> str:
+    """How those runs of a configuration ended that are not ok; "" for none."""
+    if "status" not in every.columns:
+        return ""
+    key, rest = _key(ok), every[every["status"] != "ok"]
+    mine = _texts(ok[key].iloc[0])
+    rest = rest[[_agree(mine, _texts(row)) for row in rest[key].to_numpy()]]
+    return wording.outcomes(rest) if len(rest) else ""
 
 
 def _failed(every: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
@@ -72,9 +83,14 @@ def _failed(every: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
     parts = []
     for _, part in every[every["status"] != "ok"].groupby(key, sort=False, dropna=False):
         mine = _texts(part[key].iloc[0])
-        if not any(all(b in ("", a) for a, b in zip(other, mine, strict=True)) for other in judged):
+        if not any(_agree(other, mine) for other in judged):
             parts.append(part)
     return parts
+
+
+def _agree(configuration: tuple[str, ...], run: tuple[str, ...]) -> bool:
+    """Whether a run that is not ok is of a configuration, as far as it tells."""
+    return all(b in ("", a) for a, b in zip(configuration, run, strict=True))
 
 
 def _texts(values: Iterable[Any]) -> tuple[str, ...]:
@@ -116,7 +132,7 @@ def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
 COLUMNS = (
     *("class", "state", "confidence", "evidence", "figures"),
-    *("runner_up", "why_not", "decide", "runs"),
+    *("runner_up", "why_not", "decide", "runs", "not_ok"),
     *("proof", "ratio", "ratio_low", "ratio_high"),
 )
 """The columns of a verdict."""
@@ -138,6 +154,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "why_not": verdict.why_not,
         "decide": verdict.decide,
         "runs": verdict.runs,
+        "not_ok": "",
         "proof": "",
         **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),
     }
@@ -193,7 +210,9 @@ def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
         return RunFigures(figures, one_machine=one_machine)
     run = int(figures["run"])
     mtu, rate = links.mtu(run), links.rate
-    limit = bound(mtu, rate, timestamps=True).goodput_bps / 1e6 if mtu and rate else None
+    limit = None
+    if mtu and rate:
+        limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
     return RunFigures(figures, limit, mtu, one_machine)
 
 
@@ -218,6 +237,14 @@ class _Links:
         speed = str((self._value("link_settings") or {}).get("Speed", ""))
         number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
         return float(number[1]) * 1e6 if number and driver not in VIRTUAL else None
+
+    def ipv6(self, run: int) -> bool:
+        """Whether the data of a run goes over IPv6: by what the experiment says, or the address."""
+        if self._campaign.imported:
+            return False
+        family = self._campaign.plan.setup(self._campaign.runs[run].values).around.family
+        address = self._campaign.archive.machines[self._role].address or ""
+        return family == "ipv6" if family else ":" in address
 
     def mtu(self, run: int) -> int | None:
         """The MTU of a run: what the experiment sets, else what the host had."""

@@ -252,6 +252,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("pace", "pace_mbps", "Rate asked for", "Mbit/s"),
     Metric("pace_off", "pace_off_pct", "Off the rate asked for", "%"),
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
+    Metric("window", "window_s", "Time over which what arrived was counted", "s"),
     Metric("start_skew", "start_skew_s", "Streams' starts apart", "s", "lower"),
     Metric("end_skew", "end_skew_s", "Streams' ends apart", "s", "lower"),
     Metric("controller_cpu", "controller_cpu_pct", "netlimits' own CPU", "% of one CPU", "lower"),

@@ -10,6 +10,7 @@ from netlimits.analysis.aggregate import (
     highest_window,
     with_highest_averages,
 )
+from netlimits.analysis.summary import summary
 from netlimits.errors import DataError
 
 EPOCH = 1_700_000_000.0
@@ -172,6 +173,25 @@ def test_runs_get_their_highest_average_beside_their_other_figures() -> None:
     assert table["run"].tolist() == [1, 2, 3]
     assert table["highest_average_mbps"].tolist()[:2] == pytest.approx([187.5, 562.5])
     assert table["highest_average_mbps"].isna().tolist() == [False, False, True]
+
+
+def test_a_run_without_interim_results_does_not_take_the_others_averages_along() -> None:
+    """One such run of a campaign, and the metric was lost for all."""
+    runs = pd.DataFrame(
+        {"run": [1, 2, 3, 4], "attempt": 1, "status": "ok", "mtu": [1500] * 2 + [9000] * 2}
+    )
+    interims = runs_of(100.0, 300.0, 500.0)
+    second = interims.index[(interims["run"] == 2) & (interims["stream"] == 1)][1]
+    broken = interims.drop(second)
+    table = with_highest_averages(runs, broken, 1)
+    assert table["highest_average_mbps"].isna().tolist() == [False, True, False, True]
+    means = summary(table, ["highest_average"], "mtu")
+    assert means["n"].tolist() == [1, 1]
+    assert means["runs"].tolist() == [2, 2]
+    (note,) = (n for n in means.attrs["notes"] if n.startswith("Highest average throughput: 2 of"))
+    assert "2 of 4 runs have none and count for nothing here; run 2: stream 1: a gap of" in note
+    without = with_highest_averages(runs, interims, 1).attrs["partial"]["highest_average_mbps"]
+    assert "run 4: it has no interim results" in without
 
 
 def test_a_last_result_as_short_as_netperf_s_clock_is_no_overlap() -> None:

@@ -91,3 +91,32 @@ def test_sessions_are_told_by_the_time_between_runs():
     assert resumed == note.replace("3 h", "2.9 h"), "a run that was cut off began a session"
     assert caveats.sessions(frame.drop(columns="started")) == ""
     assert caveats.sessions(frame.assign(started=pd.NaT)) == ""
+
+
+def test_sent_and_received_of_different_times_are_told():
+    """Of parallel netperf they were, without a word."""
+    rates = {"throughput_mbps": 90.0, "local_send_throughput_mbps": 95.0}
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "ok")).assign(
+        **rates, elapsed_s=4.0, window_s=[3.2, 3.6, 4.0]
+    )
+    (note,) = caveats.notes(frame, rates)
+    assert note.startswith("in 2 of 3 runs what was sent is counted over the whole time")
+    assert "what arrived over the 80 to 90 % of it" in note
+    assert caveats.notes(frame, ["throughput_mbps"]) == ()
+    assert caveats.notes(frame.assign(window_s=3.99), rates) == ()
+    assert caveats.notes(frame.drop(columns="window_s"), rates) == ()
+
+
+def test_runs_that_never_began_are_left_too() -> None:
+    """While a campaign ran, a table counted those alone that were in its journal."""
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "interrupted"))
+    frame.attrs["planned"] = [12, 3]
+    assert caveats.notes(frame, [])[0].startswith("12 runs: 2 ok, 10 left;")
+    assert caveats.notes(frame[frame["run"] != 3], []) == (), "of a part nobody knows"
+    frame["status"] = "ok"
+    assert caveats.notes(frame, [])[0].startswith("12 runs: 3 ok, 9 left;")
+
+
+def test_an_attempt_that_came_to_nothing_is_not_counted_as_left() -> None:
+    frame = attempts((1, 1, "failed"), (1, 2, "interrupted"), (2, 1, "ok"), (3, 1, "interrupted"))
+    assert caveats.notes(frame, [])[0].startswith("3 runs: 1 ok, 1 failed, 1 left;")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netlimits.analysis.cost import HARMFUL, cost
+from netlimits.analysis.cost import HARMFUL, UNFIT, cost, lack_of_fit
 from netlimits.errors import DataError
 from netlimits.reproduce import published
 
@@ -109,3 +109,47 @@ def test_only_costs_per_kib_can_be_split() -> None:
         cost(frame, size="mss")
     with pytest.raises(DataError, match="above zero"):
         cost(frame.assign(local_sd_us_per_kib=0.0), "local_sd")
+
+
+SIZES = np.array([64, 256, 1024, 2048, 4096, 8192])
+
+
+def alarms(cvs: np.ndarray, blocks: bool, beside: float = 0.0, n: int = 8) -> float:
+    """In which share of campaigns the straight line is not believed."""
+    draw = np.random.default_rng(7)
+    named = pd.Series(np.repeat(np.arange(n), len(SIZES))) if blocks else None
+    speed = np.where(np.arange(n) < 2, 1.5, 1.0)[:, None] if blocks else 1.0
+    times = 1200 + 0.35 * SIZES + np.where(SIZES > 4096, beside, 0.0)
+    alarmed = 0
+    for _ in range(300):
+        ns = speed * times * (1 + cvs * draw.standard_normal((n, len(SIZES))))
+        alarmed += lack_of_fit(np.tile(SIZES / 1024, n), ns.ravel(), named) < UNFIT
+    return alarmed / 300
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_noisy_size_does_not_bend_a_straight_line(blocks) -> None:
+    """One size with a CV of 20 % beside 2 % bent it in 15 to 20 % of campaigns."""
+    for noisy in (0, 3, 5):
+        assert alarms(np.where(np.arange(6) == noisy, 0.2, 0.02), blocks) <= 0.09
+    assert alarms(np.full(6, 0.05), blocks) <= 0.09
+    assert alarms(np.full(6, 0.02), blocks, beside=300.0) > 0.95
+
+
+def test_a_size_that_ran_once_does_not_keep_the_others_from_being_tested() -> None:
+    draw = np.random.default_rng(3)
+    kib = np.append(np.tile(SIZES / 1024, 6), 16.0)
+    ns = (1200 + 358 * kib + 900 * (kib > 4)) * (1 + 0.01 * draw.standard_normal(len(kib)))
+    assert lack_of_fit(kib, ns) < 1e-4
+    assert np.isnan(lack_of_fit(kib[:6], ns[:6]))
+    two = np.repeat([1.0, 8.0], 5)
+    assert np.isnan(lack_of_fit(two, 1000 + two))
+
+
+def test_a_misfit_is_told_below_the_table() -> None:
+    frame = runs(sorted([*SIZES] * 6), 1200, 358, noise=0.01)
+    assert not any("straight line" in note for note in cost(frame, "local_sd").attrs["notes"])
+    frame.loc[frame["send_size"] > 4096, "local_sd_us_per_kib"] *= 1.2
+    assert any(
+        "straight line does not fit" in note for note in cost(frame, "local_sd").attrs["notes"]
+    )

@@ -23,6 +23,12 @@ def test_the_last_attempt_of_a_run_decides() -> None:
     assert kept["attempt"].tolist() == [2]
 
 
+def test_an_attempt_that_came_to_nothing_takes_no_outcome_s_place() -> None:
+    """`status` told "1 failed" of it and a table "1 left"."""
+    frame = attempts((1, 1, "failed"), (1, 2, "interrupted"), (2, 1, "ok"), (3, 1, "interrupted"))
+    assert frames.last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
+
+
 def test_a_published_table_without_status_counts_whole() -> None:
     frame = pd.DataFrame({"throughput_mbps": [1.0, 2.0]})
     assert frames.usable(frame) is frame

@@ -14,7 +14,7 @@ def campaign() -> pd.DataFrame:
     """Two protocols at two sizes, two runs each, as a campaign has them."""
     rows = [
         {"run": n, "config": f"{p}{s}", "status": "ok", "protocol": p, "send_size": s, "mss": s + 12,
-         "throughput_mbps": 100.0 * n, "elapsed_measured": 1.0 + n / 10}
+         "throughput_mbps": 100.0 * n, "elapsed_measured": 1.0 + n * n / 70}
         for n, (p, s) in enumerate([(p, s) for p in ("udp", "tcp") for s in (64, 8192)] * 2)
     ]  # fmt: skip
     return pd.DataFrame(rows)
@@ -63,3 +63,31 @@ def test_runs_that_failed_count_among_what_differs() -> None:
     frame.loc[frame["protocol"] == "udp", "status"] = "failed"
     with pytest.raises(DataError, match="differ in protocol"):
         summary(frame, "throughput", "send_size")
+
+
+@pytest.mark.parametrize(
+    "values", [[0.5, 1.5, 2.5], [0.5, 1.0, 7.5], [0.1, 0.2, 0.3], [0.125, 0.25, 0.5, 1.0], [0.5, 1]]
+)
+def test_a_table_of_ones_own_may_vary_halves_and_even_steps(values) -> None:
+    """A factor of half integers, a row each, was one mean without a word."""
+    frame = pd.DataFrame({"ratio": values, "throughput_mbps": range(1, len(values) + 1)})
+    assert list(pooling.left_out(frame, [])) == ["ratio"]
+    with pytest.raises(DataError, match="differ in ratio"):
+        summary(frame, "throughput")
+    assert not pooling.remarks(frame, ["ratio"])
+
+
+def test_what_may_have_been_varied_and_is_taken_as_measured_is_told() -> None:
+    frame = pd.DataFrame({"rtt": [0.11, 0.13, 0.18], "throughput_mbps": [1.0, 2.0, 3.0]})
+    (note,) = (n for n in summary(frame, "throughput").attrs["notes"] if "rtt" in n)
+    assert note.startswith("rtt: another number in each row, so taken to be measured")
+    assert not pooling.remarks(frame, ["rtt"])
+
+
+def test_a_pool_that_pools_nothing_is_told() -> None:
+    frame = campaign().assign(mtu=1500)
+    notes = summary(frame, "throughput", "send_size", pool=["protocol", "mtu"]).attrs["notes"]
+    told = [note for note in notes if note.startswith("pool ")]
+    assert told == ["pool mtu: without effect, no figure here has runs that differ in it"]
+    within = summary(frame, "throughput", "send_size", "protocol", pool="mss").attrs["notes"]
+    assert any(note.startswith("pool mss: without effect") for note in within)

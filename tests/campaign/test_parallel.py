@@ -99,6 +99,7 @@ def stream(start: float, rates: list[float], interval: float = 1.0) -> Measureme
 
 def test_only_the_time_that_all_streams_share_counts():
     measurement = parallel.merged([stream(100.0, [8, 4, 4, 4]), stream(101.0, [4, 4, 4, 8])])
+    assert measurement.figures["window_s"] == 3
     assert measurement.figures["throughput_mbps"] == pytest.approx(8), "alone they had 8 each"
     assert measurement.figures["start_skew_s"] == pytest.approx(1)
     assert measurement.figures["end_skew_s"] == pytest.approx(1)

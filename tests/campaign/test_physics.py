@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from netlimits.campaign import physics, rates
-from netlimits.campaign.physics import Cap, Interface, Way
+from netlimits.campaign.physics import Cap, Framing, Interface, Way
 from netlimits.campaign.specifications import specified
 from netlimits.errors import ToolFailure
 from netlimits.model import Machine, SettingUse, Setup
@@ -178,35 +178,88 @@ def test_without_that_counter_what_no_retransmission_explains_is_told_all_the_sa
     assert share(uncounted(interface()), transport="udp") == 0
 
 
-def test_no_rate_is_above_what_headers_leave_of_the_link():
-    gigabit = Cap("sender's link of 1000 Mbit/s", 1e9, physics.ON_A_LINK)
-    physics.hold(949.3, gigabit, 1460, "tcp", 10)
-    physics.hold(957, gigabit, 1472, "udp", 10)
-    with pytest.raises(ToolFailure, match=r"976 Mbit/s is more than the 949\.\d+ that sender's"):
-        physics.hold(976, gigabit, 1460, "tcp", 10)
-    slow = physics.shaper(TBF, "sender", waits=False)
+FULL, BARE, DATAGRAM = (
+    Framing(1448, "tcp", timestamps=True),
+    Framing(1460, "tcp"),
+    Framing(1472, "udp"),
+)
+GIGABIT = Cap("sender's link of 1000 Mbit/s", 1e9, physics.ON_A_LINK)
+
+
+@pytest.mark.parametrize(
+    ("packet", "possible"),
+    [
+        (BARE, 949.28),
+        (FULL, 941.48),
+        (DATAGRAM, 957.09),
+        (Framing(1440, "tcp", ipv6=True), 936.28),
+        (Framing(1428, "tcp", ipv6=True, timestamps=True), 928.48),
+        (Framing(1452, "udp", ipv6=True), 944.08),
+        (Framing(8192, "udp", mtu=1500), 958.35),  # six fragments
+        (Framing(8192, "udp", mtu=9000), 992.01),
+        (Framing(1472, "udp", mtu=1500), 957.09),
+        (Framing(0, "tcp"), 1000.0),
+    ],
+)
+def test_no_rate_is_above_what_headers_leave_of_the_link(packet, possible):
+    """The headers of the connection count, to the byte: a percent too much used to pass."""
+    physics.hold(possible, GIGABIT, packet, 10)
+    physics.hold(1.0019 * possible, GIGABIT, packet, 10)
+    with pytest.raises(ToolFailure, match=r"Mbit/s is more than the .* that sender's link"):
+        physics.hold(1.003 * possible, GIGABIT, packet, 10)
+
+
+def test_the_data_of_a_frame_and_its_headers_are_its_bytes_on_the_wire():
+    assert FULL.frames(physics.ON_A_LINK) == 1538
+    assert BARE.frames(physics.ON_A_LINK) == 1538
+    assert Framing(1428, "tcp", ipv6=True, timestamps=True).frames(physics.ON_A_LINK) == 1538
+    assert Framing(3000, "udp", mtu=1500).frames(14) == 3008 + 3 * 34
+    assert Framing(3000, "udp", ipv6=True, mtu=1500).frames(14) == 3008 + 3 * 62
+
+
+def test_what_may_be_above_a_bound_has_a_reason():
+    slow = physics.shaper(TBF, "sender")
     assert slow
-    physics.hold(19.2, slow, 1448, "tcp", 10)
-    with pytest.raises(ToolFailure, match=r"23 Mbit/s .* sender's tbf of 20 Mbit/s"):
-        physics.hold(23, slow, 1448, "tcp", 10)
+    physics.hold(19.17, slow, FULL, 10)
+    with pytest.raises(ToolFailure, match=r"19\.2 Mbit/s .* sender's tbf of 20 Mbit/s"):
+        physics.hold(19.2, slow, FULL, 10)
+    physics.hold(19.4, slow, FULL, 1)  # the burst at its beginning, and a late CPU
     with pytest.raises(ToolFailure, match="8696 Mbit/s"):
-        physics.hold(8696, slow, 0, "tcp", 1)
+        physics.hold(8696, slow, Framing(0, "tcp"), 1)
+    physics.hold(19.4, slow, FULL, 5, early=physics.WAITING)
+    with pytest.raises(ToolFailure):
+        physics.hold(19.4, slow, FULL, 5)
+    longer = physics.shaper([{**TBF[0], "options": {**TBF[0]["options"], "overhead": 24}}], "a")
+    with pytest.raises(ToolFailure, match=r"than the 18\.8"):
+        physics.hold(19.1, longer, FULL, 10)
 
 
-TBF = [
+TBF: list[dict[str, Any]] = [
     {"kind": "tbf", "root": True, "options": {"rate": 2_500_000, "burst": 16382, "lat": 116327}},
     {"kind": "clsact", "options": {}},
 ]
 
 
 def test_datagrams_in_a_shapers_queue_arrive_after_their_senders_time():
-    cap = physics.shaper(TBF, "sender", waits=True)
+    cap = physics.shaper(TBF, "sender")
     assert cap
-    physics.hold(20.0, cap, 1000, "udp", 3)
-    with pytest.raises(ToolFailure):
-        physics.hold(21.0, cap, 1000, "udp", 3)
+    physics.hold(20.0, cap, Framing(1000, "udp"), 3, waits=True)
+    for rate, waits in ((21.0, True), (20.0, False)):
+        with pytest.raises(ToolFailure):
+            physics.hold(rate, cap, Framing(1000, "udp"), 3, waits=waits)
     for other in ([], [{"kind": "fq", "root": True}], [{**TBF[0], "root": False}]):
-        assert physics.shaper(other, "sender", waits=False) is None
+        assert physics.shaper(other, "sender") is None
+
+
+def test_a_qdisc_counts_the_bytes_that_it_is_told_to():
+    def cap(**options: Any) -> Cap:
+        return physics.caps([SettingUse("qdisc", ("sender",), options, 1)])["sender"]
+
+    netem = cap(kind="netem", rate="20mbit", packet_overhead=24, limit=50)
+    assert (netem.overhead, netem.packets) == (38, 50)
+    assert cap(kind="cake", bandwidth="20mbit", overhead=44).overhead == 44
+    assert cap(kind="cake", bandwidth="20mbit").overhead == 14
+    assert cap(kind="htb", rate="20mbit", burst="16kb").packets == physics.QUEUE
 
 
 def test_an_htb_of_the_experiment_is_known_from_its_settings():

@@ -200,3 +200,17 @@ def test_one_run_of_a_campaign_s_can_be_drawn() -> None:
     assert "500 Mbit/s" in texts(figure)
     with pytest.raises(DataError, match="run 9 is not there"):
         charts.aggregate(parallel_runs(), run=9)
+
+
+def test_a_run_without_a_highest_average_is_told_in_the_chart() -> None:
+    frame = parallel_runs()
+    whole = frame[(frame["run"] != 2) | (frame["stream"] != frame["stream"].iloc[0])]
+    broken = pd.concat([whole, frame[frame["run"] == 2].iloc[[0, 2]]])  # a second is missing
+    chart = charts.highest_average(broken, 4, series="limit")
+    assert "of a run share; 1 more run without one" in " ".join(texts(chart).split())
+    notes = (
+        charts.KINDS["highest_average"]
+        .alternative(broken, {"series": "limit", "window_s": 4})
+        .attrs["notes"]
+    )
+    assert notes[-1].startswith("run 2 has none: stream ")

@@ -476,4 +476,4 @@ repeat: {{replicates: 1, order: listed}}
     site = Site(experiment, machines, {}, {}, setups)
     problems = [f for f in Fragments().findings(site, "sender", ()) if f.severity == "error"]
     assert len(problems) == errors
-    assert all("`pace: frame_rate` counts" in f.problem for f in problems)
+    assert all("pace.frame_rate: counts" in f.problem for f in problems)

@@ -49,6 +49,17 @@ def test_one_that_the_kernel_has_not_is_an_error_before_the_first_run():
     assert "cubic" not in result["error"].partition(";")[0]
 
 
+def test_one_that_is_missing_is_told_once_by_however_many_ways_it_is_named():
+    both = SETTING.replace("seconds: 1", 'seconds: 1, congestion_control: "${cc}"')
+    kernel = answers("reno cubic\n", "reno cubic\n", OUTSIDE, 1, 1)
+    errors = [
+        finding
+        for finding in Congestion().findings(site(both), "sender", kernel)
+        if finding.severity == "error"
+    ]
+    assert [finding.problem for finding in errors] == ["the kernel has no bbr; it has cubic, reno"]
+
+
 @pytest.mark.parametrize("available", ["reno cubic bbr\n", "reno cubic\n"])
 def test_one_that_is_there_or_can_be_loaded_is_not(available):
     result = complaints(

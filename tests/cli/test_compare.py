@@ -57,6 +57,13 @@ def test_a_campaign_against_itself_is_no_worse(compare):
     assert "two campaigns are two sessions" in told.output
 
 
+def test_a_metric_of_interim_results_is_one_to_compare(compare):
+    """`table` knew it, and neither `compare` nor the charts of runs."""
+    done = compare(GALLERY / "mtu-aggregate", GALLERY / "mtu-aggregate", "--of", "highest_average")
+    assert done.exit_code == 0
+    assert done.output.count("Highest average throughput (Mbit/s)") == 8
+
+
 def test_what_is_worse_ends_with_4(compare, slower: Path):
     told = compare(BEFORE, slower, "--of", "throughput")
     assert told.exit_code == 4

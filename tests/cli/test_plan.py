@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from netlimits import cli
+from netlimits.cli.check import check
 from netlimits.cli.plan import plan, schema
-from netlimits.errors import NetlimitsError
+from netlimits.errors import DocumentError, NetlimitsError
 
 STATELESS = Path(__file__).parents[2] / "experiments" / "stateless-offloads.yaml"
 
@@ -204,6 +205,42 @@ def test_what_check_would_say_without_a_host_plan_says(body: str, says: str, tmp
     assert "error: sender: " in done.stderr
     told = json.loads(CliRunner().invoke(plan, [str(path), "--json"]).stdout)["findings"]
     assert any(says in finding["problem"] + "; " + finding["advice"] for finding in told)
+
+
+WRONG = """\
+experiment: a
+factors: {mss: [1448, 8204]}
+settings: [{roles: [sender, receiver], mtu: 1500}]
+measure:
+  netperf: {seconds: 1, mss: "${mss}", nodelay: true}
+streams: 4
+report: [{table: summary, of: throughputt, rows: mss}]
+"""
+MSS = ":5: measure.netperf.mss: an MSS of 8204 cannot be had at an MTU of 1500"
+STREAMS = "streams: 4 streams are added up over the time that all share"
+
+
+@pytest.mark.parametrize("command", [plan, check])
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("throughputt", "throughputt", [MSS, STREAMS]),
+        ("throughputt, rows: mss}]", "throughput}]\nrepeat: {order: blockd}", [MSS, STREAMS]),
+        ("nodelay: true", "nodelay: 3", [MSS]),  # which options there are is not known
+        ("seconds: 1, mss", "seconds: 1, send_size: -4, mss", []),
+        ("1500}]", "1500}]\nexclude: [mss > 2000 and sizes == 3]", []),  # it may be excluded
+        ("mtu: 1500", "mtv: 1500", []),
+    ],
+)
+def test_what_check_would_say_is_said_beside_a_file_s_errors(
+    command, before, after, told, tmp_path
+):
+    """It came only once they were mended."""
+    path = tmp_path / "x.yaml"
+    path.write_text(WRONG.replace(before, after))
+    done = CliRunner().invoke(command, [str(path)])
+    assert isinstance(done.exception, DocumentError)
+    assert [said for said in (MSS, STREAMS) if said in done.stderr] == told
 
 
 def test_every_shipped_experiment_plans_without_a_complaint():

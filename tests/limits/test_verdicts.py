@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.cli import main
-from netlimits.limits import explain, runs
+from netlimits.limits import explain, explained, runs
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
@@ -248,6 +249,31 @@ def test_a_configuration_whose_runs_all_failed_has_its_row_and_the_reason(capsys
     assert [row["confidence"] for row in rows][2:] == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("family", "address", "possible"),
+    [
+        (None, "192.0.2.1", 941.48),
+        (None, "2001:db8::1", 928.48),
+        ("ipv6", "192.0.2.1", 928.48),
+        ("ipv4", "2001:db8::1", 941.48),
+    ],
+)
+def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address, possible):
+    setup = SimpleNamespace(settings=(), around=SimpleNamespace(family=family))
+    facts = {"link_settings": {"value": {"Speed": "1000Mb/s"}}, "link": {"value": {"mtu": 1500}}}
+    campaign = SimpleNamespace(
+        experiment=SimpleNamespace(roles=("sender",)),
+        imported=None,
+        archive=SimpleNamespace(
+            facts=lambda role: facts, machines={"sender": SimpleNamespace(address=address)}
+        ),
+        plan=SimpleNamespace(setup=lambda values: setup),
+        runs={1: SimpleNamespace(config="a", values={})},
+    )
+    run = explained._evidence({"run": 1}, explained._Links(campaign))
+    assert run.bound_mbps == pytest.approx(possible, abs=0.01)
+
+
 def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():
     rows = [
         {"run": 1, "size": 1, "kind": "x", "status": "ok", **TCP, **CAPPED},
@@ -257,6 +283,21 @@ def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():
     verdicts = explain(pd.DataFrame(rows))
     assert verdicts["size"].tolist() == [1, 2]
     assert verdicts["class"].tolist() == ["path-cap", UNDETERMINED]
+    assert verdicts["not_ok"].tolist() == ["1 failed", "1 failed"]
+
+
+def test_how_many_runs_of_a_configuration_do_not_count_is_told(tmp_path, capsys):
+    columns = {"status": "ok", **TCP, **CAPPED}
+    rows = [
+        {"run": run, "size": size, "reason": None, **columns}
+        for run, size in enumerate([1, 1, 2, 2])
+    ]
+    rows[1] |= {"status": "timeout", "reason": "no answer"}
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    _, out, _ = _output(capsys, tmp_path / "runs.csv")
+    assert out.count("Not counted") == 1
+    assert "size 1: path-cap (1 run)" in out
+    assert "Not counted: 1 timeout; the first says: no answer" in out
 
 
 @pytest.fixture

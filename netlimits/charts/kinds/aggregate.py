@@ -155,6 +155,8 @@ def highest_average(
         about = f"highest average over {length} that all streams of a run share"
         if len(runs) > len(runs.drop_duplicates([by, *keys])):
             about += "; bars: mean, dots: runs"
+        if without := len(runs.attrs["left_out"]):
+            about += f"; {without} more run{'s' if without > 1 else ''} without one"
         heading(axes, title or f"Aggregate throughput against {wording.name(by)}", about)
     return figure
 
@@ -211,7 +213,10 @@ def highest(
 ) -> pd.DataFrame:
     """Least, mean and greatest of the runs' highest averages in each bar."""
     runs = highest_averages(intervals, window_s)
-    return spread_frame(runs, "highest_average", by, series, pool=pool)
+    table = spread_frame(runs, "highest_average", by, series, pool=pool)
+    reasons = (f"run {run} has none: {why}" for run, why in runs.attrs["left_out"].items())
+    table.attrs["notes"] = (*table.attrs.get("notes", ()), *reasons)
+    return table
 
 
 def steps(

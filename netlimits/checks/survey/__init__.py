@@ -108,6 +108,7 @@ def look(
     findings += _everywhere(
         known_machines, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS)
     )
+    findings = list(dict.fromkeys(findings))
     return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
 
 
@@ -117,16 +118,25 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
     Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
     itself sets; configurations that are the same in all but their names.
     """
+    findings = [*tools.refused(_bare(plan, machines)), *repetitions.findings(plan)]
+    return (*findings, *packets(plan, machines))
+
+
+def packets(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
+    """The findings of `foreseen` on the size of packets alone."""
+    site = _bare(plan, machines)
+    check = fragments.Fragments()
+    return tuple(finding for role in site.machines for finding in check.findings(site, role, ()))
+
+
+def _bare(plan: Plan, machines: Mapping[str, Machine] | None) -> Site:
+    """What there is to know without a host."""
     experiment = plan.experiment
     bound = machines or {role: Machine(role) for role in experiment.roles}
     names = dict.fromkeys(
         (name for name in experiment.measure if name not in plan.skipped), tools.ANY_BUILD
     )
-    site = Site(experiment, bound, {}, names, tuple(plan.setups()))
-    findings = [*tools.refused(site), *repetitions.findings(plan)]
-    for role in bound:
-        findings += fragments.Fragments().findings(site, role, ())
-    return tuple(findings)
+    return Site(experiment, bound, {}, names, tuple(plan.setups()))
 
 
 def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:

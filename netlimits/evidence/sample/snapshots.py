@@ -60,6 +60,7 @@ class Connection:
     peer: str
     fields: dict[str, float] = field(default_factory=dict)
     app_limited: bool = False
+    timestamps: bool = False
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -189,7 +190,8 @@ def _connection(local: str, peer: str, details: str) -> Connection:
             fields[name] = float(number[0])
     for name, number, scale in _RATE.findall(details):
         fields[name] = float(number) * _SCALE[scale]
-    return Connection(local, peer, fields, "app_limited" in details.split())
+    words = details.split()
+    return Connection(local, peer, fields, "app_limited" in words, "ts" in words)
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:

@@ -1,0 +1,54 @@
+"""The part of an experiment with errors of which it is sure what its packets will be.
+
+`check` and `plan` say of a plan what contradicts itself (checks.survey.foreseen). Beside a file's
+errors they say it of what these leave, as far as it cannot follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from netlimits.errors import DocumentError
+from netlimits.experiment import load, remains
+from netlimits.experiment.document import KeyPath
+from netlimits.experiment.plan import Plan, seeded
+from netlimits.settings import SETTINGS
+
+PACKETS = frozenset(
+    ("mss", "send_size", "request_size", "response_size", "protocol", "test", "direction", "rate")
+)
+"""Options of tools that tell how large packets are."""
+
+
+def rest(path: Path, overrides: Sequence[tuple[str, str]]) -> tuple[Plan, bool] | None:
+    """What is left of a file with errors, as a plan; whether its tools' options are whole too.
+
+    None where nothing can be said of its packets: a condition may remove any configuration, or
+    their options, the MTU, the hosts' roles or the version of IP are wrong themselves.
+    """
+    try:
+        experiment, errors = load.examined(path, overrides)
+        known = [*errors]
+        if not known:
+            try:
+                Plan(seeded(experiment))
+            except DocumentError as error:
+                known = [*error.errors]
+        left = remains.left(experiment, known)
+        if left is None or any(_about_packets(cut) for cut in left.cuts):
+            return None
+        whole = not any(cut[0] in ("measure", "streams") for cut in left.cuts)
+        return Plan(seeded(left.experiment)), whole
+    except DocumentError:
+        return None
+
+
+def _about_packets(cut: KeyPath) -> bool:
+    section, *steps = cut
+    if section == "measure":
+        return len(steps) < 2 or steps[1] in PACKETS
+    if section == "settings":
+        known = {setting.name for setting in SETTINGS}
+        return len(steps) < 2 or steps[1] == "mtu" or steps[1] not in known
+    return section in ("roles", "family", "pace")
