@@ -301,7 +301,7 @@ class Runner:
         if run.config not in self._specifications:
             self._specifications[run.config] = specifications.specified(
                 self.plan.setup(run.values),
-                self.plan.experiment.ends,
+                self.plan.experiment.of(run.values).ends,
                 self.survey.machines,
                 self.survey.facts,
             )

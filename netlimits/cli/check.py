@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.options import HOSTS, JSON, PATIENCE, SET, pairs
+from netlimits.cli.options import HOSTS, JSON, PATIENCE, SET
+from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import escaped
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ ORDER = ("error", "warning", "note")
 @SET
 @PATIENCE
 @JSON
+@against_options
 def check(
     experiment_file: Path,
     hosts_file: Path | None,
@@ -39,26 +41,30 @@ def check(
     overrides: Sequence[str],
     patience: Patience,
     as_json: bool,
+    against: Against,
 ) -> None:
     """Find everything that would make an experiment fail or lie on these hosts.
 
     Logins, sudo for each command of the plan, tools, ports (each tool is tried once, for a second
     at most), link, packet sizes, settings, clocks, CPUs, disks. Nothing is changed on a host.
     `netlimits run` does the same first. Exit status 1 when something would make a run fail.
+    With --against both sides of a duet are looked at, as `run` would have them.
 
     \b
     Examples:
       netlimits check experiments/stateless-offloads.yaml --hosts hosts.yaml
       netlimits check experiments/quickstart.yaml --local
       netlimits check experiments/tool-comparison.yaml --hosts hosts.yaml --json
+      netlimits check before.yaml --against after.yaml --hosts hosts.yaml
     """
     from netlimits.campaign.interrupt import interruptible
     from netlimits.cli.hosts import machines_of
-    from netlimits.experiment.load import load
     from netlimits.experiment.plan import seeded
 
-    experiment = seeded(load(experiment_file, pairs(overrides)))
-    machines = machines_of(experiment.roles, hosts_file, local)
+    loaded, machines = experiment_of(
+        experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
+    )
+    experiment = seeded(loaded)
     started = time.monotonic()
     with interruptible():
         findings, skipped = _findings(experiment, machines, patience)

@@ -9,14 +9,15 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from netlimits.cli import echo
-from netlimits.cli.options import JSON, PATIENCE, SET, pairs
+from netlimits.cli.options import JSON, PATIENCE, SET
+from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import InputError, escaped, one_line
 from netlimits.experiment.templates import written
 
@@ -52,6 +53,7 @@ LARGE = 10_000
 @PATIENCE
 @click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
 @JSON
+@against_options
 def plan(
     experiment_file: Path,
     overrides: Sequence[str],
@@ -61,6 +63,7 @@ def plan(
     patience: Patience,
     csv_file: str | None,
     as_json: bool,
+    against: Against,
 ) -> None:
     """Show what an experiment would run, in which order, and for how long.
 
@@ -71,26 +74,28 @@ def plan(
     host differs, so a change may turn out not to be needed; left out are claims, guards and notes,
     what is put back, and looks whether a server listens already.
 
+    With --against it is the plan of both sides, interleaved as `run` would have them.
+
     \b
     Examples:
       netlimits plan experiments/stateless-offloads.yaml
       netlimits plan experiments/stateless-offloads.yaml --commands --rows 1
       netlimits plan experiments/stateless-offloads.yaml --set repeat.replicates=3 --csv plan.csv
+      netlimits plan before.yaml --against after.yaml --commands --rows 4
     """
-    from netlimits.experiment import load
     from netlimits.experiment.plan import Plan, seeded
 
-    loaded = load.load(experiment_file, pairs(overrides))
+    loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
     drawn = loaded.repeat.seed is None
-    experiment_plan = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
+    experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
     summary = _summary(experiment_plan, drawn)
-    findings = _foreseen(experiment_plan, hosts_file)
+    findings = _foreseen(experiment_plan, bound)
     if csv_file == "-":
         experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
     if csv_file is not None:
         _write(experiment_plan, Path(csv_file))
-    machines = _machines(experiment_plan, hosts_file)
+    machines = bound or _placeholders(experiment_plan)
     runs = list(_first(experiment_plan, ROWS if rows is None and not with_commands else rows))
     if as_json:
         document = {
@@ -139,7 +144,22 @@ class _Shown(io.StringIO):
         return self._stream.write(escaped(text.replace("\r\n", "\n")))
 
 
-def _skipped(experiment: Experiment, hosts_file: Path | None, patience: Patience) -> dict[str, str]:
+def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, Machine]] | None:
+    """What binds roles to the machines of a hosts file, where there is one."""
+    if hosts_file is None:
+        return None
+
+    def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
+        from netlimits.experiment.hosts_file import machines
+
+        return machines(hosts_file, roles)
+
+    return bind
+
+
+def _skipped(
+    experiment: Experiment, bound: Mapping[str, Machine], patience: Patience
+) -> dict[str, str]:
     """The reason for each tool that its hosts do not have and that may be missing.
 
     Hosts are asked only where the answer matters; one that does not answer is no error here.
@@ -147,29 +167,25 @@ def _skipped(experiment: Experiment, hosts_file: Path | None, patience: Patience
     from netlimits.experiment import resolution
 
     may_be = [name for name in experiment.measure if resolution.may_be_missing(experiment, name)]
-    if hosts_file is None or not may_be:
+    if not bound or not may_be:
         return {}
     from netlimits.campaign.interrupt import interruptible
     from netlimits.checks.survey import tools
     from netlimits.checks.survey.login import logged_in
-    from netlimits.experiment.hosts_file import machines
 
-    bound = machines(hosts_file, experiment.roles)
     with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
             echo(f"warning: not asked for its tools: {finding}", err=True)
         return tools.inventory(experiment, hosts)[1]
 
 
-def _foreseen(experiment_plan: Plan, hosts_file: Path | None) -> tuple[Finding, ...]:
+def _foreseen(experiment_plan: Plan, bound: Mapping[str, Machine]) -> tuple[Finding, ...]:
     """What `check` would say without a host; nothing of a plan that is too large for it."""
     from netlimits.checks.survey import foreseen
-    from netlimits.experiment.hosts_file import machines
 
     if len(experiment_plan.configurations) > LARGE:
         return ()
-    bound = machines(hosts_file, experiment_plan.experiment.roles) if hosts_file else None
-    return foreseen(experiment_plan, bound)
+    return foreseen(experiment_plan, bound or None)
 
 
 def _summary(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
@@ -180,13 +196,9 @@ def _summary(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
         "experiment": experiment.name,
         "question": experiment.question,
         "combinations": experiment_plan.configurations.product,
-        "excluded": [
-            {"exclude": text, "line": experiment.lines.get(("exclude", number)), "removed": removed}
-            for number, (text, removed) in enumerate(
-                zip(experiment.exclude, experiment_plan.configurations.removed, strict=True)
-            )
-        ],
-        "included": len(experiment.include),
+        **_sides(experiment),
+        "excluded": _excluded(experiment_plan),
+        "included": sum(len(side.include) for side in experiment.sides.values() or [experiment]),
         "configurations": len(experiment_plan.configurations),
         "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
         "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
@@ -202,13 +214,42 @@ def _summary(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
     }
 
 
+def _sides(experiment: Experiment) -> dict[str, Any]:
+    """How many configurations each side of a duet has, and how many are on both."""
+    from netlimits.experiment import duet
+
+    if not experiment.sides:
+        return {}
+    on_both, each = duet.on_both_sides(experiment)
+    return {"sides": dict(zip(experiment.sides, each, strict=True)), "on_both_sides": on_both}
+
+
+def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
+    """Each `exclude` with its line and what it removed; of a duet those of both sides."""
+    experiment, removed = experiment_plan.experiment, iter(experiment_plan.configurations.removed)
+    return [
+        {
+            "exclude": text,
+            "line": side.lines.get(("exclude", number)),
+            "removed": next(removed),
+            **({"side": name} if name else {}),
+        }
+        for name, side in (experiment.sides or {"": experiment}).items()
+        for number, text in enumerate(side.exclude)
+    ]
+
+
 def _print_summary(summary: Mapping[str, Any]) -> None:
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
     echo(one_line(title))
     count = _count(summary["configurations"], "configuration")
     echo(f"{count} of {_count(summary['combinations'], 'combination')}")
+    if "sides" in summary:
+        each = ", ".join(f"{number:,} {name}" for name, number in summary["sides"].items())
+        echo(f"  {each}; {summary['on_both_sides']:,} on both sides")
     for entry in summary["excluded"]:
         where = f"line {entry['line']}" if entry["line"] else "--set"
+        where = f"{entry['side']}, {where}" if "side" in entry else where
         text = f"{entry['exclude']} ({where})"
         echo(f"  {entry['removed']:,} excluded by {text}")
     if summary["included"]:
@@ -224,8 +265,8 @@ def _print_summary(summary: Mapping[str, Any]) -> None:
         why = " ".join(skipped["reason"].split())
         echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
     left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
-    each = summary["seconds"] / max(1, left)
-    echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
+    seconds = summary["seconds"] / max(1, left)
+    echo(f"about {_duration(summary['seconds'])}, {seconds:.3g} s a run")
 
 
 def _count(number: int, noun: str) -> str:
@@ -287,14 +328,11 @@ def _cell(value: Any) -> str:
     return escaped(" ".join(written(value).split("\n")))
 
 
-def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machine]:
-    """The machines of a hosts file, or ones that have placeholders for names."""
-    from netlimits.experiment.hosts_file import machines
+def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
+    """Machines that have placeholders for names."""
     from netlimits.model import Machine
 
     roles = experiment_plan.experiment.roles
-    if hosts_file is not None:
-        return machines(hosts_file, roles)
     return {
         role: Machine(
             role, interface=f"{role.upper()}_INTERFACE", address=f"{role.upper()}_ADDRESS"
@@ -311,11 +349,12 @@ def _commands(
     from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    rehearsed = DryRun(experiment_plan.experiment.ends, machines, every)
+    rehearsed = DryRun(machines, every)
     for run in runs:
         commands = []
         if not experiment_plan.skip(run.values):
-            for step in rehearsed.commands(experiment_plan.setup(run.values)):
+            ends = experiment_plan.experiment.of(run.values).ends
+            for step in rehearsed.commands(experiment_plan.setup(run.values), ends):
                 if isinstance(step, Remark):
                     commands.append((step.role, step.name, f"# {step.text}"))
                     continue

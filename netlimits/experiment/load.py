@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from netlimits.errors import raise_all
+from netlimits.errors import DocumentError, raise_all
 from netlimits.experiment import document, remains, schema, unused
 from netlimits.experiment.document import Document
 from netlimits.experiment.expressions import shown
@@ -28,6 +28,42 @@ def load(path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experim
     Raises DocumentError that names file, line (or `--set`) and key, of all that is wrong.
     """
     return _checked(document.load(path, repeated=True), overrides, archived=False)
+
+
+def sides(
+    path: Path | str,
+    overrides: Sequence[tuple[str, str]],
+    other: Path | str | None,
+    changes: Sequence[tuple[str, str]],
+) -> tuple[Experiment, Experiment]:
+    """The two sides of a duet: the experiment, and another one, or the same with `changes`.
+
+    `overrides` count on both sides. Raises DocumentError of all that is wrong with either, which
+    names `--against` where what stands there is wrong.
+    """
+    from netlimits.experiment.plan import Plan
+
+    loaded: list[Experiment] = []
+    errors: list[DocumentError] = []
+    for file, own in ((path, ()), (other or path, tuple(changes))):
+        try:
+            loaded.append(load(file, [*overrides, *own]))
+            Plan(loaded[-1])
+        except DocumentError as error:
+            errors += [_against(fault, own) for fault in error.errors]
+    raise_all(errors)
+    return loaded[0], loaded[1]
+
+
+def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> DocumentError:
+    """The error, with the name of the option that it comes from."""
+    key, colon, rest = error.key.partition(": ")
+    if not any(key == f"--set {text}" for text, _ in changes):
+        return error
+    named = f"--against {key.removeprefix('--set ')}{colon}{rest}"
+    return DocumentError(
+        error.problem, path=error.path, line=error.line, key=named, steps=error.steps
+    )
 
 
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:

@@ -41,11 +41,16 @@ class Survey:
     skipped: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     clocks: Mapping[str, Offset] = field(default_factory=dict)
+    sides: tuple[tuple[str, ...], ...] = ()
 
     @property
     def shared_kernel(self) -> bool:
-        """Whether two roles are one machine, so that CPU figures are counted twice."""
-        return facts.one_kernel(self.facts)
+        """Whether two roles of one run are one machine, so that CPU figures are counted twice.
+
+        Runs of a duet have the roles of one of its `sides`.
+        """
+        sides = self.sides or (tuple(self.facts),)
+        return any(facts.one_kernel({r: self.facts[r] for r in side}) for side in sides)
 
 
 def survey(
@@ -80,6 +85,8 @@ def look(
     missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
     skipped then. Without `try_tools` no tool is tried: somebody else is measuring there.
     """
+    if plan.experiment.sides:
+        return _both_sides(plan, machines, hosts, skipped, try_tools)
     findings: list[Finding] = []
     placed: dict[str, Machine] = {}
     for role, placement in _each(lambda role: _placed(hosts[role], machines[role]), hosts).items():
@@ -111,6 +118,32 @@ def look(
     return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
 
 
+def _both_sides(
+    plan: Plan,
+    machines: Mapping[str, Machine],
+    hosts: Mapping[str, Host],
+    skipped: Mapping[str, str] | None,
+    try_tools: bool,
+) -> Survey:
+    """A look at the hosts of a duet: of each side by itself, what both say once."""
+    looks = []
+    for side in plan.experiment.sides.values():
+        bound = {role: machines[role] for role in side.roles}
+        reached = {role: hosts[role] for role in side.roles if role in hosts}
+        looks.append(look(Plan(side), bound, reached, skipped, try_tools=try_tools))
+    before, after = looks
+    every = [*before.findings, *after.findings, *repetitions.findings(plan)]
+    return Survey(
+        {**before.machines, **after.machines},
+        {**before.facts, **after.facts},
+        {**before.features, **after.features},
+        {**before.skipped, **after.skipped},
+        tuple(dict.fromkeys(every)),
+        {**before.clocks, **after.clocks},
+        tuple(side.roles for side in plan.experiment.sides.values()),
+    )
+
+
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
     """The findings of `look` that need no host: parts of the plan that contradict each other.
 
@@ -119,6 +152,13 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
     """
     experiment = plan.experiment
     bound = machines or {role: Machine(role) for role in experiment.roles}
+    if experiment.sides:
+        each = (
+            foreseen(Plan(side), {role: bound[role] for role in side.roles})
+            for side in experiment.sides.values()
+        )
+        alike = repetitions.findings(plan)
+        return tuple(dict.fromkeys([*(finding for side in each for finding in side), *alike]))
     names = dict.fromkeys(
         (name for name in experiment.measure if name not in plan.skipped), tools.ANY_BUILD
     )
