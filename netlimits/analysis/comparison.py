@@ -2,7 +2,8 @@
 
 Two finished campaigns are two sessions: the machines may differ by more than their runs' spread
 tells, so the runs are two samples (Welch's t on logarithms, `contrasts`), never pairs, and the
-table says so. Many ratios at 95 % are not all right at once: "better" and "worse" hold at a false
+table says so. The sides of a duet are interleaved in the same blocks: their ratios are taken within
+blocks (`duet`). Many ratios at 95 % are not all right at once: "better" and "worse" hold at a false
 discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
 
     same      the whole interval lies within the threshold, whatever its p-value
@@ -26,6 +27,7 @@ from netlimits.analysis import contrasts, defaults, frames, intervals, pooling, 
 from netlimits.analysis.contrasts import Contrast
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
+from netlimits.model import SIDE
 
 BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "unclear"
 FAILED, RECOVERED = "failed", "recovered"
@@ -36,12 +38,19 @@ THRESHOLD = 0.03
 """The share of a figure below which a difference does not matter, unless another is named."""
 FALSE_DISCOVERIES = 0.05
 SIDES = ("before", "after")
+MOST_RUNS = 10_000
+"""Runs of a side beyond which nobody is told that they would decide."""
 SHOWN = 6
 """Configurations that a note names."""
 SESSIONS = (
     "two campaigns are two sessions: what changed between them beside what was meant to (heat, "
     "neighbours, other processes) is part of every ratio; what matters is measured on both sides "
-    "in one campaign, as the values of a factor in the same blocks"
+    "in one campaign, in the same blocks: netlimits run EXPERIMENT --against …"
+)
+INTERLEAVED = (
+    "both sides were measured in turn in the same blocks, and each ratio is within blocks (median "
+    "of the blocks' ratios and their means' with Wilcoxon's interval; of fewer than six blocks "
+    "Student's t of their logarithms): what changed in the meantime met both sides alike"
 )
 
 Key = tuple[str, ...]
@@ -55,6 +64,8 @@ def compare(
     threshold: float = THRESHOLD,
     confidence: float = 0.95,
     among: Sequence[str] | None = None,
+    *,
+    paired: bool = False,
 ) -> pd.DataFrame:
     """How each configuration's figures changed from `before` to `after`: a row for each metric.
 
@@ -64,7 +75,8 @@ def compare(
     `of_after`, those that came to something; `verdict`; `runs` of each side that would decide an
     unclear one. `attrs["notes"]` names the configurations that are on one side only, and those
     whose runs all failed on one or on both. `threshold` is a share, 0.03 for 3 %; `among` are the
-    columns that may be factors, where that is known.
+    columns that may be factors, where that is known. Runs that are `paired` by their blocks, which
+    both sides have in common, have a column `blocks` too: how many hold both.
 
     Raises DataError where no configuration is on both sides, where no run of either is ok, for a
     metric that is not there or that is neither better higher nor lower, and for a threshold that
@@ -88,7 +100,10 @@ def compare(
     metrics = _metrics(sides[1] if sides[0].empty else sides[0], of)
     _refuse_infinite(sides, metrics)
     rows = [
-        _row(key, metric, [p.get(key) for p in parts], [len(e[key]) for e in every], confidence)
+        _row(
+            *(key, metric, [p.get(key) for p in parts], [len(e[key]) for e in every]),
+            *(confidence, paired),
+        )
         for metric in metrics
         for key in keys
         if any(
@@ -101,7 +116,7 @@ def compare(
         raise DataError(
             f"no configuration that is on both sides has a figure: {_listed(keys, factors)}"
         )
-    unlike = [*_few(rows), *_unlike(rows, metrics, factors)]
+    unlike = [*_few(rows, paired), *_unlike(rows, metrics, factors)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = _discovered(chances)
     better = {metric.name: metric.better for metric in metrics}
@@ -109,15 +124,44 @@ def compare(
         row["verdict"] = row["verdict"] or _verdict(
             row, better[row["metric"]], threshold, discovered
         )
-        row["runs"] = _runs(row, threshold)
+        row["runs"] = _runs(row, threshold, _least(len(chances)) if paired else 0)
     headings = _headings(factors)
     table = pd.DataFrame(
         [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
     )
     table.attrs["factors"] = headings
-    notes = _notes(parts, every, factors, len(chances), threshold)
+    how = INTERLEAVED if paired else SESSIONS
+    notes = _notes(parts, every, factors, len(chances), threshold, how)
     table.attrs["notes"] = (*notes, *unlike)
     return table
+
+
+def duet(
+    frame: pd.DataFrame,
+    of: str | Sequence[str] = (),
+    threshold: float = THRESHOLD,
+    confidence: float = 0.95,
+    among: Sequence[str] | None = None,
+    sides: tuple[str, str] = SIDES,
+) -> pd.DataFrame:
+    """How the second side of a duet differs from the first, within blocks; as `compare` has it.
+
+    `frame` holds the runs of both, told apart by the column `side`. Raises DataError where that is
+    not there, or has other values.
+    """
+    values = set(frame[SIDE].dropna()) if SIDE in frame.columns else set()
+    if not values or not values <= set(sides):
+        raise DataError(
+            f"not a duet of {' and '.join(sides)}: "
+            + (
+                f"its sides are {', '.join(sorted(map(str, values)))}"
+                if values
+                else "it has no side"
+            )
+        )
+    parts = [frame[frame[SIDE] == name].drop(columns=[SIDE]) for name in sides]
+    names = None if among is None else [name for name in among if name != SIDE]
+    return compare(parts[0], parts[1], of, threshold, confidence, names, paired=True)
 
 
 def _ok(side: pd.DataFrame) -> pd.DataFrame:
@@ -189,16 +233,23 @@ def _row(
     runs: Sequence[pd.DataFrame | None],
     tried: Sequence[int],
     confidence: float,
+    paired: bool,
 ) -> dict[str, Any]:
     """What one metric of one configuration came to; `runs` is None of a side without an ok run."""
-    samples = [
-        pd.to_numeric(part[metric.column], errors="coerce").dropna().to_numpy(float)
+    figures = [
+        pd.to_numeric(part[metric.column], errors="coerce").dropna()
         if part is not None and metric.column in part.columns
-        else np.empty(0)
+        else pd.Series(dtype=float)
         for part in runs
     ]
+    samples = [values.to_numpy(float) for values in figures]
+    blocks = [
+        part["block"].reindex(values.index).to_numpy() if part is not None else np.empty(0)
+        for part, values in zip(runs, figures, strict=True)
+    ] if paired else []  # fmt: skip
     means = [float(sample.mean()) if len(sample) else math.nan for sample in samples]
-    contrast = _contrast(samples, means, confidence)
+    contrast = _contrast(samples, means, confidence, blocks)
+    shared = {"blocks": _shared(blocks)} if paired else {}
     return {
         "key": key,
         "metric": metric.name,
@@ -212,6 +263,7 @@ def _row(
         "n_after": len(samples[1]),
         "of_before": tried[0],
         "of_after": tried[1],
+        **shared,
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
     }
@@ -219,18 +271,32 @@ def _row(
 
 _OURS = (
     *("metric", "before", "after", "ratio", "low", "high", "p"),
-    *("n_before", "n_after", "of_before", "of_after", "verdict", "runs", "statistic"),
+    *("n_before", "n_after", "of_before", "of_after", "blocks", "verdict", "runs", "statistic"),
 )
 """The columns of a comparison beside the factors, and one by which a summary is known."""
 
 
-def _contrast(samples: Sequence[np.ndarray], means: Sequence[float], share: float) -> Contrast:
+def _contrast(
+    samples: Sequence[np.ndarray],
+    means: Sequence[float],
+    share: float,
+    blocks: Sequence[np.ndarray] = (),
+) -> Contrast:
     """The ratio of after to before; no interval for a single run, or for values without a log."""
     first, second = samples
     if any((sample <= 0).any() for sample in samples) or min(map(len, samples)) < 2:
         value = means[1] / means[0] if means[0] else math.nan
         return Contrast(value, math.nan, math.nan, math.nan, contrasts.NONE, len(first))
-    return contrasts.ratio(second, first, confidence=share)
+    if blocks and not _shared(blocks):  # never paired, so never two samples either
+        return Contrast(means[1] / means[0], math.nan, math.nan, math.nan, contrasts.NONE, 0)
+    places = (blocks[1], blocks[0]) if blocks else None
+    return contrasts.ratio(second, first, places, confidence=share)
+
+
+def _shared(blocks: Sequence[np.ndarray]) -> int:
+    """How many blocks hold runs of both sides."""
+    first, second = blocks
+    return len(np.intersect1d(first, second))
 
 
 def _discovered(chances: Sequence[float]) -> float:
@@ -253,13 +319,32 @@ def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: 
     return BETTER if (row["ratio"] > 1) == (better == "higher") else WORSE
 
 
-def _runs(row: Mapping[str, Any], threshold: float) -> float:
-    """How many runs of each side make the interval as narrow as the threshold, at this spread."""
+def _runs(row: Mapping[str, Any], threshold: float, least: int = 0) -> float:
+    """How many runs of each side make the interval as narrow as the threshold, at this spread.
+
+    Where it is that narrow and holds the threshold itself, as narrow as the ratio is far from that.
+    Not fewer than `least`, nor than there are; NaN for more than anybody would make.
+    """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]):
         return math.nan
     half = math.log(row["high"] / row["low"]) / 2
-    runs = min(row["n_before"], row["n_after"])
-    return float(math.ceil(runs * (half / math.log1p(threshold)) ** 2)) if half else math.nan
+    runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
+    narrow = math.log1p(threshold)
+    if 0 < half < narrow:
+        off = abs(math.log(row["ratio"]))
+        narrow = abs(off - narrow) if off <= narrow else off
+    if not half or not narrow:
+        return math.nan
+    needed = max(math.ceil(runs * (half / narrow) ** 2), least, runs + 1)
+    return float(needed) if needed <= MOST_RUNS else math.nan
+
+
+def _least(ratios: int) -> int:
+    """Blocks without which Wilcoxon's test finds one of so many ratios in no case.
+
+    With n blocks its least p-value is 2 / 2ⁿ, which has to be a discovery alone among the others.
+    """
+    return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))
 
 
 def _parts(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, pd.DataFrame]:
@@ -280,8 +365,11 @@ def _listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
     return "; ".join(configurations[:SHOWN]) + more
 
 
-def _few(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _few(rows: Sequence[Mapping[str, Any]], paired: bool) -> Iterator[str]:
     """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
+    if paired:
+        yield from _few_blocks(rows)
+        return
     counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
     if not any(count < intervals.ENOUGH for count in counts):
         return
@@ -290,6 +378,14 @@ def _few(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         "were one run in five 30 % slower, up to 15 % of comparisons of three runs a side, and 33 "
         f"% of two, would call better or worse what is neither, not {100 * FALSE_DISCOVERIES:g} %"
     )
+
+
+def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if any(row["blocks"] < intervals.ENOUGH for row in rows):
+        yield (
+            f"fewer than {intervals.ENOUGH} blocks with both sides: an interval takes their ratios "
+            "to be of one kind, which a few slow runs make untrue; `netlimits extend` adds blocks"
+        )
 
 
 def _unlike(
@@ -314,6 +410,7 @@ def _notes(
     factors: Sequence[str],
     count: int,
     threshold: float,
+    how: str,
 ) -> Iterator[str]:
     for side, opposite in ((0, 1), (1, 0)):
         alone = [key for key in every[side] if key not in every[opposite]]
@@ -329,7 +426,7 @@ def _notes(
                 f"{FAILED} {SIDES[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
                 f"({wording.outcomes(runs)}); {ok} of {tried} {SIDES[opposite]}"
             )
-    yield SESSIONS
+    yield how
     yield (
         f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "
         f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)"

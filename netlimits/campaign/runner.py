@@ -294,7 +294,9 @@ class Runner:
                 )
 
     def _features(self, specification: Specification) -> Features:
-        return self.survey.features[specification.tool]
+        features = self.survey.features
+        program = specification.options.get("program", specification.tool)
+        return features.get(program, features[specification.tool])
 
     def _specification(self, run: Run) -> Specification:
         """The specification of a run; it is made once for each configuration."""

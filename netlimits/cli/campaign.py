@@ -215,6 +215,7 @@ def _go_on(
     reader.check_plan(campaign)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
+        logins.refuse_commands(campaign)
         logins.show(campaign, bound, yes)
     guarding = _guard_seconds(guard)
     with (

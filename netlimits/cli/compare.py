@@ -6,13 +6,15 @@ import json
 import math
 import sys
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import drawing, echo, gates
+from netlimits.cli import drawing, echo, gates, quoted
 from netlimits.cli.options import JSON
+from netlimits.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +29,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("after", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--of", multiple=True, metavar="METRIC", help="What to compare; repeatable.")
 @click.option(
     "--threshold",
@@ -51,7 +53,10 @@ def compare(
     form: str,
     as_json: bool,
 ) -> None:
-    """Compare campaigns with a baseline: BEFORE, then one AFTER or more.
+    """Compare campaigns with a baseline: BEFORE, then one AFTER or more; or the sides of a duet.
+
+    A duet (`netlimits run --against`) is one folder: its sides ran in turn in the same blocks, and
+    each ratio is within blocks. Two campaigns are two sessions, which the output says too.
 
     Each is a campaign's folder, or a CSV or Parquet file of runs. Configurations are matched by
     their factors. For each metric the ratio, its interval and a verdict by the metric's own
@@ -71,27 +76,27 @@ def compare(
 
     \b
     Examples:
+      netlimits compare results/duet
       netlimits compare results/before results/after
       netlimits compare results/before results/after --of throughput --threshold 5% --strict
       netlimits compare results/main results/branch --gate gate.yaml --format markdown
     """
     baseline = drawing.opened(before)
     conditions = gates.conditions(gate) if gate else ()
-    parts: list[tuple[Path, list[str], pd.DataFrame]] = []
+    parts: list[tuple[Comparison, pd.DataFrame]] = []
     verdicts: set[str] = set()
     failures: list[str] = []
-    for path in after:
-        results = drawing.opened(path)
-        table = _table(baseline, results, of, threshold)
-        broken = list(_broken(baseline, results, conditions))
-        failures += [f"{path}: {line}" if len(after) > 1 else line for line in broken]
+    for comparison in _comparisons(baseline, after):
+        table = comparison.table(of, threshold)
+        broken = list(_broken(comparison, conditions))
+        failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
         verdicts |= set(table["verdict"])
-        parts.append((path, _hosts(baseline, results), table))
+        parts.append((comparison, table))
     if as_json:
         echo(json.dumps([_json(*part) for part in parts], indent=2, ensure_ascii=False))
     else:
         for part in parts:
-            echo(_text(before, *part, form), nl=False)
+            echo(_text(*part, form), nl=False)
     for line in failures:
         echo(f"gate: {line}", err=True)
     if failures or (not conditions and verdicts & {"worse", "failed"}):
@@ -100,14 +105,80 @@ def compare(
         sys.exit(UNCLEAR_STATUS)
 
 
-def _table(
-    before: drawing.Results, after: drawing.Results, of: Sequence[str], threshold: float
-) -> pd.DataFrame:
-    from netlimits.analysis import comparison
+@dataclass(frozen=True)
+class Comparison:
+    """Two campaigns, or, where `after` is none, the sides of the duet `before`."""
 
-    return comparison.compare(
-        before.frame, after.frame, of, threshold, among=_factors(before, after)
-    )
+    before: drawing.Results
+    after: drawing.Results | None = None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the sides are called: those of a duet by their names, campaigns by their folders."""
+        if self.after:
+            return str(self.before.path), str(self.after.path)
+        assert self.before.campaign
+        first, second = self.before.campaign.experiment.sides
+        return first, second
+
+    @property
+    def name(self) -> str:
+        """What is compared with the baseline."""
+        return self.sides[1]
+
+    @property
+    def title(self) -> str:
+        """What is compared with what."""
+        duet = "" if self.after else f"{self.before.path}: "
+        return f"{duet}{self.sides[1]} against {self.sides[0]}"
+
+    def table(self, of: Sequence[str], threshold: float) -> pd.DataFrame:
+        """The comparison's rows, with its notes and those on runs that are not there yet."""
+        from netlimits.analysis import comparison
+
+        if self.after:
+            table = comparison.compare(
+                self.before.frame,
+                self.after.frame,
+                of,
+                threshold,
+                among=_factors(self.before, self.after),
+            )
+        else:
+            assert self.before.campaign
+            experiment = self.before.campaign.experiment
+            derived = {name for side in experiment.sides.values() for name in side.derive}
+            among = [name for name in _factors(self.before) or () if name not in derived]
+            table = comparison.duet(self.before.frame, of, threshold, among=among, sides=self.sides)
+        table.attrs["notes"] = (*self._unfinished(), *table.attrs["notes"])
+        return table
+
+    def _unfinished(self) -> Iterator[str]:
+        for results in (self.before, self.after):
+            if results and results.campaign:
+                left, planned = results.campaign.left(results.frame)
+                if left:
+                    yield (
+                        f"{results.path}: {left} of {planned} runs are left; they count once they "
+                        f"are there: netlimits resume {quoted(results.path)}"
+                    )
+
+
+def _comparisons(baseline: drawing.Results, after: Sequence[Path]) -> Iterator[Comparison]:
+    """Each campaign against the baseline; without any, the sides of one that is a duet.
+
+    Raises DataError where there is nothing to compare with.
+    """
+    if not after and (baseline.campaign is None or not baseline.campaign.experiment.sides):
+        raise DataError(
+            f"{baseline.path}: is no duet, whose folder holds both sides (netlimits run "
+            "EXPERIMENT --against …): name what to compare with it: netlimits compare "
+            f"{quoted(baseline.path)} AFTER"
+        )
+    if not after:
+        yield Comparison(baseline)
+    for path in after:
+        yield Comparison(baseline, drawing.opened(path))
 
 
 def _factors(*sides: drawing.Results) -> list[str] | None:
@@ -122,36 +193,45 @@ def _factors(*sides: drawing.Results) -> list[str] | None:
     return list(dict.fromkeys(names))
 
 
-def _broken(
-    before: drawing.Results, after: drawing.Results, conditions: Sequence[gates.Condition]
-) -> Iterator[str]:
+def _broken(comparison: Comparison, conditions: Sequence[gates.Condition]) -> Iterator[str]:
     """The conditions that do not hold, each with the ratio that breaks it."""
     for condition in conditions:
-        table = _table(before, after, [condition.of], condition.threshold)
+        table = comparison.table([condition.of], condition.threshold)
         yield from condition.broken(table)
 
 
-def _hosts(before: drawing.Results, after: drawing.Results) -> list[str]:
-    """What differs between the hosts of two campaigns, a line each."""
+def _hosts(comparison: Comparison) -> list[str]:
+    """What differs between the hosts of both sides, a line each."""
     from netlimits.evidence import facts
 
-    if before.campaign is None or after.campaign is None:
+    after = comparison.after or comparison.before
+    if comparison.before.campaign is None or after.campaign is None:
         return []
-    archives = before.campaign.archive, after.campaign.archive
+    archives = comparison.before.campaign.archive, after.campaign.archive
+    roles = {role: role for role in archives[0].machines if role in archives[1].machines}
+    if comparison.after is None:
+        of_sides = [side.roles for side in comparison.before.campaign.experiment.sides.values()]
+        roles = dict(zip(*of_sides, strict=True))
     return [
         f"{role}: {line}"
-        for role in archives[0].machines
-        if role in archives[1].machines
-        for line in facts.differences(archives[0].facts(role), archives[1].facts(role))
+        for role, other in roles.items()
+        for line in facts.differences(archives[0].facts(role), archives[1].facts(other))
     ]
 
 
-def _json(path: Path, hosts: Sequence[str], table: pd.DataFrame) -> dict[str, Any]:
+def _json(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
     rows = json.loads(table.to_json(orient="records", double_precision=15))
-    return {"after": str(path), "hosts": hosts, "rows": rows, "notes": table.attrs["notes"]}
+    return {
+        "after": comparison.name,
+        "sides": list(comparison.sides),
+        "interleaved": comparison.after is None,
+        "hosts": _hosts(comparison),
+        "rows": rows,
+        "notes": table.attrs["notes"],
+    }
 
 
-def _text(before: Path, path: Path, hosts: Sequence[str], table: pd.DataFrame, form: str) -> str:
+def _text(comparison: Comparison, table: pd.DataFrame, form: str) -> str:
     """The comparison for people: what changed on the hosts, the table, what it rests on."""
     from netlimits import tables
 
@@ -159,22 +239,26 @@ def _text(before: Path, path: Path, hosts: Sequence[str], table: pd.DataFrame, f
         return tables.render(table, form)
     counts = table["verdict"].value_counts()
     summary = ", ".join(f"{counts[v]} {v}" for v in counts.index)
-    lines = [f"{path} against {before}: {summary}", *(f"hosts differ: {line}" for line in hosts)]
-    return "\n".join([*lines, "", tables.render(_shown(table), form)])
+    hosts = (f"hosts differ: {line}" for line in _hosts(comparison))
+    lines = [f"{comparison.title}: {summary}", *hosts]
+    names = comparison.sides if comparison.after is None else ("before", "after")
+    return "\n".join([*lines, "", tables.render(_shown(table, names), form)])
 
 
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
+def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
     """The table with rounded numbers and the metrics' titles."""
     from netlimits.metrics import metric
 
     texts: pd.DataFrame = table[table.attrs["factors"]].copy()
     rows = table.to_dict("records")
     texts["metric"] = [metric(row["metric"]).label for row in rows]
-    for side in ("before", "after"):
-        texts[side] = [_figure(row[side], ".4g") for row in rows]
+    for side, name in zip(("before", "after"), sides, strict=True):
+        texts[_free(name, texts)] = [_figure(row[side], ".4g") for row in rows]
     texts["ratio"] = [f"{_figure(row['ratio'], '.3f')}{_interval(row)}" for row in rows]
     texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
-    texts["verdict"] = [f"{row['verdict']}{_needed(row['runs'])}{_side(row)}" for row in rows]
+    if "blocks" in table:
+        texts["blocks"] = [f"{row['blocks']}" for row in rows]
+    texts["verdict"] = [f"{row['verdict']}{_needed(row)}{_side(row)}" for row in rows]
     texts.attrs["notes"] = table.attrs["notes"]
     return texts
 
@@ -199,5 +283,15 @@ def _interval(row: dict[Hashable, Any]) -> str:
     return "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
 
 
-def _needed(runs: float) -> str:
-    return "" if math.isnan(runs) else f": {runs:.0f} runs a side would tell"
+def _needed(row: dict[Hashable, Any]) -> str:
+    if math.isnan(row["runs"]):
+        return ""
+    what = "blocks" if "blocks" in row else "runs a side"
+    return f": {row['runs']:.0f} {what} would tell"
+
+
+def _free(name: str, table: pd.DataFrame) -> str:
+    """A side's name as a column: with a `_` behind one that is there."""
+    while name in table:
+        name += "_"
+    return name

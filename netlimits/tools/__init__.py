@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 from netlimits.tools._base import Features, Tool, Transfer
+from netlimits.tools._programs import PROGRAMS, Installed
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
-__all__ = ["OWN", "TOOLS", "Features", "Tool", "Transfer", "tool"]
+__all__ = ["OWN", "PROGRAMS", "TOOLS", "Features", "Tool", "Transfer", "tool"]
 
 TOOLS: tuple[Tool, ...] = (
     Netperf(),
@@ -17,10 +21,15 @@ TOOLS: tuple[Tool, ...] = (
     Nttcp(),
 )
 
+_INSTALLED: Mapping[str, Tool] = {each.name: cast(Tool, Installed(each)) for each in TOOLS}
+
 OWN = tuple(f"{each.name}_" for each in TOOLS)
 """What columns begin with that hold what a tool itself says."""
 
 
 def tool(name: str) -> Tool:
-    """The tool of that name; KeyError when there is none (an experiment is checked before)."""
-    return {t.name: t for t in TOOLS}[name]
+    """The tool of that name, which runs the programs that its options name.
+
+    KeyError when there is none (an experiment is checked before).
+    """
+    return _INSTALLED[name]

@@ -8,7 +8,7 @@ campaign: it raises where a finding is an error. Nothing in this module changes 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -136,12 +136,22 @@ def _both_sides(
     return Survey(
         {**before.machines, **after.machines},
         {**before.facts, **after.facts},
-        {**before.features, **after.features},
+        _features(plan, looks),
         {**before.skipped, **after.skipped},
         tuple(dict.fromkeys(every)),
         {**before.clocks, **after.clocks},
         tuple(side.roles for side in plan.experiment.sides.values()),
     )
+
+
+def _features(plan: Plan, looks: Sequence[Survey]) -> dict[str, Features]:
+    """The features of each side's tools, by program where a side names one."""
+    features: dict[str, Features] = {}
+    for side, of_side in zip(plan.experiment.sides.values(), looks, strict=True):
+        for name, build in of_side.features.items():
+            features[side.measure[name].get("program", name)] = build
+            features.setdefault(name, build)
+    return features
 
 
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
@@ -165,6 +175,7 @@ def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple
     site = Site(experiment, bound, {}, names, tuple(plan.setups()))
     findings = [*tools.refused(site), *repetitions.findings(plan)]
     for role in bound:
+        findings += settings.never(site, role)
         findings += fragments.Fragments().findings(site, role, ())
     return tuple(findings)
 
