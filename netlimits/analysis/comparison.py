@@ -48,9 +48,9 @@ SESSIONS = (
     "in one campaign, in the same blocks: netlimits run EXPERIMENT --against …"
 )
 INTERLEAVED = (
-    "both sides were measured in turn in the same blocks, and each ratio is within blocks (median "
-    "of the blocks' ratios and their means' with Wilcoxon's interval; of fewer than six blocks "
-    "Student's t of their logarithms): what changed in the meantime met both sides alike"
+    "both sides were interleaved in the same blocks, and each ratio is within blocks (Hodges and "
+    "Lehmann's estimate with Wilcoxon's interval; of fewer than six blocks Student's t of the "
+    "logarithms): what changed in the meantime met both sides alike"
 )
 
 Key = tuple[str, ...]

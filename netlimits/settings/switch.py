@@ -15,10 +15,10 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from netlimits.errors import SettingError
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
 
 LONGEST = 60.0
@@ -52,6 +52,13 @@ _WORDS: Mapping[str, Any] = {
     "maxItems": 100,
     "items": {"type": ["string", "integer"], "pattern": _WORD},
 }
+
+
+class _Words(TypedDict):
+    """What `read` is told of a switch."""
+
+    verify: list[str]
+    command: dict[str, list[str]]
 
 
 class Switch:
@@ -105,10 +112,11 @@ class Switch:
         state: dict[str, Any] = {}
         lines = completed.stdout.splitlines()
         for about, position in zip(lines[::2], lines[1::2], strict=False):
-            told = json.loads(about.removeprefix("switch "))
-            is_in = " ".join(position.removeprefix("position ").split())
+            told, is_in = _told(about), " ".join(position.removeprefix("position ").split())
+            if told is None or not position.startswith("position "):
+                break
             verify = shlex.join(told["verify"])
-            if not is_in or position[:9] != "position ":
+            if not is_in:
                 why = completed.stderr and completed.complaint
                 raise SettingError(
                     f"`{verify}` prints no position" + (f": {why}" if why else ""),
@@ -130,19 +138,19 @@ class Switch:
                 setting=self.name,
             )
         verify = shlex.join(part["verify"])
-        if state and (is_in := state[verify]["position"]) not in part["command"]:
+        if state and (is_in := _position(state, verify)) not in part["command"]:
             raise SettingError(
                 f"`{verify}` says {is_in}, and no command leads back there; add that to `command`",
                 setting=self.name,
             )
-        if state and state[verify]["position"] == to:
+        if state and _position(state, verify) == to:
             return ()
         return (_run(part["command"][to]),)
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """The position that is another one."""
         verify, to = shlex.join(_part(wanted)["verify"]), str(wanted["to"])
-        is_in = state[verify]["position"]
+        is_in = _position(state, verify)
         return () if is_in == to else (f"`{verify}` says {is_in}, not {to}",)
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
@@ -151,14 +159,15 @@ class Switch:
             _run(part["command"][part["position"]])
             for verify, part in reversed([*original.items()])
             if state.get(verify, {}).get("position") != part["position"]
+            and part["position"] in part["command"]
         )
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each switch in another position than it was found in."""
         return tuple(
-            f"`{verify}` says {state[verify]['position']}, was {part['position']}"
+            f"`{verify}` says {_position(state, verify)}, was {part['position']}"
             for verify, part in original.items()
-            if state[verify]["position"] != part["position"]
+            if _position(state, verify) != part["position"]
         )
 
     def faults(self, state: State) -> Iterator[str]:
@@ -174,6 +183,21 @@ class Switch:
                 yield "a position is one line"
             elif part["position"] not in part["command"]:
                 yield f"no command leads to {part['position'][:80]!r}"
+
+
+def _position(state: State, verify: str) -> str:
+    if verify not in state:
+        raise SettingError(f"`{verify}` was not asked for its position", setting=Switch.name)
+    return str(state[verify]["position"])
+
+
+def _told(line: str) -> dict[str, Any] | None:
+    """The words of a switch, which `read` was told and prints again; None for another line."""
+    try:
+        told = decoding.parsed(line.removeprefix("switch "))
+    except ValueError:
+        return None
+    return told if decoding.has(told, _Words) else None
 
 
 def _are_words(words: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from recorded import META, begun, recorded
-from written_states import GOOD, IPV6, LOAD, MTU, QDISC
+from written_states import GOOD, IPV6, LOAD, MTU, QDISC, SWITCH
 
 from netlimits.archive import reader, registry
 from netlimits.cli import group
@@ -218,6 +218,11 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("load", {**LOAD, "method": "$(x)"}, "is no method"),
     ("link", {**GOOD["link"], "advertised": ["1000baseT/Full; x"]}, "is no link mode"),
     ("link", {**GOOD["link"], "speed": "-x"}, "cannot be"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "position": "gone"}}, "no command leads to 'gone'"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "verify": ["id"]}}, "is no command of a switch"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "command": {"old": "id"}}}, "is no command of a switc"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "command": {"a\nb": ["id"]}}}, "a position is one line"),
+    ("switch", {"cat /etc/mode": SWITCH}, "are not run from somebody else's folder"),
     ("mtu", {}, "is no state"),
     ("nosuch", {}, "is no state"),
 )  # fmt: skip
