@@ -14,13 +14,16 @@ import click
 
 from netlimits.cli import drawing, echo, gates, quoted
 from netlimits.cli.options import JSON
-from netlimits.errors import DataError
+from netlimits.errors import DataError, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netlimits.archive.reader import Campaign
+
 WORSE_STATUS, UNCLEAR_STATUS = 4, 5
 FORMATS = ("text", "markdown", "csv")
+PAGE = "comparison.html"
 
 
 def _share(_: click.Context, __: click.Parameter, text: str) -> float:
@@ -40,6 +43,14 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
     help="Below it a difference does not matter.",
 )
 @click.option("--gate", type=click.Path(path_type=Path), metavar="FILE", help="Conditions (YAML).")
+@click.option(
+    "--report",
+    "page",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="Write one HTML page too; comparison.html in the last folder if FILE is left out.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 5 where something is unclear.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @JSON
@@ -49,6 +60,7 @@ def compare(
     of: tuple[str, ...],
     threshold: float,
     gate: Path | None,
+    page: str | None,
     strict: bool,
     form: str,
     as_json: bool,
@@ -71,6 +83,9 @@ def compare(
         - {of: throughput, threshold: 5%}
         - {of: local_sd, threshold: 10%, where: {send_size: 1024}}
 
+    --report writes the comparison as one HTML page to hand on, as `netlimits report` does of one
+    campaign; say it last, or with its FILE.
+
     Exit status: 0 nothing is worse or failed, 4 something is, 5 with --strict where something is
     unclear.
 
@@ -80,6 +95,7 @@ def compare(
       netlimits compare results/before results/after
       netlimits compare results/before results/after --of throughput --threshold 5% --strict
       netlimits compare results/main results/branch --gate gate.yaml --format markdown
+      netlimits compare results/duet --report duet.html
     """
     baseline = drawing.opened(before)
     conditions = gates.conditions(gate) if gate else ()
@@ -99,6 +115,9 @@ def compare(
             echo(_text(*part, form), nl=False)
     for line in failures:
         echo(f"gate: {line}", err=True)
+    if page is not None:
+        file = _write_page(parts, failures, threshold, page)
+        echo(file, err=as_json or form != "text")
     if failures or (not conditions and verdicts & {"worse", "failed"}):
         sys.exit(WORSE_STATUS)
     if strict and "unclear" in verdicts:
@@ -200,6 +219,61 @@ def _broken(comparison: Comparison, conditions: Sequence[gates.Condition]) -> It
         yield from condition.broken(table)
 
 
+def _write_page(
+    parts: Sequence[tuple[Comparison, pd.DataFrame]],
+    failures: Sequence[str],
+    threshold: float,
+    name: str,
+) -> Path:
+    """Write the page of all comparisons; returns where."""
+    from netlimits import __version__
+    from netlimits.model.folder import Folder
+    from netlimits.report import compared
+    from netlimits.report.page import render
+
+    each = [
+        compared.Compared(
+            comparison.title,
+            table,
+            _shown(table, _columns(comparison)),
+            threshold,
+            _hosts(comparison),
+            _campaigns(comparison),
+            comparison.after is None,
+        )
+        for comparison, table in parts
+    ]
+    text = render(compared.page(each, failures, f"netlimits {__version__}"))
+    last = parts[-1][0].after or parts[-1][0].before
+    file = Path(name) if name else Path(PAGE)
+    try:
+        if not name and last.campaign:  # as all that a campaign leaves: its owner's alone
+            file = last.path / PAGE
+            Folder(last.path).write(PAGE, text)
+        else:
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
+    return file
+
+
+def _campaigns(comparison: Comparison) -> dict[str, Campaign]:
+    """The campaigns that are compared, by their folders; one, a duet, needs no name."""
+    if comparison.after is None:
+        assert comparison.before.campaign
+        return {"": comparison.before.campaign}
+    return {
+        str(results.path): results.campaign
+        for results in (comparison.before, comparison.after)
+        if results.campaign
+    }
+
+
+def _columns(comparison: Comparison) -> tuple[str, str]:
+    """What the columns of both sides' means are called."""
+    return comparison.sides if comparison.after is None else ("before", "after")
+
+
 def _hosts(comparison: Comparison) -> list[str]:
     """What differs between the hosts of both sides, a line each."""
     from netlimits.evidence import facts
@@ -241,8 +315,8 @@ def _text(comparison: Comparison, table: pd.DataFrame, form: str) -> str:
     summary = ", ".join(f"{counts[v]} {v}" for v in counts.index)
     hosts = (f"hosts differ: {line}" for line in _hosts(comparison))
     lines = [f"{comparison.title}: {summary}", *hosts]
-    names = comparison.sides if comparison.after is None else ("before", "after")
-    return "\n".join([*lines, "", tables.render(_shown(table, names), form)])
+    shown = _shown(table, _columns(comparison))
+    return "\n".join([*lines, "", tables.render(shown, form)])
 
 
 def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:

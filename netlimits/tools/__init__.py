@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import cast
 
 from netlimits.tools._base import Features, Tool, Transfer
-from netlimits.tools._programs import PROGRAMS, Installed
+from netlimits.tools._programs import PROGRAMS, Installed, at_path
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
-__all__ = ["OWN", "PROGRAMS", "TOOLS", "Features", "Tool", "Transfer", "tool"]
+__all__ = ["OWN", "PROGRAMS", "TOOLS", "Features", "Tool", "Transfer", "at_path", "tool"]
 
 TOOLS: tuple[Tool, ...] = (
     Netperf(),

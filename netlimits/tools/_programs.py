@@ -29,18 +29,18 @@ class Installed:
     def server(self, options: Mapping[str, Any], ends: ServerAddress) -> Command:
         """The server, by the program that the options name."""
         command = self._tool.server(options, ends)
-        return at(command, self._tool.server_program, options.get("server_program"))
+        return at_path(command, self._tool.server_program, options.get("server_program"))
 
     def client(
         self, options: Mapping[str, Any], features: Features, ends: ServerAddress
     ) -> Command:
         """The measurement, by the program that the options name."""
-        return at(
+        return at_path(
             self._tool.client(options, features, ends), self._tool.name, options.get("program")
         )
 
 
-def at(command: Command, name: str, path: str | None) -> Command:
+def at_path(command: Command, name: str, path: str | None) -> Command:
     """The command with the program of that name run from a path, where there is one."""
     if path is None:
         return command

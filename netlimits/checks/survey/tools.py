@@ -12,8 +12,7 @@ from netlimits.experiment import resolution
 from netlimits.hosts.base import Host
 from netlimits.metrics import selectors
 from netlimits.model import Command, Experiment, Setup
-from netlimits.tools import Features, tool
-from netlimits.tools._programs import at
+from netlimits.tools import Features, at_path, tool
 
 NAME = "tools"
 
@@ -88,11 +87,11 @@ def _probe(
     program = experiment.measure[name].get("program")
     for role in clients[:1]:
         try:
-            probes = (at(command, name, program) for command in tool(name).probes())
+            probes = (at_path(command, name, program) for command in tool(name).probes())
             features = tool(name).features(tuple(hosts[role].run(probe) for probe in probes))
         except NetlimitsError as error:
-            at = f"{program}: " if program else ""
-            missing.append(_base.error(role, NAME, f"{at}{error}"))
+            which = f"{program}: " if program else ""
+            missing.append(_base.error(role, NAME, f"{which}{error}"))
     server = experiment.measure[name].get("server_program", tool(name).server_program)
     for role in servers:
         command = Command(("sh", "-c", 'command -v "$1"', "sh", server), deadline=10)
