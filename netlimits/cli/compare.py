@@ -14,7 +14,7 @@ import click
 
 from netlimits.cli import drawing, echo, gates, quoted
 from netlimits.cli.options import JSON
-from netlimits.errors import DataError, InputError
+from netlimits.errors import ArchiveError, DataError, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,11 +286,14 @@ def _hosts(comparison: Comparison) -> list[str]:
     if comparison.after is None:
         of_sides = [side.roles for side in comparison.before.campaign.experiment.sides.values()]
         roles = dict(zip(*of_sides, strict=True))
-    return [
-        f"{role}: {line}"
-        for role, other in roles.items()
-        for line in facts.differences(archives[0].facts(role), archives[1].facts(other))
-    ]
+    lines = []
+    for role, other in roles.items():
+        try:
+            differing = facts.differences(archives[0].facts(role), archives[1].facts(other))
+        except ArchiveError as error:  # the figures are none the worse for it
+            differing = (f"cannot be told: {error}",)
+        lines += [f"{role}: {line}" for line in differing]
+    return lines
 
 
 def _json(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
