@@ -66,7 +66,11 @@ class Campaign:
         loaded = self._parsed("experiment.yaml", meta["overrides"])
         if against := meta.get("against"):
             second = self._parsed(AGAINST, against["overrides"])
-            loaded = duet.duet(loaded, second, tuple(against["sides"]), against["roles"])
+            called = duet.names(",".join(against["sides"]))
+            roles: dict[str, str] = against["roles"]
+            if any(new != f"{called[1]}-{role}" for role, new in roles.items()):
+                raise ArchiveError(f"{self.path / 'campaign.json'}: is damaged")
+            loaded = duet.duet(loaded, second, called, roles)
         if loaded.repeat.seed not in (None, meta["seed"]):
             raise ArchiveError(
                 f"{path}: has the seed {loaded.repeat.seed}, and campaign.json {meta['seed']}; one "

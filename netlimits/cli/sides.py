@@ -88,6 +88,11 @@ def experiment_of(
         return alone, bind(alone.roles) if bind else {}
     called = duet.names(against.names) if against.names else duet.NAMES
     other, own = _split(against.written)
+    for key, _ in own:
+        if key.split(".")[0] == "repeat":
+            raise InputError(
+                f"--against {key}: both sides run equally often, in one order; --set says it"
+            )
     before, after = sides(file, changes, other, own)
     if against.hosts is None:
         both = duet.duet(before, after, called)

@@ -314,3 +314,16 @@ def test_it_is_never_told_that_fewer_runs_than_there_are_would_tell():
     (row,) = compare(frame, after, "throughput").to_dict("records")
     assert row["verdict"] == "unclear"
     assert np.isnan(row["runs"]) or row["runs"] > 10
+
+
+def test_a_side_whose_runs_all_failed_is_failed_and_zeros_have_no_interval():
+    frame = blocks(np.random.default_rng(18), 0.0)
+    frame.loc[frame["side"] == "after", "status"] = "failed"
+    (row,) = duet(frame, "throughput").to_dict("records")
+    assert (row["verdict"], row["of_after"], row["blocks"]) == ("failed", RUNS, 0)
+    zeros = blocks(np.random.default_rng(19), 0.0)
+    zeros.loc[zeros["block"] == 3, "throughput_mbps"] = 0.0
+    (row,) = duet(zeros, "throughput").to_dict("records")
+    assert np.isnan(row["low"])
+    (row,) = duet(zeros[zeros["block"] == 1], "throughput").to_dict("records")
+    assert (row["blocks"], row["verdict"]) == (1, "unclear")
