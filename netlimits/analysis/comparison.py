@@ -66,6 +66,7 @@ def compare(
     among: Sequence[str] | None = None,
     *,
     paired: bool = False,
+    called: tuple[str, str] = SIDES,
 ) -> pd.DataFrame:
     """How each configuration's figures changed from `before` to `after`: a row for each metric.
 
@@ -76,7 +77,8 @@ def compare(
     unclear one. `attrs["notes"]` names the configurations that are on one side only, and those
     whose runs all failed on one or on both. `threshold` is a share, 0.03 for 3 %; `among` are the
     columns that may be factors, where that is known. Runs that are `paired` by their blocks, which
-    both sides have in common, have a column `blocks` too: how many hold both.
+    both sides have in common, have a column `blocks` too: how many hold both. Notes call the sides
+    what they are `called`.
 
     Raises DataError where no configuration is on both sides, where no run of either is ok, for a
     metric that is not there or that is neither better higher nor lower, and for a threshold that
@@ -94,11 +96,11 @@ def compare(
     keys = [key for key in every[0] if key in every[1]]
     if not keys:
         raise DataError(
-            f"no configuration is on both sides: {_listed(every[0], factors)} before; "
-            f"{_listed(every[1], factors)} after"
+            f"no configuration is on both sides: {_listed(every[0], factors)} {called[0]}; "
+            f"{_listed(every[1], factors)} {called[1]}"
         )
     metrics = _metrics(sides[1] if sides[0].empty else sides[0], of)
-    _refuse_infinite(sides, metrics)
+    _refuse_infinite(sides, metrics, called)
     rows = [
         _row(
             *(key, metric, [p.get(key) for p in parts], [len(e[key]) for e in every]),
@@ -116,7 +118,7 @@ def compare(
         raise DataError(
             f"no configuration that is on both sides has a figure: {_listed(keys, factors)}"
         )
-    unlike = [*_few(rows, paired), *_unlike(rows, metrics, factors)]
+    unlike = [*_few(rows, paired), *_unlike(rows, metrics, factors, called)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = _discovered(chances)
     better = {metric.name: metric.better for metric in metrics}
@@ -131,7 +133,7 @@ def compare(
     )
     table.attrs["factors"] = headings
     how = INTERLEAVED if paired else SESSIONS
-    notes = _notes(parts, every, factors, len(chances), threshold, how)
+    notes = _notes(parts, every, factors, len(chances), threshold, how, called)
     table.attrs["notes"] = (*notes, *unlike)
     return table
 
@@ -161,7 +163,7 @@ def duet(
         )
     parts = [frame[frame[SIDE] == name].drop(columns=[SIDE]) for name in sides]
     names = None if among is None else [name for name in among if name != SIDE]
-    return compare(parts[0], parts[1], of, threshold, confidence, names, paired=True)
+    return compare(parts[0], parts[1], of, threshold, confidence, names, paired=True, called=sides)
 
 
 def _ok(side: pd.DataFrame) -> pd.DataFrame:
@@ -219,10 +221,12 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
     return [metric for metric in metrics if metric.better]
 
 
-def _refuse_infinite(sides: Sequence[pd.DataFrame], metrics: Sequence[Metric]) -> None:
+def _refuse_infinite(
+    sides: Sequence[pd.DataFrame], metrics: Sequence[Metric], called: Sequence[str]
+) -> None:
     """Raise DataError for a metric that is infinite in some run."""
     for metric in metrics:
-        for name, side in zip(SIDES, sides, strict=True):
+        for name, side in zip(called, sides, strict=True):
             if metric.column in side and side[metric.column].isin([math.inf, -math.inf]).any():
                 raise DataError(f"{metric.column} is infinite in some run {name}")
 
@@ -389,12 +393,15 @@ def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _unlike(
-    rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], factors: Sequence[str]
+    rows: Sequence[dict[str, Any]],
+    metrics: Sequence[Metric],
+    factors: Sequence[str],
+    called: Sequence[str],
 ) -> Iterator[str]:
     """Which figures are means of runs of more than one kind; `kinds` is taken out of the rows."""
     kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
     for metric in metrics:
-        for side, name in enumerate(SIDES):
+        for side, name in enumerate(called):
             keys = [key for of, key, several in kinds if of == metric.name and several[side]]
             if keys:
                 where = _listed(keys, factors)
@@ -411,11 +418,12 @@ def _notes(
     count: int,
     threshold: float,
     how: str,
+    called: Sequence[str],
 ) -> Iterator[str]:
     for side, opposite in ((0, 1), (1, 0)):
         alone = [key for key in every[side] if key not in every[opposite]]
         if alone:
-            yield f"only {SIDES[side]}: {_listed(alone, factors)}"
+            yield f"only {called[side]}: {_listed(alone, factors)}"
     for side, opposite in ((0, 1), (1, 0)):
         for key, runs in every[side].items():
             if key in parts[side] or key not in every[opposite]:
@@ -423,8 +431,8 @@ def _notes(
             where = _listed([key], factors)
             ok, tried = (len(part[opposite].get(key, ())) for part in (parts, every))
             yield (
-                f"{FAILED} {SIDES[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
-                f"({wording.outcomes(runs)}); {ok} of {tried} {SIDES[opposite]}"
+                f"{FAILED} {called[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
+                f"({wording.outcomes(runs)}); {ok} of {tried} {called[opposite]}"
             )
     yield how
     yield (

@@ -335,7 +335,7 @@ def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
     texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
     if "blocks" in table:
         texts["blocks"] = [f"{row['blocks']}" for row in rows]
-    texts["verdict"] = [f"{row['verdict']}{_needed(row)}{_side(row)}" for row in rows]
+    texts["verdict"] = [f"{row['verdict']}{_needed(row)}{_side(row, sides)}" for row in rows]
     texts.attrs["notes"] = table.attrs["notes"]
     return texts
 
@@ -350,10 +350,11 @@ def _count(row: dict[Hashable, Any], side: str) -> str:
     return f"{ok}" if ok == tried else f"{ok} of {tried}"
 
 
-def _side(row: dict[Hashable, Any]) -> str:
+def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
     """Of a configuration whose runs all failed on one side, which: "0 of 3 runs ok after"."""
     side = {"failed": "after", "recovered": "before"}.get(row["verdict"])
-    return f": 0 of {row[f'of_{side}']} runs ok {side}" if side else ""
+    called = dict(zip(("before", "after"), sides, strict=True))
+    return f": 0 of {row[f'of_{side}']} runs ok {called[side]}" if side else ""
 
 
 def _interval(row: dict[Hashable, Any]) -> str:

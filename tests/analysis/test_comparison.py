@@ -327,3 +327,14 @@ def test_a_side_whose_runs_all_failed_is_failed_and_zeros_have_no_interval():
     assert np.isnan(row["low"])
     (row,) = duet(zeros[zeros["block"] == 1], "throughput").to_dict("records")
     assert (row["blocks"], row["verdict"]) == (1, "unclear")
+
+
+def test_notes_call_the_sides_by_their_names():
+    frame = blocks(np.random.default_rng(20), 0.0, sizes=(64, 1024))
+    frame = frame.replace({"before": "old", "after": "new"})
+    frame = frame[(frame["side"] == "old") | (frame["send_size"] == 1024)]
+    frame.loc[frame["side"] == "new", "status"] = "failed"
+    notes = duet(frame, "throughput", sides=("old", "new")).attrs["notes"]
+    assert "only old: send_size 64" in notes
+    assert any(note.startswith("failed new: send_size 1024: 0 of 10 runs ok") for note in notes)
+    assert not any(" before" in note or " after" in note for note in notes)
