@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from netlimits.errors import InputError
 from netlimits.model import Command, ServerAddress
 from netlimits.tools._base import Features, Tool
 
@@ -41,8 +42,13 @@ class Installed:
 
 
 def at_path(command: Command, name: str, path: str | None) -> Command:
-    """The command with the program of that name run from a path, where there is one."""
+    """The command with the program of that name run from a path, where there is one.
+
+    Raises InputError where the command runs programs of other names.
+    """
     if path is None:
         return command
+    if name not in command.argv:
+        raise InputError(f"{path}: {name} runs other programs than one of that name; leave it out")
     place = command.argv.index(name)
     return replace(command, argv=(*command.argv[:place], path, *command.argv[place + 1 :]))
