@@ -9,7 +9,7 @@ discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
     same      the whole interval lies within the threshold, whatever its p-value
     better    the ratio is beyond the threshold and more than chance, in the metric's own direction
     worse     the same the other way
-    unclear   neither: `runs` of each side would make the interval as narrow as the threshold
+    unclear   neither: with so many `runs` of each side it would be, if ratio and spread stay
     failed    runs were ok before, and of those after none is: no ratio, and as bad as worse
     recovered the other way round
 """
@@ -22,12 +22,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from netlimits.analysis import contrasts, defaults, frames, intervals, pooling, wording
 from netlimits.analysis.contrasts import Contrast
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
-from netlimits.model import SIDE
+from netlimits.model import SIDE, SIDES
 
 BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "unclear"
 FAILED, RECOVERED = "failed", "recovered"
@@ -37,7 +38,6 @@ BAD = (WORSE, FAILED)
 THRESHOLD = 0.03
 """The share of a figure below which a difference does not matter, unless another is named."""
 FALSE_DISCOVERIES = 0.05
-SIDES = ("before", "after")
 MOST_RUNS = 10_000
 """Runs of a side beyond which nobody is told that they would decide."""
 SHOWN = 6
@@ -126,7 +126,7 @@ def compare(
         row["verdict"] = row["verdict"] or _verdict(
             row, better[row["metric"]], threshold, discovered
         )
-        row["runs"] = _runs(row, threshold, _least(len(chances)) if paired else 0)
+        row["runs"] = _runs(row, threshold, len(chances))
     headings = _headings(factors)
     table = pd.DataFrame(
         [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
@@ -323,21 +323,26 @@ def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: 
     return BETTER if (row["ratio"] > 1) == (better == "higher") else WORSE
 
 
-def _runs(row: Mapping[str, Any], threshold: float, least: int = 0) -> float:
-    """How many runs of each side make the interval as narrow as the threshold, at this spread.
+def _runs(row: Mapping[str, Any], threshold: float, ratios: int) -> float:
+    """How many runs of each side, or blocks, decide, if the spread and the ratio stay as they are.
 
-    Where it is that narrow and holds the threshold itself, as narrow as the ratio is far from that.
-    Not fewer than `least`, nor than there are; NaN for more than anybody would make.
+    A ratio within the threshold is `same` once its interval is as narrow as the threshold, or,
+    where it is that narrow and holds the threshold itself, as the ratio is far from that. One
+    beyond it is a discovery once its interval, at the confidence that one of so many `ratios` may
+    need, leaves out 1. More than there are; NaN for more than anybody would make.
     """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]):
         return math.nan
     half = math.log(row["high"] / row["low"]) / 2
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
-    narrow = math.log1p(threshold)
-    if 0 < half < narrow:
-        off = abs(math.log(row["ratio"]))
-        narrow = abs(off - narrow) if off <= narrow else off
-    if not half or not narrow:
+    narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))
+    least = 0
+    if not 1 - threshold <= row["ratio"] <= 1 + threshold:
+        narrow = off * float(ndtri(0.975) / ndtri(1 - FALSE_DISCOVERIES / 2 / max(1, ratios)))
+        least = _least(ratios) if "blocks" in row else 0
+    elif half < narrow:
+        narrow -= off
+    if half <= 0 or narrow <= 0:
         return math.nan
     needed = max(math.ceil(runs * (half / narrow) ** 2), least, runs + 1)
     return float(needed) if needed <= MOST_RUNS else math.nan

@@ -14,7 +14,6 @@ from netlimits.archive.registry import Registration
 from netlimits.archive.store import Archive
 from netlimits.checks.survey import Survey
 from netlimits.evidence import facts
-from netlimits.experiment import duet
 from netlimits.experiment.plan import Plan
 from netlimits.model import Experiment
 from netlimits.model.folder import Folder
@@ -95,7 +94,7 @@ def _against(experiment: Experiment) -> dict[str, Any]:
             "file": str(against.path),
             "overrides": [list(pair) for pair in against.overrides],
             "sides": [first, second],
-            "roles": dict(duet.other_names(experiment)),
+            "roles": experiment.other_names,
         }
     }
 

@@ -99,7 +99,7 @@ def compare(
     """
     baseline = drawing.opened(before)
     conditions = gates.conditions(gate) if gate else ()
-    parts: list[tuple[Comparison, pd.DataFrame]] = []
+    parts: list[tuple[BothSides, pd.DataFrame]] = []
     verdicts: set[str] = set()
     failures: list[str] = []
     for comparison in _comparisons(baseline, after):
@@ -125,7 +125,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BothSides:
     """Two campaigns, or, where `after` is none, the sides of the duet `before`."""
 
     before: drawing.Results
@@ -183,7 +183,7 @@ class Comparison:
                     )
 
 
-def _comparisons(baseline: drawing.Results, after: Sequence[Path]) -> Iterator[Comparison]:
+def _comparisons(baseline: drawing.Results, after: Sequence[Path]) -> Iterator[BothSides]:
     """Each campaign against the baseline; without any, the sides of one that is a duet.
 
     Raises DataError where there is nothing to compare with.
@@ -195,9 +195,9 @@ def _comparisons(baseline: drawing.Results, after: Sequence[Path]) -> Iterator[C
             f"{quoted(baseline.path)} AFTER"
         )
     if not after:
-        yield Comparison(baseline)
+        yield BothSides(baseline)
     for path in after:
-        yield Comparison(baseline, drawing.opened(path))
+        yield BothSides(baseline, drawing.opened(path))
 
 
 def _factors(*sides: drawing.Results) -> list[str] | None:
@@ -212,7 +212,7 @@ def _factors(*sides: drawing.Results) -> list[str] | None:
     return list(dict.fromkeys(names))
 
 
-def _broken(comparison: Comparison, conditions: Sequence[gates.Condition]) -> Iterator[str]:
+def _broken(comparison: BothSides, conditions: Sequence[gates.Condition]) -> Iterator[str]:
     """The conditions that do not hold, each with the ratio that breaks it."""
     for condition in conditions:
         table = comparison.table([condition.of], condition.threshold)
@@ -220,7 +220,7 @@ def _broken(comparison: Comparison, conditions: Sequence[gates.Condition]) -> It
 
 
 def _write_page(
-    parts: Sequence[tuple[Comparison, pd.DataFrame]],
+    parts: Sequence[tuple[BothSides, pd.DataFrame]],
     failures: Sequence[str],
     threshold: float,
     name: str,
@@ -257,7 +257,7 @@ def _write_page(
     return file
 
 
-def _campaigns(comparison: Comparison) -> dict[str, Campaign]:
+def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
     """The campaigns that are compared, by their folders; one, a duet, needs no name."""
     if comparison.after is None:
         assert comparison.before.campaign
@@ -269,12 +269,12 @@ def _campaigns(comparison: Comparison) -> dict[str, Campaign]:
     }
 
 
-def _columns(comparison: Comparison) -> tuple[str, str]:
+def _columns(comparison: BothSides) -> tuple[str, str]:
     """What the columns of both sides' means are called."""
     return comparison.sides if comparison.after is None else ("before", "after")
 
 
-def _hosts(comparison: Comparison) -> list[str]:
+def _hosts(comparison: BothSides) -> list[str]:
     """What differs between the hosts of both sides, a line each."""
     from netlimits.evidence import facts
 
@@ -296,7 +296,7 @@ def _hosts(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _json(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
+def _json(comparison: BothSides, table: pd.DataFrame) -> dict[str, Any]:
     rows = json.loads(table.to_json(orient="records", double_precision=15))
     return {
         "after": comparison.name,
@@ -308,7 +308,7 @@ def _json(comparison: Comparison, table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _text(comparison: Comparison, table: pd.DataFrame, form: str) -> str:
+def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
     """The comparison for people: what changed on the hosts, the table, what it rests on."""
     from netlimits import tables
 

@@ -79,6 +79,7 @@ def experiment_of(
     """
     from netlimits.experiment import duet
     from netlimits.experiment.load import load, sides
+    from netlimits.model import SIDES
 
     changes = pairs(overrides)
     if not against:
@@ -86,7 +87,7 @@ def experiment_of(
             raise InputError("--sides names the sides of --against: say that, too")
         alone = load(file, changes)
         return alone, bind(alone.roles) if bind else {}
-    called = duet.names(against.names) if against.names else duet.NAMES
+    called = duet.names(against.names) if against.names else SIDES
     other, own = _split(against.written)
     for key, _ in own:
         if key.split(".")[0] == "repeat":

@@ -20,9 +20,8 @@ from netlimits.errors import DocumentError, InputError
 from netlimits.experiment import resolution
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.schema import ROLE
-from netlimits.model import SIDE, Experiment, Machine, Scalar
+from netlimits.model import SIDE, SIDES, Experiment, Machine, Scalar
 
-NAMES = ("before", "after")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,15}")
 
 Roles = Mapping[str, str]
@@ -43,7 +42,7 @@ def names(text: str) -> tuple[str, str]:
 def duet(
     before: Experiment,
     after: Experiment,
-    called: tuple[str, str] = NAMES,
+    called: tuple[str, str] = SIDES,
     roles: Roles | None = None,
 ) -> Experiment:
     """Both experiments as the sides of one, the first of which counts for all that is common.
@@ -93,13 +92,6 @@ def other_roles(
         if name in experiment.roles or name in experiment.groups:
             raise InputError(f"{name}: is a role of the file already: name the sides otherwise")
     return renamed
-
-
-def other_names(experiment: Experiment) -> Iterator[tuple[str, str]]:
-    """Each role and group of a duet that has another name on the second side, and that name."""
-    first, second = experiment.sides.values()
-    for mine, yours in ((first.roles, second.roles), (first.groups, second.groups)):
-        yield from ((a, b) for a, b in zip(mine, yours, strict=True) if a != b)
 
 
 class Interleaved:

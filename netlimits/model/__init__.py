@@ -25,8 +25,8 @@ TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
 
 Family = Literal["ipv4", "ipv6"]
 
-SIDE = "side"
-"""The factor that tells the sides of a duet apart."""
+SIDE, SIDES = "side", ("before", "after")
+"""The factor that tells the sides of a duet apart, and what these are called unless named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,15 @@ class Experiment:
     def of(self, values: Values) -> Experiment:
         """The side that a configuration is of; this one, where there are none."""
         return self.sides[str(values[SIDE])] if self.sides else self
+
+    @property
+    def other_names(self) -> dict[str, str]:
+        """Each role and group of a duet that has another name on its second side, and that name."""
+        if not self.sides:
+            return {}
+        first, second = self.sides.values()
+        mine, yours = (*first.roles, *first.groups), (*second.roles, *second.groups)
+        return {a: b for a, b in zip(mine, yours, strict=True) if a != b}
 
     @property
     def ends(self) -> Ends:

@@ -19,8 +19,7 @@ from netlimits.archive.reader import Campaign
 from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
-from netlimits.experiment import duet
-from netlimits.model import Experiment, Record, SettingUse
+from netlimits.model import SIDES, Experiment, Record, SettingUse
 from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
 REASONS = 50
@@ -217,9 +216,9 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
     hosts = ["--hosts", "hosts.yaml"]
     files.append(("hosts.yaml", _hosts_file(campaign, experiment)))
     against = _against(campaign)
-    if len(experiment.sides) == 2 and any(duet.other_names(experiment)):
+    if renamed := experiment.other_names:
         second = list(experiment.sides.values())[1]
-        files.append((_THERE, _hosts_file(campaign, second, dict(duet.other_names(experiment)))))
+        files.append((_THERE, _hosts_file(campaign, second, renamed)))
         against += ["--against-hosts", _THERE]
     check = ["netlimits", "check", file, *hosts, *against]
     words = ["netlimits", "run", file, *hosts]
@@ -252,10 +251,10 @@ def _against(campaign: Campaign) -> list[str]:
     sides = ",".join(experiment.sides)
     files = [name for name, _ in _second_side(campaign)]
     written = [*files, *(f"{key}={value}" for key, value in changes)]
-    if not written and not any(duet.other_names(experiment)):
+    if not written and not experiment.other_names:
         written = [f"{experiment.name}.yaml"]
     words = [word for text in written for word in ("--against", text)]
-    return [*words, *(("--sides", sides) if sides != ",".join(duet.NAMES) else ())]
+    return [*words, *(("--sides", sides) if sides != ",".join(SIDES) else ())]
 
 
 def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:

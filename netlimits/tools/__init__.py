@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import cast
 
 from netlimits.tools._base import Features, Tool, Transfer
@@ -21,8 +20,6 @@ TOOLS: tuple[Tool, ...] = (
     Nttcp(),
 )
 
-_INSTALLED: Mapping[str, Tool] = {each.name: cast(Tool, Installed(each)) for each in TOOLS}
-
 OWN = tuple(f"{each.name}_" for each in TOOLS)
 """What columns begin with that hold what a tool itself says."""
 
@@ -32,4 +29,4 @@ def tool(name: str) -> Tool:
 
     KeyError when there is none (an experiment is checked before).
     """
-    return _INSTALLED[name]
+    return cast(Tool, Installed({each.name: each for each in TOOLS}[name]))

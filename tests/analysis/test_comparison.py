@@ -338,3 +338,21 @@ def test_notes_call_the_sides_by_their_names():
     assert "only old: send_size 64" in notes
     assert any(note.startswith("failed new: send_size 1024: 0 of 10 runs ok") for note in notes)
     assert not any(" before" in note or " after" in note for note in notes)
+
+
+def test_with_the_runs_that_are_named_an_unclear_ratio_is_decided():
+    """Losses of 5 % among 20 sizes in six blocks: then as many blocks as were named."""
+    chance = np.random.default_rng(21)
+    sizes = tuple(range(20))
+
+    def duet_of(count: int) -> pd.DataFrame:
+        parts = [blocks(chance, 0.05, sizes=sizes) for _ in range(-(-count // RUNS))]
+        frame = pd.concat([p.assign(block=p["block"] + n * RUNS) for n, p in enumerate(parts)])
+        frame.loc[(frame["side"] == "after") & (frame["send_size"] > 0), "throughput_mbps"] /= 0.95
+        return duet(frame[frame["block"] <= count], "throughput")
+
+    first = duet_of(6).iloc[0]
+    assert first["verdict"] == "unclear"
+    assert 9 < first["runs"] < 60
+    told = [duet_of(int(first["runs"])).iloc[0]["verdict"] for _ in range(5)]
+    assert told.count("worse") >= 3

@@ -193,7 +193,7 @@ def test_another_machine_is_a_role_of_its_own(file):
     plan = Plan(experiment)
     places = {(run.values["side"], plan.setup(run.values).settings[0].roles) for run in plan.runs()}
     assert places == {("before", ("sender",)), ("after", ("after-sender",))}
-    assert dict(duet.other_names(experiment)) == roles
+    assert experiment.other_names == roles
 
 
 def test_a_role_of_several_machines_moves_as_a_whole(file):
