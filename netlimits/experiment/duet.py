@@ -170,8 +170,8 @@ def _refuse(before: Experiment, after: Experiment) -> None:
         raise _error(after, problem, "repeat")
     if before.repeat.order != "blocked":
         problem = (
-            f"{before.repeat.order} has no blocks for both sides to share; take "
-            "repeat.order=blocked"
+            f"{before.repeat.order} has no blocks for both sides to share: "
+            "--set 'repeat={order: blocked, replicates: 10}'"
         )
         raise _error(before, problem, "repeat", "order")
 
