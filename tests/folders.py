@@ -14,7 +14,8 @@ from netlimits.archive.journal import Head
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
-from netlimits.experiment import load, plan
+from netlimits.campaign import creation
+from netlimits.experiment import duet, load, plan
 from netlimits.metrics import METRICS
 from netlimits.model import Command, Completed, Record, Run
 
@@ -25,25 +26,37 @@ RAW = raw.entries((EXAMPLE / "raw" / "000001-1.jsonl").read_text())
 STREAMS = 4
 
 
-def complete(path: Path, file: Path, replicates: int | None = None) -> Campaign:
+def complete(
+    path: Path,
+    file: Path,
+    replicates: int | None = None,
+    against: tuple[tuple[str, str], ...] = (),
+    loss: float = 0.0,
+) -> Campaign:
     """A finished campaign of an experiment: figures made up, facts and raw output of a lab's.
 
-    `replicates` are in place of the file's own.
+    `replicates` are in place of the file's own. With changes `against` it, it is a duet, whose
+    second side carries less by a share of `loss`.
     """
     overrides = [("repeat.replicates", str(replicates))] if replicates else []
-    experiment = plan.seeded(load.load(file, overrides))
+    if against:
+        sides = load.sides(file, overrides, None, against)
+        experiment = plan.seeded(duet.duet(*sides, ("old", "new")))
+    else:
+        experiment = plan.seeded(load.load(file, overrides))
     machines = {
         role: {"ssh": role, "interface": "data0", "address": "198.18.9.1", "ssh_config": None}
         for role in experiment.roles
     }
     meta = {
         "created": CREATED, "overrides": overrides, "seed": experiment.repeat.seed, "shared_kernel": False,
-        "machines": machines,
+        "machines": machines, **creation._against(experiment),
     }  # fmt: skip
     facts = dict.fromkeys(experiment.roles, FACTS)
     archive = Archive.create(
-        path, meta, experiment.text, facts, partial(plan.write_csv, experiment)
-    )
+        path, meta, experiment.text, facts, partial(plan.write_csv, experiment),
+        against=creation._second_text(experiment),
+    )  # fmt: skip
     opened = reader.open(path)
     chance = random.Random(1)
     window = any("window_s" in entry for entry in experiment.report)
@@ -52,7 +65,11 @@ def complete(path: Path, file: Path, replicates: int | None = None) -> Campaign:
         rows = interim(STREAMS, [500.0 + chance.random() for _ in range(125)]) if window else []
         if run.number == 1 or "trace" in experiment.around:
             archive.write_raw(run.number, 1, _raw(experiment.roles))
-        record = Record(run, 1, "ok", "", 1e9, 10, _figures(run, chance), tuple(rows))
+        figures = _figures(run, chance)
+        if against:
+            share = 1 - loss * (run.values["side"] == "new")
+            figures["throughput_mbps"] = 900 * share * (1 - run.block / 20) * chance.gauss(1, 0.02)
+        record = Record(run, 1, "ok", "", 1e9, 10, figures, tuple(rows))
         events.append({"event": "end", "at": 1e9, **end_fields(record)})
     for event in EVENTS:
         if event["event"] in ("found", "put_back"):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 
+from netlimits.cli import group
 from netlimits.experiment import load, resolution
 from netlimits.settings import SETTINGS
 
@@ -38,3 +41,17 @@ def test_the_example_of_what_is_around_the_tool_is_taken(name, tmp_path):
     path.write_text(f"{HEAD}{ROWS[name]}\n")
     experiment = load.load(path)
     assert getattr(resolution.setup(experiment, {}).around, name)
+
+
+def test_the_switch_of_a_duet_is_taken_on_both_sides(tmp_path):
+    section = README.partition("### A against B")[2].partition("\n### ")[0]
+    path = tmp_path / "documented.yaml"
+    path.write_text(HEAD + re.search(r"```yaml\n(.*?)```", section, re.DOTALL)[1])
+    (key, value) = re.search(r"--against (settings\.\S+)=(\w+)", section).groups()
+    sides = load.sides(path, (), None, ((key, value),))
+    assert [side.settings[0].options["to"] for side in sides] == ["old", "new"]
+    for line in re.findall(r"^netlimits (?:run|compare) .*", section, re.MULTILINE):
+        command, *words = shlex.split(line)[1:]
+        named = group.get_command(click.Context(group), command)
+        assert named
+        named.make_context(command, words)

@@ -167,6 +167,8 @@ def test_the_schemas_are_walked():
 @given(data=st.data())
 def test_no_text_can_be_an_option_or_several_words(at: str, data: st.DataObject):
     assert "pattern" in TEXTS[at], f"{at} takes any text"
+    if at.split(".")[0] == "switch":  # words of a command of one's own; positions go into none
+        return
     pattern = re.compile(TEXTS[at]["pattern"])
     text = data.draw(st.from_regex(pattern) | st.sampled_from(HOSTILE) | st.text(max_size=5))
     if not pattern.search(text):

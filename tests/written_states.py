@@ -12,7 +12,10 @@ QDISC = {"kind": "pfifo", "handle": "8001:", "options": {"limit": 5}, "inner": [
 LOAD = {"cpus": 2, "missing": [], "workers_per_cpu": 1, "cpu_load": 50, "method": "all",
         "seconds_left": 60, "running": 2}  # fmt: skip
 NUMBERS = {"most": {"rx": 10}, "now": {"rx": 5}}
+SWITCH = {"verify": ["cat", "/etc/mode"], "position": "old",
+          "command": {"old": ["set-mode", "old"], "new": ["set-mode", "new"]}}  # fmt: skip
 GOOD: Mapping[str, Any] = {
+    "switch": {"cat /etc/mode": SWITCH},
     "sysctl": {"net.ipv4.tcp_rmem": "4096\t131072\t6291456", "net.core.rmem_max": "212992"},
     "channels": {"most": {"combined": 4}, "now": {"combined": 2}},
     "ring": NUMBERS,

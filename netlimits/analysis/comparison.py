@@ -2,13 +2,14 @@
 
 Two finished campaigns are two sessions: the machines may differ by more than their runs' spread
 tells, so the runs are two samples (Welch's t on logarithms, `contrasts`), never pairs, and the
-table says so. Many ratios at 95 % are not all right at once: "better" and "worse" hold at a false
+table says so. The sides of a duet are interleaved in the same blocks: their ratios are taken within
+blocks (`duet`). Many ratios at 95 % are not all right at once: "better" and "worse" hold at a false
 discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
 
     same      the whole interval lies within the threshold, whatever its p-value
     better    the ratio is beyond the threshold and more than chance, in the metric's own direction
     worse     the same the other way
-    unclear   neither: `runs` of each side would make the interval as narrow as the threshold
+    unclear   neither: with so many `runs` of each side it would be, if ratio and spread stay
     failed    runs were ok before, and of those after none is: no ratio, and as bad as worse
     recovered the other way round
 """
@@ -21,12 +22,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from netlimits.analysis import contrasts, defaults, frames, intervals, sides, wording
 from netlimits.analysis.contrasts import Contrast
-from netlimits.analysis.sides import FAILED, RECOVERED, SIDES, Key, listed
+from netlimits.analysis.sides import FAILED, RECOVERED, Key, listed
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
+from netlimits.model import SIDE, SIDES
 
 BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "unclear"
 VERDICTS = (BETTER, WORSE, SAME, UNCLEAR, FAILED, RECOVERED)
@@ -35,10 +38,17 @@ BAD = (WORSE, FAILED)
 THRESHOLD = 0.03
 """The share of a figure below which a difference does not matter, unless another is named."""
 FALSE_DISCOVERIES = 0.05
+MOST_RUNS = 10_000
+"""Runs of a side beyond which nobody is told that they would decide."""
 SESSIONS = (
     "two campaigns are two sessions: what changed between them beside what was meant to (heat, "
     "neighbours, other processes) is part of every ratio; what matters is measured on both sides "
-    "in one campaign, as the values of a factor in the same blocks"
+    "in one campaign, in the same blocks: netlimits run EXPERIMENT --against …"
+)
+INTERLEAVED = (
+    "both sides were interleaved in the same blocks, and each ratio is within blocks (Hodges and "
+    "Lehmann's estimate with Wilcoxon's interval; of fewer than six blocks Student's t of the "
+    "logarithms): what changed in the meantime met both sides alike"
 )
 
 
@@ -49,6 +59,9 @@ def compare(
     threshold: float = THRESHOLD,
     confidence: float = 0.95,
     among: Sequence[str] | None = None,
+    *,
+    paired: bool = False,
+    called: tuple[str, str] = SIDES,
 ) -> pd.DataFrame:
     """How each configuration's figures changed from `before` to `after`: a row for each metric.
 
@@ -58,7 +71,9 @@ def compare(
     `of_after`, those that came to something; `verdict`; `runs` of each side that would decide an
     unclear one. `attrs["notes"]` names the configurations that are on one side only, and those
     whose runs all failed on one or on both. `threshold` is a share, 0.03 for 3 %; `among` are the
-    columns that may be factors, where that is known.
+    columns that may be factors, where that is known. Runs that are `paired` by their blocks, which
+    both sides have in common, have a column `blocks` too: how many hold both. Notes call the sides
+    what they are `called`.
 
     Raises DataError where no configuration is on both sides, where no run of either is ok, for a
     metric that is not there or that is neither better higher nor lower, and for a threshold that
@@ -76,23 +91,23 @@ def compare(
     keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
         raise DataError(
-            f"no configuration is on both sides: {listed(tried[0], factors)} before; "
-            f"{listed(tried[1], factors)} after"
+            f"no configuration is on both sides: {listed(tried[0], factors)} {called[0]}; "
+            f"{listed(tried[1], factors)} {called[1]}"
         )
     metrics = _metrics(good[1] if good[0].empty else good[0], of)
-    _refuse_infinite(good, metrics)
+    _refuse_infinite(good, metrics, called)
     rows = []
     for metric in metrics:
         for key in keys:
             runs = [side.get(key) for side in ok]
             if _tells(runs, metric):
                 counts = [len(side[key]) for side in tried]
-                rows.append(_row(key, metric, runs, counts, confidence))
+                rows.append(_row(key, metric, runs, counts, confidence, paired))
     if not rows:
         raise DataError(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
-    unlike = [*_few(rows), *_unlike(rows, metrics, factors)]
+    unlike = [*_few(rows, paired), *_unlike(rows, metrics, factors, called)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = _discovered(chances)
     better = {metric.name: metric.better for metric in metrics}
@@ -100,15 +115,45 @@ def compare(
         row["verdict"] = row["verdict"] or _verdict(
             row, better[row["metric"]], threshold, discovered
         )
-        row["runs"] = _runs(row, threshold)
+        row["runs"] = _runs(row, threshold, len(chances))
     headings = wording.headings(factors, _OURS)
     table = pd.DataFrame(
         [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
     )
     table.attrs["factors"] = headings
-    gaps = sides.gaps(ok, tried, factors)
-    table.attrs["notes"] = (*gaps, *_meaning(len(chances), threshold), *unlike)
+    gaps = sides.gaps(ok, tried, factors, called)
+    meaning = _meaning(len(chances), threshold, INTERLEAVED if paired else SESSIONS)
+    table.attrs["notes"] = (*gaps, *meaning, *unlike)
     return table
+
+
+def duet(
+    frame: pd.DataFrame,
+    of: str | Sequence[str] = (),
+    threshold: float = THRESHOLD,
+    confidence: float = 0.95,
+    among: Sequence[str] | None = None,
+    called: tuple[str, str] = SIDES,
+) -> pd.DataFrame:
+    """How the second side of a duet differs from the first, within blocks; as `compare` has it.
+
+    `frame` holds the runs of both, told apart by the column `side`. Raises DataError where that is
+    not there, or has other values.
+    """
+    values = set(frame[SIDE].dropna()) if SIDE in frame.columns else set()
+    if not values or not values <= set(called):
+        raise DataError(
+            f"not a duet of {' and '.join(called)}: "
+            + (
+                f"its sides are {', '.join(sorted(map(str, values)))}"
+                if values
+                else "it has no side"
+            )
+        )
+    parts = [frame[frame[SIDE] == name].drop(columns=[SIDE]) for name in called]
+    names = None if among is None else [name for name in among if name != SIDE]
+    before, after = parts
+    return compare(before, after, of, threshold, confidence, names, paired=True, called=called)
 
 
 def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
@@ -120,10 +165,12 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
     return [metric for metric in metrics if metric.better]
 
 
-def _refuse_infinite(good: Sequence[pd.DataFrame], metrics: Sequence[Metric]) -> None:
+def _refuse_infinite(
+    good: Sequence[pd.DataFrame], metrics: Sequence[Metric], called: Sequence[str]
+) -> None:
     """Raise DataError for a metric that is infinite in some run."""
     for metric in metrics:
-        for name, side in zip(SIDES, good, strict=True):
+        for name, side in zip(called, good, strict=True):
             if metric.column in side and side[metric.column].isin([math.inf, -math.inf]).any():
                 raise DataError(f"{metric.column} is infinite in some run {name}")
 
@@ -143,16 +190,23 @@ def _row(
     runs: Sequence[pd.DataFrame | None],
     tried: Sequence[int],
     confidence: float,
+    paired: bool,
 ) -> dict[str, Any]:
     """What one metric of one configuration came to; `runs` is None of a side without an ok run."""
-    samples = [
-        pd.to_numeric(part[metric.column], errors="coerce").dropna().to_numpy(float)
+    figures = [
+        pd.to_numeric(part[metric.column], errors="coerce").dropna()
         if part is not None and metric.column in part.columns
-        else np.empty(0)
+        else pd.Series(dtype=float)
         for part in runs
     ]
+    samples = [values.to_numpy(float) for values in figures]
+    blocks = [
+        part["block"].reindex(values.index).to_numpy() if part is not None else np.empty(0)
+        for part, values in zip(runs, figures, strict=True)
+    ] if paired else []  # fmt: skip
     means = [float(sample.mean()) if len(sample) else math.nan for sample in samples]
-    contrast = _contrast(samples, means, confidence)
+    contrast = _contrast(samples, means, confidence, blocks)
+    shared = {"blocks": _shared(blocks)} if paired else {}
     return {
         "key": key,
         "metric": metric.name,
@@ -166,6 +220,7 @@ def _row(
         "n_after": len(samples[1]),
         "of_before": tried[0],
         "of_after": tried[1],
+        **shared,
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
     }
@@ -173,18 +228,32 @@ def _row(
 
 _OURS = (
     *("metric", "before", "after", "ratio", "low", "high", "p"),
-    *("n_before", "n_after", "of_before", "of_after", "verdict", "runs", "statistic"),
+    *("n_before", "n_after", "of_before", "of_after", "blocks", "verdict", "runs", "statistic"),
 )
 """The columns of a comparison beside the factors, and one by which a summary is known."""
 
 
-def _contrast(samples: Sequence[np.ndarray], means: Sequence[float], share: float) -> Contrast:
+def _contrast(
+    samples: Sequence[np.ndarray],
+    means: Sequence[float],
+    share: float,
+    blocks: Sequence[np.ndarray] = (),
+) -> Contrast:
     """The ratio of after to before; no interval for a single run, or for values without a log."""
     first, second = samples
     if any((sample <= 0).any() for sample in samples) or min(map(len, samples)) < 2:
         value = means[1] / means[0] if means[0] else math.nan
         return Contrast(value, math.nan, math.nan, math.nan, contrasts.NONE, len(first))
-    return contrasts.ratio(second, first, confidence=share)
+    if blocks and not _shared(blocks):  # never paired, so never two samples either
+        return Contrast(means[1] / means[0], math.nan, math.nan, math.nan, contrasts.NONE, 0)
+    places = (blocks[1], blocks[0]) if blocks else None
+    return contrasts.ratio(second, first, places, confidence=share)
+
+
+def _shared(blocks: Sequence[np.ndarray]) -> int:
+    """How many blocks hold runs of both sides."""
+    first, second = blocks
+    return len(np.intersect1d(first, second))
 
 
 def _discovered(chances: Sequence[float]) -> float:
@@ -207,17 +276,44 @@ def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: 
     return BETTER if (row["ratio"] > 1) == (better == "higher") else WORSE
 
 
-def _runs(row: Mapping[str, Any], threshold: float) -> float:
-    """How many runs of each side make the interval as narrow as the threshold, at this spread."""
+def _runs(row: Mapping[str, Any], threshold: float, ratios: int) -> float:
+    """How many runs of each side, or blocks, decide, if the spread and the ratio stay as they are.
+
+    A ratio within the threshold is `same` once its interval is as narrow as the threshold, or,
+    where it is that narrow and holds the threshold itself, as the ratio is far from that. One
+    beyond it is a discovery once its interval, at the confidence that one of so many `ratios` may
+    need, leaves out 1. More than there are; NaN for more than anybody would make.
+    """
     if row["verdict"] != UNCLEAR or math.isnan(row["low"]):
         return math.nan
     half = math.log(row["high"] / row["low"]) / 2
-    runs = min(row["n_before"], row["n_after"])
-    return float(math.ceil(runs * (half / math.log1p(threshold)) ** 2)) if half else math.nan
+    runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
+    narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))
+    least = 0
+    if not 1 - threshold <= row["ratio"] <= 1 + threshold:
+        narrow = off * float(ndtri(0.975) / ndtri(1 - FALSE_DISCOVERIES / 2 / max(1, ratios)))
+        least = _least(ratios) if "blocks" in row else 0
+    elif half < narrow:
+        narrow -= off
+    if half <= 0 or narrow <= 0:
+        return math.nan
+    needed = max(math.ceil(runs * (half / narrow) ** 2), least, runs + 1)
+    return float(needed) if needed <= MOST_RUNS else math.nan
 
 
-def _few(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _least(ratios: int) -> int:
+    """Blocks without which Wilcoxon's test finds one of so many ratios in no case.
+
+    With n blocks its least p-value is 2 / 2ⁿ, which has to be a discovery alone among the others.
+    """
+    return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))
+
+
+def _few(rows: Sequence[Mapping[str, Any]], paired: bool) -> Iterator[str]:
     """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
+    if paired:
+        yield from _few_blocks(rows)
+        return
     counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
     if not any(count < intervals.ENOUGH for count in counts):
         return
@@ -228,13 +324,24 @@ def _few(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     )
 
 
+def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if any(row["blocks"] < intervals.ENOUGH for row in rows):
+        yield (
+            f"fewer than {intervals.ENOUGH} blocks with both sides: an interval takes their ratios "
+            "to be of one kind, which a few slow runs make untrue; `netlimits extend` adds blocks"
+        )
+
+
 def _unlike(
-    rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], factors: Sequence[str]
+    rows: Sequence[dict[str, Any]],
+    metrics: Sequence[Metric],
+    factors: Sequence[str],
+    called: Sequence[str],
 ) -> Iterator[str]:
     """Which figures are means of runs of more than one kind; `kinds` is taken out of the rows."""
     kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
     for metric in metrics:
-        for side, name in enumerate(SIDES):
+        for side, name in enumerate(called):
             keys = [key for of, key, several in kinds if of == metric.name and several[side]]
             if keys:
                 where = listed(keys, factors)
@@ -244,10 +351,10 @@ def _unlike(
                 )
 
 
-def _meaning(count: int, threshold: float) -> tuple[str, ...]:
+def _meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:
     """What the ratios rest on, and what their verdicts mean."""
     return (
-        SESSIONS,
+        how,
         f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "
         f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)",
         f"same: the whole interval within {100 * threshold:g} %",

@@ -9,7 +9,6 @@ import pandas as pd
 from netlimits.analysis import frames, pooling, wording
 from netlimits.errors import DataError
 
-SIDES = ("before", "after")
 FAILED, RECOVERED = "failed", "recovered"
 """What became of a configuration that has runs which are ok on one side only."""
 SHOWN = 6
@@ -79,12 +78,16 @@ def gaps(
     ok: Sequence[dict[Key, pd.DataFrame]],
     tried: Sequence[dict[Key, pd.DataFrame]],
     factors: Sequence[str],
+    called: Sequence[str],
 ) -> Iterator[str]:
-    """Notes on configurations of one side only, and on those whose runs all failed on a side."""
+    """Notes on configurations of one side only, and on those whose runs all failed on a side.
+
+    They call the sides what these are `called`.
+    """
     for side, opposite in ((0, 1), (1, 0)):
         alone = [key for key in tried[side] if key not in tried[opposite]]
         if alone:
-            yield f"only {SIDES[side]}: {listed(alone, factors)}"
+            yield f"only {called[side]}: {listed(alone, factors)}"
     for side, opposite in ((0, 1), (1, 0)):
         for key, runs in tried[side].items():
             if key in ok[side] or key not in tried[opposite]:
@@ -92,6 +95,6 @@ def gaps(
             where = listed([key], factors)
             good, every = (len(part[opposite].get(key, ())) for part in (ok, tried))
             yield (
-                f"{FAILED} {SIDES[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
-                f"({wording.outcomes(runs)}); {good} of {every} {SIDES[opposite]}"
+                f"{FAILED} {called[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
+                f"({wording.outcomes(runs)}); {good} of {every} {called[opposite]}"
             )

@@ -13,8 +13,8 @@ from netlimits.errors import one_line
 from netlimits.metrics import METRICS, SUFFIX_UNITS
 from netlimits.model import OUTCOMES, tally
 
-WORDS = ("udp", "tcp", "on", "off")
-"""Words whose order in tables and charts is the reports': UDP, TCP on, TCP off."""
+WORDS = ("udp", "tcp", "on", "off", "before", "after")
+"""Words whose order in tables and charts is the reports': UDP, TCP on, TCP off; and a duet's."""
 
 FACTOR_UNITS = {
     "send_size": "bytes",

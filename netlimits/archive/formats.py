@@ -217,6 +217,15 @@ class BoundMachine(TypedDict):
     others: NotRequired[list[IpAddress]]
 
 
+class SecondSide(TypedDict):
+    """The second side of a duet: its file, what was changed, the sides' names, its own roles."""
+
+    file: str
+    overrides: list[tuple[str, str]]
+    sides: Annotated[list[Name], Meta(min_length=2, max_length=2)]
+    roles: dict[Name, Name]
+
+
 class CampaignFile(TypedDict):
     """campaign.json."""
 
@@ -231,6 +240,7 @@ class CampaignFile(TypedDict):
     features: NotRequired[dict[str, Any]]
     file: NotRequired[str]
     imported: NotRequired[ImportedFiles | None]
+    against: NotRequired[SecondSide | None]
 
 
 def meta(value: Any) -> bool:

@@ -22,7 +22,7 @@ from netlimits.errors import ArchiveUnwritable, one_line
 from netlimits.metrics import IDENTITY, METRICS
 from netlimits.model import Experiment, Record, Run
 
-MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "plan.csv")
+MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", "plan.csv")
 """The files that say what a frame holds; an imported campaign has the first two."""
 
 _WIDEST = 2**63

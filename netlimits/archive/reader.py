@@ -9,7 +9,7 @@ campaign.packets(1)    # one row a packet of a run's trace
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +18,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from netlimits.archive import formats, lock, records
 from netlimits.archive.checksums import TextDigest
 from netlimits.archive.records import History
-from netlimits.archive.store import Archive
+from netlimits.archive.store import AGAINST, Archive
 from netlimits.errors import ArchiveError, one_line
-from netlimits.experiment import document, load
+from netlimits.experiment import document, duet, load
 from netlimits.experiment.plan import Plan
 from netlimits.model import STATUSES, Experiment, Record, Run
 
@@ -61,14 +61,16 @@ class Campaign:
             path = self.path / "campaign.json"
             name = meta.get("experiment", "imported")
             return Experiment(name, path, text="", roles=(), factors=factors)
-        overrides = [(key, text) for key, text in meta["overrides"]]
         path = self.path / "experiment.yaml"
-        self.archive.check("experiment.yaml", "plan.csv")
-        try:
-            text = self.archive.folder.read("experiment.yaml", document.BYTE_LIMIT).decode("utf-8")
-        except (OSError, ValueError) as error:
-            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
-        loaded = load.parse(text, path, overrides)
+        self.archive.check("plan.csv")
+        loaded = self._parsed("experiment.yaml", meta["overrides"])
+        if against := meta.get("against"):
+            second = self._parsed(AGAINST, against["overrides"])
+            called = duet.names(",".join(against["sides"]))
+            roles: dict[str, str] = against["roles"]
+            if any(new != f"{called[1]}-{role}" for role, new in roles.items()):
+                raise ArchiveError(f"{self.path / 'campaign.json'}: is damaged")
+            loaded = duet.duet(loaded, second, called, roles)
         if loaded.repeat.seed not in (None, meta["seed"]):
             raise ArchiveError(
                 f"{path}: has the seed {loaded.repeat.seed}, and campaign.json {meta['seed']}; one "
@@ -77,6 +79,16 @@ class Campaign:
         if lacking := [role for role in loaded.roles if role not in meta["machines"]]:
             raise ArchiveError(f"{self.path / 'campaign.json'}: has no machine for {lacking[0]}")
         return replace(loaded, repeat=replace(loaded.repeat, seed=meta["seed"]))
+
+    def _parsed(self, name: str, overrides: Iterable[Sequence[str]]) -> Experiment:
+        """One of the folder's experiments, with what was changed in it."""
+        self.archive.check(name)
+        path = self.path / name
+        try:
+            text = self.archive.folder.read(name, document.BYTE_LIMIT).decode("utf-8")
+        except (OSError, ValueError) as error:
+            raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+        return load.parse(text, path, [(key, written) for key, written in overrides])
 
     @property
     def skipped(self) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
     campaign.json      what this folder is: version, id, name, overrides, seed, machines
     experiment.yaml    the experiment, to the letter (none where results were imported)
+    against.yaml       of a duet the experiment of its second side, to the letter
     plan.csv           the plan as it began, one row a run; the journal tells what `extend` added
     hosts/ROLE.json    each host's facts, parsed and as printed
     journal.jsonl      what happened, one event a line; the only file that grows, never rewritten
@@ -54,6 +55,7 @@ VERSION = 2
 READ = (1, VERSION)
 """The versions that are read and continued."""
 
+AGAINST = "against.yaml"
 _RAW = re.compile(r"(\d{6,})-(\d+)\.jsonl")
 
 
@@ -75,6 +77,7 @@ class Archive:
         hosts: Mapping[str, Any] | None = None,
         write_plan: Callable[[TextIO], object] | None = None,
         register: Callable[[Folder, registry.Registration], None] | None = None,
+        against: str = "",
     ) -> Archive:
         """A new folder with everything but runs; `campaign.json`, which makes it one, comes last.
 
@@ -89,7 +92,8 @@ class Archive:
                 raise ArchiveError(f"{path}: is not empty; name another folder with --out")
             try:
                 about = {"version": VERSION, "id": secrets.token_hex(16), **meta}
-                archive._fill(about, text, hosts or {}, write_plan, register)
+                texts = {"experiment.yaml": text, AGAINST: against}
+                archive._fill(about, texts, hosts or {}, write_plan, register)
             except BaseException:
                 archive._empty(hosts or {})
                 raise
@@ -101,7 +105,7 @@ class Archive:
     def _fill(
         self,
         meta: Mapping[str, Any],
-        text: str,
+        texts: Mapping[str, str],
         hosts: Mapping[str, Any],
         write_plan: Callable[[TextIO], object] | None,
         register: Callable[[Folder, registry.Registration], None] | None,
@@ -110,9 +114,8 @@ class Archive:
         digests = {"campaign.json": sha256(about).hexdigest()}
         for name in ("raw", "hosts"):
             folder.make(name)
-        texts = {"experiment.yaml": text} if text else {}
         for name, content in {
-            **texts,
+            **{name: text for name, text in texts.items() if text},
             **{f"hosts/{role}.json": _pretty(facts) for role, facts in hosts.items()},
         }.items():
             folder.write(name, content)
@@ -135,7 +138,7 @@ class Archive:
 
     def _empty(self, hosts: Mapping[str, Any]) -> None:
         """Remove what was created in a folder that was empty before."""
-        names = ("experiment.yaml", "plan.csv", "journal.jsonl", "campaign.json")
+        names = ("experiment.yaml", AGAINST, "plan.csv", "journal.jsonl", "campaign.json")
         for name in (*names, *(f"hosts/{role}.json" for role in hosts)):
             try:
                 self.folder.remove(name)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from netlimits import __version__
 from netlimits.archive.reader import Campaign
@@ -48,6 +49,7 @@ def create(
         },
         "shared_kernel": survey.shared_kernel,
         "skipped": dict(survey.skipped),
+        **_against(experiment),
         "clocks": {role: asdict(offset) for role, offset in survey.clocks.items()},
         "findings": [asdict(finding) for finding in survey.findings],
     }
@@ -58,6 +60,7 @@ def create(
         survey.facts,
         plan.leaving_out(survey.skipped).write_csv,
         register,
+        against=_second_text(experiment),
     )
     return Campaign(archive, plan)
 
@@ -78,6 +81,26 @@ def changed_hosts(campaign: Campaign, survey: Survey) -> tuple[str, ...]:
         for role in campaign.archive.machines
         for mismatch in facts.mismatches(campaign.archive.facts(role), survey.facts[role])
     )
+
+
+def _against(experiment: Experiment) -> dict[str, Any]:
+    """What makes the second side of a duet again, beside its file; nothing without one."""
+    if not experiment.sides:
+        return {}
+    first, second = experiment.sides
+    against = experiment.sides[second]
+    return {
+        "against": {
+            "file": str(against.path),
+            "overrides": [list(pair) for pair in against.overrides],
+            "sides": [first, second],
+            "roles": experiment.other_names,
+        }
+    }
+
+
+def _second_text(experiment: Experiment) -> str:
+    return [side.text for side in experiment.sides.values()][1] if experiment.sides else ""
 
 
 def _text(path: Path | None) -> str | None:

@@ -32,29 +32,29 @@ class DryRun:
     stand for what only a host tells.
     """
 
-    def __init__(self, ends: Ends, machines: Mapping[str, Machine], features: Features) -> None:
-        self._ends, self._features = ends, features
+    def __init__(self, machines: Mapping[str, Machine], features: Features) -> None:
+        self._features = features
         self._machines = {
             role: replace(machine, interface=machine.interface or "INTERFACE")
             for role, machine in machines.items()
         }
         self._preparation = Preparation(self._machines)
 
-    def commands(self, setup: Setup) -> Iterator[Step | Remark]:
-        """The steps of the next run, of this configuration."""
+    def commands(self, setup: Setup, ends: Ends) -> Iterator[Step | Remark]:
+        """The steps of the next run, of this configuration, between these ends."""
         use, options = None, setup.options
         if setup.around.pace:
             best = pacing.ways(setup.tool, self._features)[0]
             use, options = pacing.paced(
-                setup.tool, best, setup.around.pace, self._ends["local"], setup.options
+                setup.tool, best, setup.around.pace, ends["local"], setup.options
             )
-        for step in self._preparation.steps(setup, self._ends, use):
+        for step in self._preparation.steps(setup, ends, use):
             yield from _commands(step)
         if use:
             for step in self._preparation.paced(use):
                 yield from _commands(step)
             setup = replace(setup, settings=(*setup.settings, use), options=options)
-        specification = specified(setup, self._ends, self._machines)
+        specification = specified(setup, ends, self._machines)
         yield from steps.measurement(specification, self._features, self._machines)
 
 

@@ -39,7 +39,9 @@ def _specification(campaign: Campaign, record: Record) -> Specification:
     machines = campaign.archive.machines
     facts = {role: campaign.archive.facts(role) for role in machines}
     setup = campaign.plan.setup(record.run.values)
-    return specifications.specified(setup, campaign.experiment.ends, machines, facts)
+    return specifications.specified(
+        setup, campaign.experiment.of(record.run.values).ends, machines, facts
+    )
 
 
 def _read_again(record: Record, specification: Specification, entries: list[RawEntry]) -> Record:

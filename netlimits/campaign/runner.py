@@ -297,14 +297,16 @@ class Runner:
                 )
 
     def _features(self, specification: Specification) -> Features:
-        return self.survey.features[specification.tool]
+        features = self.survey.features
+        program = specification.options.get("program", specification.tool)
+        return features.get(program, features[specification.tool])
 
     def _specification(self, run: Run) -> Specification:
         """The specification of a run; it is made once for each configuration."""
         if run.config not in self._specifications:
             self._specifications[run.config] = specifications.specified(
                 self.plan.setup(run.values),
-                self.plan.experiment.ends,
+                self.plan.experiment.of(run.values).ends,
                 self.survey.machines,
                 self.survey.facts,
             )

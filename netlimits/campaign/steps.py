@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from pathlib import PurePosixPath
 
 from netlimits.archive import raw
 from netlimits.campaign import parallel
@@ -133,7 +134,8 @@ def _look(
     At the receiver, where it is to tell what arrives, once for each interim result."""
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
-    program = of.name if here == "local" else of.server_program
+    named = ("program", of.name) if here == "local" else ("server_program", of.server_program)
+    program = PurePosixPath(specification.options.get(*named)).name
     others = specification.ends["remote" if here == "local" else "local"]
     family = specification.around.family
     peers = tuple(machines[other].over(family).address or "" for other in others)

@@ -24,9 +24,9 @@ from netlimits.cli.options import (
     RESULTS,
     SET,
     YES,
-    pairs,
     progress_options,
 )
+from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import ArchiveError, ArchiveUnwritable, NetlimitsError, RestoreError, one_line
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 @PATIENCE
 @JSON
 @progress_options
+@against_options
 def run(
     experiment_file: Path,
     hosts_file: Path | None,
@@ -62,6 +63,7 @@ def run(
     guard: str,
     patience: Patience,
     as_json: bool,
+    against: Against,
 ) -> None:
     """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
 
@@ -69,23 +71,31 @@ def run(
     after an error and after Ctrl-C, which also says how to go on. A guard on each host puts it
     back should this machine be lost. A host on which another campaign is at work is refused.
 
+    --against interleaves a second side in the same blocks: another experiment's file, changes such
+    as those of --set, other machines by --against-hosts. The factor `side` tells them apart, and
+    `netlimits compare RESULTS` compares them within blocks, as two campaigns never can be.
+
     \b
     Examples:
       netlimits run experiments/quickstart.yaml --local
       netlimits run experiments/stateless-offloads.yaml --hosts hosts.yaml
       netlimits run experiments/stateless-offloads.yaml \\
           --set measure.netperf.seconds=1 --set repeat.replicates=3
+      netlimits run experiments/quickstart.yaml --hosts hosts.yaml \\
+          --against measure.netperf.program=/opt/netperf/bin/netperf --sides old,new
+      netlimits run tuning.yaml --against tuned.yaml --hosts hosts.yaml
     """
     from netlimits.campaign import creation
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks import disk
     from netlimits.checks.survey import survey
-    from netlimits.experiment.load import load
     from netlimits.experiment.plan import Plan, seeded
     from netlimits.restore.guard.guards import refuse_claimed
 
-    plan = Plan(seeded(load(experiment_file, pairs(overrides))))
-    bound = machines_of(plan.experiment.roles, hosts_file, local)
+    experiment, bound = experiment_of(
+        experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
+    )
+    plan = Plan(seeded(experiment))
     folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
     guarding = _guard_seconds(guard)
@@ -205,6 +215,7 @@ def _go_on(
     reader.check_plan(campaign)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
+        logins.refuse_commands(campaign)
         logins.show(campaign, bound, yes)
     guarding = _guard_seconds(guard)
     with (

@@ -15,6 +15,7 @@ import click
 from netlimits.cli import echo
 from netlimits.cli.beside import findings_beside
 from netlimits.cli.options import HOSTS, JSON, PATIENCE, SET, pairs
+from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import escaped
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ ORDER = ("error", "warning", "note")
 @SET
 @PATIENCE
 @JSON
+@against_options
 def check(
     experiment_file: Path,
     hosts_file: Path | None,
@@ -40,28 +42,32 @@ def check(
     overrides: Sequence[str],
     patience: Patience,
     as_json: bool,
+    against: Against,
 ) -> None:
     """Find everything that would make an experiment fail or lie on these hosts.
 
     Logins, sudo for each command of the plan, tools, ports (each tool is tried once, for a second
     at most), link, packet sizes, settings, clocks, CPUs, disks. Nothing is changed on a host.
     `netlimits run` does the same first. Exit status 1 when something would make a run fail.
+    With --against both sides of a duet are looked at, as `run` would have them.
 
     \b
     Examples:
       netlimits check experiments/stateless-offloads.yaml --hosts hosts.yaml
       netlimits check experiments/quickstart.yaml --local
       netlimits check experiments/tool-comparison.yaml --hosts hosts.yaml --json
+      netlimits check before.yaml --against after.yaml --hosts hosts.yaml
     """
     from netlimits.campaign.interrupt import interruptible
     from netlimits.cli.hosts import machines_of
-    from netlimits.experiment.load import load
     from netlimits.experiment.plan import Plan, seeded
 
     with findings_beside(experiment_file, pairs(overrides), hosts_file):
-        experiment = seeded(load(experiment_file, pairs(overrides)))
+        loaded, machines = experiment_of(
+            experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
+        )
+        experiment = seeded(loaded)
         Plan(experiment)
-    machines = machines_of(experiment.roles, hosts_file, local)
     started = time.monotonic()
     with interruptible():
         findings, skipped = _findings(experiment, machines, patience)

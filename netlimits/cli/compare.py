@@ -6,20 +6,25 @@ import json
 import math
 import sys
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, gates
+from netlimits.cli import echo, gates, quoted
 from netlimits.cli.options import JSON
 from netlimits.cli.results import Results, opened
+from netlimits.errors import ArchiveError, DataError, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netlimits.archive.reader import Campaign
+
 WORSE_STATUS, UNCLEAR_STATUS = 4, 5
 FORMATS = ("text", "markdown", "csv")
+PAGE = "comparison.html"
 
 
 def _share(_: click.Context, __: click.Parameter, text: str) -> float:
@@ -28,7 +33,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("after", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--of", multiple=True, metavar="METRIC", help="What to compare; repeatable.")
 @click.option(
     "--threshold",
@@ -39,6 +44,14 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
     help="Below it a difference does not matter.",
 )
 @click.option("--gate", type=click.Path(path_type=Path), metavar="FILE", help="Conditions (YAML).")
+@click.option(
+    "--report",
+    "page",
+    is_flag=False,
+    flag_value="",
+    metavar="[FILE]",
+    help="Write one HTML page too; comparison.html in the last folder if FILE is left out.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 5 where something is unclear.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @JSON
@@ -48,11 +61,15 @@ def compare(
     of: tuple[str, ...],
     threshold: float,
     gate: Path | None,
+    page: str | None,
     strict: bool,
     form: str,
     as_json: bool,
 ) -> None:
-    """Compare campaigns with a baseline: BEFORE, then one AFTER or more.
+    """Compare campaigns with a baseline: BEFORE, then one AFTER or more; or the sides of a duet.
+
+    A duet (`netlimits run --against`) is one folder: its sides ran in turn in the same blocks, and
+    each ratio is within blocks. Two campaigns are two sessions, which the output says too.
 
     Each is a campaign's folder, or a CSV or Parquet file of runs. Configurations are matched by
     their factors. For each metric the ratio, its interval and a verdict by the metric's own
@@ -67,46 +84,123 @@ def compare(
         - {of: throughput, threshold: 5%}
         - {of: local_sd, threshold: 10%, where: {send_size: 1024}}
 
+    --report writes the comparison as one HTML page to hand on, as `netlimits report` does of one
+    campaign; say it last, or with its FILE.
+
     Exit status: 0 nothing is worse or failed, 4 something is, 5 with --strict where something is
     unclear.
 
     \b
     Examples:
+      netlimits compare results/duet
       netlimits compare results/before results/after
       netlimits compare results/before results/after --of throughput --threshold 5% --strict
       netlimits compare results/main results/branch --gate gate.yaml --format markdown
+      netlimits compare results/duet --report duet.html
     """
     baseline = opened(before)
     conditions = gates.conditions(gate) if gate else ()
-    parts: list[tuple[Path, list[str], pd.DataFrame]] = []
+    parts: list[tuple[BothSides, pd.DataFrame]] = []
     verdicts: set[str] = set()
     failures: list[str] = []
-    for path in after:
-        results = opened(path)
-        table = _table(baseline, results, of, threshold)
-        broken = list(_broken(baseline, results, conditions))
-        failures += [f"{path}: {line}" if len(after) > 1 else line for line in broken]
+    for comparison in _comparisons(baseline, after):
+        table = comparison.table(of, threshold)
+        broken = list(_broken(comparison, conditions))
+        failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
         verdicts |= set(table["verdict"])
-        parts.append((path, _hosts(baseline, results), table))
+        parts.append((comparison, table))
     if as_json:
         echo(json.dumps([_json(*part) for part in parts], indent=2, ensure_ascii=False))
     else:
         for part in parts:
-            echo(_text(before, *part, form), nl=False)
+            echo(_text(*part, form), nl=False)
     for line in failures:
         echo(f"gate: {line}", err=True)
+    if page is not None:
+        file = _write_page(parts, failures, threshold, page)
+        echo(file, err=as_json or form != "text")
     if failures or (not conditions and verdicts & {"worse", "failed"}):
         sys.exit(WORSE_STATUS)
     if strict and "unclear" in verdicts:
         sys.exit(UNCLEAR_STATUS)
 
 
-def _table(before: Results, after: Results, of: Sequence[str], threshold: float) -> pd.DataFrame:
-    from netlimits.analysis import comparison
+@dataclass(frozen=True)
+class BothSides:
+    """Two campaigns, or, where `after` is none, the sides of the duet `before`."""
 
-    return comparison.compare(
-        before.having(of), after.having(of), of, threshold, among=_factors(before, after)
-    )
+    before: Results
+    after: Results | None = None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What the sides are called: those of a duet by their names, campaigns by their folders."""
+        if self.after:
+            return str(self.before.path), str(self.after.path)
+        assert self.before.campaign
+        first, second = self.before.campaign.experiment.sides
+        return first, second
+
+    @property
+    def name(self) -> str:
+        """What is compared with the baseline."""
+        return self.sides[1]
+
+    @property
+    def title(self) -> str:
+        """What is compared with what."""
+        duet = "" if self.after else f"{self.before.path}: "
+        return f"{duet}{self.sides[1]} against {self.sides[0]}"
+
+    def table(self, of: Sequence[str], threshold: float) -> pd.DataFrame:
+        """The comparison's rows, with its notes and those on runs that are not there yet."""
+        from netlimits.analysis import comparison
+
+        if self.after:
+            table = comparison.compare(
+                self.before.having(of),
+                self.after.having(of),
+                of,
+                threshold,
+                among=_factors(self.before, self.after),
+            )
+        else:
+            assert self.before.campaign
+            experiment = self.before.campaign.experiment
+            derived = {name for side in experiment.sides.values() for name in side.derive}
+            among = [name for name in _factors(self.before) or () if name not in derived]
+            table = comparison.duet(
+                self.before.having(of), of, threshold, among=among, called=self.sides
+            )
+        table.attrs["notes"] = (*self._unfinished(), *table.attrs["notes"])
+        return table
+
+    def _unfinished(self) -> Iterator[str]:
+        for results in (self.before, self.after):
+            if results and results.campaign:
+                left, planned = results.campaign.left(results.frame)
+                if left:
+                    yield (
+                        f"{results.path}: {left} of {planned} runs are left; they count once they "
+                        f"are there: netlimits resume {quoted(results.path)}"
+                    )
+
+
+def _comparisons(baseline: Results, after: Sequence[Path]) -> Iterator[BothSides]:
+    """Each campaign against the baseline; without any, the sides of one that is a duet.
+
+    Raises DataError where there is nothing to compare with.
+    """
+    if not after and (baseline.campaign is None or not baseline.campaign.experiment.sides):
+        raise DataError(
+            f"{baseline.path}: is no duet, whose folder holds both sides (netlimits run "
+            "EXPERIMENT --against …): name what to compare with it: netlimits compare "
+            f"{quoted(baseline.path)} AFTER"
+        )
+    if not after:
+        yield BothSides(baseline)
+    for path in after:
+        yield BothSides(baseline, opened(path))
 
 
 def _factors(*sides: Results) -> list[str] | None:
@@ -121,36 +215,103 @@ def _factors(*sides: Results) -> list[str] | None:
     return list(dict.fromkeys(names))
 
 
-def _broken(
-    before: Results, after: Results, conditions: Sequence[gates.Condition]
-) -> Iterator[str]:
+def _broken(comparison: BothSides, conditions: Sequence[gates.Condition]) -> Iterator[str]:
     """The conditions that do not hold, each with the ratio that breaks it."""
     for condition in conditions:
-        table = _table(before, after, [condition.of], condition.threshold)
+        table = comparison.table([condition.of], condition.threshold)
         yield from condition.broken(table)
 
 
-def _hosts(before: Results, after: Results) -> list[str]:
-    """What differs between the hosts of two campaigns, a line each."""
+def _write_page(
+    parts: Sequence[tuple[BothSides, pd.DataFrame]],
+    failures: Sequence[str],
+    threshold: float,
+    name: str,
+) -> Path:
+    """Write the page of all comparisons; returns where."""
+    from netlimits import __version__
+    from netlimits.model.folder import Folder
+    from netlimits.report import compared
+    from netlimits.report.page import render
+
+    each = [
+        compared.Compared(
+            comparison.title,
+            table,
+            _shown(table, _columns(comparison)),
+            threshold,
+            _hosts(comparison),
+            _campaigns(comparison),
+            comparison.after is None,
+        )
+        for comparison, table in parts
+    ]
+    text = render(compared.page(each, failures, f"netlimits {__version__}"))
+    last = parts[-1][0].after or parts[-1][0].before
+    file = Path(name) if name else Path(PAGE)
+    try:
+        if not name and last.campaign:  # as all that a campaign leaves: its owner's alone
+            file = last.path / PAGE
+            Folder(last.path).write(PAGE, text)
+        else:
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror or error}") from error
+    return file
+
+
+def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
+    """The campaigns that are compared, by their folders; one, a duet, needs no name."""
+    if comparison.after is None:
+        assert comparison.before.campaign
+        return {"": comparison.before.campaign}
+    return {
+        str(results.path): results.campaign
+        for results in (comparison.before, comparison.after)
+        if results.campaign
+    }
+
+
+def _columns(comparison: BothSides) -> tuple[str, str]:
+    """What the columns of both sides' means are called."""
+    return comparison.sides if comparison.after is None else ("before", "after")
+
+
+def _hosts(comparison: BothSides) -> list[str]:
+    """What differs between the hosts of both sides, a line each."""
     from netlimits.evidence import facts
 
-    if before.campaign is None or after.campaign is None:
+    after = comparison.after or comparison.before
+    if comparison.before.campaign is None or after.campaign is None:
         return []
-    archives = before.campaign.archive, after.campaign.archive
-    return [
-        f"{role}: {line}"
-        for role in archives[0].machines
-        if role in archives[1].machines
-        for line in facts.differences(archives[0].facts(role), archives[1].facts(role))
-    ]
+    archives = comparison.before.campaign.archive, after.campaign.archive
+    roles = {role: role for role in archives[0].machines if role in archives[1].machines}
+    if comparison.after is None:
+        of_sides = [side.roles for side in comparison.before.campaign.experiment.sides.values()]
+        roles = dict(zip(*of_sides, strict=True))
+    lines = []
+    for role, other in roles.items():
+        try:
+            differing = facts.differences(archives[0].facts(role), archives[1].facts(other))
+        except ArchiveError as error:  # the figures are none the worse for it
+            differing = (f"cannot be told: {error}",)
+        lines += [f"{role}: {line}" for line in differing]
+    return lines
 
 
-def _json(path: Path, hosts: Sequence[str], table: pd.DataFrame) -> dict[str, Any]:
+def _json(comparison: BothSides, table: pd.DataFrame) -> dict[str, Any]:
     rows = json.loads(table.to_json(orient="records", double_precision=15))
-    return {"after": str(path), "hosts": hosts, "rows": rows, "notes": table.attrs["notes"]}
+    return {
+        "after": comparison.name,
+        "sides": list(comparison.sides),
+        "interleaved": comparison.after is None,
+        "hosts": _hosts(comparison),
+        "rows": rows,
+        "notes": table.attrs["notes"],
+    }
 
 
-def _text(before: Path, path: Path, hosts: Sequence[str], table: pd.DataFrame, form: str) -> str:
+def _text(comparison: BothSides, table: pd.DataFrame, form: str) -> str:
     """The comparison for people: what changed on the hosts, the table, what it rests on."""
     from netlimits import tables
 
@@ -158,22 +319,26 @@ def _text(before: Path, path: Path, hosts: Sequence[str], table: pd.DataFrame, f
         return tables.render(table, form)
     counts = table["verdict"].value_counts()
     summary = ", ".join(f"{counts[v]} {v}" for v in counts.index)
-    lines = [f"{path} against {before}: {summary}", *(f"hosts differ: {line}" for line in hosts)]
-    return "\n".join([*lines, "", tables.render(_shown(table), form)])
+    hosts = (f"hosts differ: {line}" for line in _hosts(comparison))
+    lines = [f"{comparison.title}: {summary}", *hosts]
+    shown = _shown(table, _columns(comparison))
+    return "\n".join([*lines, "", tables.render(shown, form)])
 
 
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
+def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
     """The table with rounded numbers and the metrics' titles."""
     from netlimits.metrics import metric
 
     texts: pd.DataFrame = table[table.attrs["factors"]].copy()
     rows = table.to_dict("records")
     texts["metric"] = [metric(row["metric"]).label for row in rows]
-    for side in ("before", "after"):
-        texts[side] = [_figure(row[side], ".4g") for row in rows]
+    for side, name in zip(("before", "after"), sides, strict=True):
+        texts[_free(name, texts)] = [_figure(row[side], ".4g") for row in rows]
     texts["ratio"] = [f"{_figure(row['ratio'], '.3f')}{_interval(row)}" for row in rows]
     texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
-    texts["verdict"] = [f"{row['verdict']}{_needed(row['runs'])}{_side(row)}" for row in rows]
+    if "blocks" in table:
+        texts["blocks"] = [f"{row['blocks']}" for row in rows]
+    texts["verdict"] = [f"{row['verdict']}{_needed(row)}{_side(row, sides)}" for row in rows]
     texts.attrs["notes"] = table.attrs["notes"]
     return texts
 
@@ -188,15 +353,26 @@ def _count(row: dict[Hashable, Any], side: str) -> str:
     return f"{ok}" if ok == tried else f"{ok} of {tried}"
 
 
-def _side(row: dict[Hashable, Any]) -> str:
+def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
     """Of a configuration whose runs all failed on one side, which: "0 of 3 runs ok after"."""
     side = {"failed": "after", "recovered": "before"}.get(row["verdict"])
-    return f": 0 of {row[f'of_{side}']} runs ok {side}" if side else ""
+    called = dict(zip(("before", "after"), sides, strict=True))
+    return f": 0 of {row[f'of_{side}']} runs ok {called[side]}" if side else ""
 
 
 def _interval(row: dict[Hashable, Any]) -> str:
     return "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
 
 
-def _needed(runs: float) -> str:
-    return "" if math.isnan(runs) else f": {runs:.0f} runs a side would tell"
+def _needed(row: dict[Hashable, Any]) -> str:
+    if math.isnan(row["runs"]):
+        return ""
+    what = "blocks" if "blocks" in row else "runs a side"
+    return f": {row['runs']:.0f} {what} would tell"
+
+
+def _free(name: str, table: pd.DataFrame) -> str:
+    """A side's name as a column: with a `_` behind one that is there."""
+    while name in table:
+        name += "_"
+    return name

@@ -112,6 +112,24 @@ def _placed(campaign: Campaign, machine: Machine, begun: Machine) -> Machine:
     )
 
 
+def refuse_commands(campaign: Campaign) -> None:
+    """Raise ArchiveError where somebody else's experiment names commands to run on hosts."""
+    from netlimits.settings.switch import Switch
+    from netlimits.tools import PROGRAMS
+
+    experiment = campaign.experiment
+    for side in experiment.sides.values() or [experiment]:
+        named = [f"settings.{use.entry}.{use.name}" for use in side.settings
+                 if use.name == Switch.name]  # fmt: skip
+        named += [f"measure.{tool}.{option}" for tool, options in side.measure.items()
+                  for option in PROGRAMS if option in options]  # fmt: skip
+        if named:
+            raise ArchiveError(
+                f"{side.path}: {named[0]}: names what is to run on your hosts, and the campaign is "
+                "not yours; look at it, and begin one of your own with it"
+            )
+
+
 def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None:
     """Show what would be put back of somebody else's campaign, and have it confirmed.
 
@@ -127,7 +145,7 @@ def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None
         where = f"{campaign.archive.journal.path}: {role}: {interface}: {name}"
         if role not in machines or interface != machines[role].interface:
             raise ArchiveError(f"{where}: is no interface of this campaign's hosts")
-        if fault := states.fault(name, event["state"]):
+        if fault := states.fault(name, event["state"]) or states.ours_alone(name):
             raise ArchiveError(f"{where}: {fault}; nothing is put back")
         for command in setting(name).undo(interface, states.settable(name, event["state"]), {}):
             echo(f"to put back: {role}: {_in_words(command)}", err=True)

@@ -101,12 +101,14 @@ def verbosity() -> Verbosity:
     return level
 
 
-def pairs(overrides: Sequence[str]) -> list[tuple[str, str]]:
+def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, str]]:
     """`--set KEY=VALUE` as (KEY, VALUE). Raises InputError where there is no `=`."""
     split = [text.partition("=") for text in overrides]
     for key, sign, value in split:
         if not (key and sign):
-            raise InputError(f"--set {key}{value}: write KEY=VALUE, as in repeat.replicates=3")
+            raise InputError(
+                f"{option} {key}{sign}{value}: write KEY=VALUE, as in repeat.replicates=3"
+            )
     return [(key, value) for key, _, value in split]
 
 

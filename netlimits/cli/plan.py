@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -17,6 +17,7 @@ import click
 from netlimits.cli import echo, plan_summary, planned_runs
 from netlimits.cli.beside import LARGE, findings_beside
 from netlimits.cli.options import JSON, PATIENCE, SET, pairs
+from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import InputError, escaped
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ ROWS = 10
 @PATIENCE
 @click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
 @JSON
+@against_options
 def plan(
     experiment_file: Path,
     overrides: Sequence[str],
@@ -58,6 +60,7 @@ def plan(
     patience: Patience,
     csv_file: str | None,
     as_json: bool,
+    against: Against,
 ) -> None:
     """Show what an experiment would run, in which order, and for how long.
 
@@ -68,27 +71,29 @@ def plan(
     host differs, so a change may turn out not to be needed; left out are claims, guards and notes,
     what is put back, and looks whether a server listens already.
 
+    With --against it is the plan of both sides, interleaved as `run` would have them.
+
     \b
     Examples:
       netlimits plan experiments/stateless-offloads.yaml
       netlimits plan experiments/stateless-offloads.yaml --commands --rows 1
       netlimits plan experiments/stateless-offloads.yaml --set repeat.replicates=3 --csv plan.csv
+      netlimits plan before.yaml --against after.yaml --commands --rows 4
     """
-    from netlimits.experiment import load
     from netlimits.experiment.plan import Plan, seeded
 
     with findings_beside(experiment_file, pairs(overrides), hosts_file):
-        loaded = load.load(experiment_file, pairs(overrides))
+        loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
         drawn = loaded.repeat.seed is None
-        experiment_plan = Plan(seeded(loaded), _skipped(loaded, hosts_file, patience))
+        experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
     summary = plan_summary.summary_of(experiment_plan, drawn)
-    findings = _foreseen(experiment_plan, hosts_file)
+    findings = _foreseen(experiment_plan, bound)
     if csv_file == "-":
         experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
     if csv_file is not None:
         _write(experiment_plan, Path(csv_file))
-    machines = _machines(experiment_plan, hosts_file)
+    machines = bound or _placeholders(experiment_plan)
     runs = list(_first(experiment_plan, ROWS if rows is None and not with_commands else rows))
     if as_json:
         document = {
@@ -139,7 +144,22 @@ class _Shown(io.StringIO):
         return self._stream.write(escaped(text.replace("\r\n", "\n")))
 
 
-def _skipped(experiment: Experiment, hosts_file: Path | None, patience: Patience) -> dict[str, str]:
+def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, Machine]] | None:
+    """What binds roles to the machines of a hosts file, where there is one."""
+    if hosts_file is None:
+        return None
+
+    def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
+        from netlimits.experiment.hosts_file import machines
+
+        return machines(hosts_file, roles)
+
+    return bind
+
+
+def _skipped(
+    experiment: Experiment, bound: Mapping[str, Machine], patience: Patience
+) -> dict[str, str]:
     """The reason for each tool that its hosts do not have and that may be missing.
 
     Hosts are asked only where the answer matters; one that does not answer is no error here.
@@ -147,43 +167,36 @@ def _skipped(experiment: Experiment, hosts_file: Path | None, patience: Patience
     from netlimits.experiment import resolution
 
     may_be = [name for name in experiment.measure if resolution.may_be_missing(experiment, name)]
-    if hosts_file is None or not may_be:
+    if not bound or not may_be:
         return {}
     from netlimits.campaign.interrupt import interruptible
     from netlimits.checks.survey import tools
     from netlimits.checks.survey.login import logged_in
-    from netlimits.experiment.hosts_file import machines
 
-    bound = machines(hosts_file, experiment.roles)
     with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
             echo(f"warning: not asked for its tools: {finding}", err=True)
         return tools.inventory(experiment, hosts)[1]
 
 
-def _foreseen(experiment_plan: Plan, hosts_file: Path | None) -> tuple[Finding, ...]:
+def _foreseen(experiment_plan: Plan, bound: Mapping[str, Machine]) -> tuple[Finding, ...]:
     """What `check` would say without a host; nothing of a plan that is too large for it."""
     from netlimits.checks.survey import foreseen
-    from netlimits.experiment.hosts_file import machines
 
     if len(experiment_plan.configurations) > LARGE:
         return ()
-    bound = machines(hosts_file, experiment_plan.experiment.roles) if hosts_file else None
-    return foreseen(experiment_plan, bound)
+    return foreseen(experiment_plan, bound or None)
 
 
 def _first(experiment_plan: Plan, rows: int | None) -> Iterator[Run]:
     return itertools.islice(experiment_plan.runs(), rows)
 
 
-def _machines(experiment_plan: Plan, hosts_file: Path | None) -> dict[str, Machine]:
-    """The machines of a hosts file, or ones that have placeholders for names."""
-    from netlimits.experiment.hosts_file import machines
+def _placeholders(experiment_plan: Plan) -> dict[str, Machine]:
+    """Machines that have placeholders for names."""
     from netlimits.model import Machine
 
     roles = experiment_plan.experiment.roles
-    if hosts_file is not None:
-        return machines(hosts_file, roles)
     return {
         role: Machine(
             role, interface=f"{role.upper()}_INTERFACE", address=f"{role.upper()}_ADDRESS"

@@ -10,6 +10,7 @@ from netlimits.errors import one_line
 
 if TYPE_CHECKING:
     from netlimits.experiment.plan import Plan
+    from netlimits.model import Experiment
 
 
 def summary_of(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
@@ -20,13 +21,9 @@ def summary_of(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
         "experiment": experiment.name,
         "question": experiment.question,
         "combinations": experiment_plan.configurations.product,
-        "excluded": [
-            {"exclude": text, "line": experiment.lines.get(("exclude", number)), "removed": removed}
-            for number, (text, removed) in enumerate(
-                zip(experiment.exclude, experiment_plan.configurations.removed, strict=True)
-            )
-        ],
-        "included": len(experiment.include),
+        **_sides(experiment),
+        "excluded": _excluded(experiment_plan),
+        "included": sum(len(side.include) for side in experiment.sides.values() or [experiment]),
         "configurations": len(experiment_plan.configurations),
         "replicates": None if experiment.repeat.runs else experiment_plan.replicates[1],
         "replicates_least": None if experiment.repeat.runs else experiment_plan.replicates[0],
@@ -42,14 +39,43 @@ def summary_of(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
     }
 
 
+def _sides(experiment: Experiment) -> dict[str, Any]:
+    """How many configurations each side of a duet has, and how many are on both."""
+    from netlimits.experiment import duet
+
+    if not experiment.sides:
+        return {}
+    on_both, each = duet.on_both_sides(experiment)
+    return {"sides": dict(zip(experiment.sides, each, strict=True)), "on_both_sides": on_both}
+
+
+def _excluded(experiment_plan: Plan) -> list[dict[str, Any]]:
+    """Each `exclude` with its line and what it removed; of a duet those of both sides."""
+    experiment, removed = experiment_plan.experiment, iter(experiment_plan.configurations.removed)
+    return [
+        {
+            "exclude": text,
+            "line": side.lines.get(("exclude", number)),
+            "removed": next(removed),
+            **({"side": name} if name else {}),
+        }
+        for name, side in (experiment.sides or {"": experiment}).items()
+        for number, text in enumerate(side.exclude)
+    ]
+
+
 def print_summary(summary: Mapping[str, Any]) -> None:
     """The summary in lines."""
     title = f"{summary['experiment']}: {summary['question']}".removesuffix(": ")
     echo(one_line(title))
     count = _count(summary["configurations"], "configuration")
     echo(f"{count} of {_count(summary['combinations'], 'combination')}")
+    if "sides" in summary:
+        each = ", ".join(f"{number:,} {name}" for name, number in summary["sides"].items())
+        echo(f"  {each}; {summary['on_both_sides']:,} on both sides")
     for entry in summary["excluded"]:
         where = f"line {entry['line']}" if entry["line"] else "--set"
+        where = f"{entry['side']}, {where}" if "side" in entry else where
         text = f"{entry['exclude']} ({where})"
         echo(f"  {entry['removed']:,} excluded by {text}")
     if summary["included"]:
@@ -65,8 +91,8 @@ def print_summary(summary: Mapping[str, Any]) -> None:
         why = one_line(skipped["reason"])
         echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
     left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
-    each = summary["seconds"] / max(1, left)
-    echo(f"about {_duration(summary['seconds'])}, {each:.3g} s a run")
+    seconds = summary["seconds"] / max(1, left)
+    echo(f"about {_duration(summary['seconds'])}, {seconds:.3g} s a run")
 
 
 def _count(number: int, noun: str) -> str:

@@ -63,11 +63,12 @@ def _commands(
     from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
-    rehearsed = DryRun(experiment_plan.experiment.ends, machines, every)
+    rehearsed = DryRun(machines, every)
     for run in runs:
         commands = []
         if not experiment_plan.skip(run.values):
-            for step in rehearsed.commands(experiment_plan.setup(run.values)):
+            ends = experiment_plan.experiment.of(run.values).ends
+            for step in rehearsed.commands(experiment_plan.setup(run.values), ends):
                 if isinstance(step, Remark):
                     commands.append((step.role, step.name, f"# {step.text}"))
                     continue

@@ -30,6 +30,42 @@ def load(path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experim
     return _checked(document.load(path, repeated=True), overrides, archived=False)
 
 
+def sides(
+    path: Path | str,
+    overrides: Sequence[tuple[str, str]],
+    other: Path | str | None,
+    changes: Sequence[tuple[str, str]],
+) -> tuple[Experiment, Experiment]:
+    """The two sides of a duet: the experiment, and another one, or the same with `changes`.
+
+    `overrides` count on both sides. Raises DocumentError of all that is wrong with either, which
+    names `--against` where what stands there is wrong.
+    """
+    from netlimits.experiment.plan import Plan
+
+    loaded: list[Experiment] = []
+    errors: list[DocumentError] = []
+    for file, own in ((path, ()), (other or path, tuple(changes))):
+        try:
+            loaded.append(load(file, [*overrides, *own]))
+            Plan(loaded[-1])
+        except DocumentError as error:
+            errors += [_against(fault, own) for fault in error.errors]
+    raise_all(errors)
+    return loaded[0], loaded[1]
+
+
+def _against(error: DocumentError, changes: Sequence[tuple[str, str]]) -> DocumentError:
+    """The error, with the name of the option that it comes from."""
+    key, colon, rest = error.key.partition(": ")
+    if not any(key == f"--set {text}" for text, _ in changes):
+        return error
+    named = f"--against {key.removeprefix('--set ')}{colon}{rest}"
+    return DocumentError(
+        error.problem, path=error.path, line=error.line, key=named, steps=error.steps
+    )
+
+
 def parse(text: str, path: Path | str, overrides: Sequence[tuple[str, str]] = ()) -> Experiment:
     """The experiment in a text, such as the archive's; `path` is what errors call it.
 

@@ -22,6 +22,7 @@ from typing import IO
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import remains, replicates, resolution
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
+from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.replicates import RUN_LIMIT
 from netlimits.experiment.setups import Setups
 from netlimits.model import Experiment, Repeat, Run, Setup, Values
@@ -82,10 +83,13 @@ class Plan:
     def __init__(self, experiment: Experiment, skipped: Mapping[str, str] | None = None) -> None:
         self.experiment = experiment
         self.skipped = dict(skipped or {})
+        self.configurations: Configurations | Interleaved
         try:
-            self.configurations = Configurations(experiment)
+            kind = Interleaved if experiment.sides else Configurations
+            self.configurations = kind(experiment)
         except DocumentError as error:
-            raise_all([*error.errors, *remains.errors(experiment, error.errors)])
+            if not experiment.sides:  # each of which was checked by itself
+                raise_all([*error.errors, *remains.errors(experiment, error.errors)])
             raise
         self._setups = Setups(experiment, self.configurations)
         count = len(self.configurations)

@@ -6,13 +6,14 @@ from array import array
 
 from netlimits.experiment import expressions, resolution
 from netlimits.experiment.configurations import Configurations
+from netlimits.experiment.duet import Interleaved
 from netlimits.model import Experiment
 
 RUN_LIMIT = 10_000_000
 """Four months of runs of a second each; more is a slip of the pen."""
 
 
-def own(experiment: Experiment, configurations: Configurations) -> array[int]:
+def own(experiment: Experiment, configurations: Configurations | Interleaved) -> array[int]:
     """How often each configuration runs, where they differ; else empty. Raises DocumentError."""
     by = experiment.repeat.replicates_by
     often = array("I")

@@ -12,7 +12,7 @@ from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.violations import faults
-from netlimits.model import Around, Experiment, Pace, Setup, Trace, Values
+from netlimits.model import SIDE, Around, Experiment, Pace, Setup, Trace, Values
 
 
 def source(experiment: Experiment) -> Source:
@@ -35,6 +35,7 @@ def setup(experiment: Experiment, values: Values) -> Setup:
     from netlimits.settings import setting
     from netlimits.tools import tool
 
+    experiment = experiment.of(values)
     settings, errors = [], []
     for use in experiment.settings:
         options = templates.resolve(use.options, values)
@@ -63,6 +64,8 @@ def setup(experiment: Experiment, values: Values) -> Setup:
 
 def looked_up(experiment: Experiment) -> frozenset[str]:
     """The names whose values decide what `setup` gives."""
+    if experiment.sides:
+        return frozenset((SIDE,)).union(*map(looked_up, experiment.sides.values()))
     options = [use.options for use in experiment.settings]
     written = [options, *experiment.measure.values(), dict(experiment.around)]
     return templates.used(written) | {"tool"}

@@ -107,6 +107,10 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
 
 
 IF_MISSING = "if_missing"
+_PATH: Mapping[str, Any] = {
+    "type": "string",
+    "pattern": r"^(/[A-Za-z0-9_+@][A-Za-z0-9_.+@-]*){1,40}$(?!\n)",
+}
 _OF_EVERY_TOOL: Mapping[str, Any] = {
     "port": {
         "description": "The port of the tool's server, for a firewall; else its customary one.",
@@ -114,6 +118,12 @@ _OF_EVERY_TOOL: Mapping[str, Any] = {
         "minimum": 1024,
         "maximum": 65535,
     },
+    "program": {
+        "description": "The client's program, where it is not the one on the PATH: a path on the "
+        "host, such as /opt/netperf/bin/netperf.",
+        **_PATH,
+    },
+    "server_program": {"description": "The server's program, likewise.", **_PATH},
     IF_MISSING: {
         "description": "Where the tool is not installed on both ends: fail before anything runs, "
         "or skip its runs and say so in the plan.",

@@ -20,6 +20,7 @@ from netlimits.experiment.overrides import Source
 from netlimits.experiment.salvage import Salvage
 from netlimits.metrics import metric
 from netlimits.model import Experiment, Repeat, Scalar, SettingUse, Values
+from netlimits.tools import PROGRAMS
 
 Lists = Mapping[str, tuple[Scalar, ...]]
 Groups = Mapping[str, tuple[str, ...]]
@@ -216,6 +217,13 @@ class Reader:
             if templates.is_template(policy):
                 problem = f"must be fail or skip, not {policy}: one answer for all configurations"
                 self.names.fault(problem, "measure", name, schema.IF_MISSING)
+            for option in PROGRAMS:
+                if templates.is_template(options.get(option)):
+                    problem = (
+                        f"must be a path, not {options[option]}: one program for all "
+                        "configurations; `run --against` compares two"
+                    )
+                    self.names.fault(problem, "measure", name, option)
         if not tools or any(steps[0] == "measure" and len(steps) == 2 for steps in self._faulty()):
             return tools
         given = self.sure(given)

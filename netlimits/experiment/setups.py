@@ -10,6 +10,7 @@ from collections.abc import Callable
 from netlimits.errors import DocumentError
 from netlimits.experiment import resolution
 from netlimits.experiment.configurations import Configurations
+from netlimits.experiment.duet import Interleaved
 from netlimits.model import Experiment, Setup, Values
 
 SAMPLE = 1_000
@@ -18,7 +19,9 @@ SAMPLE = 1_000
 class Setups:
     """The setup of each configuration, resolved once for all that look up the same."""
 
-    def __init__(self, experiment: Experiment, configurations: Configurations) -> None:
+    def __init__(
+        self, experiment: Experiment, configurations: Configurations | Interleaved
+    ) -> None:
         self.experiment = experiment
         self.configurations = configurations
         self._looked_up = sorted(resolution.looked_up(experiment))

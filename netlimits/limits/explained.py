@@ -209,7 +209,7 @@ def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
     if links is None:
         return RunFigures(figures, one_machine=one_machine)
     run = int(figures["run"])
-    mtu, rate = links.mtu(run), links.rate
+    mtu, rate = links.mtu(run), links.rate(run)
     limit = None
     if mtu and rate:
         limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
@@ -222,19 +222,17 @@ def mtu(campaign: Campaign, run: int) -> int | None:
 
 
 class _Links:
-    """What a campaign knows of its data link: the sender's facts, and the MTU of each run."""
+    """What a campaign knows of its data link: the senders' facts, and the MTU of each run."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
-        self._role = campaign.experiment.roles[0] if campaign.experiment.roles else ""
-        self._facts = campaign.archive.facts(self._role) if self._role else {}
+        self._facts: dict[str, Mapping[str, Any]] = {}
         self._mtus: dict[str, int | None] = {}
 
-    @property
-    def rate(self) -> float | None:
+    def rate(self, run: int) -> float | None:
         """The link's bit rate, bit/s; None where it is not known, or made up."""
-        driver = str((self._value("driver") or {}).get("driver", ""))
-        speed = str((self._value("link_settings") or {}).get("Speed", ""))
+        driver = str((self._value(run, "driver") or {}).get("driver", ""))
+        speed = str((self._value(run, "link_settings") or {}).get("Speed", ""))
         number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
         return float(number[1]) * 1e6 if number and driver not in VIRTUAL else None
 
@@ -243,14 +241,15 @@ class _Links:
         if self._campaign.imported:
             return False
         family = self._campaign.plan.setup(self._campaign.runs[run].values).around.family
-        address = self._campaign.archive.machines[self._role].address or ""
+        address = self._campaign.archive.machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
     def mtu(self, run: int) -> int | None:
         """The MTU of a run: what the experiment sets, else what the host had."""
         of = self._campaign.runs[run]
         if of.config not in self._mtus:
-            self._mtus[of.config] = next(self._set_mtus(of.values), None) or self._own_mtu()
+            own = (self._value(run, "link") or {}).get("mtu")
+            self._mtus[of.config] = next(self._set_mtus(of.values), None) or own
         return self._mtus[of.config]
 
     def _set_mtus(self, values: Mapping[str, Any]) -> Iterator[int]:
@@ -258,11 +257,20 @@ class _Links:
             uses = self._campaign.plan.setup(values).settings
             yield from (int(_scalar(use.options)) for use in uses if use.name == "mtu")
 
-    def _own_mtu(self) -> int | None:
-        return (self._value("link") or {}).get("mtu")
+    def _sender(self, run: int) -> str:
+        """The sender of a run, which in a duet is its side's; "" in a campaign without roles."""
+        roles = self._campaign.experiment.of(self._campaign.runs[run].values).roles
+        return next(iter(roles), "")
 
-    def _value(self, fact: str) -> Any:
-        return self._facts.get(fact, {}).get("value") if isinstance(self._facts, dict) else None
+    def _value(self, run: int, fact: str) -> Any:
+        """A fact of the sender of a run; None where it is not known."""
+        role = self._sender(run)
+        if not role:
+            return None
+        if role not in self._facts:
+            self._facts[role] = self._campaign.archive.facts(role)
+        facts = self._facts[role]
+        return facts.get(fact, {}).get("value") if isinstance(facts, dict) else None
 
 
 def _scalar(options: Any) -> Any:

@@ -52,6 +52,11 @@ def sequel(campaign: Campaign, suspects: tuple[str, ...] = ()) -> str:
     """
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported: there is no experiment to go on with")
+    if campaign.experiment.sides:
+        raise DataError(
+            f"{campaign.path}: is a duet, and what would prove its verdicts would be two: run the "
+            "side that you ask about by itself, and explain that"
+        )
     if proof.INTERVENTION in resolution.names(campaign.experiment):
         raise DataError(f"{campaign.path}: has a factor `intervention` already; explain it instead")
     planned = list(_planned(campaign, suspects))

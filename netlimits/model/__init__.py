@@ -25,6 +25,9 @@ TABLE_FORMATS = ("text", "csv", "markdown", "html", "json")
 
 Family = Literal["ipv4", "ipv6"]
 
+SIDE, SIDES = "side", ("before", "after")
+"""The factor that tells the sides of a duet apart, and what these are called unless named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -207,6 +210,9 @@ class Experiment:
     `trace` as written. `roles` are those of single machines; `groups` maps each role as written to
     them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and `overrides` what
     `--set` changed, as (key, value as written): the two together make the experiment again.
+
+    A duet (experiment.duet) has `sides`: the experiments whose runs are interleaved, by the values
+    of the factor `side`. What a configuration sets and measures is then its side's.
     """
 
     name: str
@@ -229,10 +235,29 @@ class Experiment:
     repeat: Repeat = Repeat()
     report: tuple[Mapping[str, Any], ...] = ()
     lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict)
+    sides: Mapping[str, Experiment] = field(default_factory=dict)
+
+    def of(self, values: Values) -> Experiment:
+        """The side that a configuration is of; this one, where there are none."""
+        return self.sides[str(values[SIDE])] if self.sides else self
+
+    @property
+    def other_names(self) -> dict[str, str]:
+        """Each role and group of a duet that has another name on its second side, and that name."""
+        if not self.sides:
+            return {}
+        first, second = self.sides.values()
+        mine, yours = (*first.roles, *first.groups), (*second.roles, *second.groups)
+        return {a: b for a, b in zip(mine, yours, strict=True) if a != b}
 
     @property
     def ends(self) -> Ends:
-        """Who runs the tool's client, and who its servers: the first role, and the last."""
+        """Who runs the tool's client, and who its servers: the first role, and the last.
+
+        Of a duet those of its first side.
+        """
+        if self.sides:
+            return next(iter(self.sides.values())).ends
         groups = list(self.groups.values()) or [(role,) for role in self.roles]
         return {"local": groups[0], "remote": groups[-1]}
 

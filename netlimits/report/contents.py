@@ -5,6 +5,7 @@ The folder may be anybody's: what has not the shape it should have is left out o
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import time
@@ -15,15 +16,17 @@ import yaml
 
 from netlimits.archive import raw
 from netlimits.archive.reader import Campaign
+from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
-from netlimits.model import Record, SettingUse
+from netlimits.model import SIDES, Experiment, Record, SettingUse
 from netlimits.report.page import Change, Failure, HostFacts, Rows, TakenStep
 
 REASONS = 50
 RUNS = 12
 """How many reasons are listed, and how many runs of each are named."""
 
+_THERE = "hosts-against.yaml"
 FACTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Kernel": (("kernel",),),
     "Distribution": (("distribution", "PRETTY_NAME"),),
@@ -209,15 +212,49 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
         ], ()
     experiment = campaign.experiment
     file = f"{experiment.name}.yaml"
-    check = ["netlimits", "check", file, "--hosts", "hosts.yaml"]
-    words = ["netlimits", "run", file, "--hosts", "hosts.yaml"]
+    files = [(file, experiment.text), *_second_side(campaign)]
+    hosts = ["--hosts", "hosts.yaml"]
+    files.append(("hosts.yaml", _hosts_file(campaign, experiment)))
+    against = _against(campaign)
+    if renamed := experiment.other_names:
+        second = list(experiment.sides.values())[1]
+        files.append((_THERE, _hosts_file(campaign, second, renamed)))
+        against += ["--against-hosts", _THERE]
+    check = ["netlimits", "check", file, *hosts, *against]
+    words = ["netlimits", "run", file, *hosts]
     words += [word for key, value in _overrides(campaign) for word in ("--set", f"{key}={value}")]
+    *others, last = (name for name, _ in files)
     lines = [
-        f"# save the two files below as {file} and hosts.yaml, with your own machines in it",
+        f"# save the files below as {', '.join(others)} and {last}, with your own machines in it",
         shlex.join(check),
-        shlex.join(words),
+        shlex.join([*words, *against]),
     ]
-    return lines, [(file, experiment.text), ("hosts.yaml", _hosts_file(campaign))]
+    return lines, files
+
+
+def _second_side(campaign: Campaign) -> Rows:
+    """The file of a duet's second side, unless it is that of the first."""
+    experiment = campaign.experiment
+    texts = [(AGAINST, side.text) for side in experiment.sides.values()][1:]
+    return [(name, text) for name, text in texts if text != experiment.text]
+
+
+def _against(campaign: Campaign) -> list[str]:
+    """What makes the second side of a duet of the first."""
+    experiment = campaign.experiment
+    if not experiment.sides:
+        return []
+    first, second = experiment.sides.values()
+    pairs = itertools.zip_longest(first.overrides, second.overrides)
+    common = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    changes = second.overrides[common:]
+    sides = ",".join(experiment.sides)
+    files = [name for name, _ in _second_side(campaign)]
+    written = [*files, *(f"{key}={value}" for key, value in changes)]
+    if not written and not experiment.other_names:
+        written = [f"{experiment.name}.yaml"]
+    words = [word for text in written for word in ("--against", text)]
+    return [*words, *(("--sides", sides) if sides != ",".join(SIDES) else ())]
 
 
 def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
@@ -228,10 +265,17 @@ def _overrides(campaign: Campaign) -> Iterator[tuple[str, str]]:
         yield "repeat.seed", str(campaign.archive.meta["seed"])
 
 
-def _hosts_file(campaign: Campaign) -> str:
-    """The hosts file that binds the same machines; a role of several machines is a list."""
+def _hosts_file(
+    campaign: Campaign, experiment: Experiment, renamed: Mapping[str, str] | None = None
+) -> str:
+    """The hosts file that binds the same machines; a role of several machines is a list.
+
+    Of a duet that of its first side, or of the second, whose roles were `renamed`.
+    """
+    experiment = next(iter(experiment.sides.values()), experiment)
+    own = {name: role for role, name in (renamed or {}).items()}
     bound: dict[str, Any] = {}
-    groups = campaign.experiment.groups or {role: (role,) for role in campaign.archive.machines}
+    groups = experiment.groups or {role: (role,) for role in campaign.archive.machines}
     for name, roles in groups.items():
         machines = [
             campaign.archive.machines[role] for role in roles if role in campaign.archive.machines
@@ -244,7 +288,7 @@ def _hosts_file(campaign: Campaign) -> str:
             }
             for machine in machines
         ]
-        bound[name] = entries[0] if roles == (name,) and entries else entries
+        bound[own.get(name, name)] = entries[0] if roles == (name,) and entries else entries
     return yaml.safe_dump(bound, sort_keys=False, allow_unicode=True, default_flow_style=None)
 
 

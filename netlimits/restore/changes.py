@@ -191,6 +191,8 @@ class Changes:
             return fault
         setting, host = setting_of(original.setting), self._host(original.role)
         foreign = original.place in self._foreign
+        if foreign and (why := states.ours_alone(original.setting)):
+            return why
         target = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
         for _ in range(2):  # a feature that another one blocked takes at the second attempt

@@ -8,6 +8,7 @@ the grammar of what `ip`, `tc` and `ethtool` are told, and to what `settings:` r
 from __future__ import annotations
 
 from netlimits.settings import State, setting
+from netlimits.settings.switch import Switch
 from netlimits.settings.sysctl import MOVES_MORE
 
 
@@ -18,6 +19,16 @@ def fault(name: str, state: State) -> str:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         return f"what is written down is no state of {name}"
     return f"what is written down may not be set: {reason}" if reason else ""
+
+
+def ours_alone(name: str) -> str:
+    """Why only who changed a setting puts it back, and no stranger's folder; "" where it may."""
+    if name != Switch.name:
+        return ""
+    return (
+        "its commands are not run from somebody else's folder; `netlimits restore --hosts FILE` "
+        "does it from the host's own notes"
+    )
 
 
 def settable(name: str, state: State) -> State:

@@ -20,11 +20,13 @@ from netlimits.settings.offload import Offload
 from netlimits.settings.qdisc import Qdisc
 from netlimits.settings.ring import RING
 from netlimits.settings.route import Route
+from netlimits.settings.switch import Switch
 from netlimits.settings.sysctl import Sysctl
 
 __all__ = ["MADE_ANEW", "SETTINGS", "Setting", "State", "setting"]
 
 SETTINGS: tuple[Setting, ...] = (
+    Switch(),  # whatever it is: a driver's module makes the interface and all of its settings anew
     Sysctl(),  # the host's; what is made after it (a default qdisc, say) is made under it
     Link(),  # takes the link down for seconds, and with it routes' metrics
     CHANNELS,  # builds the queues anew: rings, coalescing and an mq qdisc belong to them

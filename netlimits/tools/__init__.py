@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from netlimits.tools._base import Features, Tool, Transfer
+from netlimits.tools._programs import PROGRAMS, Installed, at_path
 from netlimits.tools.iperf3 import Iperf3
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
 
-__all__ = ["OWN", "TOOLS", "Features", "Tool", "Transfer", "tool"]
+__all__ = ["OWN", "PROGRAMS", "TOOLS", "Features", "Tool", "Transfer", "at_path", "tool"]
 
 TOOLS: tuple[Tool, ...] = (
     Netperf(),
@@ -22,5 +25,8 @@ OWN = tuple(f"{each.name}_" for each in TOOLS)
 
 
 def tool(name: str) -> Tool:
-    """The tool of that name; KeyError when there is none (an experiment is checked before)."""
-    return {t.name: t for t in TOOLS}[name]
+    """The tool of that name, which runs the programs that its options name.
+
+    KeyError when there is none (an experiment is checked before).
+    """
+    return cast(Tool, Installed({each.name: each for each in TOOLS}[name]))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from netlimits import tables
-from netlimits.analysis.comparison import compare
+from netlimits.analysis.comparison import compare, duet
 from netlimits.errors import DataError
 
 CV, RUNS = 0.02, 10
@@ -225,3 +225,134 @@ def test_words_that_a_failed_run_did_not_live_to_measure_are_no_factor():
     table = compare(before, after, "throughput")
     assert table["verdict"].tolist()[0] == "failed"
     assert "cipher" not in table
+
+
+# -- duets ----------------------------------------------------------------------------------
+
+
+def blocks(
+    chance: np.random.Generator, loss: float, drift: float = 0.0, sizes: tuple[int, ...] = (1024,)
+) -> pd.DataFrame:
+    """Ten blocks of both sides; what drifts makes the last block so much slower than the first."""
+    rows = [
+        {"config": f"{side}{size}", "side": side, "block": block, "send_size": size, "status": "ok",
+         "throughput_mbps": 900 * (1 - loss * (side == "after")) * (1 - drift * block / RUNS)
+         * np.exp(chance.normal(0, CV))}
+        for block in range(1, RUNS + 1)
+        for size in sizes
+        for side in ("before", "after")
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def verdicts_of_duets(loss: float, drift: float = 0.0) -> list[str]:
+    chance = np.random.default_rng(12)
+    return [duet(blocks(chance, loss, drift), "throughput")["verdict"].iloc[0] for _ in range(50)]
+
+
+@pytest.mark.parametrize("drift", [0, 0.4])
+def test_of_fifty_duets_of_the_same_at_most_three_say_that_something_changed(drift: float):
+    told = verdicts_of_duets(0, drift)
+    assert sum(verdict in ("better", "worse") for verdict in told) <= 3
+    assert told.count("same") >= 20
+
+
+@pytest.mark.parametrize("drift", [0, 0.4])
+def test_of_fifty_duets_with_a_loss_of_5_percent_at_least_48_say_worse(drift: float):
+    assert verdicts_of_duets(0.05, drift).count("worse") >= 48
+
+
+def test_what_drifts_hides_a_loss_from_two_campaigns_and_not_from_a_duet():
+    frame = blocks(np.random.default_rng(13), 0.05, drift=0.4)
+    sides = [frame[frame["side"] == name].drop(columns="side") for name in ("before", "after")]
+    assert compare(*sides, "throughput")["verdict"].tolist() == ["unclear"]
+    table = duet(frame, "throughput")
+    assert table["verdict"].tolist() == ["worse"]
+    assert table["blocks"].tolist() == [RUNS]
+    assert table["ratio"].iloc[0] == pytest.approx(0.95, rel=0.03)
+    assert any("interleaved in the same blocks" in note for note in table.attrs["notes"])
+    assert not any("two sessions" in note for note in table.attrs["notes"])
+
+
+def test_a_block_that_lacks_a_side_does_not_count():
+    frame = blocks(np.random.default_rng(14), 0.0)
+    frame.loc[(frame["side"] == "after") & (frame["block"] > 7), "status"] = "failed"
+    (row,) = duet(frame, "throughput").to_dict("records")
+    assert (row["n_before"], row["n_after"], row["of_after"], row["blocks"]) == (RUNS, 7, RUNS, 7)
+    frame.loc[(frame["side"] == "before") & (frame["block"] <= 7), "status"] = "failed"
+    (row,) = duet(frame, "throughput").to_dict("records")
+    assert row["blocks"] == 0
+    assert np.isnan(row["low"])
+    assert row["verdict"] == "unclear", "runs that share no block are no pairs"
+
+
+def test_sides_have_names():
+    frame = blocks(np.random.default_rng(15), 0.05).replace({"before": "old", "after": "new"})
+    assert duet(frame, "throughput", sides=("old", "new"))["verdict"].tolist() == ["worse"]
+    assert duet(frame, "throughput", sides=("new", "old"))["verdict"].tolist() == ["better"]
+    with pytest.raises(DataError, match="not a duet of before and after: its sides are new, old"):
+        duet(frame, "throughput")
+    with pytest.raises(DataError, match="it has no side"):
+        duet(frame.drop(columns="side"), "throughput")
+
+
+def test_an_unclear_one_of_many_needs_the_blocks_that_wilcoxon_needs():
+    """Six blocks tell p = 0.03 at best, which is no discovery among 40 ratios."""
+    frame = blocks(np.random.default_rng(16), 0.0, sizes=tuple(range(40)))
+    frame = frame[frame["block"] <= 6]
+    frame.loc[(frame["side"] == "after") & (frame["send_size"] == 7), "throughput_mbps"] /= 2
+    table = duet(frame, "throughput").set_index("send_size")
+    row = table.loc["7"] if "7" in table.index else table.loc[7]
+    assert row["verdict"] == "unclear"
+    assert row["runs"] >= 11
+
+
+def test_it_is_never_told_that_fewer_runs_than_there_are_would_tell():
+    chance = np.random.default_rng(17)
+    frame = few((9.0 * np.exp(0.001 * chance.normal(size=10))).tolist())
+    after = frame.assign(throughput_mbps=frame["throughput_mbps"] * 1.0295)
+    (row,) = compare(frame, after, "throughput").to_dict("records")
+    assert row["verdict"] == "unclear"
+    assert np.isnan(row["runs"]) or row["runs"] > 10
+
+
+def test_a_side_whose_runs_all_failed_is_failed_and_zeros_have_no_interval():
+    frame = blocks(np.random.default_rng(18), 0.0)
+    frame.loc[frame["side"] == "after", "status"] = "failed"
+    (row,) = duet(frame, "throughput").to_dict("records")
+    assert (row["verdict"], row["of_after"], row["blocks"]) == ("failed", RUNS, 0)
+    zeros = blocks(np.random.default_rng(19), 0.0)
+    zeros.loc[zeros["block"] == 3, "throughput_mbps"] = 0.0
+    (row,) = duet(zeros, "throughput").to_dict("records")
+    assert np.isnan(row["low"])
+    (row,) = duet(zeros[zeros["block"] == 1], "throughput").to_dict("records")
+    assert (row["blocks"], row["verdict"]) == (1, "unclear")
+
+
+def test_notes_call_the_sides_by_their_names():
+    frame = blocks(np.random.default_rng(20), 0.0, sizes=(64, 1024))
+    frame = frame.replace({"before": "old", "after": "new"})
+    frame = frame[(frame["side"] == "old") | (frame["send_size"] == 1024)]
+    frame.loc[frame["side"] == "new", "status"] = "failed"
+    notes = duet(frame, "throughput", sides=("old", "new")).attrs["notes"]
+    assert "only old: send_size 64" in notes
+    assert any(note.startswith("failed new: send_size 1024: 0 of 10 runs ok") for note in notes)
+    assert not any(" before" in note or " after" in note for note in notes)
+
+
+def test_with_the_runs_that_are_named_an_unclear_ratio_is_decided():
+    """Losses of 5 % among 20 sizes in six blocks: then as many blocks as were named."""
+    chance = np.random.default_rng(21)
+    sizes = tuple(range(20))
+
+    def duet_of(count: int) -> pd.DataFrame:
+        parts = [blocks(chance, 0.05, sizes=sizes) for _ in range(-(-count // RUNS))]
+        frame = pd.concat([p.assign(block=p["block"] + n * RUNS) for n, p in enumerate(parts)])
+        frame.loc[(frame["side"] == "after") & (frame["send_size"] > 0), "throughput_mbps"] /= 0.95
+        return duet(frame[frame["block"] <= count], "throughput")
+
+    first = duet_of(6).iloc[0]
+    assert first["verdict"] == "unclear"
+    assert 9 < first["runs"] < 60
+    told = [duet_of(int(first["runs"])).iloc[0]["verdict"] for _ in range(5)]
+    assert told.count("worse") >= 3

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from recorded import META, begun, recorded
-from written_states import GOOD, IPV6, LOAD, MTU, QDISC
+from folders import complete
+from recorded import META, begun, recorded, rewritten
+from written_states import GOOD, IPV6, LOAD, MTU, QDISC, SWITCH
 
 from netlimits.archive import reader, registry
 from netlimits.cli import group
 from netlimits.errors import NetlimitsError
+from netlimits.model.folder import Folder
 from netlimits.restore import states
 from netlimits.settings import SETTINGS
 
@@ -218,6 +220,11 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("load", {**LOAD, "method": "$(x)"}, "is no method"),
     ("link", {**GOOD["link"], "advertised": ["1000baseT/Full; x"]}, "is no link mode"),
     ("link", {**GOOD["link"], "speed": "-x"}, "cannot be"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "position": "gone"}}, "no command leads to 'gone'"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "verify": ["id"]}}, "is no command of a switch"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "command": {"old": "id"}}}, "is no command of a switc"),
+    ("switch", {"cat /etc/mode": {**SWITCH, "command": {"a\nb": ["id"]}}}, "a position is one line"),
+    ("switch", {"cat /etc/mode": SWITCH}, "are not run from somebody else's folder"),
     ("mtu", {}, "is no state"),
     ("nosuch", {}, "is no state"),
 )  # fmt: skip
@@ -265,3 +272,55 @@ def test_other_hosts_than_the_campaign_s_are_refused(folder, hosts_file):
 
 def test_the_registry_s_place():
     assert str(registry.place()).startswith(os.environ["XDG_STATE_HOME"])
+
+
+# -- what it would run ----------------------------------------------------------------------
+
+QUICK = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
+SWITCHED = """\
+settings:
+  - roles: [sender]
+    switch: {verify: [cat, x], command: {a: [touch, x], b: [rm, x]}, to: a}
+"""
+
+
+@pytest.mark.parametrize("command", ["resume", "extend"])
+@pytest.mark.parametrize("side", ["alone", "first", "second"])
+@pytest.mark.parametrize("what", ["switch", "program", "server_program"])
+def test_no_command_of_somebody_elses_experiment_runs(tmp_path, command, side, what):
+    file, names = tmp_path / "x.yaml", what != "switch"
+    text = QUICK.read_text() if names else f"{QUICK.read_text()}{SWITCHED}"
+    if names and side != "second":
+        text = text.replace("netperf:\n", f"netperf:\n    {what}: /tmp/x\n")
+    file.write_text(text)
+    harmless = ("measure.netperf.nodelay", "true")
+    change = (f"measure.netperf.{what}", "/tmp/x") if names and side == "second" else harmless
+    against = () if side == "alone" else (change,)
+    out = complete(tmp_path / "out", file, 1, against).path
+    hosts = tmp_path / "hosts.yaml"
+    machine = "{ssh: nobody.invalid, interface: data0}"
+    hosts.write_text(f"sender: {machine}\nreceiver: {machine}\n")
+    more = ["--replicates", "1"] if command == "extend" else []
+    done = call((command, *more, "--yes"), out, "--hosts", hosts)
+    named = "settings.0.switch" if what == "switch" else f"measure.netperf.{what}"
+    assert f"{named}: names what is to run on your hosts" in complaint(done)
+    assert "against.yaml" in complaint(done) or side != "second" or what == "switch"
+    assert "nowhere" not in complaint(done), "no host was asked"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"sides": ["a", "a"]}, {"sides": ["a"]}, {"sides": ["a b", "c"]}, {"roles": {"sender": "x"}},
+     {"overrides": [["a"]]}, {"overrides": [["nosuch.key", "1"]]}, {"roles": []}],
+)  # fmt: skip
+def test_a_damaged_second_side_is_an_error_that_names_the_folder(tmp_path, change):
+    out = complete(tmp_path / "out", QUICK, 1, (("measure.netperf.nodelay", "true"),)).path
+    path = out / "campaign.json"
+    meta = json.loads(path.read_text())
+    old = Folder(out).digest("campaign.json").encode()
+    path.write_text(json.dumps({**meta, "against": {**meta["against"], **change}}))
+    new = Folder(out).digest("campaign.json").encode()
+    rewritten(out, lambda body: body.replace(old, new))
+    for command in ("status", "table", "compare"):
+        done = call((command,), out)
+        assert isinstance(done.exception, NetlimitsError), (command, done)

@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
+from folders import complete
 
-from netlimits.cli import main
+from netlimits.cli import group, main
+from netlimits.errors import ArchiveError, DataError, InputError
 
 GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
 BEFORE = GALLERY / "stateless-offloads"
@@ -183,3 +185,93 @@ def test_a_gate_and_a_table_take_a_factor_called_statistic(compare, tmp_path):
     gate = tmp_path / "gate.yaml"
     gate.write_text("gate: [{of: throughput, where: {statistic: a}}]\n")
     assert compare(runs, runs, "--gate", gate).exit_code == 0
+
+
+# -- duets ----------------------------------------------------------------------------------
+
+QUICK = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
+NODELAY = (("measure.netperf.nodelay", "true"),)
+
+
+@pytest.fixture
+def duet(tmp_path: Path) -> Path:
+    """A duet whose new side carries 10 % less, on a machine that grows slower by 45 %."""
+    return complete(tmp_path / "duet", QUICK, 10, NODELAY, loss=0.1).path
+
+
+def test_the_sides_of_a_duet_are_compared_within_blocks(compare, duet: Path):
+    told = compare(duet, "--of", "throughput")
+    assert told.exit_code == 4
+    assert told.output.startswith(f"{duet}: new against old: 4 worse")
+    assert "interleaved in the same blocks" in told.output
+    assert "two sessions" not in told.output
+    (part,) = json.loads(compare(duet, "--of", "throughput", "--json").output)
+    assert part["interleaved"]
+    assert part["sides"] == ["old", "new"]
+    assert [row["blocks"] for row in part["rows"]] == [10] * 4
+    assert [row["ratio"] for row in part["rows"]] == pytest.approx([0.9] * 4, abs=0.03)
+
+
+def test_a_gate_holds_a_duet(compare, duet: Path, tmp_path: Path):
+    gate = tmp_path / "gate.yaml"
+    gate.write_text("gate:\n  - {of: throughput, threshold: 5%, where: {protocol: tcp}}\n")
+    told = compare(duet, "--gate", gate, "--format", "markdown")
+    assert told.exit_code == 4
+    assert told.errors.count("gate: throughput is worse at protocol tcp") == 2
+    gate.write_text("gate:\n  - {of: throughput, threshold: 20%}\n")
+    assert compare(duet, "--gate", gate).exit_code == 0
+
+
+def test_one_campaign_that_is_no_duet_has_nothing_to_compare_with(duet: Path):
+    for alone in (BEFORE, duet / "results.csv"):
+        with pytest.raises(DataError, match=r"is no duet|there is no such"):
+            group.main(["compare", str(alone)], standalone_mode=False)
+
+
+def test_a_duet_against_a_campaign_without_sides_matches_nothing(duet: Path, tmp_path: Path):
+    alone = complete(tmp_path / "alone", QUICK, 2).path
+    with pytest.raises(DataError, match="side is a factor on one side only"):
+        group.main(["compare", str(duet), str(alone)], standalone_mode=False)
+
+
+def test_a_duet_that_is_not_finished_says_what_is_left(compare, duet: Path):
+    journal = duet / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if b'"end"' in line]
+    (duet / "results.json").unlink(missing_ok=True)
+    journal.write_bytes(b"".join(lines[: ends[-8] + 1]))
+    told = compare(duet, "--of", "throughput")
+    assert "7 of 80 runs are left" in told.output
+    assert f"netlimits resume {duet}" in told.output
+
+
+def test_the_second_sides_file_is_held_to_what_it_was(duet: Path):
+    path = duet / "against.yaml"
+    path.write_text(path.read_text().replace("seconds: 1", "seconds: 2"))
+    with pytest.raises(ArchiveError, match=r"against.yaml: was changed since the campaign began"):
+        group.main(["compare", str(duet)], standalone_mode=False)
+
+
+# -- the page -------------------------------------------------------------------------------
+
+
+def test_a_page_of_a_duet_and_of_two_campaigns(compare, duet: Path, slower: Path, tmp_path: Path):
+    told = compare(duet, "--of", "throughput", "--report")
+    assert told.output.splitlines()[-1] == str(duet / "comparison.html")
+    page = (duet / "comparison.html").read_text()
+    assert "Throughput (tcp, 1024 bytes) is worse: 0." in page
+    assert "interleaved in the same blocks" in page
+    assert "--against measure.netperf.nodelay=true --sides old,new" in page
+
+    out = tmp_path / "two.html"
+    told = compare(BEFORE, slower, "--of", "throughput", "--json", "--report", out)
+    json.loads(told.output)
+    assert str(out) in told.errors
+    page = out.read_text()
+    assert page.count("is worse: 0.500") == 6
+    assert "two sessions" in page
+
+
+def test_a_page_that_cannot_be_written_is_an_error(duet: Path, tmp_path: Path):
+    with pytest.raises(InputError, match="cannot be written"):
+        group.main(["compare", str(duet), "--report", str(tmp_path)], standalone_mode=False)

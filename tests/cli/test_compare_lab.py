@@ -25,9 +25,9 @@ repeat: {replicates: 6, order: listed}
 
 
 def steps() -> list[str]:
-    """README's commands, as the workflow runs them."""
+    """README's commands, as the workflows run them: against a baseline, and those of a duet."""
     lines = re.findall(r"- run: (netlimits .*)", README.read_text("utf-8"))
-    assert len(lines) == 2
+    assert len(lines) == 4
     return [line.replace("netlimits", f"{sys.executable} -m netlimits", 1) for line in lines]
 
 
@@ -45,7 +45,7 @@ def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp
     (gate / "experiment.yaml").write_text(EXPERIMENT)
     (gate / "hosts.yaml").write_text(lab.hosts_file.read_text())
     (gate / "gate.yaml").write_text("gate:\n  - {of: throughput, threshold: 5%}\n")
-    run, compare = steps()
+    run, compare, *_ = steps()
     outcome = bash(tmp_path, run.replace("--out results", "--out gate/baseline"))
     assert outcome.returncode == 0, outcome.stderr
 
@@ -57,6 +57,41 @@ def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp
     (tmp_path / "results").rename(tmp_path / "same")
     with narrow_path.slower(lab):
         assert bash(tmp_path, run).returncode == 0
+    told = bash(tmp_path, compare)
+    assert told.returncode == 4, told.stderr
+    ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)
+    assert ratio
+    assert float(ratio[1]) == pytest.approx(0.5, abs=0.15)
+
+
+SHAPED = """\
+settings:
+  - roles: [sender]
+    qdisc: {kind: tbf, rate: 50mbit, burst: 64kb, latency: 20ms}
+"""
+
+
+def test_the_duets_workflow_fails_a_merge_that_is_slower_and_passes_one_that_is_not(
+    lab: Lab, tmp_path: Path
+):
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    text = EXPERIMENT.replace("order: listed", "order: blocked")
+    (gate / "experiment.yaml").write_text(text)
+    (gate / "hosts.yaml").write_text(lab.hosts_file.read_text())
+    (gate / "gate.yaml").write_text("gate:\n  - {of: throughput, threshold: 5%}\n")
+    *_, run, compare = steps()
+
+    (gate / "merge.yaml").write_text(text)
+    outcome = bash(tmp_path, run)
+    assert outcome.returncode == 0, outcome.stderr
+    told = bash(tmp_path, compare)
+    assert told.returncode == 0, told.stderr
+    assert "interleaved in the same blocks" in (tmp_path / "summary.md").read_text()
+
+    (tmp_path / "results").rename(tmp_path / "same")
+    (gate / "merge.yaml").write_text(text + SHAPED)
+    assert bash(tmp_path, run).returncode == 0
     told = bash(tmp_path, compare)
     assert told.returncode == 4, told.stderr
     ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)

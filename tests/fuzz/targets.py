@@ -256,6 +256,13 @@ WISHES: Mapping[str, Sequence[Any]] = {
         {"kind": "fq", "maxrate": "1gbit"},
     ),
     "route": ({"quickack": 1}, {"to": "198.19.0.0/24", "initcwnd": 20, "rto_min": "1500ms"}),
+    "switch": (
+        {
+            "verify": ["sysctl", "-n", "net.ipv4.tcp_congestion_control"],
+            "command": {"bbr": ["true"], "reno": ["sysctl", "-qw", "x=reno"]},
+            "to": "reno",
+        },
+    ),
 }
 
 

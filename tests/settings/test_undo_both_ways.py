@@ -24,7 +24,14 @@ pytestmark = pytest.mark.lab
 HOLDER = Holder("both", "0", "desk", "ada", 7, 1.8e9)
 LINK_LOCAL = "fe80::1234:5678:9abc:def0/64"
 
+ECN = "net.ipv4.tcp_ecn"
+SWITCH = {
+    "verify": ["sysctl", "-n", ECN],
+    "command": {n: ["sysctl", "-qw", f"{ECN}={n}"] for n in ("0", "1", "2")},
+}
+
 WISHES: dict[str, list[object]] = {
+    "switch": [{**SWITCH, "to": "1"}, {**SWITCH, "to": 0}],
     "sysctl": [{"net.ipv4.tcp_sack": 0, "net.ipv4.tcp_rmem": "4096 131072 6291456"}],
     "channels": [{"tx": 2}, {"rx": 3, "tx": 1}],
     "mtu": [68, 576, 1279, 1280, 1400],

@@ -8,7 +8,7 @@ campaign: it raises where a finding is an error. Nothing in this module changes 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,11 +41,16 @@ class Survey:
     skipped: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     clocks: Mapping[str, Offset] = field(default_factory=dict)
+    sides: tuple[tuple[str, ...], ...] = ()
 
     @property
     def shared_kernel(self) -> bool:
-        """Whether two roles are one machine, so that CPU figures are counted twice."""
-        return facts.one_kernel(self.facts)
+        """Whether two roles of one run are one machine, so that CPU figures are counted twice.
+
+        Runs of a duet have the roles of one of its `sides`.
+        """
+        sides = self.sides or (tuple(self.facts),)
+        return any(facts.one_kernel({r: self.facts[r] for r in side}) for side in sides)
 
 
 def survey(
@@ -80,6 +85,8 @@ def look(
     missing and may be skipped is; with `skipped`, of a campaign that goes on, only what was
     skipped then. Without `try_tools` no tool is tried: somebody else is measuring there.
     """
+    if plan.experiment.sides:
+        return _both_sides(plan, machines, hosts, skipped, try_tools)
     findings: list[Finding] = []
     placed: dict[str, Machine] = {}
     for role, placement in _each(lambda role: _placed(hosts[role], machines[role]), hosts).items():
@@ -112,13 +119,61 @@ def look(
     return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
 
 
+def _both_sides(
+    plan: Plan,
+    machines: Mapping[str, Machine],
+    hosts: Mapping[str, Host],
+    skipped: Mapping[str, str] | None,
+    try_tools: bool,
+) -> Survey:
+    """A look at the hosts of a duet: of each side by itself, what both say once."""
+    looks = []
+    for side in plan.experiment.sides.values():
+        bound = {role: machines[role] for role in side.roles}
+        reached = {role: hosts[role] for role in side.roles if role in hosts}
+        looks.append(look(Plan(side), bound, reached, skipped, try_tools=try_tools))
+    before, after = looks
+    every = [*before.findings, *after.findings, *repetitions.findings(plan)]
+    return Survey(
+        {**before.machines, **after.machines},
+        {**before.facts, **after.facts},
+        _features(plan, looks),
+        {**before.skipped, **after.skipped},
+        tuple(dict.fromkeys(every)),
+        {**before.clocks, **after.clocks},
+        tuple(side.roles for side in plan.experiment.sides.values()),
+    )
+
+
+def _features(plan: Plan, looks: Sequence[Survey]) -> dict[str, Features]:
+    """The features of each side's tools, by program where a side names one."""
+    features: dict[str, Features] = {}
+    for side, of_side in zip(plan.experiment.sides.values(), looks, strict=True):
+        for name, build in of_side.features.items():
+            features[side.measure[name].get("program", name)] = build
+            features.setdefault(name, build)
+    return features
+
+
 def foreseen(plan: Plan, machines: Mapping[str, Machine] | None = None) -> tuple[Finding, ...]:
     """The findings of `look` that need no host: parts of the plan that contradict each other.
 
     Streams that a tool cannot run together; packets that do not fit into the MTU that the plan
     itself sets; configurations that are the same in all but their names.
     """
-    findings = [*tools.refused(_bare(plan, machines)), *repetitions.findings(plan)]
+    sides = plan.experiment.sides
+    if sides:
+        bound = machines or {role: Machine(role) for role in plan.experiment.roles}
+        of_sides = (
+            foreseen(Plan(side), {role: bound[role] for role in side.roles})
+            for side in sides.values()
+        )
+        alike = repetitions.findings(plan)
+        return tuple(dict.fromkeys([*(each for side in of_sides for each in side), *alike]))
+    site = _bare(plan, machines)
+    findings = [*tools.refused(site), *repetitions.findings(plan)]
+    for role in site.machines:
+        findings += settings.never(site, role)
     return (*findings, *packets(plan, machines))
 
 

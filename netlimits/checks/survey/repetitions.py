@@ -13,7 +13,7 @@ from typing import Any
 from netlimits.checks import Finding
 from netlimits.experiment import expressions
 from netlimits.experiment.plan import Plan
-from netlimits.model import Values
+from netlimits.model import SIDE, Values
 
 NAME = "plan"
 LARGE = 10_000
@@ -28,13 +28,23 @@ def findings(plan: Plan) -> Iterator[Finding]:
     dummies = plan.experiment.dummies
     for configuration in plan.configurations:
         values = configuration.values
-        setup = repr(plan.setup(values)), *(repr(values.get(name)) for name in dummies)
+        ends = plan.experiment.of(values).ends
+        setup = repr(plan.setup(values)), repr(ends), *(repr(values.get(name)) for name in dummies)
         groups[setup].append(values)
     alike: dict[tuple[str, ...], list[list[Values]]] = defaultdict(list)
     for group in groups.values():
         if len(group) > 1:
             alike[_differing(group)].append(group)
     for names, several in alike.items():
+        if names == (SIDE,) and plan.experiment.sides:
+            yield Finding(
+                "",
+                NAME,
+                "warning",
+                f"both sides are the same in {len(several)} of their configurations",
+                "only chance can differ there, which is what an A/A comparison is for",
+            )
+            continue
         count = sum(len(group) for group in several)
         first = ", ".join(
             f"{name} = {expressions.shown(value)}"

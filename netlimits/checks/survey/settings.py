@@ -35,6 +35,26 @@ def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Find
         yield Finding(role, "settings", "note", f"{names} can be had")
 
 
+def never(site: Site, role: str) -> Iterator[Finding]:
+    """An error for each setting of a role that no host takes, whatever it is found in."""
+    problems = dict.fromkeys(
+        f"{site.experiment.path}:{use.line}: {refusal}"
+        for use in site.uses(role)
+        for refusal in _never(use.name, site.interface(role), use.options)
+    )
+    uses = {f"{site.experiment.path}:{use.line}: ": use.name for use in site.uses(role)}
+    for problem in problems:
+        name = next(name for place, name in uses.items() if problem.startswith(place))
+        yield _base.error(role, name, problem)
+
+
+def _never(name: str, interface: str, options: Any) -> Iterator[str]:
+    try:
+        setting(name).change(interface, {}, options)
+    except SettingError as error:
+        yield error.problem
+
+
 def _refusals(
     name: str, options: Any, interface: str, host: Host, role: str, states: States
 ) -> list[str]:

@@ -12,7 +12,7 @@ from netlimits.experiment import resolution
 from netlimits.hosts.base import Host
 from netlimits.metrics import selectors
 from netlimits.model import Command, Experiment, Setup
-from netlimits.tools import Features, tool
+from netlimits.tools import Features, at_path, tool
 
 NAME = "tools"
 
@@ -72,7 +72,8 @@ def inventory(
 def _version_note(experiment: Experiment, name: str, features: Features) -> Finding:
     has = f" with {', '.join(sorted(features.names))}" if features.names else ""
     client = experiment.ends["local"][0]
-    return Finding(client, NAME, "note", f"{name} {features.version}{has}")
+    program = experiment.measure[name].get("program", name)
+    return Finding(client, NAME, "note", f"{program} {features.version}{has}")
 
 
 def _probe(
@@ -83,16 +84,19 @@ def _probe(
         [role for role in experiment.ends[end] if role in hosts] for end in ("local", "remote")
     )
     features, missing = None, []
+    program = experiment.measure[name].get("program")
     for role in clients[:1]:
         try:
-            features = tool(name).features(tuple(hosts[role].run(c) for c in tool(name).probes()))
+            probes = (at_path(command, name, program) for command in tool(name).probes())
+            features = tool(name).features(tuple(hosts[role].run(probe) for probe in probes))
         except NetlimitsError as error:
-            missing.append(_base.error(role, NAME, str(error)))
-    program = tool(name).server_program
+            which = f"{program}: " if program else ""
+            missing.append(_base.error(role, NAME, f"{which}{error}"))
+    server = experiment.measure[name].get("server_program", tool(name).server_program)
     for role in servers:
-        command = Command(("sh", "-c", 'command -v "$1"', "sh", program), deadline=10)
+        command = Command(("sh", "-c", 'command -v "$1"', "sh", server), deadline=10)
         if hosts[role].run(command).status != 0:
-            problem = f"there is no {program}; install {name} there too"
+            problem = f"there is no {server}; install {name} there too"
             missing.append(_base.error(role, NAME, problem))
     return features, missing
 

@@ -19,7 +19,7 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Family, ServerAddress, Setup
-from netlimits.tools import tool
+from netlimits.tools import PROGRAMS, tool
 
 NAME = "ports"
 LONGEST = 10.0
@@ -95,7 +95,7 @@ def _trial(site: Site, requirement: Setup, role: str) -> Trial:
     protocol = "udp" if udp else str(requirement.options.get("protocol", "tcp"))
     options: dict[str, Any] = {
         name: requirement.options[name]
-        for name in ("port", "data_port", "route")
+        for name in ("port", "data_port", "route", *PROGRAMS)
         if name in requirement.options
     }
     of = tool(requirement.tool)

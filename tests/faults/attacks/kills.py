@@ -32,8 +32,17 @@ CHANGING = """\
 experiment: changing
 factors:
   offloads: [on, off]
+derive:
+  probing: 1 if offloads == "on" else 2
 settings:
   - roles: [sender, receiver]
+    switch:
+      verify: [sysctl, -n, net.ipv4.tcp_mtu_probing]
+      command:
+        "0": [sudo, -n, sysctl, -qw, net.ipv4.tcp_mtu_probing=0]
+        "1": [sudo, -n, sysctl, -qw, net.ipv4.tcp_mtu_probing=1]
+        "2": [sudo, -n, sysctl, -qw, net.ipv4.tcp_mtu_probing=2]
+      to: "${probing}"
     sysctl: {net.ipv4.tcp_slow_start_after_idle: 0}
     mtu: 1400
     offload: {tso: "${offloads}", gso: "${offloads}"}

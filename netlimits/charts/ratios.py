@@ -1,0 +1,75 @@
+"""The ratios of a comparison with their intervals: a row for each configuration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from netlimits.analysis import wording
+from netlimits.charts._colours import BLUE, GREY, VERMILION
+from netlimits.charts._labels import heading
+from netlimits.charts._style import blank, style
+from netlimits.metrics import metric
+
+MOST = 30
+"""Configurations of a panel; the table has them all."""
+
+_LOOKS = {"better": (BLUE, "^"), "worse": (VERMILION, "v"), "same": (GREY, "s")}
+
+
+def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure | None:
+    """The panel of one metric of a comparison (`analysis.comparison`); None without a ratio.
+
+    What lies within the threshold is shaded; the marks say better, worse, same or unclear, too.
+    """
+    part = table[(table["metric"] == of) & table["ratio"].notna() & (table["ratio"] > 0)]
+    rows = part.to_dict("records")[:MOST]
+    if not rows:
+        return None
+    factors = table.attrs["factors"]
+    names = [", ".join(wording.phrases([row[n] for n in factors], factors)) for row in rows]
+    with style():
+        figure, (axes,) = blank(6.8, 1.3 + 0.3 * len(rows), 1)
+        axes.axvspan(1 - threshold, 1 + threshold, color=GREY, alpha=0.15, lw=0)
+        axes.axvline(1, color=GREY, lw=0.8)
+        for place, row in enumerate(rows):
+            _mark(axes, place, row)
+        axes.set_yticks(range(len(rows)), [name or "all runs" for name in names])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+        axes.tick_params(axis="x", which="minor", labelsize=7)
+        axes.set_xlim(*_limits(rows, threshold))
+        axes.set_xlabel(f"{metric(of).title}: ratio, and its interval")
+        more = f" · {len(part) - MOST} more in the table" if len(part) > MOST else ""
+        direction = metric(of).direction
+        heading(axes, title, f"{direction} · ▲ better ▼ worse ■ same ○ unclear{more}")
+    return figure
+
+
+def _mark(axes: Axes, place: int, row: Mapping[Hashable, Any]) -> None:
+    color, marker = _LOOKS.get(row["verdict"], (GREY, "o"))
+    if not math.isnan(row["low"]):
+        axes.plot([row["low"], row["high"]], [place, place], color=color, lw=1.5)
+    unclear = row["verdict"] not in _LOOKS
+    axes.plot(
+        [row["ratio"]], [place], marker, color=color, mfc="white" if unclear else color, ms=6, ls=""
+    )
+
+
+def _limits(rows: list[dict[Hashable, Any]], threshold: float) -> tuple[float, float]:
+    """The ends of the axis: the threshold, the ratios, and of intervals a factor of five."""
+    ends = [1 - 2 * threshold, 1 + 2 * threshold]
+    for row in rows:
+        ends.append(row["ratio"])
+        if not math.isnan(row["low"]):
+            ends += [max(row["low"], row["ratio"] / 5), min(row["high"], row["ratio"] * 5)]
+    low, high = max(min(ends), 1e-3), min(max(ends), 1e3)
+    return low * 0.97, high * 1.03

@@ -1,0 +1,140 @@
+"""`--against`: the second side of a duet, as `run`, `plan` and `check` take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from netlimits.cli.options import pairs
+from netlimits.errors import InputError
+
+if TYPE_CHECKING:
+    from netlimits.model import Experiment, Machine
+
+    Binding = Callable[[Sequence[str]], Mapping[str, Machine]]
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What the second side is: files and changes as written, its hosts, the names of both."""
+
+    written: tuple[str, ...] = ()
+    hosts: Path | None = None
+    names: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.written or self.hosts)
+
+
+def against_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a second side, which the command gets as one `against`."""
+
+    def gathered(
+        *,
+        against: tuple[str, ...],
+        against_hosts: Path | None,
+        sides: str,
+        **others: Any,
+    ) -> None:
+        command(against=Against(against, against_hosts, sides), **others)
+
+    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
+    gathered.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    wrapped: Callable[..., None] = gathered
+    for option in (
+        click.option(
+            "--sides",
+            default="",
+            metavar="NAMES",
+            help="What the sides are called; before,after if left out.",
+        ),
+        click.option(
+            "--against-hosts",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="The second side's machines.",
+        ),
+        click.option(
+            "--against",
+            multiple=True,
+            metavar="EXPERIMENT|KEY=VALUE",
+            help="A second side, interleaved with the first in the same blocks: another "
+            "experiment, or what is changed in it; may be given often.",
+        ),
+    ):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def experiment_of(
+    file: Path, overrides: Sequence[str], against: Against, bind: Binding | None = None
+) -> tuple[Experiment, Mapping[str, Machine]]:
+    """The experiment, or the duet that it is a side of, and the machine of each role.
+
+    `bind` says which machines play roles, those of the first side; without it none are.
+    """
+    from netlimits.experiment import duet
+    from netlimits.experiment.load import load, sides
+    from netlimits.model import SIDES
+
+    changes = pairs(overrides)
+    if not against:
+        if against.names:
+            raise InputError("--sides names the sides of --against: say that, too")
+        alone = load(file, changes)
+        return alone, bind(alone.roles) if bind else {}
+    called = duet.names(against.names) if against.names else SIDES
+    other, own = _split(against.written)
+    for key, _ in own:
+        if key.split(".")[0] == "repeat":
+            raise InputError(
+                f"--against {key}: both sides run equally often, in one order; --set says it"
+            )
+    before, after = sides(file, changes, other, own)
+    if against.hosts is None:
+        both = duet.duet(before, after, called)
+        return both, bind(both.roles) if bind else {}
+    if bind is None:
+        raise InputError("--against-hosts says where the second side runs; --hosts says it of both")
+    duet.duet(before, after, called)  # raises before hosts are looked up
+    machines = bind(before.roles)
+    roles, others = _other_machines(before, machines, against.hosts, called[1])
+    return duet.duet(before, after, called, roles), {**machines, **others}
+
+
+def _other_machines(
+    before: Experiment, machines: Mapping[str, Machine], file: Path, side: str
+) -> tuple[dict[str, str], dict[str, Machine]]:
+    """Each role with another machine on the second side: its name there, and that machine."""
+    from netlimits.experiment import duet, hosts_file
+
+    others = hosts_file.machines(file, before.roles)
+    roles = duet.other_roles(before, machines, others, side)
+    if not roles:
+        raise InputError(f"{file}: has the machines of the first side, role by role")
+    return roles, {
+        roles[role]: replace(machine, role=roles[role])
+        for role, machine in others.items()
+        if role in roles
+    }
+
+
+def _split(written: Sequence[str]) -> tuple[Path | None, list[tuple[str, str]]]:
+    """The file among what `--against` was given, if there is one, and the changes."""
+    changes = [text for text in written if _is_change(text)]
+    files = [text for text in written if text not in changes]
+    if len(files) > 1:
+        raise InputError(
+            f"--against {files[1]}: a duet has two sides; {files[0]} is the second already"
+        )
+    return (Path(files[0]) if files else None), pairs(changes, "--against")
+
+
+def _is_change(text: str) -> bool:
+    """Whether it is KEY=VALUE rather than a file's name, which may hold a `=` too."""
+    key, sign, _ = text.partition("=")
+    return bool(sign) and "/" not in key and not Path(text).is_file()

@@ -1,0 +1,232 @@
+"""A duet: two experiments as one, whose runs are interleaved in the same blocks.
+
+Two finished campaigns are two sessions, and what changed between them is part of every ratio. In
+a duet each block holds every configuration of both sides, shuffled, so that whatever drifts hits
+both alike, and a ratio is taken within blocks. The factor `side` tells them apart; all else in the
+plan, the archive and the analyses is as for any experiment.
+
+The sides may differ in what they set, in the options of their tools, in the programs and in the
+machines. They must have the same roles, tools, factors and repetition, since configurations are
+matched by their factors and compared by the columns that both have.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+
+from netlimits.errors import DocumentError, InputError
+from netlimits.experiment import resolution
+from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
+from netlimits.experiment.schema import ROLE
+from netlimits.model import SIDE, SIDES, Experiment, Machine, Scalar
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,15}")
+
+Roles = Mapping[str, str]
+"""A role of the file -> what it is called where another machine plays it on the second side."""
+
+
+def names(text: str) -> tuple[str, str]:
+    """The names of the sides in "before,after". Raises InputError."""
+    first, comma, second = (part.strip() for part in text.partition(","))
+    if not comma or first == second or not all(map(_NAME.fullmatch, (first, second))):
+        raise InputError(
+            f"--sides {text}: write two names such as old,new (letters, digits, _ and -, at most "
+            "16 characters)"
+        )
+    return first, second
+
+
+def duet(
+    before: Experiment,
+    after: Experiment,
+    called: tuple[str, str] = SIDES,
+    roles: Roles | None = None,
+) -> Experiment:
+    """Both experiments as the sides of one, the first of which counts for all that is common.
+
+    `roles` are those that other machines play on the second side, under names of their own.
+    Raises DocumentError, in the second file, for what cannot be interleaved.
+    """
+    _refuse(before, after)
+    matched = _values(before).keys() & _values(after).keys()
+    if not matched:
+        raise _error(after, _unmatched(before, after), "factors")
+    if roles:
+        after = _rebound(after, roles)
+    every = {**before.factors}
+    for name, values in after.factors.items():
+        if name in every:
+            every[name] = _united(every[name], values)
+    return dataclasses.replace(
+        before,
+        roles=tuple(dict.fromkeys((*before.roles, *after.roles))),
+        groups={**before.groups, **after.groups},
+        factors={SIDE: called, **every},
+        exclude=(),
+        include=(),
+        settings=(*before.settings, *after.settings),
+        sides={called[0]: before, called[1]: after},
+    )
+
+
+def other_roles(
+    experiment: Experiment,
+    machines: Mapping[str, Machine],
+    others: Mapping[str, Machine],
+    side: str,
+) -> dict[str, str]:
+    """Each role that another machine plays on the second side, and its name there: `after-sender`.
+
+    Raises InputError for a name that is too long.
+    """
+    renamed: dict[str, str] = {}
+    for group, members in (experiment.groups or {r: (r,) for r in experiment.roles}).items():
+        if any(machines[member] != others[member] for member in members):
+            renamed |= {name: f"{side}-{name}" for name in (group, *members)}
+    for name in renamed.values():
+        if not re.fullmatch(ROLE, name):
+            raise InputError(f"{name}: is no name of a role (32 characters): shorten the side's")
+        if name in experiment.roles or name in experiment.groups:
+            raise InputError(f"{name}: is a role of the file already: name the sides otherwise")
+    return renamed
+
+
+class Interleaved:
+    """The configurations of both sides, as `Configurations` has those of one experiment."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.columns = resolution.names(experiment)
+        self.parts = {name: Configurations(side) for name, side in experiment.sides.items()}
+        self.product = sum(part.product for part in self.parts.values())
+        self.removed = tuple(n for part in self.parts.values() for n in part.removed)
+        self.errors = [error for part in self.parts.values() for error in part.errors]
+
+    def __len__(self) -> int:
+        """How many configurations there are on both sides."""
+        return sum(map(len, self.parts.values()))
+
+    def __iter__(self) -> Iterator[Configuration]:
+        """Every configuration, those of the first side first."""
+        return map(self.configuration, range(len(self)))
+
+    def configuration(self, number: int) -> Configuration:
+        """The configuration of a number from 0."""
+        (first, ours), (second, theirs) = self.parts.items()
+        before = number < len(ours)
+        side, part = (first, ours) if before else (second, theirs)
+        own = part.configuration(number if before else number - len(ours)).values
+        values = {name: side if name == SIDE else own[name] for name in self.columns}
+        return Configuration(identity(values), values, ",".join(map(cell, values.values())))
+
+
+def on_both_sides(experiment: Experiment) -> tuple[int, list[int]]:
+    """How many configurations a duet's sides have in common, and how many each has."""
+    each = [_values(side) for side in experiment.sides.values()]
+    common = set.intersection(*(set(values) for values in each))
+    return len(common), [len(values) for values in each]
+
+
+def _values(experiment: Experiment) -> dict[str, None]:
+    """The values of the factors of each configuration, without what is derived from them."""
+    listed = Configurations(experiment)
+    given = set(resolution.names(experiment)) - set(experiment.derive)
+    return {
+        identity({name: value for name, value in each.values.items() if name in given}): None
+        for each in listed
+    }
+
+
+def _refuse(before: Experiment, after: Experiment) -> None:
+    """Raise DocumentError for what keeps the runs of two experiments out of the same blocks."""
+    for side in (before, after):
+        if SIDE in resolution.names(side):
+            problem = "is what tells the sides of a duet apart; call it otherwise"
+            raise _error(side, problem, "factors", SIDE)
+    for what, key, mine, yours in (
+        ("roles", "roles", tuple(before.groups.items()), tuple(after.groups.items())),
+        ("tools", "measure", sorted(before.measure), sorted(after.measure)),
+    ):
+        if mine != yours:
+            problem = (
+                f"the sides have other {what}: {_listed(mine)} and {_listed(yours)}; what is "
+                "interleaved has the same on both"
+            )
+            raise _error(after, problem, key)
+    ours, theirs = set(resolution.names(before)), set(resolution.names(after))
+    if alone := sorted(ours ^ theirs):
+        where = "first" if alone[0] in ours else "second"
+        problem = (
+            f"{alone[0]} is a name of the {where} side only: configurations are matched by their "
+            "factors, which both sides have"
+        )
+        raise _error(after, problem, "factors")
+    repeats = [dataclasses.replace(side.repeat, seed=None) for side in (before, after)]
+    if repeats[0] != repeats[1]:
+        problem = "is not the first side's: both run equally often, in one order"
+        raise _error(after, problem, "repeat")
+    if before.repeat.order != "blocked":
+        problem = (
+            f"{before.repeat.order} has no blocks for both sides to share: "
+            "--set 'repeat={order: blocked, replicates: 10}'"
+        )
+        raise _error(before, problem, "repeat", "order")
+
+
+def _unmatched(before: Experiment, after: Experiment) -> str:
+    """Why no configuration of one side is on the other: the first factor that shows it."""
+    for name, values in before.factors.items():
+        others = after.factors.get(name, values)
+        if not {repr(v) for v in values} & {repr(v) for v in others}:
+            return (
+                f"no configuration is on both sides: {name} is {_words(values)} on the first and "
+                f"{_words(others)} on the second; what the sides are to differ in is no factor of "
+                "theirs: write the value where it is used, or have all values in one experiment, "
+                "whose blocks hold them all"
+            )
+    return "no configuration is on both sides: their factors have no values in common"
+
+
+def _rebound(experiment: Experiment, roles: Roles) -> Experiment:
+    """The experiment with other names for its roles."""
+
+    def named(members: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(roles.get(member, member) for member in members)
+
+    around = dict(experiment.around)
+    if "trace" in around:
+        around["trace"] = {**around["trace"], "roles": list(named(tuple(around["trace"]["roles"])))}
+    return dataclasses.replace(
+        experiment,
+        roles=named(experiment.roles),
+        groups={roles.get(g, g): named(members) for g, members in experiment.groups.items()},
+        settings=tuple(
+            dataclasses.replace(use, roles=named(use.roles)) for use in experiment.settings
+        ),
+        around=around,
+    )
+
+
+def _united(values: tuple[Scalar, ...], others: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The values of both, each once; 1, 1.0, "1" and true are four."""
+    return tuple({repr(value): value for value in (*values, *others)}.values())
+
+
+def _listed(parts: object) -> str:
+    if isinstance(parts, list):
+        return ", ".join(map(str, parts))
+    assert isinstance(parts, tuple)
+    return ", ".join(
+        f"{group}: {len(members)}" if members != (group,) else group for group, members in parts
+    )
+
+
+def _words(values: tuple[Scalar, ...]) -> str:
+    return ", ".join("null" if value is None else str(value) for value in values)
+
+
+def _error(side: Experiment, problem: str, *key: str) -> DocumentError:
+    return resolution.source(side).error(problem, *key)

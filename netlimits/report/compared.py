@@ -1,0 +1,160 @@
+"""A comparison as a page: verdicts first, then ratios, what failed, hosts, and how to repeat it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from netlimits import tables
+from netlimits.analysis import comparison, sides, wording
+from netlimits.archive.reader import Campaign
+from netlimits.charts.ratios import ratios
+from netlimits.metrics import metric
+from netlimits.report import contents
+from netlimits.report.page import Answer, Exhibit, Page, Rows
+from netlimits.report.svg import inline
+
+ANSWERS = 12
+"""Rows that are told as sentences; the table has them all."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One comparison: its numbers, the same as it is shown, and the campaigns behind it.
+
+    `campaigns` are by name, "" for the only one; `hosts` says what differs between the hosts.
+    """
+
+    title: str
+    table: pd.DataFrame
+    shown: pd.DataFrame
+    threshold: float
+    hosts: Sequence[str]
+    campaigns: Mapping[str, Campaign]
+    interleaved: bool = False
+
+
+def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
+    """The page of one comparison, or of several with one baseline; `gate` is what it says."""
+    campaigns = {name: campaign for part in parts for name, campaign in part.campaigns.items()}
+    named = {name: f"{name}: " if name else "" for name in campaigns}
+    records = {name: campaign.records() for name, campaign in campaigns.items()}
+    first = next(iter(campaigns.values()), None)
+    failures = [
+        replace(failure, reason=f"{named[name]}{failure.reason}")
+        for name, of_campaign in records.items()
+        for failure in contents.failures(of_campaign)[0]
+    ]
+    last = list(campaigns)[-1:]
+    run, steps = next((contents.steps(campaigns[name], records[name]) for name in last), ("", []))
+    repeats = {name: contents.repeat(campaign) for name, campaign in campaigns.items()}
+    return Page(
+        title="; ".join(part.title for part in parts),
+        question=first.experiment.question if first else "",
+        source=first.experiment.source if first else "",
+        summary=_summary(parts, campaigns, named, records),
+        verdicts=[Answer(f"The gate fails: {line}.") for line in gate],
+        answers=[answer for part in parts for answer in _answers(part, len(parts) > 1)],
+        tables=[_table(part) for part in parts],
+        figures=[figure for number, part in enumerate(parts) for figure in _figures(part, number)],
+        failures=failures,
+        more_failures=sum(contents.failures(of_campaign)[1] for of_campaign in records.values()),
+        hosts=[
+            replace(host, role=f"{named[name]}{host.role}")
+            for name, campaign in campaigns.items()
+            for host in contents.hosts(campaign)
+        ],
+        changes=[
+            replace(change, role=f"{named[name]}{change.role}")
+            for name, campaign in campaigns.items()
+            for change in contents.changes(campaign)
+        ],
+        run=f"{named[last[0]]}{run}" if last and run else run,
+        steps=steps,
+        repeat=[
+            line
+            for name, (lines, _) in repeats.items()
+            for line in ([f"# {name}"] if name else []) + lines
+        ],
+        files=[
+            (f"{named[name]}{file}", text)
+            for name, (_, files) in repeats.items()
+            for file, text in files
+        ],
+        made_by=made_by,
+    )
+
+
+def _summary(
+    parts: Sequence[Compared],
+    campaigns: Mapping[str, Campaign],
+    named: Mapping[str, str],
+    records: Mapping[str, Any],
+) -> Rows:
+    """What was compared how, what differs between the hosts, and each campaign in short."""
+    how = "interleaved in the same blocks" if parts[0].interleaved else "two sessions"
+    rows = [("Sides", how)]
+    for part in parts:
+        counts = part.table["verdict"].value_counts()
+        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in counts.index)
+        rows.append((part.title if len(parts) > 1 else "Verdicts", told))
+        rows += [("Hosts differ", line) for line in part.hosts]
+    for name, campaign in campaigns.items():
+        prefix = named[name]
+        rows += [
+            (f"{prefix}{key}", value) for key, value in contents.summary(campaign, records[name])
+        ]
+    return rows
+
+
+def _answers(part: Compared, several: bool) -> Iterator[Answer]:
+    """A sentence for each row that is worse, then for each that is better, and one for the rest."""
+    rows = part.table.to_dict("records")
+    order = (*comparison.BAD, comparison.BETTER, sides.RECOVERED)
+    told = [row for verdict in order for row in rows if row["verdict"] == verdict]
+    prefix = f"{part.title}: " if several else ""
+    for row in told[:ANSWERS]:
+        yield Answer(f"{prefix}{_sentence(row, part.table.attrs['factors'])}")
+    counts = {
+        verdict: sum(row["verdict"] == verdict for row in rows)
+        for verdict in (comparison.SAME, comparison.UNCLEAR)
+    }
+    rest = [f"{count} {verdict}" for verdict, count in counts.items() if count]
+    if more := len(told) - ANSWERS:
+        rest = [f"{more} more better or worse", *rest] if more > 0 else rest
+    if rest:
+        yield Answer(f"{prefix}{', '.join(rest)}, of {len(rows)} ratios.")
+
+
+def _sentence(row: Mapping[Hashable, Any], factors: Sequence[str]) -> str:
+    where = ", ".join(wording.phrases([row[name] for name in factors], factors))
+    text = f"{metric(row['metric']).title}{f' ({where})' if where else ''} is {row['verdict']}"
+    if row["verdict"] == sides.FAILED:
+        return f"{text}: 0 of {row['of_after']} runs are ok after."
+    if math.isnan(row["ratio"]):
+        return f"{text}."
+    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"{text}: {row['ratio']:.3f}{interval} of what it was."
+
+
+def _table(part: Compared) -> Exhibit:
+    # Markup: `render` escapes every cell
+    return Exhibit(part.title, Markup(tables.render(part.shown, "html")))  # noqa: S704
+
+
+def _figures(part: Compared, number: int) -> Iterator[Exhibit]:
+    """A chart of the ratios of each metric, with its rows as a table."""
+    for place, name in enumerate(part.table["metric"].unique()):
+        title = f"{metric(name).title}: {part.title}"
+        figure = ratios(part.table, name, part.threshold, metric(name).title)
+        if figure is None:
+            continue
+        rows = part.shown[(part.table["metric"] == name).to_numpy()].copy()
+        rows.attrs["notes"] = ()
+        table = Markup(tables.render(rows, "html"))  # noqa: S704
+        yield Exhibit(title, table, inline(figure, f"ratios-{number}-{place}", title))

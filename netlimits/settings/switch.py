@@ -1,0 +1,222 @@
+"""A switch: whatever a command of one's own can change, and another one can tell.
+
+For what no setting of ours knows: a kernel module, a service, a firmware's mode. `verify` prints
+the position that the host is in, as one line; `command` has for each position the command that
+leads there. So the position that was found is known, and with it the way back, before anything is
+changed; one that no command leads back to is refused. Neither exit status is believed: systemctl
+ends with 3 where it says `inactive`.
+
+The commands are words, run as the login; where they need root they say `sudo -n` themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypedDict
+
+from netlimits.errors import SettingError
+from netlimits.model import Command, Completed, decoding
+from netlimits.settings._base import State
+
+LONGEST = 60.0
+"""Seconds that a command may take; another change waits for it (restore.guard.scripts)."""
+
+_POSITION = r"^[!-~]([ -~]{0,98}[!-~])?$(?!\n)"
+_WORD = r"^[^\x00-\x1f\x7f]{1,1000}$(?!\n)"
+
+_READ = r"""
+while [ $# -gt 0 ]; do
+    printf 'switch %s\n' "$1"
+    n=$2 words= i=0
+    shift 2
+    while [ "$i" -lt "$n" ]; do
+        i=$((i + 1))
+        words="$words \"\${$i}\""
+    done
+    printf 'position %s\n' "$(eval "$words" </dev/null 9<&- | head -c 400 | tr '\n\r\t' '   ')"
+    shift "$n"
+done
+"""
+"""For each switch its JSON, the number of words of `verify`, and these; what is evaluated are
+references to these words alone."""
+
+_RUN = 'exec "$@" </dev/null 9<&-'
+"""Descriptor 9 is the lock under which hosts are changed: nothing that is started may keep it."""
+
+_WORDS: Mapping[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": 100,
+    "items": {"type": ["string", "integer"], "pattern": _WORD},
+}
+
+
+class _Words(TypedDict):
+    """What `read` is told of a switch."""
+
+    verify: list[str]
+    command: dict[str, list[str]]
+
+
+class Switch:
+    """`switch: {verify: [WORDS], command: {old: [WORDS], new: [WORDS]}, to: new}`."""
+
+    name = "switch"
+    schema: Mapping[str, Any] = {
+        "type": "object",
+        "title": "A switch of one's own: a module, a service",
+        "description": "By commands of yours, which run as the login; where they need root they "
+        "begin with sudo and -n. What they change beside the position is not put back.",
+        "required": ["verify", "command", "to"],
+        "properties": {
+            "verify": {
+                **_WORDS,
+                "description": "The command that prints the position the host is in, as one line. "
+                "It changes nothing.",
+            },
+            "command": {
+                "type": "object",
+                "description": "Position, as `verify` prints it, to the command that leads there, "
+                "a list of words; that of the position which is found leads back.",
+                "minProperties": 2,
+                "propertyNames": {
+                    "pattern": _POSITION,
+                    "description": "a position is one line, of at most 100 characters",
+                },
+                "additionalProperties": _WORDS,
+            },
+            "to": {
+                "type": ["string", "integer"],
+                "pattern": _POSITION,
+                "description": "The position to bring the host to.",
+            },
+        },
+        "additionalProperties": False,
+    }
+
+    def read(self, interface: str, about: Any) -> Command:
+        """The positions of the switch that is wanted, or of those that were found."""
+        parts = [_part(about)] if "to" in about else [dict(part) for part in about.values()]
+        words: list[str] = []
+        for part in parts:
+            verify = part["verify"]
+            told = {key: part[key] for key in ("verify", "command")}
+            words += [json.dumps(told, separators=(",", ":")), str(len(verify)), *verify]
+        return Command(("sh", "-c", _READ, self.name, *words), deadline=LONGEST)
+
+    def state(self, completed: Completed) -> State:
+        """Each switch, by its `verify`: the position it is in, and the commands to all of them."""
+        state: dict[str, Any] = {}
+        lines = completed.stdout.splitlines()
+        for about, position in zip(lines[::2], lines[1::2], strict=False):
+            told, is_in = _told(about), " ".join(position.removeprefix("position ").split())
+            if told is None or not position.startswith("position "):
+                break
+            verify = shlex.join(told["verify"])
+            if not is_in:
+                why = completed.stderr and completed.complaint
+                raise SettingError(
+                    f"`{verify}` prints no position" + (f": {why}" if why else ""),
+                    setting=self.name,
+                    host=completed.host,
+                )
+            state[verify] = {"position": is_in, **told}
+        if not state:
+            why = completed.complaint or f"exit status {completed.status}"
+            raise SettingError(f"cannot be read: {why}", setting=self.name, host=completed.host)
+        return state
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """The command that leads to the position; none where the host is in it."""
+        part, to = _part(wanted), str(wanted["to"])
+        if to not in part["command"]:
+            raise SettingError(
+                f"no command leads to {to}; `command` has {' and '.join(part['command'])}",
+                setting=self.name,
+            )
+        verify = shlex.join(part["verify"])
+        if state and (is_in := _position(state, verify)) not in part["command"]:
+            raise SettingError(
+                f"`{verify}` says {is_in}, and no command leads back there; add that to `command`",
+                setting=self.name,
+            )
+        if state and _position(state, verify) == to:
+            return ()
+        return (_run(part["command"][to]),)
+
+    def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
+        """The position that is another one."""
+        verify, to = shlex.join(_part(wanted)["verify"]), str(wanted["to"])
+        is_in = _position(state, verify)
+        return () if is_in == to else (f"`{verify}` says {is_in}, not {to}",)
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        """The command of each position that was found, the last switch first."""
+        return tuple(
+            _run(part["command"][part["position"]])
+            for verify, part in reversed([*original.items()])
+            if state.get(verify, {}).get("position") != part["position"]
+            and part["position"] in part["command"]
+        )
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        """Each switch in another position than it was found in."""
+        return tuple(
+            f"`{verify}` says {_position(state, verify)}, was {part['position']}"
+            for verify, part in original.items()
+            if _position(state, verify) != part["position"]
+        )
+
+    def faults(self, state: State) -> Iterator[str]:
+        """What is no switch, or has no way back."""
+        for verify, part in state.items():
+            every = (part["verify"], *part["command"].values())
+            if (
+                not all(_are_words(words) for words in every)
+                or shlex.join(part["verify"]) != verify
+            ):
+                yield f"{verify[:80]!r} is no command of a switch"
+            elif not all(re.search(_POSITION, position) for position in part["command"]):
+                yield "a position is one line"
+            elif part["position"] not in part["command"]:
+                yield f"no command leads to {part['position'][:80]!r}"
+
+
+def _position(state: State, verify: str) -> str:
+    if verify not in state:
+        raise SettingError(f"`{verify}` was not asked for its position", setting=Switch.name)
+    return str(state[verify]["position"])
+
+
+def _told(line: str) -> dict[str, Any] | None:
+    """The words of a switch, which `read` was told and prints again; None for another line."""
+    try:
+        told = decoding.parsed(line.removeprefix("switch "))
+    except ValueError:
+        return None
+    return told if decoding.has(told, _Words) else None
+
+
+def _are_words(words: Any) -> bool:
+    return (
+        isinstance(words, list)
+        and bool(words)
+        and all(isinstance(word, str) and re.search(_WORD, word) for word in words)
+    )
+
+
+def _part(wanted: Any) -> dict[str, Any]:
+    """What a state keeps of a switch that is asked for: words are texts."""
+    return {
+        "verify": [str(word) for word in wanted["verify"]],
+        "command": {
+            position: [str(word) for word in words] for position, words in wanted["command"].items()
+        },
+    }
+
+
+def _run(words: Sequence[str]) -> Command:
+    return Command(("sh", "-c", _RUN, Switch.name, *words), deadline=LONGEST)

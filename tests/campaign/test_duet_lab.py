@@ -1,0 +1,157 @@
+"""Duets on real hosts: interleaved over SSH, killed, resumed, put back, compared within blocks."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections import Counter
+
+import pytest
+from campaign.test_campaign_lab import Lab, gone
+from waiting import LONG, wait
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+
+QDISC = "tc qdisc replace dev data0 root tbf rate 40mbit burst 64kb latency 20ms"
+SWITCHED = f"""\
+experiment: switched
+factors: {{send_size: [1024, 8192]}}
+settings:
+  - roles: [sender]
+    switch:
+      verify: [sh, -c, "tc qdisc show dev data0 root | grep -q tbf && echo shaped || echo open"]
+      command:
+        open: [tc, qdisc, del, dev, data0, root]
+        shaped: [{", ".join(QDISC.split())}]
+      to: open
+measure:
+  netperf: {{seconds: 1, send_size: "${{send_size}}"}}
+repeat: {{replicates: 6, seed: 3}}
+"""
+SHAPED = ("--against", "settings.0.switch.to=shaped", "--sides", "old,new")
+
+
+@pytest.fixture
+def on(lab, tmp_path) -> Lab:
+    return Lab(lab, tmp_path)
+
+
+@pytest.fixture
+def hosts(lab) -> tuple[str, str]:
+    return ("--hosts", str(lab.hosts_file))
+
+
+def qdiscs(on: Lab) -> str:
+    return on.inside("sender", "tc", "qdisc", "show", "dev", "data0")
+
+
+def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
+    before, out = qdiscs(on), on.folder / "out"
+    process = on.start("run", on.experiment(SWITCHED), *hosts, *SHAPED, "--out", out)
+
+    def in_mid_block() -> bool:
+        """Whether it stands still in a run of the second side, some runs of whose block are done."""
+        assert process.poll() is None, process.communicate()
+        if "tbf" not in qdiscs(on):
+            return False
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)  # what a host does at its word by then is done
+        begun = len(nl.open(out).records())
+        if begun > 4 and begun % 4 != 1 and "tbf" in qdiscs(on):
+            return True
+        process.send_signal(signal.SIGCONT)
+        return False
+
+    wait(in_mid_block, "a run of the second side in the middle of a block")
+    process.kill()
+    process.communicate()
+    assert "tbf" in qdiscs(on), "it is killed: nobody has put anything back"
+    assert "receiver" not in str(nl.open(out).state()["not_put_back"])
+
+    status = on("status", out).stdout
+    assert "switch" in status
+    on("resume", out)
+    assert qdiscs(on) == before
+    gone(on, "netserver")
+    assert on.notes() == ["", ""]
+    campaign = nl.open(out)
+    state = campaign.state()
+    assert (state["ok"], state["left"], state["not_put_back"]) == (24, 0, [])
+    frame = campaign.frame().query("status == 'ok'")
+    for _, block in frame.groupby("block"):
+        assert Counter(zip(block["side"], block["send_size"], strict=True)) == {
+            (side, size): 1 for side in ("old", "new") for size in (1024, 8192)
+        }
+
+    told = on("compare", out, "--of", "throughput", status=4).stdout
+    assert "new against old: 2 worse" in told
+    assert "interleaved in the same blocks" in told
+    (compared,) = json.loads(on("compare", out, "--of", "throughput", "--json", status=4).stdout)
+    assert [row["blocks"] for row in compared["rows"]] == [6, 6]
+    assert all(0.3 < row["ratio"] < 0.5 for row in compared["rows"]), compared["rows"]
+
+    on("parse", out)
+    on("extend", out, "--replicates", "1", "--seed", "5")
+    assert qdiscs(on) == before
+    assert len(nl.open(out).frame().query("status == 'ok'")) == 28
+    assert "old    new" in on("table", out).stdout.replace("new    old", "old    new")
+    on("figures", out, "--out", on.folder / "figures")
+    on("report", out)
+    assert "old" in on("explain", out).stdout
+
+
+def test_a_lost_controller_is_made_up_for_by_the_notes_on_the_host(on, hosts):
+    before, out = qdiscs(on), on.folder / "out"
+    process = on.start("run", on.experiment(SWITCHED), *hosts, *SHAPED, "--out", out)
+    try:
+        wait(lambda: "tbf" in qdiscs(on), "the second side")
+    finally:
+        process.kill()
+        process.communicate(timeout=LONG)
+    wait(lambda: "netlimits restore" in on("restore", *hosts, status=None).stdout or
+         qdiscs(on) == before, "it is put back")  # fmt: skip
+    assert qdiscs(on) == before
+    assert on.notes() == ["", ""]
+
+
+def test_a_position_that_no_command_leads_back_to_is_refused_before_the_first_run(on, hosts):
+    before = qdiscs(on)
+    text = SWITCHED.replace("echo open", "echo closed")
+    ran = on("run", on.experiment(text), *hosts, *SHAPED, "--out", on.folder / "out", status=2)
+    assert "says closed, and no command leads back there" in ran.stderr
+    assert not (on.folder / "out").exists()
+    assert qdiscs(on) == before
+
+
+def test_a_side_on_other_machines(switched, tmp_path):
+    on = Lab(switched, tmp_path)
+    first, second, third = (
+        f"{{ssh: {switched.login(host)}, interface: data0}}" for host in switched.hosts
+    )
+    config = f"ssh_config: {switched.ssh_config}\n"
+    (tmp_path / "here.yaml").write_text(f"{config}sender: {first}\nreceiver: {second}\n")
+    (tmp_path / "there.yaml").write_text(f"{config}sender: {first}\nreceiver: {third}\n")
+    text = (
+        "experiment: elsewhere\nsettings: [{roles: [receiver], mtu: 1400}]\n"
+        "measure: {netperf: {seconds: 1, send_size: 1024}}\nrepeat: {replicates: 2}\n"
+    )
+    words = (on.experiment(text), "--hosts", "here.yaml", "--against-hosts", "there.yaml")
+    assert "1 before, 1 after; 1 on both sides" in on("plan", *words).stdout
+    assert "0 errors" in on("check", *words).stdout
+    on("run", *words, "--out", "out")
+    campaign = nl.open(tmp_path / "out")
+    assert campaign.state()["ok"] == 4
+    assert list(campaign.archive.machines) == ["sender", "receiver", "after-receiver"]
+    raw = {
+        run.values["side"]: {e.host for e in campaign.archive.read_raw(number, 1)}
+        for number, run in campaign.runs.items()
+    }
+    assert raw["before"] >= {"sender", "receiver"}
+    assert raw["after"] >= {"sender", "after-receiver"}
+    assert "mtu 1500" in on.inside(switched.hosts[1], "ip", "link", "show", "data0")
+    assert "mtu 1500" in on.inside(switched.hosts[2], "ip", "link", "show", "data0")
+    on("parse", "out")
+    on("compare", "out", status=None)
