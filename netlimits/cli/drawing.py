@@ -116,6 +116,11 @@ def _split(
     keys = kind.points(results.frame, factors, options)
     if keys is None:
         return options
+    if both := [name for name in entries.listed(options.get("pool")) if name in keys]:
+        raise DataError(
+            f"its points differ in {both[0]}, which is to be pooled: leave it out of `pool`, or "
+            "choose another chart"
+        )
     split_options, note = entries.split(options, "series", keys, results.frame)
     factors = [*keys, *entries.listed(split_options.get("series"))]
     pool = entries.listed(options.get("pool"))

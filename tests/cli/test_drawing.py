@@ -133,6 +133,30 @@ def test_the_highest_average_is_a_metric_of_tables(tmp_path):
     assert "left out: highest_average: run 1: no window of 120 s" in long.output
 
 
+def test_what_a_chart_s_points_differ_in_cannot_be_pooled(tmp_path):
+    """It was answered with "send_size is named twice"."""
+    pd.DataFrame({"size": [1, 2], "throughput_mbps": [9.0, 8.0]}).to_csv(tmp_path / "runs.csv")
+    failed: list[DataError] = []
+    entry = {"chart": "spread", "of": "throughput", "by": "size", "pool": ["size"]}
+    assert not [*drawing.figures_of(drawing.opened(tmp_path / "runs.csv"), entry, failed, print)]
+    assert "chart spread: its points differ in size, which is to be pooled" in str(failed[0])
+
+
+def test_the_highest_average_is_a_metric_of_charts_of_runs(tmp_path):
+    rates = {run: [100.0, 300.0, 300.0, 100.0] for run in (1, 2, 3, 4)}
+    results = drawing.opened(recorded(tmp_path / "out", rates=rates).path)
+    factors = [name for name in ("send_size", "mtu") if name in results.frame.columns]
+    entry = {"chart": "percentiles", "of": "highest_average", "pool": factors}
+    ((_, figure),) = drawing.figures_of(results, entry, [], print)
+    assert "Highest average throughput" in figure.axes[0].get_xlabel() + figure.axes[0].get_ylabel()
+    cut = results.with_highest_averages(None)
+    cut.attrs["partial"] = {"highest_average_mbps": "1 of 4 runs have none"}
+    cut.loc[0, "highest_average_mbps"] = float("nan")
+    said: list[str] = []
+    assert len(drawing._complete(cut, said.append)) == len(cut) - 1
+    assert said == ["highest_average_mbps: 1 of 4 runs have none"]
+
+
 def test_two_campaigns_are_a_series_each_in_one_chart(tmp_path):
     small = recorded(tmp_path / "n2-standard-32").path
     large = recorded(tmp_path / "n2-standard-80", failed=[1]).path

@@ -50,17 +50,14 @@ class Arrivals:
     def within(self, begin: float, stop: float) -> float:
         """The rate in Mbit/s of a part of the window, from `begin` to `stop` of the host's clock.
 
-        An interval that lies partly in it counts for that part. What the whole window's rate was
-        lowered for its clock's delays, this one is too.
+        An interval that lies partly in it counts for that part.
         """
-        whole = sum(row["throughput_mbps"] * row["interval_s"] for row in self.rows)
         part = sum(
             row["throughput_mbps"]
             * max(0.0, min(stop, row["ending_s"]) - max(begin, row["ending_s"] - row["interval_s"]))
             for row in self.rows
         )
-        lowered = self.rate_mbps * self.seconds / whole if whole else 1.0
-        return lowered * part / (stop - begin)
+        return part / (stop - begin)
 
 
 def tcp(
@@ -165,6 +162,9 @@ def _arrivals(
     totals = [sum(row) for row in data]
     carried = list(_carried(window, header, totals))
     share = min(1.0, sum(totals) / sum(carried)) if sum(carried) else 1.0
+    # never shorter than it was: a clock that is read late makes no rate too high
+    whole = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
+    share *= (ends[-1] - ends[0]) / whole
     rows = []
     for at, (row, total, most) in enumerate(zip(data, totals, carried, strict=True)):
         seconds = ends[at + 1] - ends[at]
@@ -179,9 +179,8 @@ def _arrivals(
                     "throughput_mbps": rate,
                 }
             )
-    # never shorter than it was: a clock that is read late makes no rate too high
-    seconds = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
-    return Arrivals(sum(carried) * share * 8 / 1e6 / seconds, ends[-1] - ends[0], tuple(rows))
+    seconds = ends[-1] - ends[0]
+    return Arrivals(sum(carried) * share * 8 / 1e6 / seconds, seconds, tuple(rows))
 
 
 def _carried(window: Sequence[Look], header: int, totals: Sequence[float]) -> Iterator[float]:
