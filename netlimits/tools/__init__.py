@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from netlimits.tools._base import Features, Tool, Transfer
 from netlimits.tools.iperf3 import Iperf3
+from netlimits.tools.neper import Neper
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
@@ -14,6 +15,7 @@ TOOLS: tuple[Tool, ...] = (
     Netperf(),
     Iperf3(),
     Nuttcp(),
+    Neper(),
     Nttcp(),
 )
 
