@@ -12,7 +12,7 @@ from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.violations import faults
-from netlimits.model import Around, Experiment, Pace, Setup, Trace, Values
+from netlimits.model import Around, Bulk, Experiment, Pace, Setup, Trace, Values
 
 
 def source(experiment: Experiment) -> Source:
@@ -79,12 +79,13 @@ def may_be_missing(experiment: Experiment, tool: str) -> bool:
 
 
 def _around(parts: Mapping[str, Any]) -> Around:
-    pace, trace = parts.get("pace"), parts.get("trace")
+    pace, trace, bulk = (parts.get(name) for name in ("pace", "trace", "bulk"))
     return Around(
         streams=parts.get("streams", 1),
         pace=Pace(**pace) if pace else None,
         family=parts.get("family"),
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
+        bulk=Bulk(**bulk) if bulk and bulk["streams"] else None,
     )
 
 

@@ -74,6 +74,43 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
             },
         },
     },
+    "bulk": {
+        "title": "Bulk streams beside transactions",
+        "description": "Latency under load: TCP streams that run while a test of transactions "
+        "(TCP_RR) is measured, between the same hosts. Both figures are of the same seconds.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["streams"],
+        "properties": {
+            "streams": {
+                "description": "How many each way; 0: none, the latency of an idle path.",
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 128,
+            },
+            "direction": {
+                "description": "Which way their data goes, seen from the client.",
+                "enum": ["send", "recv", "both"],
+                "default": "send",
+            },
+            "lead": {
+                "description": "Seconds that they run before the transactions begin, to fill "
+                "queues.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 600,
+                "default": 2,
+            },
+            "tail": {
+                "description": "Seconds that they run longer, since full queues delay the "
+                "transactions' start. A run that they did not outlast is invalid.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 600,
+                "default": 5,
+            },
+        },
+    },
     "trace": {
         "title": "A packet trace",
         "description": "tcpdump on the data link during each run, bounded in packets and time.",

@@ -178,7 +178,7 @@ class Reader:
         return tuple(member for role in roles for member in groups.get(role, ()))
 
     def around(self, groups: Groups) -> dict[str, Any]:
-        """`streams`, `pace` and `trace` as written, with the trace's roles as their players."""
+        """What is asked for around the tool, with the trace's roles as their players."""
         parts = {name: self.data[name] for name in schema.AROUND if name in self.data}
         for name, written in parts.items():
             self.names.lookups(written, (name,))

@@ -157,8 +157,21 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Bulk:
+    """Streams of bulk data beside a test of transactions: so many each way of `direction`.
+
+    They begin `lead` seconds before it and would end `tail` seconds after it.
+    """
+
+    streams: int
+    direction: Literal["send", "recv", "both"] = "send"
+    lead: int = 2
+    tail: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
-    """What a configuration asks for around the tool: streams to each server, pace, trace, IP.
+    """What a configuration asks for around the tool: streams to each server, pace, trace, IP, bulk.
 
     Without a `family` the data goes over that of the hosts' data addresses.
     """
@@ -167,6 +180,12 @@ class Around:
     pace: Pace | None = None
     trace: Trace | None = None
     family: Family | None = None
+    bulk: Bulk | None = None
+
+    @property
+    def beyond(self) -> int:
+        """Seconds that a run takes beyond its tool's own."""
+        return self.bulk.lead + self.bulk.tail if self.bulk else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +222,11 @@ class Experiment:
 
     `factors` and each group of `zips` map a name to its values, in the file's order; `dummies` are
     names that are to change nothing. `derive` maps a name to an expression, in an order that can
-    be evaluated. `measure` maps a tool's name to its options; `around` holds `streams`, `pace` and
-    `trace` as written. `roles` are those of single machines; `groups` maps each role as written to
-    them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and `overrides` what
-    `--set` changed, as (key, value as written): the two together make the experiment again.
+    be evaluated. `measure` maps a tool's name to its options; `around` holds `streams`, `pace`,
+    `bulk` and the like as written. `roles` are those of single machines; `groups` maps each role as
+    written to them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and
+    `overrides` what `--set` changed, as (key, value as written): the two together make the
+    experiment again.
     """
 
     name: str

@@ -422,6 +422,37 @@ def test_clients_that_cannot_run_together(measure, around, words):
     assert all(words in problem for problem in problems)
 
 
+@pytest.mark.parametrize(
+    ("measure", "around", "words"),
+    [
+        (
+            "iperf3: {seconds: 1}",
+            "bulk: {streams: 2}",
+            "beside this test of iperf3; take one of tran",
+        ),
+        (
+            "netperf: {seconds: 1}",
+            "bulk: {streams: 2}",
+            "beside this test of netperf; take one of tr",
+        ),
+        ("netperf: {test: TCP_RR}", "bulk: {streams: 2}", ""),
+        ("netperf: {seconds: 1}", "bulk: {streams: 0}", ""),
+        (
+            "netperf: {test: TCP_RR, interim_seconds: 1}",
+            "bulk: {streams: 2}\nstreams: 2",
+            "it goes with one client and one server",
+        ),
+    ],
+)
+def test_tests_that_no_bulk_streams_run_beside(measure, around, words):
+    at = site(f"experiment: x\nmeasure: {{{measure}}}\n{around}\n")
+    name = next(iter(at.experiment.measure))
+    at = replace(at, features={name: Features("9", frozenset({"demo"}))})
+    problems = [str(finding) for finding in survey.tools.refused(at)]
+    assert len(problems) == bool(words)
+    assert all(":3: bulk: " in problem and words in problem for problem in problems)
+
+
 def test_what_to_do_stands_apart_from_what_is_wrong():
     """For programs, and for the table's last column."""
     finding = checks.error("sender", "load", "sender: no stress-ng there; install it")
