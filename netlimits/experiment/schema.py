@@ -19,6 +19,9 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
 ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$"
 ROLES = ("sender", "receiver")
+WHEN = "when"
+"""The key of an entry of `settings:` that is no setting, beside `roles`."""
+
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 
 _SCALAR: Mapping[str, Any] = {"type": ["string", "number", "boolean", "null"]}
@@ -262,6 +265,12 @@ def structure() -> dict[str, Any]:
                             "type": "array",
                             "minItems": 1,
                             "items": {"type": "string"},
+                        },
+                        WHEN: {
+                            "description": "A condition, as in `exclude`: only configurations for "
+                            "which it is true get this entry's settings; in the others they are "
+                            "as found.",
+                            **_EXPRESSION,
                         },
                         **{setting.name: {} for setting in SETTINGS},
                     },

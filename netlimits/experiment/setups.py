@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 
 from netlimits.errors import DocumentError
-from netlimits.experiment import resolution
+from netlimits.experiment import expressions, resolution
 from netlimits.experiment.configurations import Configurations
+from netlimits.experiment.schema import WHEN
 from netlimits.model import Experiment, Setup, Values
 
 SAMPLE = 1_000
@@ -46,7 +48,24 @@ class Setups:
                     first.setdefault(fault.key, fault)
                 often.update({fault.key for fault in error.errors})
         count = len(self.configurations)
-        return [error for key, error in first.items() if not of_all or often[key] == count]
+        faults = [error for key, error in first.items() if not of_all or often[key] == count]
+        return faults if of_all or faults else [*self._never_set()]
+
+    def _never_set(self) -> Iterator[DocumentError]:
+        """An error for each condition of settings that no configuration fulfils."""
+        if len(self.sample()) < len(self.configurations):
+            return
+        waiting = {use.entry: use for use in self.experiment.settings if use.when}
+        for configuration in self.configurations if waiting else ():
+            for entry, use in [*waiting.items()]:
+                if resolution.applies(use, configuration.values):
+                    del waiting[entry]
+            if not waiting:
+                return
+        where = resolution.source(self.experiment)
+        for entry, use in waiting.items():
+            problem = f"{expressions.quoted(use.when)} holds for no configuration; correct it"
+            yield where.error(f"{problem} or leave the entry out", "settings", entry, WHEN)
 
     def sample(self) -> range:
         """The numbers of some configurations, spread evenly."""

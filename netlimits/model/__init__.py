@@ -112,7 +112,8 @@ class Run:
 class SettingUse:
     """One setting of `settings:`: `name`, on `roles`, with options still unresolved.
 
-    `entry` is the item of the list that it stands in, from 0.
+    `entry` is the item of the list that it stands in, from 0, and `when` the condition under which
+    it is set, "" for always.
     """
 
     name: str
@@ -120,6 +121,7 @@ class SettingUse:
     options: Any
     line: int
     entry: int = 0
+    when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
