@@ -22,11 +22,14 @@ from netlimits.campaign import parallel
 from netlimits.errors import InputError, ToolFailure
 from netlimits.evidence.sample import arrivals
 from netlimits.evidence.sample.snapshots import Look
-from netlimits.model import Bulk, Command, Completed, Scalar
+from netlimits.model import Bulk, Command, Completed, Measurement, Scalar
 
 _TIMES = re.compile(
     r"^=== netlimits bulk ([0-9]{9,12}\.[0-9]{9}) ([0-9]{9,12}\.[0-9]{9}) ([0-9]{1,3})$", re.M
 )
+
+APART = 2.0
+"""How many times the transactions' bytes each stream must have carried to be told from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +102,30 @@ def times(completed: Completed, bulk: Bulk, count: int) -> Times:
 
 
 def figures(
-    bulk: Bulk, seen: Mapping[str, Sequence[Look]], when: Times, seconds: float, *, ipv6: bool
+    bulk: Bulk,
+    seen: Mapping[str, Sequence[Look]],
+    when: Times,
+    transactions: Measurement,
+    *,
+    ipv6: bool,
 ) -> dict[str, Scalar]:
-    """Each way's rate in Mbit/s while the transactions ran for `seconds`.
+    """Each way's rate in Mbit/s while the transactions ran.
 
-    `seen` are the looks at each end. Raises ToolFailure where they do not show every stream.
+    `seen` are the looks at each end. Raises ToolFailure where they do not show every stream, or
+    where the transactions carry as much as a stream, so that they are not told apart.
     """
+    seconds = float(transactions.figures["elapsed_s"] or 0)
+    flows = transactions.work.flows if transactions.work else ()
+    own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
     values: dict[str, Scalar] = {}
     for way, end in zip(directions(bulk), receivers(bulk), strict=True):
-        looks = _of_streams(seen[end], bulk.streams)
+        looks, least = _of_streams(seen[end], bulk.streams)
+        if least <= APART * own.get(end, 0.0):
+            raise ToolFailure(
+                f"the transactions carried about as much to the {end} host as a bulk stream did, and "
+                "are not told from it: take smaller requests and responses",
+                status="invalid",
+            )
         arrived = arrivals.tcp(looks, bulk.streams, ipv6=ipv6)
         if arrived is None:
             raise ToolFailure(
@@ -130,14 +148,15 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
         )
 
 
-def _of_streams(seen: Sequence[Look], count: int) -> list[Look]:
-    """The looks with the connections alone that received most."""
+def _of_streams(seen: Sequence[Look], count: int) -> tuple[list[Look], float]:
+    """The looks with the connections alone that received most; what the least of them received."""
     most: dict[tuple[str, str], float] = {}
     for look in seen:
         for each in look.connections:
             most[each.ends] = max(most.get(each.ends, 0.0), each.value("bytes_received"))
     streams = sorted(most, key=lambda ends: most[ends], reverse=True)[:count]
-    return [
+    looks = [
         replace(look, connections=tuple(c for c in look.connections if c.ends in streams))
         for look in seen
     ]
+    return looks, min((most[ends] for ends in streams), default=0.0)

@@ -122,8 +122,7 @@ def _under_load(
         ]
         for end in bulk.receivers(load)
     }
-    seconds = float(transactions.figures["elapsed_s"] or 0)
-    rates_beside = bulk.figures(load, seen, when, seconds, ipv6=specification.ipv6)
+    rates_beside = bulk.figures(load, seen, when, transactions, ipv6=specification.ipv6)
     figures = {**transactions.figures, **rates_beside}
     return [transactions, *streams], replace(transactions, figures=figures, work=None)
 
