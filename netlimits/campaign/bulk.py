@@ -122,8 +122,8 @@ def figures(
         looks, least = _of_streams(seen[end], bulk.streams)
         if least <= APART * own.get(end, 0.0):
             raise ToolFailure(
-                f"the transactions carried about as much to the {end} host as a bulk stream did, and "
-                "are not told from it: take smaller requests and responses",
+                f"the transactions carried about as much to the {end} host as a bulk stream did, "
+                "and are not told from it: take smaller requests and responses",
                 status="invalid",
             )
         arrived = arrivals.tcp(looks, bulk.streams, ipv6=ipv6)
