@@ -4,8 +4,8 @@ Both ends are the same program with the same options, and one server serves one 
 prints `key=value`; what counts is the receiver's rate, which the ends tell each other at the end
 (`remote_throughput`, `local_throughput`, bit/s). Bytes are told by `--iostat-ms` alone, and of the
 client's sockets: so a stream's work is the receiver's rate over the client's time (within 1.1 % of
-the kernels' counts at 1 s, 0.3 % from 2 s on), and its loss of datagrams is not told. Rates and percentiles are of whole
-samples (`-I`): those are a hundredth of a run here, or a tenth of a second.
+the kernels' counts at 1 s, 0.3 % from 2 s on), and its loss of datagrams is not told. Rates and
+percentiles are of whole samples (`-I`): a hundredth of a run here, a tenth of a second at least.
 
 Where no server answers a client tries again each second, thirty times. It exits 0 where it was
 ended early, and where the kernel refuses an option, which stands on stderr alone. Data goes to the
