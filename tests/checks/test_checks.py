@@ -508,3 +508,28 @@ repeat: {{replicates: 1, order: listed}}
     problems = [f for f in Fragments().findings(site, "sender", ()) if f.severity == "error"]
     assert len(problems) == errors
     assert all("`pace: frame_rate` counts" in f.problem for f in problems)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "direction", "refused"),
+    [
+        (("127.0.0.1", "127.0.0.1"), "both", True),
+        (("127.0.0.1", "127.0.0.1"), "send", False),
+        (("192.0.2.1", "192.0.2.2"), "both", False),
+        ((None, None), "both", False),
+    ],
+)
+def test_bulk_streams_both_ways_want_two_stacks(addresses, direction, refused):
+    text = f"experiment: x\nmeasure: {{netperf: {{test: TCP_RR}}}}\nbulk: {{streams: 1, direction: {direction}}}\n"
+    at = site(text)
+    at = replace(
+        at,
+        features={"netperf": Features("9")},
+        machines={
+            role: replace(machine, address=address)
+            for (role, machine), address in zip(at.machines.items(), addresses, strict=True)
+        },
+    )
+    problems = [str(finding) for finding in survey.tools.refused(at)]
+    assert len(problems) == refused
+    assert all("over one network stack" in problem for problem in problems)

@@ -145,7 +145,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
         )
     if requirement.around.streams > 1 or len(site.experiment.ends["remote"]) > 1:
         return "it goes with one client and one server; leave `streams` out, and take one of each"
-    addresses = [machine.address for machine in site.machines.values()]
+    addresses = [m.address for m in site.machines.values() if m.address]  # unknown to `plan`
     if load.direction == "both" and len(set(addresses)) < len(addresses):
         return "both ways over one network stack cannot be told apart; take `send` or `recv`"
     return ""
