@@ -30,7 +30,10 @@ TESTS = ("tcp_rr", "tcp_crr", "tcp_stream", "udp_rr", "udp_stream")
 START_UP = 15.0
 """Seconds that a run may take beyond its own."""
 
-_NEEDED = ("--iostat-ms", "--nolog")
+_NO_FILE = "--nolog"
+"""Else each process, one that tells its version too, writes a file into the login's folder."""
+
+_NEEDED = ("--iostat-ms", _NO_FILE)
 _PERCENTILES = (50, 90, 99)
 _LATENCIES = ("min", "mean", "max", "stddev", *(f"p{number}" for number in _PERCENTILES))
 _OF_RR = ("request_size", "response_size")
@@ -101,7 +104,8 @@ class Neper:
 
     def probes(self) -> tuple[Command, ...]:
         """The options that it knows, and the version of each program."""
-        return (Command(("tcp_rr", "--help")), *(Command((name, "--version")) for name in TESTS))
+        versions = (Command((name, _NO_FILE, "--version")) for name in TESTS)
+        return (Command(("tcp_rr", _NO_FILE, "--help")), *versions)
 
     def features(self, completed: tuple[Completed, ...]) -> Features:
         """The version, and which programs are there.
@@ -289,8 +293,7 @@ def _of_transactions(options: Mapping[str, Any]) -> bool:
 def _flags(options: Mapping[str, Any], ends: ServerAddress, seconds: float) -> Iterator[str]:
     """What both ends are told."""
     yield from ("-H", ends.address, "-C", str(ends.port), "-P", str(ends.port + 1))
-    yield "--nolog"  # a file in the login's folder for each process
-    yield from ("-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
+    yield from (_NO_FILE, "-l", f"{seconds:g}", "-I", f"{min(1.0, max(0.1, seconds / 100)):g}")
     for option, flag in _FLAGS.items():
         if options.get(option) is not None:
             yield from (flag, _written(option, options[option]))

@@ -36,6 +36,7 @@ def test_the_version_and_the_programs_that_are_there() -> None:
         neper.check({"test": "udp_rr"}, features)
     neper.check({"test": "tcp_rr"}, features)
     assert len(neper.probes()) == 1 + len(TESTS)
+    assert all("--nolog" in probe.argv for probe in neper.probes())
 
 
 def test_no_neper_or_an_old_one_is_said_with_what_to_do() -> None:
