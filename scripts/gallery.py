@@ -116,6 +116,7 @@ FORMS = {
         few=["factors.mss=[1460]"],
     ),
     "rr-bursts": Form("first_bursts", replicates=1, sets=["trace.packets=400"], traces=True),
+    "latency-under-load": Form("boxes-latency_p99", seconds=2, link=LINK),
     "mtu-aggregate": Form(
         "highest_average", seconds=14, replicates=1, sets=_window(10, 0, 1), hosts=3
     ),
@@ -276,7 +277,8 @@ def provenance() -> str:
         each = len(campaign.frame()) / campaign.frame()["config"].nunique()
         places.setdefault(_place(campaign), []).append(f"{path.name} ({each:.3g})")
     sources = "; ".join(f"in {place}: {', '.join(names)}" for place, names in places.items())
-    return textwrap.fill(f"{FROM} (runs of each configuration) {sources}.", 100)
+    told = f"{FROM} (runs of each configuration) {sources}."
+    return textwrap.fill(told, 100, break_on_hyphens=False)
 
 
 def caption(name: str) -> str:

@@ -42,6 +42,7 @@ _LONGEST = (
     "lab/test_link.py",
     "test_security.py",
     "cli/test_compare_lab.py",
+    "docs/test_pages_lab.py",
     "faults/test_disks.py",
     "test_notebooks.py",
     "faults/test_connection.py",

@@ -15,7 +15,7 @@ from netlimits.settings import SETTINGS
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 ROWS = dict(re.findall(r"^\| `(\w+)` \| .* \| `(\1: .+)` \|$", README, re.MULTILINE))
-AROUND = ("streams", "family", "pace", "trace")
+AROUND = ("streams", "family", "pace", "bulk", "trace")
 
 HEAD = """\
 experiment: documented

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import ack_ratio, parallel, physics, rates
+from netlimits.campaign import ack_ratio, bulk, parallel, physics, rates
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu, sample
@@ -34,8 +34,11 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     """
     _refuse_fired(entries)
     client = _output(entries, CLIENT, specification.ends["local"][0])
-    streams = list(_streams(specification, client))
-    measured = parallel.merged(streams)
+    if specification.around.bulk:
+        streams, measured = _under_load(specification, client, entries)
+    else:
+        streams = list(_streams(specification, client))
+        measured = parallel.merged(streams)
     figures: dict[str, Scalar] = dict(measured.figures)
     if arrived := _arrived(specification, entries):
         if specification.connections > 1 or measured.interim:
@@ -88,6 +91,40 @@ def _streams(specification: Specification, client: Completed) -> Iterator[Measur
             raise ToolFailure(
                 f"stream {number + 1} of {len(streams)}, to {sink}: {error}", status=error.status
             ) from None
+
+
+def _under_load(
+    specification: Specification, client: Completed, entries: Entries
+) -> tuple[list[Measurement], Measurement]:
+    """The transactions with what each bulk stream moved, and both as one measurement.
+
+    CPU time is of all of them: so there is no work to divide it by.
+    """
+    load, options = specification.around.bulk, specification.streams_beside()
+    assert load
+    own, *others = parallel.split(client, 1 + len(options))
+    when = bulk.times(client, load, len(options))
+    of = tool(specification.tool)
+    transactions = of.read(own, specification.options)
+    streams = []
+    for number, (stream, each) in enumerate(zip(others, options, strict=True), 1):
+        try:
+            streams.append(of.read(stream, each))
+        except ToolFailure as error:
+            which = f"bulk stream {number} of {len(options)}"
+            raise ToolFailure(f"{which}: {error}", status=error.status) from None
+    seen = {
+        end: [
+            look
+            for entry in entries
+            if entry.step == SAMPLE and entry.host == specification.ends[end][0]
+            for look in looks(entry.completed)
+        ]
+        for end in bulk.receivers(load)
+    }
+    rates_beside = bulk.figures(load, seen, when, transactions, ipv6=specification.ipv6)
+    figures = {**transactions.figures, **rates_beside}
+    return [transactions, *streams], replace(transactions, figures=figures, work=None)
 
 
 def has_client(entries: Entries) -> bool:
@@ -164,7 +201,8 @@ def _obeyed(
     window = figures.get("window_s")
     elapsed = float(window or figures.get("elapsed_s") or seconds)
     omitted = not window and float(specification.options.get("omit", 0)) > 0
-    for sender, rate in parallel.arrived(streams, figures, seconds):
+    beside = bulk.arrived(specification.around.bulk, figures)
+    for sender, rate in (*parallel.arrived(streams, figures, seconds), *beside):
         packet = _packet(specification, entries, sender, figures)
         for cap in _caps(specification, entries, sender):
             waits = transport == "udp" and not window
@@ -184,7 +222,8 @@ def _interfaces(
     for end, role in specification.roles():
         name = specification.machines[role].interface or ""
         at = specification.ends[end].index(role)
-        own = streams if end == "local" else streams[at * share : (at + 1) * share]
+        several = end == "remote" and len(specification.ends[end]) > 1
+        own = streams[at * share : (at + 1) * share] if several else streams
         work = parallel.together_done([stream.work for stream in own])
         if work is None or name == LOOPBACK:
             continue

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import shlex
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -46,7 +46,7 @@ LONGEST = 120_000
 
 _MARK = "=== netlimits stream"
 _HEAD = re.compile(rf"^{_MARK} (\d+) (out|err) (\d+)$", re.MULTILINE)
-_SETUP = (
+SETUP = (
     "d=$(mktemp -d) || exit 125\ntrap 'rm -rf \"$d\"' EXIT\ntrap : TERM INT HUP\nexec </dev/null\n"
 )
 
@@ -63,16 +63,24 @@ def together(commands: Sequence[Command]) -> Command:
         for n, c in enumerate(commands, 1)
     ]
     numbers = range(1, len(commands) + 1)
-    wait = [f"wait $p{n}; s{n}=$?\n" for n in numbers]
-    show = [
-        f'echo "{_MARK} {n} {kind} $s{n}"; cat "$d/{n}.{kind}"; echo\n'
-        for n in numbers
-        for kind in ("out", "err")
-    ]
-    script = "".join((_SETUP, *start, *wait, *show))
+    script = "".join((SETUP, *start, waiting(numbers), showing(numbers)))
     if len(script.encode()) > LONGEST:
         raise InputError(f"{len(commands)} streams from one host are too many; take fewer")
     return Command(("sh", "-c", script), deadline=max(c.deadline for c in commands))
+
+
+def waiting(numbers: Iterable[int]) -> str:
+    """Lines of a script that wait for clients and keep their exit status."""
+    return "".join(f"wait $p{n}; s{n}=$?\n" for n in numbers)
+
+
+def showing(numbers: Iterable[int]) -> str:
+    """Lines of a script that print what clients printed, between markers."""
+    return "".join(
+        f'echo "{_MARK} {n} {kind} $s{n}"; cat "$d/{n}.{kind}"; echo\n'
+        for n in numbers
+        for kind in ("out", "err")
+    )
 
 
 def split(completed: Completed, count: int) -> tuple[Completed, ...]:

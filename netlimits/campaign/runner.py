@@ -38,7 +38,7 @@ from netlimits.model import ControllerCost, Machine, Measurement, Record, Run, S
 from netlimits.restore.changes import Changes
 from netlimits.restore.guard.guards import PATIENCE
 from netlimits.restore.put_back import CampaignLog, guards, put_back
-from netlimits.tools import Features, tool
+from netlimits.tools import Features
 
 ATTEMPTS = 2
 """How often a run is begun by one process: once more after a connection was lost under it."""
@@ -313,8 +313,7 @@ class Runner:
         return self._specifications[run.config]
 
     def _seconds(self, run: Run) -> float:
-        specification = self._specification(run)
-        return tool(specification.tool).seconds(specification.options)
+        return self._specification(run).seconds
 
     def _longest(self, run: Run) -> float:
         """Seconds until the deadline of the run's tool, whatever happens, on the slowest host."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netlimits.campaign import physics
+from netlimits.campaign import bulk, physics
 from netlimits.evidence import facts as read
 from netlimits.model import Around, Ends, Machine, Setup
 from netlimits.tools import Transfer, tool
@@ -52,6 +53,11 @@ class Specification:
         return self.around.streams * len(self.ends["remote"])
 
     @property
+    def seconds(self) -> float:
+        """How long a run is meant to take."""
+        return tool(self.tool).seconds(self.options) + self.around.beyond
+
+    @property
     def ipv6(self) -> bool:
         """Whether the data goes over IPv6."""
         machine = self.machines[self.ends["remote"][0]].over(self.around.family)
@@ -64,9 +70,23 @@ class Specification:
         return self.transfer.receiver if untold else None
 
     @property
+    def counting(self) -> tuple[str, ...]:
+        """The ends that are sampled all through the run, since what arrives there counts."""
+        own = (self.receiver,) if self.receiver else ()
+        return (*own, *bulk.receivers(self.around.bulk))
+
+    @property
     def transfer(self) -> Transfer:
         """What the tool sends."""
         return tool(self.tool).transfer(self.options)
+
+    def streams_beside(self) -> list[Mapping[str, Any]]:
+        """The options of each bulk stream, those that the client sends first; none without bulk."""
+        if not (load := self.around.bulk):
+            return []
+        seconds = math.ceil(self.seconds)
+        each = [tool(self.tool).bulk(self.options, way, seconds) for way in bulk.directions(load)]
+        return [options for options in each if options is not None for _ in range(load.streams)]
 
     def roles(self) -> Iterator[tuple[str, str]]:
         """Each end with each of its roles."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from pathlib import PurePosixPath
 
 from netlimits.archive import raw
-from netlimits.campaign import parallel
+from netlimits.campaign import bulk, parallel
 from netlimits.campaign.specifications import Specification
 from netlimits.evidence import cpu, trace
 from netlimits.evidence.counted import EVIDENCE
@@ -118,7 +117,7 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
     """A packet trace of each data link that the experiment asks for, of data alone."""
     if not specification.around.trace:
         return
-    seconds = tool(specification.tool).seconds(specification.options) + TRACE_MARGIN
+    seconds = specification.seconds + TRACE_MARGIN
     control = _port(specification) if tool(specification.tool).control_apart else None
     for role in specification.around.trace.roles:
         interface = machines[role].interface or ""
@@ -134,14 +133,14 @@ def _look(
     At the receiver, where it is to tell what arrives, once for each interim result."""
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
-    named = ("program", of.name) if here == "local" else ("server_program", of.server_program)
-    program = PurePosixPath(specification.options.get(*named)).name
+    client, server = of.processes(specification.options)
+    program = client if here == "local" else server
     others = specification.ends["remote" if here == "local" else "local"]
     family = specification.around.family
     peers = tuple(machines[other].over(family).address or "" for other in others)
-    length = of.seconds(specification.options)
+    length = specification.seconds
     longest = length + LOOKS_MARGIN
-    if here == specification.receiver:
+    if here in specification.counting:
         # the first and the last interval with datagrams are not whole ones: there must be others
         often, udp = min(1.0, length / 5), specification.transfer.transport == "udp"
         interval = abs(float(specification.options.get("interim_seconds", often)))
@@ -165,6 +164,10 @@ def _client(
 ) -> Command:
     """The client, or all of them at the same time: `streams` to each server."""
     make = tool(specification.tool).client
+    if load := specification.around.bulk:
+        (server,) = (addresses[role] for role in specification.ends["remote"])
+        streams = [make(o, features, server) for o in specification.streams_beside()]
+        return bulk.beside(streams, make(specification.options, features, server), load)
     return parallel.together(
         [
             make(specification.options, features, addresses[role])

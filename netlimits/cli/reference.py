@@ -19,6 +19,9 @@ from netlimits.experiment import hosts_file, report_schema, schema, templates
 from netlimits.metrics import IDENTITY, METRICS, Metric, names
 from netlimits.metrics.hints import alternatives
 
+OF_AN_ENTRY = ("roles", schema.WHEN)
+"""The keys of an entry of `settings:` that are no settings."""
+
 ANY = "NAME"
 """Stands for a key that the reader chooses."""
 
@@ -114,7 +117,7 @@ def _experiment() -> Iterator[Section]:
     yield _of_schema("experiment", {**whole, "properties": properties})
     table, *_ = report["items"]["anyOf"]
     yield _of_schema("report, a table", {**table, "description": report["description"]})
-    yield _names("settings, each in an entry of `settings:`", settings, "roles")
+    yield _names("settings, each in an entry of `settings:`", settings, *OF_AN_ENTRY)
     yield _names("tools, under `measure:`", parts["measure"]["properties"])
     yield Section(
         "charts, in an entry of `report:`",
@@ -125,8 +128,8 @@ def _experiment() -> Iterator[Section]:
 
 
 def _less(part: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of `settings:` with the roles alone: the settings have sections of their own."""
-    items = {**part["items"], "properties": {"roles": settings["roles"]}}
+    """The schema of `settings:` without the settings, which have sections of their own."""
+    items = {**part["items"], "properties": {name: settings[name] for name in OF_AN_ENTRY}}
     return {**part, "items": items}
 
 

@@ -212,7 +212,8 @@ class Plan:
             weight += often
             setup = self.setup(self._configuration(number).values)
             if setup.tool not in self.skipped:
-                total += (tool(setup.tool).seconds(setup.options) + OVERHEAD) * often
+                seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond
+                total += (seconds + OVERHEAD) * often
         return total / weight * len(self)
 
     def setup(self, values: Values) -> Setup:

@@ -179,6 +179,8 @@ def _remains(
             dataclasses.replace(use, options=options["settings"][use.entry][use.name])
             for use in experiment.settings
             if use.name in options["settings"].get(use.entry, {})
+            and ("settings", use.entry, schema.WHEN) not in cuts
+            and (not use.when or _names(use.when) <= known)
         ),
         measure=options.get("measure", {}),
         around={name: options[name] for name in experiment.around if name in options},

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from netlimits.errors import DocumentError, raise_all
-from netlimits.experiment import schema, templates
+from netlimits.errors import DocumentError, InputError, raise_all
+from netlimits.experiment import expressions, schema, templates
 from netlimits.experiment.document import KeyPath
-from netlimits.experiment.expressions import shown
+from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.violations import faults
-from netlimits.model import SIDE, Around, Experiment, Pace, Setup, Trace, Values
+from netlimits.model import SIDE, Around, Bulk, Experiment, Pace, SettingUse, Setup, Trace, Values
 
 
 def source(experiment: Experiment) -> Source:
@@ -38,6 +39,13 @@ def setup(experiment: Experiment, values: Values) -> Setup:
     experiment = experiment.of(values)
     settings, errors = [], []
     for use in experiment.settings:
+        try:
+            if not applies(use, values):
+                continue
+        except InputError as error:
+            key = ("settings", use.entry, schema.WHEN)
+            errors.append(source(experiment).error(str(error), *key))
+            continue
         options = templates.resolve(use.options, values)
         if templates.left_out(use.options, options):
             continue
@@ -68,7 +76,18 @@ def looked_up(experiment: Experiment) -> frozenset[str]:
         return frozenset((SIDE,)).union(*map(looked_up, experiment.sides.values()))
     options = [use.options for use in experiment.settings]
     written = [options, *experiment.measure.values(), dict(experiment.around)]
-    return templates.used(written) | {"tool"}
+    conditions = (_condition(use.when).names for use in experiment.settings if use.when)
+    return templates.used(written).union({"tool"}, *conditions)
+
+
+def applies(use: SettingUse, values: Values) -> bool:
+    """Whether a setting is set in a configuration. Raises InputError where nobody can say."""
+    return not use.when or _condition(use.when).holds(values)
+
+
+@cache
+def _condition(text: str) -> Expression:
+    return expressions.compile(text)
 
 
 def tool_of(experiment: Experiment, values: Values) -> str:
@@ -82,12 +101,13 @@ def may_be_missing(experiment: Experiment, tool: str) -> bool:
 
 
 def _around(parts: Mapping[str, Any]) -> Around:
-    pace, trace = parts.get("pace"), parts.get("trace")
+    pace, trace, bulk = (parts.get(name) for name in ("pace", "trace", "bulk"))
     return Around(
         streams=parts.get("streams", 1),
         pace=Pace(**pace) if pace else None,
         family=parts.get("family"),
         trace=Trace(**{**trace, "roles": tuple(trace["roles"])}) if trace else None,
+        bulk=Bulk(**bulk) if bulk and bulk["streams"] else None,
     )
 
 

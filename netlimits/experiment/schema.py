@@ -19,6 +19,9 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
 ROLE = "^[A-Za-z][A-Za-z0-9_-]{0,31}$"
 ROLES = ("sender", "receiver")
+WHEN = "when"
+"""The key of an entry of `settings:` that is no setting, beside `roles`."""
+
 ORDERS = ("blocked", "shuffled", "listed", "coin-flips")
 
 _SCALAR: Mapping[str, Any] = {"type": ["string", "number", "boolean", "null"]}
@@ -71,6 +74,43 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
                 "exclusiveMinimum": 0,
                 "maximum": 100,
                 "default": 1,
+            },
+        },
+    },
+    "bulk": {
+        "title": "Bulk streams beside transactions",
+        "description": "Latency under load: TCP streams that run while a test of transactions "
+        "(TCP_RR) is measured, between the same hosts. Both figures are of the same seconds.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["streams"],
+        "properties": {
+            "streams": {
+                "description": "How many each way; 0: none, the latency of an idle path.",
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 128,
+            },
+            "direction": {
+                "description": "Which way their data goes, seen from the client.",
+                "enum": ["send", "recv", "both"],
+                "default": "send",
+            },
+            "lead": {
+                "description": "Seconds that they run before the transactions begin, to fill "
+                "queues.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 600,
+                "default": 2,
+            },
+            "tail": {
+                "description": "Seconds that they run longer, since full queues delay the "
+                "transactions' start. A run that they did not outlast is invalid.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 600,
+                "default": 5,
             },
         },
     },
@@ -256,6 +296,11 @@ def _settings() -> dict[str, Any]:
                     "type": "array",
                     "minItems": 1,
                     "items": {"type": "string"},
+                },
+                WHEN: {
+                    "description": "A condition, as in `exclude`: only configurations for which "
+                    "it is true get this entry's settings; in the others they are as found.",
+                    **_EXPRESSION,
                 },
                 **{setting.name: {} for setting in SETTINGS},
             },

@@ -179,7 +179,7 @@ class Reader:
         return tuple(member for role in roles for member in groups.get(role, ()))
 
     def around(self, groups: Groups) -> dict[str, Any]:
-        """`streams`, `pace` and `trace` as written, with the trace's roles as their players."""
+        """What is asked for around the tool, with the trace's roles as their players."""
         parts = {name: self.data[name] for name in schema.AROUND if name in self.data}
         for name, written in parts.items():
             self.names.lookups(written, (name,))
@@ -195,15 +195,24 @@ class Reader:
         """The settings in the file's order."""
         for number, entry in enumerate(self.data.get("settings", [])):
             roles = self.players(entry["roles"], groups, "settings", number, "roles")
-            if len(entry) == 1:
+            if entry.keys() <= {"roles", schema.WHEN}:
                 self.names.fault("sets nothing on its roles", "settings", number)
+            when = self.condition(entry, number)
             for name, options in entry.items():
-                if name == "roles":
+                if name in ("roles", schema.WHEN):
                     continue
                 key = ("settings", number, name)
                 self.names.lookups(options, key)
                 line = self.where.line(key) or 0
-                yield SettingUse(name, roles, options, line, number)
+                yield SettingUse(name, roles, options, line, number, when)
+
+    def condition(self, entry: Mapping[str, Any], number: int) -> str:
+        """The `when` of an entry of settings; "" without one."""
+        if schema.WHEN not in entry:
+            return ""
+        key = ("settings", number, schema.WHEN)
+        expression = self.names.expression(entry[schema.WHEN], key, self.names.known)
+        return expression.text if expression else ""
 
     def measure(self, given: Lists) -> dict[str, Mapping[str, Any]]:
         """Tools and their options; a factor `tool` must choose among them, and each of them."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from netlimits.errors import DocumentError
-from netlimits.experiment import resolution
+from netlimits.experiment import expressions, resolution
 from netlimits.experiment.configurations import Configurations
 from netlimits.experiment.duet import Interleaved
+from netlimits.experiment.schema import WHEN
 from netlimits.model import Experiment, Setup, Values
 
 SAMPLE = 1_000
@@ -70,12 +71,31 @@ class Setups:
                     first,
                     *(values if often[key] < count and self._is_a_factors(first) else []),
                 ]
-        return told
+        return told if told or stays is not None else [*self._never_set()]
 
     def _is_a_factors(self, error: DocumentError) -> bool:
         """Whether an error is of a value that stands in the file itself, of one factor."""
         match = re.search(r"\(where (\w+) = [^,]*\)$", error.problem)
         return match is not None and match[1] not in self.experiment.derive
+
+    def _never_set(self) -> Iterator[DocumentError]:
+        """An error for each condition of settings that no configuration fulfils.
+
+        Not of a duet, whose sides were looked at one by one.
+        """
+        if len(self.sample()) < len(self.configurations) or self.experiment.sides:
+            return
+        waiting = {use.entry: use for use in self.experiment.settings if use.when}
+        for configuration in self.configurations if waiting else ():
+            for entry, use in [*waiting.items()]:
+                if resolution.applies(use, configuration.values):
+                    del waiting[entry]
+            if not waiting:
+                return
+        where = resolution.source(self.experiment)
+        for entry, use in waiting.items():
+            problem = f"{expressions.quoted(use.when)} holds for no configuration; correct it"
+            yield where.error(f"{problem} or leave the entry out", "settings", entry, WHEN)
 
     def sample(self) -> range:
         """The numbers of some configurations, spread evenly."""

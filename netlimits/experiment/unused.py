@@ -61,7 +61,7 @@ def effective(experiment: Experiment, options: Sequence[Any]) -> frozenset[str]:
     used = set(_looked_up(options))
     if "tool" in _names(experiment):
         used.add("tool")
-    for text in experiment.exclude:
+    for text in (*experiment.exclude, *(use.when for use in experiment.settings if use.when)):
         used |= _needed(text)
     for name, text in reversed(list(experiment.derive.items())):
         if name in used:

@@ -130,6 +130,7 @@ def _body(experiment: Experiment, planned: list[_Planned]) -> str:
     data["measure"] = {name: part for name, part in data["measure"].items() if name in measuring}
     settings = [use.options for use in experiment.settings]
     used = templates.used([settings, data["measure"], dict(experiment.around)])
+    used |= resolution.looked_up(experiment)
     columns = [n for n in resolution.names(experiment) if n not in experiment.derive or n in used]
     rows = []
     for each in planned:

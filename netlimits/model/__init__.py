@@ -115,7 +115,8 @@ class Run:
 class SettingUse:
     """One setting of `settings:`: `name`, on `roles`, with options still unresolved.
 
-    `entry` is the item of the list that it stands in, from 0.
+    `entry` is the item of the list that it stands in, from 0, and `when` the condition under which
+    it is set, "" for always.
     """
 
     name: str
@@ -123,6 +124,7 @@ class SettingUse:
     options: Any
     line: int
     entry: int = 0
+    when: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,21 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Bulk:
+    """Streams of bulk data beside a test of transactions: so many each way of `direction`.
+
+    They begin `lead` seconds before it and would end `tail` seconds after it.
+    """
+
+    streams: int
+    direction: Literal["send", "recv", "both"] = "send"
+    lead: int = 2
+    tail: int = 5
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
-    """What a configuration asks for around the tool: streams to each server, pace, trace, IP.
+    """What a configuration asks for around the tool: streams to each server, pace, trace, IP, bulk.
 
     Without a `family` the data goes over that of the hosts' data addresses.
     """
@@ -170,6 +185,12 @@ class Around:
     pace: Pace | None = None
     trace: Trace | None = None
     family: Family | None = None
+    bulk: Bulk | None = None
+
+    @property
+    def beyond(self) -> int:
+        """Seconds that a run takes beyond its tool's own."""
+        return self.bulk.lead + self.bulk.tail if self.bulk else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +227,11 @@ class Experiment:
 
     `factors` and each group of `zips` map a name to its values, in the file's order; `dummies` are
     names that are to change nothing. `derive` maps a name to an expression, in an order that can
-    be evaluated. `measure` maps a tool's name to its options; `around` holds `streams`, `pace` and
-    `trace` as written. `roles` are those of single machines; `groups` maps each role as written to
-    them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and `overrides` what
-    `--set` changed, as (key, value as written): the two together make the experiment again.
+    be evaluated. `measure` maps a tool's name to its options; `around` holds `streams`, `pace`,
+    `bulk` and the like as written. `roles` are those of single machines; `groups` maps each role as
+    written to them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and
+    `overrides` what `--set` changed, as (key, value as written): the two together make the
+    experiment again.
 
     A duet (experiment.duet) has `sides`: the experiments whose runs are interleaved, by the values
     of the factor `side`. What a configuration sets and measures is then its side's.

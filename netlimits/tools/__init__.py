@@ -7,6 +7,7 @@ from typing import cast
 from netlimits.tools._base import Features, Tool, Transfer
 from netlimits.tools._programs import PROGRAMS, Installed, at_path
 from netlimits.tools.iperf3 import Iperf3
+from netlimits.tools.neper import Neper
 from netlimits.tools.netperf import Netperf
 from netlimits.tools.nttcp import Nttcp
 from netlimits.tools.nuttcp import Nuttcp
@@ -17,6 +18,7 @@ TOOLS: tuple[Tool, ...] = (
     Netperf(),
     Iperf3(),
     Nuttcp(),
+    Neper(),
     Nttcp(),
 )
 

@@ -100,6 +100,9 @@ class Tool(Protocol):
     ) -> Command:
         """The measurement, with a deadline that a hung run cannot pass."""
 
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        """What the client's and the server's processes are called."""
+
     def seconds(self, options: Mapping[str, Any]) -> float:
         """How long one run is meant to take, for the estimate of what is left."""
 
@@ -114,6 +117,14 @@ class Tool(Protocol):
 
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
         """Whether it does not tell what arrives while it does: then the receiver is looked at."""
+
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """Options of a TCP stream beside a test with these, to or from (`recv`) the same server.
+
+        None where that server takes one client at a time, or the test is not one of transactions.
+        """
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """The option that limits what one client sends, and to how many bit/s; None without."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from netlimits.errors import InputError
@@ -39,6 +40,13 @@ class Installed:
         return at_path(
             self._tool.client(options, features, ends), self._tool.name, options.get("program")
         )
+
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        """What the processes are called, by the programs that the options name."""
+        client, server = self._tool.processes(options)
+        paths = (options.get("program", client), options.get("server_program", server))
+        of_client, of_server = (PurePosixPath(path).name for path in paths)
+        return of_client, of_server
 
 
 def at_path(command: Command, name: str, path: str | None) -> Command:

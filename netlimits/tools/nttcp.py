@@ -117,6 +117,10 @@ class Nttcp:
         argv = _affinity.bound(argv, options.get("cpus"))
         return Command(argv, deadline=PATIENCE * self.seconds(options) + START_UP)
 
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        """As its programs are."""
+        return self.name, self.server_program
+
     def seconds(self, options: Mapping[str, Any]) -> float:
         """How long the count is expected to take."""
         return _options.run_seconds(options)
@@ -136,6 +140,12 @@ class Nttcp:
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
         """The receiver tells."""
         return False
+
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """It knows no duration."""
+        return None
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """It knows no rate."""

@@ -121,6 +121,10 @@ class Nuttcp:
         deadline = self.seconds(options) + START_UP
         return Command(stamped(argv) if "interim_seconds" in options else argv, deadline=deadline)
 
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        """As its programs are."""
+        return self.name, self.server_program
+
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run."""
         return _options.run_seconds(options)
@@ -141,6 +145,12 @@ class Nuttcp:
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
         """The receiver tells, but of datagrams over the sender's time, which a queue outlives."""
         return options.get("protocol") == "udp"
+
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """Its server takes one client at a time."""
+        return None
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """The rate of all streams together."""

@@ -422,6 +422,37 @@ def test_clients_that_cannot_run_together(measure, around, words):
     assert all(words in problem for problem in problems)
 
 
+@pytest.mark.parametrize(
+    ("measure", "around", "words"),
+    [
+        (
+            "iperf3: {seconds: 1}",
+            "bulk: {streams: 2}",
+            "beside this test of iperf3; take one of tran",
+        ),
+        (
+            "netperf: {seconds: 1}",
+            "bulk: {streams: 2}",
+            "beside this test of netperf; take one of tr",
+        ),
+        ("netperf: {test: TCP_RR}", "bulk: {streams: 2}", ""),
+        ("netperf: {seconds: 1}", "bulk: {streams: 0}", ""),
+        (
+            "netperf: {test: TCP_RR, interim_seconds: 1}",
+            "bulk: {streams: 2}\nstreams: 2",
+            "it goes with one client and one server",
+        ),
+    ],
+)
+def test_tests_that_no_bulk_streams_run_beside(measure, around, words):
+    at = site(f"experiment: x\nmeasure: {{{measure}}}\n{around}\n")
+    name = next(iter(at.experiment.measure))
+    at = replace(at, features={name: Features("9", frozenset({"demo"}))})
+    problems = [str(finding) for finding in survey.tools.refused(at)]
+    assert len(problems) == bool(words)
+    assert all(":3: bulk: " in problem and words in problem for problem in problems)
+
+
 def test_what_to_do_stands_apart_from_what_is_wrong():
     """For programs, and for the table's last column."""
     finding = checks.error("sender", "load", "sender: no stress-ng there; install it")
@@ -477,3 +508,28 @@ repeat: {{replicates: 1, order: listed}}
     problems = [f for f in Fragments().findings(site, "sender", ()) if f.severity == "error"]
     assert len(problems) == errors
     assert all("pace.frame_rate: counts" in f.problem for f in problems)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "direction", "refused"),
+    [
+        (("127.0.0.1", "127.0.0.1"), "both", True),
+        (("127.0.0.1", "127.0.0.1"), "send", False),
+        (("192.0.2.1", "192.0.2.2"), "both", False),
+        ((None, None), "both", False),
+    ],
+)
+def test_bulk_streams_both_ways_want_two_stacks(addresses, direction, refused):
+    text = f"experiment: x\nmeasure: {{netperf: {{test: TCP_RR}}}}\nbulk: {{streams: 1, direction: {direction}}}\n"
+    at = site(text)
+    at = replace(
+        at,
+        features={"netperf": Features("9")},
+        machines={
+            role: replace(machine, address=address)
+            for (role, machine), address in zip(at.machines.items(), addresses, strict=True)
+        },
+    )
+    problems = [str(finding) for finding in survey.tools.refused(at)]
+    assert len(problems) == refused
+    assert all("over one network stack" in problem for problem in problems)

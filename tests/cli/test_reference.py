@@ -72,6 +72,7 @@ def test_every_key_of_an_experiment_is_told() -> None:
     told = {row[0] for row in whole.rows}
     assert told >= set(schema.structure()["properties"]) - {"report"}
     assert {"repeat.replicates", "repeat.order", "repeat.seed", "pace.rate"} <= told
+    assert {"settings[].roles", "settings[].when", "bulk.streams"} <= told
     printed = call("experiment")
     for name in (*(s.name for s in SETTINGS), *(t.name for t in TOOLS), *charts.KINDS):
         assert f"\n{name} " in printed

@@ -204,6 +204,11 @@ OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ),
     "nuttcp": ({}, {"protocol": "udp", "mss": 1448}, {"reverse": True, "interim_seconds": 1}),
     "nttcp": ({"count": 2048}, {"count": 2048, "send_size": 4096}),
+    "neper": (
+        {"seconds": 2},
+        {"seconds": 2, "reverse": True},
+        {"test": "tcp_rr", "seconds": 2, "request_size": 100, "response_size": "1K"},
+    ),
 }
 """Options under which output is read; a tool that is not here has none."""
 

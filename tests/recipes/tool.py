@@ -49,6 +49,10 @@ class Toynet:
         """The client."""
         return Command(("toynet", ends.address, str(ends.port), f"{self.seconds(options):g}"))
 
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        """As its programs are."""
+        return self.name, self.server_program
+
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run."""
         return float(options.get("seconds", 10))
@@ -68,6 +72,12 @@ class Toynet:
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
         """It tells."""
         return False
+
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """Its server takes one client at a time."""
+        return None
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """It knows no rate."""

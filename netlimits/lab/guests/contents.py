@@ -25,7 +25,7 @@ _NEEDED = """
 
 _WHERE_INSTALLED = """
     bridge gawk iperf3 iptables less lspci lsof mawk nft nstat nttcp nuttcp ping ping6 scp ssh
-    stress-ng strace tcpdump tracepath visudo
+    stress-ng strace tcp_crr tcp_rr tcp_stream tcpdump tracepath udp_rr udp_stream visudo
 """
 """Programs that hosts have where this machine has them: measuring programs, and some comfort."""
 

@@ -194,6 +194,10 @@ class Iperf3:
         deadline = self.seconds(options) + START_UP
         return Command(stamped(argv) if "interim_seconds" in options else argv, deadline=deadline)
 
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        """As its programs are."""
+        return self.name, self.server_program
+
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run and the seconds omitted before it."""
         return _options.run_seconds(options) + float(options.get("omit", 0))
@@ -213,6 +217,12 @@ class Iperf3:
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
         """After omitted seconds its figure holds what had waited behind a hole in them."""
         return bool(options.get("omit"))
+
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """Its server takes one client at a time."""
+        return None
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """The rate of each stream, times the streams."""

@@ -175,6 +175,10 @@ class Netperf:
         ]
         return Command(tuple(argv), deadline=self.seconds(options) + START_UP)
 
+    def processes(self, options: Mapping[str, Any]) -> tuple[str, str]:
+        """As its programs are."""
+        return self.name, self.server_program
+
     def seconds(self, options: Mapping[str, Any]) -> float:
         """The length of a run, times the most iterations that it may take."""
         most = int(str(options.get("iterations", "10,3")).split(",")[0])
@@ -204,6 +208,15 @@ class Netperf:
     def untold(self, options: Mapping[str, Any], connections: int) -> bool:
         """It tells at the end alone, of one connection; of datagrams over the sender's time."""
         return connections > 1 or "interim_seconds" in options or _of_datagrams(options)
+
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """TCP_STREAM, or TCP_MAERTS to receive, without a count of CPU, beside transactions."""
+        if not is_rr(options):
+            return None
+        test = "TCP_STREAM" if direction == "send" else "TCP_MAERTS"
+        return {"test": test, "seconds": seconds, "cpu": False}
 
     def limit(self, options: Mapping[str, Any]) -> tuple[str, float] | None:
         """What the socket paces, frames and all."""

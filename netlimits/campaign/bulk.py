@@ -1,0 +1,162 @@
+"""Bulk streams beside transactions: latency under load, as one measurement.
+
+One shell script on the client's host starts the streams, waits until they fill what they fill
+(`lead`), runs the transactions, and lets the streams run on (`tail`). Full queues delay a start: so
+the script writes down when the streams and the transactions began and ended, and how many streams
+were still at work then. Transactions that any stream did not outlive are no latency under load.
+
+Both figures are of the same seconds. What the streams carried is what arrived while the
+transactions ran, as the receivers' kernels count it (`evidence.sample.arrivals`), at each end that
+receives: the busiest connections there are the streams, since the transactions' carries next to
+nothing. The two clocks are brought together by the streams' first data, to within one look.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from netlimits.campaign import parallel
+from netlimits.errors import InputError, ToolFailure
+from netlimits.evidence.sample import arrivals
+from netlimits.evidence.sample.snapshots import Look
+from netlimits.model import Bulk, Command, Completed, Measurement, Scalar
+
+_TIMES = re.compile(
+    r"^=== netlimits bulk ([0-9]{9,12}\.[0-9]{9}) ([0-9]{9,12}\.[0-9]{9}) ([0-9]{1,3})$", re.M
+)
+
+APART = 2.0
+"""How many times the transactions' bytes each stream must have carried to be told from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When the streams began and the transactions ended, by the client's clock, in seconds.
+
+    `outlived` is how many streams were at work when the transactions had ended.
+    """
+
+    began: float
+    ended: float
+    outlived: int
+
+
+def directions(bulk: Bulk) -> tuple[str, ...]:
+    """Which way each kind of stream goes, seen from the client."""
+    return ("send", "recv") if bulk.direction == "both" else (bulk.direction,)
+
+
+def receivers(bulk: Bulk | None) -> tuple[str, ...]:
+    """The ends at which the streams' data arrives."""
+    ends = {"send": "remote", "recv": "local"}
+    return tuple(ends[way] for way in directions(bulk)) if bulk else ()
+
+
+def beside(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Command:
+    """One command: the streams, and in their midst the transactions, which come first in print.
+
+    Raises InputError when there are too many for one script.
+    """
+    numbers = range(2, len(streams) + 2)
+    start = [
+        f'{shlex.join(c.argv)} >"$d/{n}.out" 2>"$d/{n}.err" & p{n}=$!\n'
+        for n, c in zip(numbers, streams, strict=True)
+    ]
+    script = "".join(
+        (
+            parallel.SETUP,
+            "b=$(date +%s.%N)\n",
+            *start,
+            f"sleep {bulk.lead:g}\n",
+            f'{shlex.join(transactions.argv)} >"$d/1.out" 2>"$d/1.err"; s1=$?\n',
+            "e=$(date +%s.%N)\nn=0\n",
+            *(f"kill -0 $p{n} 2>/dev/null && n=$((n + 1))\n" for n in numbers),
+            parallel.waiting(numbers),
+            'echo "=== netlimits bulk $b $e $n"\n',
+            parallel.showing(range(1, len(streams) + 2)),
+        )
+    )
+    if len(script.encode()) > parallel.LONGEST:
+        raise InputError(f"{len(streams)} streams from one host are too many; take fewer")
+    longest = max(command.deadline for command in streams)
+    return Command(("sh", "-c", script), deadline=max(longest, transactions.deadline + bulk.lead))
+
+
+def times(completed: Completed, bulk: Bulk, count: int) -> Times:
+    """When what began and ended. Raises ToolFailure where a stream did not outlive the rest."""
+    match = _TIMES.search(completed.stdout)
+    if not match:
+        raise ToolFailure("the script of the bulk streams was cut short")
+    when = Times(float(match[1]), float(match[2]), int(match[3]))
+    if when.outlived < count:
+        raise ToolFailure(
+            f"{count - when.outlived} of {count} bulk streams had ended before the transactions "
+            f"did, {when.ended - when.began:.3g} s after their start: raise `bulk.tail` (it is "
+            f"{bulk.tail} s), since a full queue delays a start",
+            status="invalid",
+        )
+    return when
+
+
+def figures(
+    bulk: Bulk,
+    seen: Mapping[str, Sequence[Look]],
+    when: Times,
+    transactions: Measurement,
+    *,
+    ipv6: bool,
+) -> dict[str, Scalar]:
+    """Each way's rate in Mbit/s while the transactions ran.
+
+    `seen` are the looks at each end. Raises ToolFailure where they do not show every stream, or
+    where the transactions carry as much as a stream, so that they are not told apart.
+    """
+    seconds = float(transactions.figures["elapsed_s"] or 0)
+    flows = transactions.work.flows if transactions.work else ()
+    own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
+    values: dict[str, Scalar] = {}
+    for way, end in zip(directions(bulk), receivers(bulk), strict=True):
+        looks, least = _of_streams(seen[end], bulk.streams)
+        if least <= APART * own.get(end, 0.0):
+            raise ToolFailure(
+                f"the transactions carried about as much to the {end} host as a bulk stream did, "
+                "and are not told from it: take smaller requests and responses",
+                status="invalid",
+            )
+        arrived = arrivals.tcp(looks, bulk.streams, ipv6=ipv6)
+        if arrived is None:
+            raise ToolFailure(
+                f"the {end} host did not see {bulk.streams} bulk streams carry data while the "
+                "transactions ran: is the data path open, or `seconds` too short?",
+                status="invalid",
+            )
+        stop = min(arrived.stop, arrived.begin + when.ended - when.began)
+        begin = max(arrived.begin, stop - seconds)
+        values[f"bulk_{way}_throughput_mbps"] = arrived.within(begin, stop)
+    return values
+
+
+def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple[str, float]]:
+    """Each sending end, and the rate at which its streams' data arrived in Mbit/s."""
+    for way in directions(bulk) if bulk else ():
+        yield (
+            "local" if way == "send" else "remote",
+            float(measured[f"bulk_{way}_throughput_mbps"] or 0),
+        )
+
+
+def _of_streams(seen: Sequence[Look], count: int) -> tuple[list[Look], float]:
+    """The looks with the connections alone that received most; what the least of them received."""
+    most: dict[tuple[str, str], float] = {}
+    for look in seen:
+        for each in look.connections:
+            most[each.ends] = max(most.get(each.ends, 0.0), each.value("bytes_received"))
+    streams = sorted(most, key=lambda ends: most[ends], reverse=True)[:count]
+    looks = [
+        replace(look, connections=tuple(c for c in look.connections if c.ends in streams))
+        for look in seen
+    ]
+    return looks, min((most[ends] for ends in streams), default=0.0)

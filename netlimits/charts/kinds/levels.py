@@ -1,0 +1,134 @@
+"""Boxes and bars: one for each combination of factors, for levels that are words, not sizes.
+
+They lie on their side, so that a name has room, in the order of the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from netlimits.analysis import caveats, frames, wording
+from netlimits.analysis.percentiles import percentiles
+from netlimits.analysis.spread import spread
+from netlimits.charts._colours import SeriesStyle, looks
+from netlimits.charts._labels import heading, thousands
+from netlimits.charts._style import Chart, blank, style
+from netlimits.errors import DataError
+from netlimits.metrics import Metric
+
+_DECADES = 30
+"""Where the greatest run is so many times the least, boxes stand on a logarithmic axis."""
+
+_Parts = list[tuple[tuple[object, ...], pd.DataFrame]]
+
+
+def boxes(
+    frame: pd.DataFrame,
+    of: str,
+    series: str | Sequence[str] = (),
+    title: str | None = None,
+    pool: str | Sequence[str] = (),
+) -> Chart:
+    """Every run of each combination of `series`, its middle half as a box, and its median.
+
+    The axis is logarithmic where the runs lie decades apart (latency, idle and under load). Raises
+    DataError as `percentiles` does. `pool` names factors that differ within a box and are meant to.
+    """
+    frame, (keys, meant) = frames.apart(frame, series, pool)
+    metric = frames.metric_beside(frame, of, keys)
+    runs = percentiles(frame, of, keys, pool=meant)
+    least, most = runs[metric.column].min(), runs[metric.column].max()
+    log = least > 0 and most > _DECADES * least
+
+    def draw(axes: Axes, place: int, part: pd.DataFrame, look: SeriesStyle) -> None:
+        values = part[metric.column]
+        low, middle, high = values.quantile([0.25, 0.5, 0.75])
+        axes.plot([values.min(), values.max()], [place, place], color=look.color, lw=1)
+        axes.barh(place, high - low, 0.5, low, color=look.color, alpha=0.25)
+        axes.plot([middle, middle], [place - 0.25, place + 0.25], color=look.color, lw=2.2)
+        axes.plot(values, [place] * len(values), "o", color=look.color, ms=3, alpha=0.6, mew=0)
+
+    about = "dots: runs, boxes: the middle half, lines: medians"
+    chart = _chart(frame, metric, keys, frames.groups(runs, keys), draw, title, about)
+    (axes,) = chart.axes
+    if log:
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(min(0.0, 1.06 * least), max(0.0, 1.06 * most) or 1.0)
+    thousands(axes, "x")
+    return chart
+
+
+def bars(
+    frame: pd.DataFrame,
+    of: str,
+    series: str | Sequence[str] = (),
+    title: str | None = None,
+    pool: str | Sequence[str] = (),
+) -> Chart:
+    """The mean of each combination of `series` as a bar from 0, with its 95 % interval.
+
+    Raises DataError as `analysis.spread` does, and where no factor differs. `pool` names factors
+    that differ within a bar and are meant to.
+    """
+    table = means(frame, of, series, pool)
+    frame, (keys, _) = frames.apart(frame, series, pool)
+    metric = frames.metric_beside(frame, of, keys)
+
+    def draw(axes: Axes, place: int, part: pd.DataFrame, look: SeriesStyle) -> None:
+        (row,) = part.to_dict("records")
+        axes.barh(place, row["mean"], 0.6, color=look.color, alpha=0.55)
+        if pd.notna(row["low"]):
+            half = row["high"] - row["mean"]
+            axes.errorbar(row["mean"], place, xerr=half, color="#222222", lw=1, capsize=3)
+
+    about = "bars: means, lines: their 95 % intervals"
+    chart = _chart(frame, metric, keys, frames.groups(table, keys), draw, title, about)
+    thousands(chart.axes[0], "x")
+    return chart
+
+
+def means(
+    frame: pd.DataFrame,
+    of: str,
+    series: str | Sequence[str] = (),
+    pool: str | Sequence[str] = (),
+) -> pd.DataFrame:
+    """The table beside `bars`: runs, mean and its interval, least and greatest run."""
+    frame, (keys, meant) = frames.apart(frame, series, pool)
+    if not keys:
+        raise DataError("bars compare levels; name a factor: series")
+    table = spread(frame, of, keys, pool=meant)
+    return table[[*keys, "n", "mean", "low", "high", "min", "max"]]
+
+
+def _chart(
+    frame: pd.DataFrame,
+    metric: Metric,
+    keys: Sequence[str],
+    parts: _Parts,
+    draw: Callable[[Axes, int, pd.DataFrame, SeriesStyle], None],
+    title: str | None,
+    about: str,
+) -> Chart:
+    """Each part at a place of its own from the top down, with its name beside it."""
+    look_of = looks([key for key, _ in parts], keys)
+    with style():
+        chart, (axes,) = blank(6.8, 1.5 + 0.38 * len(parts))
+        for place, (key, part) in enumerate(parts):
+            draw(axes, place, part, look_of[key])
+        axes.set_yticks(range(len(parts)), [look_of[key].label for key, _ in parts])
+        axes.set_ylim(len(parts) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(metric.label)
+        by = " and ".join(wording.name(key) for key in keys)
+        notes = [metric.direction, about, *caveats.notes(frame, [metric.column])]
+        heading(
+            axes,
+            title or (f"{metric.title} by {by}" if by else metric.title),
+            " · ".join(note for note in notes if note),
+        )
+    return chart

@@ -1,0 +1,141 @@
+"""What mkdocs asks while it builds the site in `docs/`: the reference, written from our own tables.
+
+    mkdocs build --strict        the site, in build/site
+    mkdocs serve                 the same while you write
+
+The pages of the reference are what `netlimits describe` and `--help` print, as tables; nothing of
+them lies in `docs/`. In a page `<!-- needs: … -->` before commands says what they need: a reader
+sees it, and the tests (`tests/docs`) run every command that needs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from netlimits.charts import KINDS
+from netlimits.cli import COMMANDS, group, reference
+from netlimits.experiment import schema
+from netlimits.limits.classes import CLASSES
+from netlimits.settings import SETTINGS
+from netlimits.tools import TOOLS
+
+NEEDS = re.compile(r"^<!-- needs: (.+?) -->$", re.MULTILINE)
+
+TOPICS: Mapping[str, tuple[str, str, Sequence[str]]] = {
+    "experiment": (
+        "An experiment",
+        "Every key of an experiment's file, and what stands around its tool. `netlimits schema` "
+        "prints the same as a JSON Schema, for editors.",
+        [*schema.AROUND],
+    ),
+    "hosts": ("Hosts", "The file that `--hosts` names binds roles to machines.", []),
+    "settings": (
+        "Settings",
+        "What an experiment may set on hosts: each is read before, read back, and put back.",
+        [setting.name for setting in SETTINGS],
+    ),
+    "tools": (
+        "Tools",
+        "What measures. Options that mean the same are called the same in all of them.",
+        [tool.name for tool in TOOLS],
+    ),
+    "metrics": (
+        "Metrics and columns",
+        "What a run may tell: the names that `select:`, `of:` and `--of` take, and the columns "
+        "of `results.csv`.",
+        [],
+    ),
+    "charts": ("Charts", "What `report:` and `netlimits figures --chart` draw.", [*KINDS]),
+    "checks": ("Checks", "What `netlimits check` looks at, and `run` before it begins.", []),
+}
+"""Each page: its title, what it says first, and the names described below the topic."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the reference."""
+    pages = {topic: _page(topic) for topic in TOPICS} | {"commands": _commands()}
+    for name, text in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Show what commands need."""
+    shown = NEEDS.sub(r"*Needs \1:*", markdown)
+    return shown.replace("<!-- table: classes -->", "\n".join(_classes()))
+
+
+def _classes() -> Iterator[str]:
+    """What limits there are, and the intervention that proves each."""
+    yield from (_row(["class", "what it is", "what proves it"]), _row(["---"] * 3))
+    for limit in CLASSES:
+        change = limit.intervention
+        yield _row(
+            [f"`{limit.name}`", limit.title, _text(f"{change.change}: {change.expectation}")]
+        )
+
+
+def _page(topic: str) -> str:
+    title, about, names = TOPICS[topic]
+    lines = [f"# {title}", "", about, ""]
+    for section in reference.described(topic):
+        lines += _section(section)
+    for name in names:
+        for section in reference.described(name):
+            if section.head == reference.OPTION:
+                lines += _section(section)
+    return "\n".join(lines) + "\n"
+
+
+def _section(section: reference.Section) -> Iterator[str]:
+    yield from (f"## {_text(section.title)}", "")
+    if section.about:
+        yield from (_text(section.about), "")
+    kept = [n for n in range(len(section.head)) if any(row[n] for row in section.rows)]
+    yield _row([section.head[n] for n in kept])
+    yield _row(["---"] * len(kept))
+    for row in section.rows:
+        first, *rest = [row[n] for n in kept]
+        yield _row([f"`{first}`" if first else "", *map(_text, rest)])
+    yield ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _text(text: str) -> str:
+    """A sentence of ours in Markdown: what is markup there is meant to the letter."""
+    parts = re.split(r"(`[^`]*`)", text)
+    plain = (re.sub(r"([\\*_<>\[\]])", r"\\\1", part) for part in parts[::2])
+    return "".join(a + b for a, b in zip(plain, [*parts[1::2], ""], strict=True))
+
+
+def _commands() -> str:
+    lines = ["# Commands", "", "What `netlimits COMMAND --help` prints.", ""]
+    context = click.Context(group, info_name="netlimits", max_content_width=88, terminal_width=88)
+    for name, command in _every(context, group, [*COMMANDS]):
+        lines += [f"## {name}", "", "```text", _help(context, name, command).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _every(
+    context: click.Context, of: Any, names: Sequence[str], before: str = ""
+) -> Iterator[tuple[str, click.Command]]:
+    for name in names:
+        command = of.get_command(context, name)
+        yield f"{before}{name}", command
+        if isinstance(command, click.Group):
+            yield from _every(context, command, command.list_commands(context), f"{name} ")
+
+
+def _help(context: click.Context, name: str, command: click.Command) -> str:
+    settings = {"max_content_width": 88, "terminal_width": 88}
+    return command.get_help(click.Context(command, info_name=name, parent=context, **settings))

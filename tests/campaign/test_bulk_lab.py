@@ -1,0 +1,44 @@
+"""Latency under load over a path of 100 Mbit/s with a queue: both figures, and what idle is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import netlimits as nl
+
+pytestmark = pytest.mark.lab
+
+TEXT = """\
+experiment: under-load
+factors: {streams: [0, 2]}
+bulk: {streams: "${streams}", direction: both, lead: 1, tail: 5}
+measure:
+  netperf: {test: TCP_RR, seconds: 1}
+repeat: {replicates: 1, order: listed, seed: 1}
+"""
+
+
+def test_streams_fill_the_path_while_the_transactions_wait_in_its_queue(lab, tmp_path: Path):
+    (tmp_path / "load.yaml").write_text(TEXT)
+    words = (tmp_path / "load.yaml", "--hosts", lab.hosts_file, "--out", tmp_path / "out")
+    done = subprocess.run(
+        (sys.executable, "-m", "netlimits", "run", *map(str, words)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    frame = nl.open(tmp_path / "out").frame().set_index("streams")
+    idle, loaded = frame.loc[0], frame.loc[2]
+    assert loaded["latency_p50_us"] > 1000, "a queue of 512 KB holds 41 ms"
+    assert loaded["latency_p50_us"] > 5 * idle["latency_p50_us"]
+    for way in ("send", "recv"):
+        assert 50 < loaded[f"bulk_{way}_throughput_mbps"] <= 100
+        assert frame[f"bulk_{way}_throughput_mbps"].isna().tolist() == [True, False]
+    sd = frame["local_sd_us_per_tran"]
+    assert sd.notna().tolist() == [True, False], "the streams' CPU time is no transaction's"
+    assert frame["disturbed_pct"].max() < 15

@@ -1,0 +1,175 @@
+"""docs/: every page is built, every command runs or says what it needs, every file shown is taken."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import docs_pages
+import pytest
+import yaml
+from click.testing import CliRunner
+from docs_pages import Command
+
+from netlimits.cli import group, reference
+from netlimits.experiment import hosts_file, load, plan
+from netlimits.limits.classes import CLASSES
+
+COMMANDS = [command for name in docs_pages.NAMES for command in docs_pages.commands(name)]
+FREE = [command for command in COMMANDS if not command.needs]
+FILES = [(name, file) for name in docs_pages.NAMES for file in docs_pages.files(name)]
+CAMPAIGNS = ("offloads", "before", "after")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a reader stands: the experiments, campaigns, and each file that the pages show."""
+    place = tmp_path_factory.mktemp("reader")
+    (place / "experiments").symlink_to(docs_pages.TOP / "experiments")
+    for name in CAMPAIGNS:
+        kept = docs_pages.TOP / "experiments" / "gallery" / "stateless-offloads"
+        shutil.copytree(kept, place / "results" / name)
+    for name in docs_pages.NAMES:
+        for file, text in docs_pages.files(name).items():
+            (place / file).parent.mkdir(parents=True, exist_ok=True)
+            assert (place / file).exists() is False or (place / file).read_text() == text, file
+            (place / file).write_text(text)
+    gate = place / "gate"
+    gate.mkdir()
+    for source, target in (("first", "experiment"), ("gate", "gate"), ("hosts", "hosts")):
+        shutil.copy(place / f"{source}.yaml", gate / f"{target}.yaml")
+    return place
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as strictly as mkdocs can."""
+    target = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(target)],
+        cwd=docs_pages.TOP,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    return target
+
+
+def test_every_page_is_in_the_site_and_asks_nobody_else_for_anything(site: Path) -> None:
+    for name in docs_pages.NAMES:
+        assert (site / name).with_suffix(".html").stat().st_size > 3000, name
+    foreign = r"<(?:script|img|iframe)[^>]+src=\"(?:https?:)?//|<link[^>]+href=\"(?:https?:)?//"
+    for page in site.rglob("*.html"):
+        assert not re.search(foreign, page.read_text("utf-8")), page
+
+
+def test_the_reference_has_all_that_can_be_described(site: Path) -> None:
+    html = "".join(page.read_text("utf-8") for page in (site / "reference").glob("*.html"))
+    for topic in reference.topics():
+        for section in reference.described(topic):
+            for row in section.rows:
+                assert not row[0] or f"<code>{row[0].replace('<', '&lt;')}</code>" in html, row[0]
+    for command in group.list_commands(click.Context(group)):
+        assert f'<h2 id="{command}">' in html
+    verdicts = (site / "explanation" / "verdicts.html").read_text("utf-8")
+    assert all(f"<code>{limit.name}</code>" in verdicts for limit in CLASSES)
+
+
+def test_what_commands_need_is_to_be_seen(site: Path) -> None:
+    html = (site / "tutorial.html").read_text("utf-8")
+    assert "<em>Needs two hosts:</em>" in html
+    assert "<!-- needs" not in html
+
+
+@pytest.mark.parametrize("command", FREE, ids=str)
+def test_a_command_runs_as_it_stands(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, *words = command.words
+    assert program == "netlimits", "else say what it needs"
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(group, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert done.output.strip()
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.needs], ids=str)
+def test_a_command_that_needs_something_is_one(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its options are there, its experiment can be planned, and what --set changes is taken."""
+    program, *words = command.words
+    assert program == "netlimits"
+    monkeypatch.chdir(folder)
+    context, current = click.Context(group, info_name="netlimits"), group
+    while isinstance(current, click.Group):
+        name, *words = words
+        current = current.get_command(context, name)
+        assert current, name
+    parsed = current.make_context(name, words, parent=context)
+    if "experiment" in parsed.params:
+        sets = [tuple(pair) for pair in parsed.params.get("sets") or ()]
+        experiment = plan.seeded(load.load(Path(parsed.params["experiment"]), sets))
+        assert next(iter(plan.runs(experiment)))
+
+
+@pytest.mark.parametrize(("page", "file"), FILES)
+def test_a_file_that_is_shown_is_taken(page: str, file: str, tmp_path: Path) -> None:
+    text = docs_pages.files(page)[file]
+    path = tmp_path / Path(file).name
+    path.write_text(text)
+    if not file.endswith(".yaml"):
+        return
+    contents = yaml.safe_load(text)
+    if "experiment" in contents:
+        assert sum(1 for _ in plan.runs(plan.seeded(load.load(path)))) > 1
+    elif "sender" in contents:
+        (tmp_path / "ssh_config").touch()
+        assert list(hosts_file.machines(path)) == ["sender", "receiver"]
+    else:
+        assert contents.keys() <= {"gate", "jobs"}
+
+
+def _texts() -> list[str]:
+    """Every text in the package, each `{…}` of it as `…`."""
+    texts = []
+    for path in (docs_pages.TOP / "netlimits").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (p.value if isinstance(p, ast.Constant) else "…" for p in node.values)
+                texts.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return texts
+
+
+def test_each_message_under_troubleshooting_is_one_that_is_printed() -> None:
+    page = (docs_pages.DOCS / "troubleshooting.md").read_text("utf-8")
+    headings = re.findall(r"^### `(.+)`$", page, re.MULTILINE)
+    assert len(headings) > 15
+    texts = "\n".join(_texts())
+    for heading in headings:
+        pieces = [re.escape(piece.strip()) for piece in heading.split("…") if piece.strip(" ,;:")]
+        assert re.search(r"[^\n]*".join(pieces), texts), heading
+
+
+def test_latency_under_load_is_told_as_it_was_measured() -> None:
+    import netlimits as nl
+
+    frame = nl.open(docs_pages.TOP / "experiments" / "gallery" / "latency-under-load").frame()
+    means = frame.groupby("load").mean(numeric_only=True)
+    text = (docs_pages.DOCS / "how-to" / "latency-under-load.md").read_text("utf-8")
+    for load_name in ("idle", "send", "recv", "both"):
+        (row,) = re.findall(rf"^\| {load_name} \| (.*) \|$", text, re.MULTILINE)
+        told = [float(cell.split()[0]) for cell in row.split("|") if cell.strip()]
+        columns = ["latency_p50_us", "latency_p99_us"]
+        measured = [float(means.loc[load_name, column]) / 1000 for column in columns]
+        for way in ("send", "recv"):
+            rate = float(means.loc[load_name, f"bulk_{way}_throughput_mbps"])
+            measured += [rate] if rate == rate else []
+        assert told == pytest.approx(measured, rel=0.02), load_name
