@@ -1,9 +1,12 @@
 """The classes of limits, each in a file of its own, in the order in which one explains another.
 
-Where several fire, the first of them is the verdict: what was asked for (a pace) comes before what
-was set up (a shaper), both before what they lead to (a receive queue that fills), the places where
-packets were seen to be lost before the CPUs that were busy with it, a CPU before a window that is
-small because of it, and what is only inferred from throughput last.
+Where several fire, the first of them is the verdict:
+
+- what was asked for (a pace), then what was set up (a shaper), then what both lead to (a receive
+  queue that fills);
+- where packets were seen to be lost, then the CPUs that were busy with it;
+- a CPU, then a window that is small because of it;
+- last what is only inferred from throughput.
 """
 
 from __future__ import annotations
