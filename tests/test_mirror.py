@@ -19,6 +19,7 @@ TESTS = Path(__file__).parent
 
 BESIDE = {
     "captures": "outputs and what is read of them, in pairs",
+    "docs": "the manual, docs/",
     "faults": "what is broken while a campaign runs, whatever module it meets",
     "fuzz": "drawn inputs for every reader of what others wrote",
     "recipes": "the toys that CONTRIBUTING's recipes make",
@@ -28,18 +29,22 @@ BESIDE = {
 
 WAYS = {
     "archive/test_foreign_folder": "somebody else's folder, through every command that opens one",
+    "campaign/test_duet_lab": "a duet on hosts, from --against to compare",
     "cli/test_completion": "a shell's completion, of every command",
+    "experiment/test_when": "settings under a condition, from the file to a run's steps",
     "hosts/test_hostile": "logins that never answer, through ssh, streams and patience",
     "hosts/test_run": "the contract of Host.run, of every kind of host",
     "hosts/test_serve": "the contract of Host.serve, of every kind of host",
     "lab/test_guests_faults": "machines that cannot be had, from `lab up` down",
     "limits/test_in_tables": "verdicts beside a report's tables",
     "report/test_browser": "a page as a browser shows it",
+    "report/test_repeat": "the commands by which a page says how to repeat a campaign",
     "restore/test_races": "two processes that restore one host",
     "settings/test_in_namespaces": "every setting on a real kernel",
     "settings/test_on_machines": "settings of real drivers",
     "settings/test_states": "what holds of every setting's state",
     "settings/test_undo_both_ways": "a guard's way back and `restore`'s are one",
+    "tools/test_neper_build": "scripts/neper",
     "tools/test_nttcp_build": "scripts/nttcp",
     "test_api": "the names that `import netlimits` offers",
     "test_coverage": "benchmarks/coverage.py",

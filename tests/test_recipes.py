@@ -240,6 +240,7 @@ def files(section: str) -> list[str]:
     return re.findall(r"`(netlimits/[^`]+)`", named)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.kind)
 def test_a_recipe_is_all_that_it_takes(recipe: Recipe, house: Path) -> None:
     touched = [*recipe.new, *(f"netlimits/{path}" for path, _, _ in recipe.lines)]

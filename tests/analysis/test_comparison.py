@@ -288,8 +288,8 @@ def test_a_block_that_lacks_a_side_does_not_count():
 
 def test_sides_have_names():
     frame = blocks(np.random.default_rng(15), 0.05).replace({"before": "old", "after": "new"})
-    assert duet(frame, "throughput", sides=("old", "new"))["verdict"].tolist() == ["worse"]
-    assert duet(frame, "throughput", sides=("new", "old"))["verdict"].tolist() == ["better"]
+    assert duet(frame, "throughput", called=("old", "new"))["verdict"].tolist() == ["worse"]
+    assert duet(frame, "throughput", called=("new", "old"))["verdict"].tolist() == ["better"]
     with pytest.raises(DataError, match="not a duet of before and after: its sides are new, old"):
         duet(frame, "throughput")
     with pytest.raises(DataError, match="it has no side"):
@@ -334,7 +334,7 @@ def test_notes_call_the_sides_by_their_names():
     frame = frame.replace({"before": "old", "after": "new"})
     frame = frame[(frame["side"] == "old") | (frame["send_size"] == 1024)]
     frame.loc[frame["side"] == "new", "status"] = "failed"
-    notes = duet(frame, "throughput", sides=("old", "new")).attrs["notes"]
+    notes = duet(frame, "throughput", called=("old", "new")).attrs["notes"]
     assert "only old: send_size 64" in notes
     assert any(note.startswith("failed new: send_size 1024: 0 of 10 runs ok") for note in notes)
     assert not any(" before" in note or " after" in note for note in notes)

@@ -138,13 +138,13 @@ def test_what_a_chart_s_points_differ_in_cannot_be_pooled(tmp_path):
     pd.DataFrame({"size": [1, 2], "throughput_mbps": [9.0, 8.0]}).to_csv(tmp_path / "runs.csv")
     failed: list[DataError] = []
     entry = {"chart": "spread", "of": "throughput", "by": "size", "pool": ["size"]}
-    assert not [*drawing.figures_of(drawing.opened(tmp_path / "runs.csv"), entry, failed, print)]
+    assert not [*drawing.figures_of(opened(tmp_path / "runs.csv"), entry, failed, print)]
     assert "chart spread: its points differ in size, which is to be pooled" in str(failed[0])
 
 
 def test_the_highest_average_is_a_metric_of_charts_of_runs(tmp_path):
     rates = {run: [100.0, 300.0, 300.0, 100.0] for run in (1, 2, 3, 4)}
-    results = drawing.opened(recorded(tmp_path / "out", rates=rates).path)
+    results = opened(recorded(tmp_path / "out", rates=rates).path)
     factors = [name for name in ("send_size", "mtu") if name in results.frame.columns]
     entry = {"chart": "percentiles", "of": "highest_average", "pool": factors}
     ((_, figure),) = drawing.figures_of(results, entry, [], print)

@@ -126,6 +126,7 @@ def test_guided_by_coverage(tmp_path):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20  # KiB: 1 GiB
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "why"),
     [

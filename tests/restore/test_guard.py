@@ -61,7 +61,9 @@ class Folder:
     def write(self, *originals: Original, patience: int = 60, second_pass: bool = True) -> None:
         text = script.render(HOLDER, originals, patience)
         if not second_pass:
-            text = text.replace(f"        sleep {script.SECOND_PASS}\n        put_back\n", "")
+            again = f"        sleep {script.SECOND_PASS}\n        failed=0\n        put_back\n"
+            assert again in text
+            text = text.replace(again, "")
         self.file.write_text(text)
 
     def deadline(self, seconds: int) -> None:
@@ -149,7 +151,7 @@ def test_whatever_was_found_reaches_its_command_to_the_letter(values):
 def test_what_a_command_reads_is_fed_to_it(text):
     original = Original("sender", "data0", "napi", {"gro_flush_timeout": text})
     guard_text = script.render(HOLDER, [original], 5)
-    body = guard_text[guard_text.index("act() {") : guard_text.index("case $1")]
+    body = guard_text[guard_text.index("status() {") : guard_text.index("case $1")]
     shown = subprocess.run(
         ["dash", "-c", "timeout() { cat >&2; }\n" + body + "put_back >/dev/null"],
         capture_output=True, check=True,
@@ -187,6 +189,7 @@ def test_it_waits_and_puts_back_at_its_time(folder):
     assert log.endswith("done\n")
 
 
+@pytest.mark.long
 def test_it_waits_on_when_the_deadline_is_moved_on(folder):
     folder.write(sysctl(first="1"), patience=1, second_pass=False)
     folder.deadline(10)
@@ -247,6 +250,26 @@ def test_a_command_that_hangs_does_not_keep_the_others_from_it(folder):
     folder.file.write_text(folder.file.read_text().replace("act 30", "act 0.3"))
     assert ended(folder.start("sh", "now")) == 0
     assert folder.calls.read_text().split() == ["net.test.second=2", "net.test.first=1"]
+
+
+def test_what_failed_is_tried_again_while_it_fails(folder, monkeypatch):
+    monkeypatch.setattr(script, "TRIES", 3)
+    monkeypatch.setattr(script, "PAUSE", 1)
+    monkeypatch.setattr(script, "SECOND_PASS", 0)
+    (folder.path / "sysctl").write_text(f'#!/bin/sh\necho "$2" >>{folder.calls}\nexit 1\n')
+    folder.write(sysctl(first="1"))
+    folder.deadline(-1)
+    assert ended(folder.start()) == 0
+    assert folder.calls.read_text().split() == 2 * 4 * ["net.test.first=1"], "once, and three times"
+    log = (folder.path / "key.log").read_text()
+    assert log.count("put back at ") == 4
+    assert log.count("  exit status 1\n") == 8
+    folder.calls.unlink()
+    (folder.path / "sysctl").write_text(
+        f'#!/bin/sh\necho "$2" >>{folder.calls}\n[ "$(wc -l <{folder.calls})" -gt 3 ]\n'
+    )
+    assert ended(folder.start()) == 0
+    assert len(folder.calls.read_text().split()) == 4, "not once more than it takes"
 
 
 def test_it_knows_no_clock_but_the_machines_uptime():
@@ -441,7 +464,8 @@ def test_a_pid_that_is_another_process_by_now_is_left_alone(place):
 
 
 @root
-def test_a_guard_that_fired_is_told_once_and_started_again(place):
+def test_a_guard_that_fired_is_told_once_and_started_again(place, monkeypatch):
+    monkeypatch.setattr(script, "TRIES", 0)
     guards = place.guards(patience=1)
     guards.claim()
     guards.arm(Original("a", "lo", "sysctl", {"net.ipv4.no_such_thing_at_all": "1"}))
@@ -564,6 +588,7 @@ def test_a_claim_is_dead_as_soon_as_its_connection_is(place):
     place.guards("mine", patience=None).claim(FROM_NOTES)
 
 
+@pytest.mark.long
 @root
 def test_no_guard_fires_under_a_put_back_and_its_time_is_its_own_when_that_is_killed(place):
     """As a campaign that was lost, and a `restore` that was killed: its guard is not put off."""
