@@ -276,10 +276,15 @@ def _carry_out(
         raise
     campaign.archive.append("closed")
     history = campaign.history()
-    _report(campaign.state(history), campaign.write_results(history), campaign.path, as_json)
+    state, written = campaign.state(history), campaign.write_results(history)
+    first = "compare" if campaign.experiment.sides else "table"
+    _report(state, written, campaign.path, first, as_json)
 
 
-def _report(state: Mapping[str, Any], written: Sequence[Path], folder: Path, as_json: bool) -> None:
+def _report(
+    state: Mapping[str, Any], written: Sequence[Path], folder: Path, first: str, as_json: bool
+) -> None:
+    """Say what came of the campaign, and which commands show it: `first` before the others."""
     if as_json:
         files = [str(path) for path in written]
         echo(json.dumps({**state, "files": files}, indent=2))
@@ -290,7 +295,7 @@ def _report(state: Mapping[str, Any], written: Sequence[Path], folder: Path, as_
         for path in written:
             echo(str(path))
         if state["ok"]:
-            echo(f"next: netlimits table {quoted(folder)}")
+            echo(f"next: netlimits {first} {quoted(folder)}")
             echo(f"      netlimits figures {quoted(folder)}")
             echo(f"      netlimits report {quoted(folder)}")
     if state["ok"] < state["planned"]:

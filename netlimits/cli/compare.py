@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, gates, quoted
-from netlimits.cli.options import JSON
-from netlimits.cli.results import Results, opened
+from netlimits.cli.options import JSON, LIST
+from netlimits.cli.results import Results, list_metrics, opened
 from netlimits.errors import ArchiveError, DataError, InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,12 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--of", multiple=True, metavar="METRIC", help="What to compare; repeatable.")
+@click.option(
+    "--of",
+    multiple=True,
+    metavar="METRIC",
+    help="What to compare; repeatable. list: show what there is.",
+)
 @click.option(
     "--threshold",
     default="3%",
@@ -52,7 +57,11 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
     metavar="[FILE]",
     help="Write one HTML page too; comparison.html in the last folder if FILE is left out.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 5 where something is unclear.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 5 where something is unclear; of a gate, where one of its conditions is.",
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @JSON
 def compare(
@@ -99,15 +108,19 @@ def compare(
       netlimits compare results/duet --report duet.html
     """
     baseline = opened(before)
+    if LIST in of:
+        list_metrics(baseline)
+        return
     conditions = gates.conditions(gate) if gate else ()
     parts: list[tuple[BothSides, pd.DataFrame]] = []
     verdicts: set[str] = set()
     failures: list[str] = []
     for comparison in _comparisons(baseline, after):
         table = comparison.table(of, threshold)
-        broken = list(_broken(comparison, conditions))
+        judged = list(_judged(comparison, conditions)) if conditions else [((), table)]
+        verdicts |= {verdict for _, rows in judged for verdict in rows["verdict"]}
+        broken = [line for lines, _ in judged for line in lines]
         failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
-        verdicts |= set(table["verdict"])
         parts.append((comparison, table))
     if as_json:
         echo(json.dumps([_json(*part) for part in parts], indent=2, ensure_ascii=False))
@@ -119,7 +132,7 @@ def compare(
     if page is not None:
         file = _write_page(parts, failures, threshold, page)
         echo(file, err=as_json or form != "text")
-    if failures or (not conditions and verdicts & {"worse", "failed"}):
+    if verdicts & {"worse", "failed"}:
         sys.exit(WORSE_STATUS)
     if strict and "unclear" in verdicts:
         sys.exit(UNCLEAR_STATUS)
@@ -215,11 +228,13 @@ def _factors(*sides: Results) -> list[str] | None:
     return list(dict.fromkeys(names))
 
 
-def _broken(comparison: BothSides, conditions: Sequence[gates.Condition]) -> Iterator[str]:
-    """The conditions that do not hold, each with the ratio that breaks it."""
+def _judged(
+    comparison: BothSides, conditions: Sequence[gates.Condition]
+) -> Iterator[tuple[Sequence[str], pd.DataFrame]]:
+    """What breaks each condition, in words, and the rows that it is about."""
     for condition in conditions:
-        table = comparison.table([condition.of], condition.threshold)
-        yield from condition.broken(table)
+        rows = condition.rows(comparison.table([condition.of], condition.threshold))
+        yield list(condition.broken(rows)), rows
 
 
 def _write_page(

@@ -45,12 +45,12 @@ class Condition:
     threshold: float
     where: Mapping[str, Any] = field(default_factory=dict)
 
-    def broken(self, table: pd.DataFrame) -> Iterator[str]:
-        """The configurations of a comparison in which it is worse, or failed, in words.
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a comparison that it is about.
 
         Raises DataError for a factor or a value that the comparison does not have.
         """
-        from netlimits.analysis import comparison, sides, wording
+        from netlimits.analysis import wording
 
         factors = table.attrs["factors"]
         for factor, value in self.where.items():
@@ -60,10 +60,22 @@ class Condition:
                 names = ", ".join(factors) or "none"
                 raise DataError(f"gate: {factor} is no factor of both sides; there are {names}")
             written = "" if wording.is_missing(value) else wording.text(value)
-            table = table[table[factor] == written]
-        if table.empty:
-            raise DataError(f"gate: no configuration of both sides has {dict(self.where)}")
-        for row in table[table["verdict"].isin(comparison.BAD)].to_dict("records"):
+            rows = table[table[factor] == written]
+            if rows.empty:
+                known = ", ".join(table[factor].unique())
+                raise DataError(
+                    f"gate: {self.of}: no configuration of both sides has {factor} {written}; "
+                    f"there are {known}"
+                )
+            table = rows
+        return table
+
+    def broken(self, rows: pd.DataFrame) -> Iterator[str]:
+        """Those of its rows in which it is worse, or failed, in words."""
+        from netlimits.analysis import comparison, sides
+
+        factors = rows.attrs["factors"]
+        for row in rows[rows["verdict"].isin(comparison.BAD)].to_dict("records"):
             where = ", ".join(f"{name} {row[name]}" for name in factors)
             where = f"{' at ' if where else ''}{where}"
             if row["verdict"] == sides.FAILED:

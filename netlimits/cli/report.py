@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from netlimits import __version__
-from netlimits.cli import drawing, echo, entries
+from netlimits.cli import drawing, echo, entries, quoted
 from netlimits.cli.options import RESULTS
 from netlimits.cli.results import Results, opened
 from netlimits.cli.table import summary_of
@@ -80,7 +80,7 @@ def _page(results: Results) -> Page:
         question=campaign.experiment.question,
         source=campaign.experiment.source,
         summary=contents.summary(campaign, records),
-        verdicts=_verdicts(campaign, missing),
+        verdicts=[*_compared(results, missing), *_verdicts(campaign, missing)],
         answers=[answer for _, table in summaries[:1] for answer in answers(table)],
         tables=[_exhibit(title, table) for title, table in summaries],
         figures=list(_figures(results, missing)),
@@ -95,6 +95,25 @@ def _page(results: Results) -> Page:
         files=files,
         made_by=f"netlimits {__version__}",
     )
+
+
+def _compared(results: Results, missing: list[str]) -> list[Answer]:
+    """Of a duet, how its second side differs from the first; nothing of other campaigns."""
+    from netlimits.analysis.comparison import THRESHOLD
+    from netlimits.cli.compare import BothSides
+    from netlimits.report import compared
+
+    if results.campaign is None or not results.campaign.experiment.sides:
+        return []
+    both = BothSides(results)
+    first, second = both.sides
+    more = f"Within blocks; every ratio: netlimits compare {quoted(results.path.name)}"
+    try:
+        table = both.table((), THRESHOLD)
+    except NetlimitsError as error:
+        missing.append(f"The sides cannot be compared: {error}.")
+        return []
+    return list(compared.answers(table, f"{second} against {first}: ", more))
 
 
 def _verdicts(campaign: Campaign, missing: list[str]) -> list[Answer]:

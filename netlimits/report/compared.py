@@ -59,7 +59,11 @@ def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
         source=first.experiment.source if first else "",
         summary=_summary(parts, campaigns, named, records),
         verdicts=[Answer(f"The gate fails: {line}.") for line in gate],
-        answers=[answer for part in parts for answer in _answers(part, len(parts) > 1)],
+        answers=[
+            answer
+            for part in parts
+            for answer in answers(part.table, f"{part.title}: " if len(parts) > 1 else "")
+        ],
         tables=[_table(part) for part in parts],
         figures=[figure for number, part in enumerate(parts) for figure in _figures(part, number)],
         failures=failures,
@@ -112,14 +116,15 @@ def _summary(
     return rows
 
 
-def _answers(part: Compared, several: bool) -> Iterator[Answer]:
-    """A sentence for each row that is worse, then for each that is better, and one for the rest."""
-    rows = part.table.to_dict("records")
+def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterator[Answer]:
+    """A sentence for each row that is worse, then for each that is better, and one for the rest.
+
+    Each begins with `prefix`; the last one has the `evidence` beside it.
+    """
+    rows = table.to_dict("records")
     order = (*comparison.BAD, comparison.BETTER, sides.RECOVERED)
     told = [row for verdict in order for row in rows if row["verdict"] == verdict]
-    prefix = f"{part.title}: " if several else ""
-    for row in told[:ANSWERS]:
-        yield Answer(f"{prefix}{_sentence(row, part.table.attrs['factors'])}")
+    sentences = [_sentence(row, table.attrs["factors"]) for row in told[:ANSWERS]]
     counts = {
         verdict: sum(row["verdict"] == verdict for row in rows)
         for verdict in (comparison.SAME, comparison.UNCLEAR)
@@ -128,7 +133,9 @@ def _answers(part: Compared, several: bool) -> Iterator[Answer]:
     if more := len(told) - ANSWERS:
         rest = [f"{more} more better or worse", *rest] if more > 0 else rest
     if rest:
-        yield Answer(f"{prefix}{', '.join(rest)}, of {len(rows)} ratios.")
+        sentences.append(f"{', '.join(rest)}, of {len(rows)} ratios.")
+    for sentence in sentences:
+        yield Answer(f"{prefix}{sentence}", evidence if sentence is sentences[-1] else "")
 
 
 def _sentence(row: Mapping[Hashable, Any], factors: Sequence[str]) -> str:

@@ -73,7 +73,7 @@ def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
 
     status = on("status", out).stdout
     assert "switch" in status
-    on("resume", out)
+    resumed = on("resume", out).stdout
     assert qdiscs(on) == before
     gone(on, "netserver")
     assert on.notes() == ["", ""]
@@ -86,6 +86,7 @@ def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
             (side, size): 1 for side in ("old", "new") for size in (1024, 8192)
         }
 
+    assert f"next: netlimits compare {out}" in resumed
     told = on("compare", out, "--of", "throughput", status=4).stdout
     assert "new against old: 2 worse" in told
     assert "interleaved in the same blocks" in told

@@ -82,6 +82,26 @@ def test_strict_ends_with_5_where_something_is_unclear(compare):
     assert compare(BEFORE, BEFORE, "--threshold", "0.1%", "--strict").exit_code == 5
 
 
+def test_strict_of_a_gate_is_about_the_gates_own_conditions(compare, tmp_path: Path):
+    """What a gate does not name, or is narrow enough for its threshold, is none of its business."""
+    gate = tmp_path / "gate.yaml"
+    gate.write_text("gate: [{of: throughput, threshold: 90%}]\n")
+    told = compare(BEFORE, BEFORE, "--threshold", "0.1%", "--strict", "--gate", gate)
+    assert "unclear" in told.output.splitlines()[0]
+    assert told.exit_code == 0
+    gate.write_text("gate: [{of: throughput, threshold: 0.1%}]\n")
+    told = compare(BEFORE, BEFORE, "--threshold", "90%", "--strict", "--gate", gate)
+    assert "unclear" not in told.output.splitlines()[0]
+    assert told.exit_code == 5
+
+
+def test_of_list_prints_the_metrics_that_there_are(compare):
+    told = compare(BEFORE, BEFORE, "--of", "list")
+    assert told.exit_code == 0
+    assert told.output.startswith("metrics here")
+    assert "throughput_mbps" in told.output
+
+
 def test_several_are_each_held_against_the_first(compare, slower: Path):
     told = compare(BEFORE, BEFORE, slower, "--of", "throughput")
     assert told.exit_code == 4
@@ -126,7 +146,10 @@ def test_all_that_is_wrong_with_a_gate_is_told(compare, tmp_path: Path):
         ("gate:\n  - {of: throughput, threshold: much}", "gate.yaml:2: gate.0.threshold"),
         ("{}", "gate.yaml"),
         ("gate: [{of: throughput, where: {colour: red}}]", "colour is no factor"),
-        ("gate: [{of: throughput, where: {send_size: 77}}]", "no configuration of both sides"),
+        (
+            "gate: [{of: throughput, where: {send_size: 77}}]",
+            "gate: throughput: no configuration of both sides has send_size 77; there are 1024, 8192\n",
+        ),
     ],
 )
 def test_a_gate_that_cannot_be_is_told(compare, text: str, line: str, tmp_path: Path):

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from docs_pages import Command
 
 from netlimits.cli import group, reference
+from netlimits.cli.sides import Against, experiment_of
 from netlimits.experiment import hosts_file, load, plan
 from netlimits.limits.classes import CLASSES
 
@@ -113,9 +114,12 @@ def test_a_command_that_needs_something_is_one(
         assert current, name
     parsed = current.make_context(name, words, parent=context)
     if "experiment" in parsed.params:
-        sets = [tuple(pair) for pair in parsed.params.get("sets") or ()]
-        experiment = plan.seeded(load.load(Path(parsed.params["experiment"]), sets))
-        assert next(iter(plan.runs(experiment)))
+        written = parsed.params
+        against = Against(tuple(written.get("against") or ()), names=written.get("sides") or "")
+        if not against:  # machines of its own alone; the rest needs hosts to be seen
+            against = Against()
+        experiment, _ = experiment_of(written["experiment"], written.get("overrides", ()), against)
+        assert next(iter(plan.runs(plan.seeded(experiment))))
 
 
 @pytest.mark.parametrize(("page", "file"), FILES)

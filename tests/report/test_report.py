@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from folders import CODES, EXAMPLE
+from folders import CODES, EXAMPLE, complete
 from recorded import recorded
 
 import netlimits as nl
@@ -41,6 +41,17 @@ def text_of(html: str) -> str:
     """What a reader reads."""
     body = re.sub(r"<(style|svg|nav).*?</\1>", " ", html, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", body).split())
+
+
+def test_the_report_of_a_duet_begins_with_what_its_sides_differ_by(tmp_path: Path) -> None:
+    change = (("measure.netperf.nodelay", "true"),)
+    duet = complete(tmp_path / "duet", EXPERIMENTS / "quickstart.yaml", 10, change, loss=0.1)
+    told = text_of(page(duet.path))
+    (first,) = re.findall(r" Answer (new against old: Throughput \(.*?\) is worse: 0\.\d+)", told)
+    assert "netlimits compare duet" in told
+    assert told.index(first) < told.index("Throughput: from")
+    alone = complete(tmp_path / "alone", EXPERIMENTS / "quickstart.yaml", 2)
+    assert "netlimits compare" not in text_of(page(alone.path))
 
 
 def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
