@@ -53,7 +53,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 # -- shells ---------------------------------------------------------------------------------
 
-MADE = {
+SCRIPTS = {
     "campaign/under_load.py": "quotes every word: test_bulk_streams_quote_every_word",
     "campaign/parallel.py": "quotes every word: test_parallel_streams_quote_every_word",
     "hosts/local.py": "opens `exec sh` and nothing else",
@@ -74,7 +74,7 @@ def test_scripts_are_constants():
                 if ast.unparse(shell) == "'sh'" and ast.unparse(flag) == "'-c'":
                     constant = isinstance(what, ast.Constant) or ast.unparse(what).isupper()
                     modules |= set() if constant else {name}
-    assert modules <= MADE.keys()
+    assert modules <= SCRIPTS.keys()
 
 
 def test_guards_scripts_are_constants():

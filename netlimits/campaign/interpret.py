@@ -113,7 +113,7 @@ def _under_load(
         except ToolFailure as error:
             which = f"bulk stream {number} of {len(options)}"
             raise ToolFailure(f"{which}: {error}", status=error.status) from None
-    seen = {
+    at_ends = {
         end: [
             look
             for entry in entries
@@ -122,7 +122,7 @@ def _under_load(
         ]
         for end in under_load.receivers(bulk)
     }
-    rates_beside = under_load.figures(bulk, seen, when, transactions, ipv6=specification.ipv6)
+    rates_beside = under_load.figures(bulk, at_ends, when, transactions, ipv6=specification.ipv6)
     figures = {**transactions.figures, **rates_beside}
     return [transactions, *streams], replace(transactions, figures=figures, work=None)
 

@@ -1,10 +1,10 @@
-"""A switch: whatever a command of one's own can change, and another one can tell.
+"""A switch: what an experimenter's own command changes, and another of their commands prints.
 
 For what no setting of ours knows: a kernel module, a service, a firmware's mode. `verify` prints
 the position that the host is in, as one line; `command` has for each position the command that
-leads there. So the position that was found is known, and with it the way back, before anything is
-changed; one that no command leads back to is refused. Neither exit status is believed: systemctl
-ends with 3 where it says `inactive`.
+leads there. So the first position is known before anything is changed, and with it the way back; a
+position that no command leads to is refused. No exit status is trusted: systemctl ends with 3 where
+it prints `inactive`.
 
 The commands are words, run as the login; where they need root they say `sudo -n` themselves.
 """
@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from netlimits.errors import SettingError
+from netlimits.errors import SettingError, one_line
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
 
@@ -112,7 +112,7 @@ class Switch:
         state: dict[str, Any] = {}
         lines = completed.stdout.splitlines()
         for about, position in zip(lines[::2], lines[1::2], strict=False):
-            told, is_in = _told(about), " ".join(position.removeprefix("position ").split())
+            told, is_in = _told(about), one_line(position.removeprefix("position "))
             if told is None or not position.startswith("position "):
                 break
             verify = shlex.join(told["verify"])
