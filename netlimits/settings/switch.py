@@ -103,8 +103,8 @@ class Switch:
         words: list[str] = []
         for part in parts:
             verify = part["verify"]
-            told = {key: part[key] for key in ("verify", "command")}
-            words += [json.dumps(told, separators=(",", ":")), str(len(verify)), *verify]
+            own = {key: part[key] for key in ("verify", "command")}
+            words += [json.dumps(own, separators=(",", ":")), str(len(verify)), *verify]
         return Command(("sh", "-c", _READ, self.name, *words), deadline=LONGEST)
 
     def state(self, completed: Completed) -> State:
@@ -112,10 +112,10 @@ class Switch:
         state: dict[str, Any] = {}
         lines = completed.stdout.splitlines()
         for about, position in zip(lines[::2], lines[1::2], strict=False):
-            told, is_in = _told(about), one_line(position.removeprefix("position "))
-            if told is None or not position.startswith("position "):
+            part, is_in = _printed(about), one_line(position.removeprefix("position "))
+            if part is None or not position.startswith("position "):
                 break
-            verify = shlex.join(told["verify"])
+            verify = shlex.join(part["verify"])
             if not is_in:
                 why = completed.stderr and completed.complaint
                 raise SettingError(
@@ -123,7 +123,7 @@ class Switch:
                     setting=self.name,
                     host=completed.host,
                 )
-            state[verify] = {"position": is_in, **told}
+            state[verify] = {"position": is_in, **part}
         if not state:
             why = completed.complaint or f"exit status {completed.status}"
             raise SettingError(f"cannot be read: {why}", setting=self.name, host=completed.host)
@@ -191,13 +191,13 @@ def _position(state: State, verify: str) -> str:
     return str(state[verify]["position"])
 
 
-def _told(line: str) -> dict[str, Any] | None:
+def _printed(line: str) -> dict[str, Any] | None:
     """The words of a switch, which `read` was told and prints again; None for another line."""
     try:
-        told = decoding.parsed(line.removeprefix("switch "))
+        part = decoding.parsed(line.removeprefix("switch "))
     except ValueError:
         return None
-    return told if decoding.has(told, _Words) else None
+    return part if decoding.has(part, _Words) else None
 
 
 def _are_words(words: Any) -> bool:
