@@ -24,3 +24,9 @@ def test_the_import_itself_imports_nothing_of_ours_or_others():
     code = "import sys, netlimits; print([m for m in sys.modules if m.startswith(('netlimits.', 'pandas'))])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_what_compares_is_had_as_other_analyses_are():
+    code = "import netlimits as nl; print(nl.analysis.comparison.duet.__name__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "duet"

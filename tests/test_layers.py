@@ -202,3 +202,50 @@ def test_one_class_name_exists_once():
                 homes.setdefault(node.name, []).append(name)
     twice = {name: where for name, where in homes.items() if len(where) > 1}
     assert not twice, twice
+
+
+NO_NAMES = {"found", "said", "asked", "made", "one", "there", "came"}
+"""They name nothing: a noun says what it is (the state, the answer, the specification)."""
+
+
+def bound(tree: ast.AST) -> set[tuple[str, int]]:
+    """The names that a file binds, with their lines."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add((node.id, node.lineno))
+        elif isinstance(node, ast.arg):
+            names.add((node.arg, node.lineno))
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add((node.name, node.lineno))
+    return names
+
+
+def renamed(tree: ast.AST) -> set[tuple[str, int]]:
+    """The modules of the package that a file imports under another name, with their lines."""
+    return {
+        (f"{node.module}.{alias.name}", node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level == 0
+        for alias in node.names
+        if alias.asname and f"{node.module}.{alias.name}".removeprefix("netlimits.") in modules()
+    }
+
+
+def test_what_names_nothing_and_what_renames_is_seen():
+    tree = ast.parse(
+        "from netlimits.evidence import facts as read, cpu\nfrom netlimits.metrics import metric as m\n"
+        "def f(said): found = 1\n"
+    )
+    assert {name for name, _ in bound(tree)} & NO_NAMES == {"said", "found"}
+    assert renamed(tree) == {("netlimits.evidence.facts", 1)}
+
+
+def test_names_are_nouns_and_modules_keep_theirs():
+    files = [*PACKAGE.rglob("*.py"), *Path(__file__).parent.rglob("*.py")]
+    wrong = []
+    for file in files:
+        tree = ast.parse(file.read_text("utf-8"))
+        wrong += [f"{file}:{line} {name}" for name, line in bound(tree) if name in NO_NAMES]
+        wrong += [f"{file}:{line} {name} under another name" for name, line in renamed(tree)]
+    assert not wrong, wrong

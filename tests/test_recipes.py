@@ -182,7 +182,6 @@ RECIPES = (
         "format of export",
         {"netlimits/export/FORMAT.py": "toywords"},
         [
-            ("cli/export.py", "NAMES = ", 'NAMES = (*NAMES, "toywords")'),
             ("export/__init__.py", "from netlimits.export.openmetrics ", "from netlimits.export.toywords import toywords"),
             ("export/__init__.py", "FORMATS: ", '    "toywords": toywords,'),
         ],

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import netlimits
 from netlimits import charts, tables
 from netlimits.archive.store import Archive
-from netlimits.campaign import bulk, creation, parallel
+from netlimits.campaign import creation, parallel, under_load
 from netlimits.cli import escaped, group
 from netlimits.errors import ArchiveError, DocumentError, SettingError
 from netlimits.experiment import hosts_file, load
@@ -53,8 +53,8 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 # -- shells ---------------------------------------------------------------------------------
 
-MADE = {
-    "campaign/bulk.py": "quotes every word: test_bulk_streams_quote_every_word",
+SCRIPTS = {
+    "campaign/under_load.py": "quotes every word: test_bulk_streams_quote_every_word",
     "campaign/parallel.py": "quotes every word: test_parallel_streams_quote_every_word",
     "hosts/local.py": "opens `exec sh` and nothing else",
     "hosts/reach.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",
@@ -74,7 +74,7 @@ def test_scripts_are_constants():
                 if ast.unparse(shell) == "'sh'" and ast.unparse(flag) == "'-c'":
                     constant = isinstance(what, ast.Constant) or ast.unparse(what).isupper()
                     modules |= set() if constant else {name}
-    assert modules <= MADE.keys()
+    assert modules <= SCRIPTS.keys()
 
 
 def test_guards_scripts_are_constants():
@@ -135,7 +135,7 @@ def test_parallel_streams_quote_every_word(words: list[str]):
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_bulk_streams_quote_every_word(words: list[str]):
     show = Command(("python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words))
-    whole = bulk.beside([show], show, Bulk(1, lead=0, tail=0))
+    whole = under_load.beside([show], show, Bulk(1, lead=0, tail=0))
     ran = subprocess.run(whole.argv, capture_output=True, text=True)
     printed = [line for line in ran.stdout.splitlines() if line.startswith("[")]
     assert [json.loads(line) for line in printed] == [words, words]

@@ -25,6 +25,7 @@ MODULES = (
     "bursts",
     "spread",
     "aggregate",
+    "comparison",
 )
 
 __all__ = ["MODULES", *MODULES]

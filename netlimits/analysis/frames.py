@@ -264,7 +264,7 @@ def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:
-    """`names` as a list, each of which must be a column; DataError names what is there."""
+    """`names` as a list. Raises DataError, naming the factors, for one that is no column."""
     chosen = [names] if isinstance(names, str) else list(names or ())
     for name in chosen:
         if name not in frame.columns:

@@ -100,8 +100,8 @@ def repeatability(points: pd.DataFrame, series: str | Sequence[str] = ()) -> pd.
     and maxima). Returns the series' factors, `points`, `runs`, `turin_variance` (sum of ranges
     over number of points), `sd_from_ranges` (mean of range / d₂(n)), `pooled_sd` and
     `pooled_cv_pct` (NaN where some `sd` is not known), each with its `…_low` and `…_high` (NaN for
-    fewer than six points). Points of one run say nothing and are left
-    out; DataError when only such are there.
+    fewer than six points). Points of one run say nothing and are left out. Raises DataError where
+    there are no others, and where one of these columns is missing.
     """
     for name in ("n", "min", "mean", "max"):
         if name not in points.columns:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import ack_ratio, bulk, parallel, physics, rates
+from netlimits.campaign import ack_ratio, parallel, physics, rates, under_load
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu, sample
@@ -100,10 +100,10 @@ def _under_load(
 
     CPU time is of all of them: so there is no work to divide it by.
     """
-    load, options = specification.around.bulk, specification.streams_beside()
-    assert load
+    bulk, options = specification.around.bulk, specification.streams_beside()
+    assert bulk
     own, *others = parallel.split(client, 1 + len(options))
-    when = bulk.times(client, load, len(options))
+    when = under_load.times(client, bulk, len(options))
     of = tool(specification.tool)
     transactions = of.read(own, specification.options)
     streams = []
@@ -113,16 +113,16 @@ def _under_load(
         except ToolFailure as error:
             which = f"bulk stream {number} of {len(options)}"
             raise ToolFailure(f"{which}: {error}", status=error.status) from None
-    seen = {
+    at_ends = {
         end: [
             look
             for entry in entries
             if entry.step == SAMPLE and entry.host == specification.ends[end][0]
             for look in looks(entry.completed)
         ]
-        for end in bulk.receivers(load)
+        for end in under_load.receivers(bulk)
     }
-    rates_beside = bulk.figures(load, seen, when, transactions, ipv6=specification.ipv6)
+    rates_beside = under_load.figures(bulk, at_ends, when, transactions, ipv6=specification.ipv6)
     figures = {**transactions.figures, **rates_beside}
     return [transactions, *streams], replace(transactions, figures=figures, work=None)
 
@@ -201,7 +201,7 @@ def _obeyed(
     window = figures.get("window_s")
     elapsed = float(window or figures.get("elapsed_s") or seconds)
     omitted = not window and float(specification.options.get("omit", 0)) > 0
-    beside = bulk.arrived(specification.around.bulk, figures)
+    beside = under_load.arrived(specification.around.bulk, figures)
     for sender, rate in (*parallel.arrived(streams, figures, seconds), *beside):
         packet = _packet(specification, entries, sender, figures)
         for cap in _caps(specification, entries, sender):

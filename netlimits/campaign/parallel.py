@@ -153,7 +153,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
         )
     # a tool may leave out its last interim result: when a stream was over it says by its time
     over = [
-        max(c.times[-1], c.times[0] + _number(f, "elapsed_s")) if "elapsed_s" in f else c.times[-1]
+        max(c.times[-1], c.times[0] + number(f, "elapsed_s")) if "elapsed_s" in f else c.times[-1]
         for c, f in zip(curves, figures, strict=True)
     ]
     span = max(over) - min(starts)
@@ -172,7 +172,7 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):
         for name in names:
             if all(name in f for f in figures):
-                combined[name] = add([_number(f, name) for f in figures])
+                combined[name] = add([number(f, name) for f in figures])
     for name in SAME:
         if len({f.get(name) for f in figures}) == 1 and name in figures[0]:
             combined[name] = figures[0][name]
@@ -240,10 +240,10 @@ def _curve(measured: Measurement, rate: str, stream: int) -> _Curve:
 
 def _volume(figures: Sequence[Mapping[str, Scalar]], rate: str) -> float:
     """The data of all streams, each at its rate for its own time."""
-    return sum(_number(f, rate) * _number(f, "elapsed_s") for f in figures)
+    return sum(number(f, rate) * number(f, "elapsed_s") for f in figures)
 
 
-def _number(figures: Mapping[str, Scalar], name: str) -> float:
+def number(figures: Mapping[str, Scalar], name: str) -> float:
     """A stream's figure. Raises ToolFailure where it has none, which is not 0."""
     value = figures.get(name)
     if value is None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netlimits.campaign import bulk, physics
-from netlimits.evidence import facts as read
+from netlimits.campaign import physics, under_load
+from netlimits.evidence import facts
 from netlimits.model import Around, Ends, Machine, Setup
 from netlimits.tools import Transfer, tool
 
@@ -73,7 +73,7 @@ class Specification:
     def counting(self) -> tuple[str, ...]:
         """The ends that are sampled all through the run, since what arrives there counts."""
         own = (self.receiver,) if self.receiver else ()
-        return (*own, *bulk.receivers(self.around.bulk))
+        return (*own, *under_load.receivers(self.around.bulk))
 
     @property
     def transfer(self) -> Transfer:
@@ -82,11 +82,12 @@ class Specification:
 
     def streams_beside(self) -> list[Mapping[str, Any]]:
         """The options of each bulk stream, those that the client sends first; none without bulk."""
-        if not (load := self.around.bulk):
+        if not (bulk := self.around.bulk):
             return []
         seconds = math.ceil(self.seconds)
-        each = [tool(self.tool).bulk(self.options, way, seconds) for way in bulk.directions(load)]
-        return [options for options in each if options is not None for _ in range(load.streams)]
+        ways = under_load.directions(bulk)
+        each = [tool(self.tool).bulk(self.options, way, seconds) for way in ways]
+        return [options for options in each if options is not None for _ in range(bulk.streams)]
 
     def roles(self) -> Iterator[tuple[str, str]]:
         """Each end with each of its roles."""
@@ -98,12 +99,12 @@ def specified(
     setup: Setup,
     ends: Ends,
     machines: Mapping[str, Machine],
-    facts: Mapping[str, Mapping[str, Any]] | None = None,
+    known: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Specification:
-    """The specification of a configuration on machines with these facts."""
+    """The specification of a configuration on machines; `known` are each role's facts."""
     stacks = {machines[role].address for roles in ends.values() for role in roles}
-    speeds = {role: physics.speed(of) for role, of in (facts or {}).items()}
-    mtus = {role: (read.value(of, "link") or {}).get("mtu") for role, of in (facts or {}).items()}
+    speeds = {role: physics.speed(of) for role, of in (known or {}).items()}
+    mtus = {role: (facts.value(of, "link") or {}).get("mtu") for role, of in (known or {}).items()}
     for use in setup.settings:
         if use.name == "mtu":
             mtus |= dict.fromkeys(use.roles, use.options)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from netlimits.archive import raw
-from netlimits.campaign import bulk, parallel
+from netlimits.campaign import parallel, under_load
 from netlimits.campaign.specifications import Specification
 from netlimits.evidence import cpu, trace
 from netlimits.evidence.counted import EVIDENCE
@@ -164,10 +164,10 @@ def _client(
 ) -> Command:
     """The client, or all of them at the same time: `streams` to each server."""
     make = tool(specification.tool).client
-    if load := specification.around.bulk:
+    if bulk := specification.around.bulk:
         (server,) = (addresses[role] for role in specification.ends["remote"])
         streams = [make(o, features, server) for o in specification.streams_beside()]
-        return bulk.beside(streams, make(specification.options, features, server), load)
+        return under_load.beside(streams, make(specification.options, features, server), bulk)
     return parallel.together(
         [
             make(specification.options, features, addresses[role])

@@ -158,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def _mistake(error: Exception) -> NoReturn:
     if os.environ.get(TRACEBACK):
         raise error
-    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    what = one_line(f"{type(error).__name__}: {error}")[:300]
     _end(f"a mistake of netlimits' own: {what}; please report it, with {TRACEBACK}=1 set", 1)
 
 

@@ -9,13 +9,12 @@ import click
 from netlimits.cli import echo
 from netlimits.cli.results import opened
 from netlimits.errors import InputError
-
-NAMES = ("openmetrics", "influx", "json")
+from netlimits.export import FORMATS, Runs
 
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(NAMES), default="json", show_default=True)
+@click.option("--format", "form", type=click.Choice([*FORMATS]), default="json", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
 def export(results: Path, form: str, out: Path | None) -> None:
     """Print the figures of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
@@ -30,7 +29,6 @@ def export(results: Path, form: str, out: Path | None) -> None:
     """
     from netlimits.analysis import frames
     from netlimits.experiment import resolution
-    from netlimits.export import FORMATS, Runs
 
     source = opened(results)
     name, factors = results.stem, frames.varied(source.frame)

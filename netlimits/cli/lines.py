@@ -33,7 +33,7 @@ def say_warnings(findings: Sequence[Finding]) -> None:
     """What the check before a campaign warns of, a line each."""
     for finding in findings:
         if finding.severity == "warning":
-            echo(f"warning: {' '.join(str(finding).split())}", err=True)
+            echo(f"warning: {one_line(str(finding))}", err=True)
 
 
 def say_put_back(changes: Sequence[Any]) -> None:

@@ -114,13 +114,13 @@ def _placed(campaign: Campaign, machine: Machine, begun: Machine) -> Machine:
 
 def refuse_commands(campaign: Campaign) -> None:
     """Raise ArchiveError where somebody else's experiment names commands to run on hosts."""
-    from netlimits.settings.switch import Switch
+    from netlimits.settings import OF_COMMANDS
     from netlimits.tools import PROGRAMS
 
     experiment = campaign.experiment
     for side in experiment.sides.values() or [experiment]:
         named = [f"settings.{use.entry}.{use.name}" for use in side.settings
-                 if use.name == Switch.name]  # fmt: skip
+                 if use.name in OF_COMMANDS]  # fmt: skip
         named += [f"measure.{tool}.{option}" for tool, options in side.measure.items()
                   for option in PROGRAMS if option in options]  # fmt: skip
         if named:

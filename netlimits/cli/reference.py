@@ -291,4 +291,4 @@ def _checks() -> Iterator[Section]:
 
 def _first(docstring: str | None) -> str:
     """A docstring's first paragraph in one line."""
-    return " ".join((docstring or "").split("\n\n")[0].split())
+    return one_line((docstring or "").split("\n\n")[0])

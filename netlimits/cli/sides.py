@@ -75,7 +75,8 @@ def experiment_of(
 ) -> tuple[Experiment, Mapping[str, Machine]]:
     """The experiment, or the duet that it is a side of, and the machine of each role.
 
-    `bind` says which machines play roles, those of the first side; without it none are.
+    `bind` says which machines play roles, those of the first side; without it none are. Raises
+    InputError for options that do not go together.
     """
     from netlimits.experiment import duet
     from netlimits.experiment.load import load, sides

@@ -20,7 +20,7 @@ import yaml
 from yaml.nodes import ScalarNode
 from yamlcore import CoreLoader
 
-from netlimits.errors import DocumentError, raise_all
+from netlimits.errors import DocumentError, one_line, raise_all
 
 BYTE_LIMIT = 1024 * 1024
 NODE_LIMIT = 100_000
@@ -312,4 +312,4 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     if problem.startswith("expected <block end>"):
         return "not YAML: this line does not fit the ones above; check the indentation and quotes"
     problem = problem.replace("'<stream end>'", "the end of the file")
-    return f"not YAML: {' '.join(f'{problem} {error.context or str()}'.split())}"
+    return f"not YAML: {one_line(f'{problem} {error.context or str()}')}"

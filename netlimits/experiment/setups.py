@@ -62,16 +62,16 @@ class Setups:
                         known.setdefault(fault.problem, fault)
                 often.update({fault.key for fault in error.errors})
         count = len(self.configurations)
-        told: list[DocumentError] = []
+        errors: list[DocumentError] = []
         for key, every in faults.items():
             first, *others = every.values()
             if key in sure or often[key] == count:
                 values = [each for each in others if self._is_a_factors(each)]
-                told += [
+                errors += [
                     first,
                     *(values if often[key] < count and self._is_a_factors(first) else []),
                 ]
-        return told if told or stays is not None else [*self._never_set()]
+        return errors if errors or stays is not None else [*self._never_set()]
 
     def _is_a_factors(self, error: DocumentError) -> bool:
         """Whether an error is of a value that stands in the file itself, of one factor."""

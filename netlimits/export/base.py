@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from netlimits.analysis import frames, wording
 from netlimits.metrics import IDENTITY, Metric, metric
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,14 @@ class Runs:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics that some run has, in the order of METRICS."""
+        from netlimits.analysis import frames
+
         return tuple(metric(name) for name in frames.measured(self.frame))
 
     def runs(self) -> Iterator[ExportedRun]:
         """Each run's last attempt, in their order."""
+        from netlimits.analysis import wording
+
         frame = self.frame
         if {"run", "attempt"} <= set(frame.columns):
             frame = frame.sort_values(["run", "attempt"]).drop_duplicates("run", keep="last")
@@ -82,6 +86,8 @@ def _plain(value: Any) -> Any:
 
 def _seconds(started: Any) -> float | None:
     """Seconds since 1970 of a time, or of its text in a CSV file."""
+    import pandas as pd
+
     try:
         stamp = pd.Timestamp(started)
     except (TypeError, ValueError):

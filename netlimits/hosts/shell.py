@@ -95,7 +95,7 @@ def encoded(text: str) -> bytes:
 
 def brief(argv: tuple[str, ...]) -> str:
     """The command as a message shows it: on one line, not too long."""
-    line = " ".join(shlex.join(argv).split())
+    line = one_line(shlex.join(argv))
     return line if len(line) <= 120 else line[:119] + "…"
 
 
@@ -222,7 +222,7 @@ class Shell:
         return "is not answered, long past its deadline"
 
     def _lost(self, command: Command, talk: Talk, what: str) -> ConnectionLost:
-        printed = " ".join((talk.err.text.strip() or talk.out.text.strip())[-200:].split())
+        printed = one_line((talk.err.text.strip() or talk.out.text.strip())[-200:])
         tail = f"; it had printed: {printed}" if printed else ""
         return ConnectionLost(f"`{brief(command.argv)}` {what}{tail}", host=self.name)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple, Protocol
 
+from netlimits.errors import one_line
 from netlimits.hosts.base import OUTPUT_LIMIT
 
 CHUNK = 2**18
@@ -164,7 +165,7 @@ class Marked:
     def preamble(self) -> str:
         """What came before the first mark (or all, without one), on one line."""
         data = self.before if self.marks else self.before + self._pending
-        return " ".join(data.decode("utf-8", "backslashreplace").split())
+        return one_line(data.decode("utf-8", "backslashreplace"))
 
 
 class Talk:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from netlimits.errors import LabError
+from netlimits.errors import LabError, one_line
 from netlimits.lab.layout import IN_A_LAB
 
 _PACKAGES = {
@@ -98,6 +98,6 @@ def output(
     except subprocess.TimeoutExpired:
         raise LabError(f"{name} did not end within {deadline:g} s") from None
     if done.returncode and not may_fail:
-        printed = " ".join((done.stderr.strip() or done.stdout.strip()).split())
+        printed = one_line(done.stderr.strip() or done.stdout)
         raise LabError(f"{name} exited {done.returncode}: {printed[:300] or 'it said nothing'}")
     return done.stdout

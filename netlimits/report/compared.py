@@ -105,8 +105,8 @@ def _summary(
     rows = [("Sides", how)]
     for part in parts:
         counts = part.table["verdict"].value_counts()
-        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in counts.index)
-        rows.append((part.title if len(parts) > 1 else "Verdicts", told))
+        verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in counts.index)
+        rows.append((part.title if len(parts) > 1 else "Verdicts", verdicts))
         rows += [("Hosts differ", line) for line in part.hosts]
     for name, campaign in campaigns.items():
         prefix = named[name]
@@ -123,14 +123,14 @@ def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterat
     """
     rows = table.to_dict("records")
     order = (*comparison.BAD, comparison.BETTER, sides.RECOVERED)
-    told = [row for verdict in order for row in rows if row["verdict"] == verdict]
-    sentences = [_sentence(row, table.attrs["factors"]) for row in told[:ANSWERS]]
+    differing = [row for verdict in order for row in rows if row["verdict"] == verdict]
+    sentences = [_sentence(row, table.attrs["factors"]) for row in differing[:ANSWERS]]
     counts = {
         verdict: sum(row["verdict"] == verdict for row in rows)
         for verdict in (comparison.SAME, comparison.UNCLEAR)
     }
     rest = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-    if more := len(told) - ANSWERS:
+    if more := len(differing) - ANSWERS:
         rest = [f"{more} more better or worse", *rest] if more > 0 else rest
     if rest:
         sentences.append(f"{', '.join(rest)}, of {len(rows)} ratios.")

@@ -32,8 +32,8 @@ Where = Mapping[str, Any]
 SD, PER_ACK = "local_sd_us_per_kib", "segments_per_ack"
 OFF: Where = {"tso": "off"}
 ON: Where = {"tso": "on", "tcp_tso_win_divisor": 8}
-ONE: Where = {"tso": "on", "tcp_tso_win_divisor": 1}
-LISTS = {"ack-overhead-tso-off": OFF, "ack-overhead-tso-on": ON, "ack-overhead-win-divisor-1": ONE}
+EACH: Where = {"tso": "on", "tcp_tso_win_divisor": 1}
+LISTS = {"ack-overhead-tso-off": OFF, "ack-overhead-tso-on": ON, "ack-overhead-win-divisor-1": EACH}
 TRACES = {"rr-trace-deferred-acks": 1, "rr-trace-ack-every-other": 2}
 """Trace -> the number of its first transaction."""
 
@@ -44,7 +44,7 @@ def _list_tables(name: str) -> Mapping[str, pd.DataFrame]:
     return tables | ({f"{name}-change": acks.acks(frame)} if len(frame) > 1 else {})
 
 
-SERIES = {"TSO off": OFF, "TSO on, tcp_tso_win_divisor 8": ON, "the same at 1": ONE}
+SERIES = {"TSO off": OFF, "TSO on, tcp_tso_win_divisor 8": ON, "the same at 1": EACH}
 
 
 def _chart() -> Mapping[str, Chart]:
@@ -124,16 +124,16 @@ def _on_checks() -> list[Agreement]:
 
 
 def _one_figures() -> Mapping[str, ComputedFigure]:
-    only = chosen("ack-overhead", ONE)["tcp_tso_win_divisor"].iloc[0]
+    only = chosen("ack-overhead", EACH)["tcp_tso_win_divisor"].iloc[0]
     return {"acks-win-divisor-one": transcribed(only)}
 
 
-def _one_checks() -> list[Agreement]:
+def _divisor_checks() -> list[Agreement]:
     here, default = (
-        float(chosen("ack-overhead", {**where, PER_ACK: 2})[SD].iloc[0]) for where in (ONE, ON)
+        float(chosen("ack-overhead", {**where, PER_ACK: 2})[SD].iloc[0]) for where in (EACH, ON)
     )
     return [
-        service_demands("ack-overhead", "local", CPUS, ONE),
+        service_demands("ack-overhead", "local", CPUS, EACH),
         Agreement(
             "Service demand with tcp_tso_win_divisor 1 against its default, 2 segments per ACK",
             "lower",
@@ -240,7 +240,7 @@ ITEMS = (
         "one row, 2 segments per ACK",
         tables=lambda: _list_tables("ack-overhead-win-divisor-1"),
         figures=_one_figures,
-        checks=_one_checks,
+        checks=_divisor_checks,
     ),
     Item(
         "rr-trace-deferred-acks",

@@ -7,8 +7,7 @@ the grammar of what `ip`, `tc` and `ethtool` are told, and to what `settings:` r
 
 from __future__ import annotations
 
-from netlimits.settings import State, setting
-from netlimits.settings.switch import Switch
+from netlimits.settings import OF_COMMANDS, State, setting
 from netlimits.settings.sysctl import MOVES_MORE
 
 
@@ -23,7 +22,7 @@ def fault(name: str, state: State) -> str:
 
 def ours_alone(name: str) -> str:
     """Why only who changed a setting puts it back, and no stranger's folder; "" where it may."""
-    if name != Switch.name:
+    if name not in OF_COMMANDS:
         return ""
     return (
         "its commands are not run from somebody else's folder; `netlimits restore --hosts FILE` "

@@ -23,7 +23,7 @@ from netlimits.settings.route import Route
 from netlimits.settings.switch import Switch
 from netlimits.settings.sysctl import Sysctl
 
-__all__ = ["MADE_ANEW", "SETTINGS", "Setting", "State", "setting"]
+__all__ = ["MADE_ANEW", "OF_COMMANDS", "SETTINGS", "Setting", "State", "setting"]
 
 SETTINGS: tuple[Setting, ...] = (
     Switch(),  # whatever it is: a driver's module makes the interface and all of its settings anew
@@ -46,6 +46,9 @@ MADE_ANEW: Mapping[str, tuple[str, ...]] = {
     "channels": ("ring", "coalesce", "irq", "qdisc"),
 }
 """Setting -> those that the driver or the kernel makes anew when it changes: put back after it."""
+
+OF_COMMANDS = ("switch",)
+"""Settings whose states are commands: no stranger's experiment, journal or folder has them run."""
 
 
 def setting(name: str) -> Setting:

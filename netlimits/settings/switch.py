@@ -1,10 +1,10 @@
-"""A switch: whatever a command of one's own can change, and another one can tell.
+"""A switch: what an experimenter's own command changes, and another of their commands prints.
 
 For what no setting of ours knows: a kernel module, a service, a firmware's mode. `verify` prints
 the position that the host is in, as one line; `command` has for each position the command that
-leads there. So the position that was found is known, and with it the way back, before anything is
-changed; one that no command leads back to is refused. Neither exit status is believed: systemctl
-ends with 3 where it says `inactive`.
+leads there. So the first position is known before anything is changed, and with it the way back; a
+position that no command leads to is refused. No exit status is trusted: systemctl ends with 3 where
+it prints `inactive`.
 
 The commands are words, run as the login; where they need root they say `sudo -n` themselves.
 """
@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from netlimits.errors import SettingError
+from netlimits.errors import SettingError, one_line
 from netlimits.model import Command, Completed, decoding
 from netlimits.settings._base import State
 
@@ -103,8 +103,8 @@ class Switch:
         words: list[str] = []
         for part in parts:
             verify = part["verify"]
-            told = {key: part[key] for key in ("verify", "command")}
-            words += [json.dumps(told, separators=(",", ":")), str(len(verify)), *verify]
+            own = {key: part[key] for key in ("verify", "command")}
+            words += [json.dumps(own, separators=(",", ":")), str(len(verify)), *verify]
         return Command(("sh", "-c", _READ, self.name, *words), deadline=LONGEST)
 
     def state(self, completed: Completed) -> State:
@@ -112,10 +112,10 @@ class Switch:
         state: dict[str, Any] = {}
         lines = completed.stdout.splitlines()
         for about, position in zip(lines[::2], lines[1::2], strict=False):
-            told, is_in = _told(about), " ".join(position.removeprefix("position ").split())
-            if told is None or not position.startswith("position "):
+            part, is_in = _printed(about), one_line(position.removeprefix("position "))
+            if part is None or not position.startswith("position "):
                 break
-            verify = shlex.join(told["verify"])
+            verify = shlex.join(part["verify"])
             if not is_in:
                 why = completed.stderr and completed.complaint
                 raise SettingError(
@@ -123,7 +123,7 @@ class Switch:
                     setting=self.name,
                     host=completed.host,
                 )
-            state[verify] = {"position": is_in, **told}
+            state[verify] = {"position": is_in, **part}
         if not state:
             why = completed.complaint or f"exit status {completed.status}"
             raise SettingError(f"cannot be read: {why}", setting=self.name, host=completed.host)
@@ -191,13 +191,13 @@ def _position(state: State, verify: str) -> str:
     return str(state[verify]["position"])
 
 
-def _told(line: str) -> dict[str, Any] | None:
+def _printed(line: str) -> dict[str, Any] | None:
     """The words of a switch, which `read` was told and prints again; None for another line."""
     try:
-        told = decoding.parsed(line.removeprefix("switch "))
+        part = decoding.parsed(line.removeprefix("switch "))
     except ValueError:
         return None
-    return told if decoding.has(told, _Words) else None
+    return part if decoding.has(part, _Words) else None
 
 
 def _are_words(words: Any) -> bool:

@@ -48,6 +48,14 @@ class Installed:
         of_client, of_server = (PurePosixPath(path).name for path in paths)
         return of_client, of_server
 
+    def bulk(
+        self, options: Mapping[str, Any], direction: str, seconds: int
+    ) -> Mapping[str, Any] | None:
+        """The tool's own, by the programs that the options name."""
+        stream = self._tool.bulk(options, direction, seconds)
+        named = {name: options[name] for name in PROGRAMS if name in options}
+        return None if stream is None else {**stream, **named}
+
 
 def at_path(command: Command, name: str, path: str | None) -> Command:
     """The command with the program of that name run from a path, where there is one.

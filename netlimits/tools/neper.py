@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure, one_line
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
-from netlimits.tools import _affinity, _options
+from netlimits.tools import _affinity, _options, _refusals
 from netlimits.tools._base import Features, SocketPace, Transfer
 from netlimits.units.sizes import SIZE, binary_bytes
 
@@ -247,7 +247,7 @@ def _transactions(options: Mapping[str, Any], printed: _Printed, seconds: float)
     if rate == 0:
         raise ToolFailure("throughput is 0: no transaction was done; is the data path open?")
     elapsed = printed.number("time_end") - printed.number("time_start")
-    _refuse_short_run(elapsed, seconds)
+    _refusals.short_run(elapsed, seconds)
     figures: dict[str, Scalar] = {"transaction_rate_tps": rate, "elapsed_s": elapsed}
     figures |= {f"latency_{n}_us": 1e6 * printed.number(f"latency_{n}") for n in _LATENCIES}
     count = rate * elapsed
@@ -267,7 +267,7 @@ def _stream(options: Mapping[str, Any], printed: _Printed, seconds: float) -> Me
     if rate == 0 or handled == 0:
         what = "nothing arrived" if back or handled else "no data was sent"
         raise ToolFailure(f"throughput is 0: {what}; is the data path open?")
-    _refuse_short_run(elapsed, seconds)
+    _refusals.short_run(elapsed, seconds)
     arrived = rate * 1e6 / 8 * elapsed
     sent = arrived if back else max(arrived, float(handled))
     sender, receiver = ("remote", "local") if back else ("local", "remote")
@@ -343,13 +343,6 @@ def _refuse_ignored(options: Mapping[str, Any], printed: _Printed) -> None:
             raise ToolFailure(
                 f"{option} {wanted} was asked for and neper says {key}={used}", status="invalid"
             )
-
-
-def _refuse_short_run(elapsed: float, seconds: float) -> None:
-    if elapsed < 0.9 * seconds:
-        raise ToolFailure(
-            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
-        )
 
 
 def _wrong(option: str, problem: str) -> InputError:

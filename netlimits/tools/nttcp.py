@@ -212,8 +212,8 @@ def _refuse_failure(completed: Completed) -> None:
     if completed.truncated:
         raise ToolFailure("nttcp printed more than may be kept")
     if completed.status != 0:
-        output = " ".join((completed.stderr.strip() or completed.stdout.strip()).split())[:300]
-        raise ToolFailure(f"nttcp exited {completed.status}: {output or 'it printed nothing'}")
+        why = completed.complaint or "it printed nothing"
+        raise ToolFailure(f"nttcp exited {completed.status}: {why}")
 
 
 def _refuse_nonsense(local: _Line, remote: _Line, total: int) -> None:

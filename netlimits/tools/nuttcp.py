@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from netlimits.errors import InputError, ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
-from netlimits.tools import _affinity, _options
+from netlimits.tools import _affinity, _options, _refusals
 from netlimits.tools._base import Features, SocketPace, Transfer
 from netlimits.tools._clock import stamped, started
 from netlimits.units.sizes import RATE, TIMESTAMPS, binary_bytes, decimal_bits
@@ -303,10 +303,7 @@ def _refuse_nonsense(sent: _Side, received: _Side, elapsed: float, seconds: floa
         raise ToolFailure(
             f"nuttcp says that {arrived_mb:g} MB arrived of {sent_mb:g} MB sent", status="invalid"
         )
-    if elapsed < 0.9 * seconds:
-        raise ToolFailure(
-            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
-        )
+    _refusals.short_run(elapsed, seconds)
 
 
 def _loss(received: _Side) -> float:

@@ -152,9 +152,9 @@ def test_the_highest_average_is_a_metric_of_charts_of_runs(tmp_path):
     cut = results.with_highest_averages(None)
     cut.attrs["partial"] = {"highest_average_mbps": "1 of 4 runs have none"}
     cut.loc[0, "highest_average_mbps"] = float("nan")
-    said: list[str] = []
-    assert len(drawing._complete(cut, said.append)) == len(cut) - 1
-    assert said == ["highest_average_mbps: 1 of 4 runs have none"]
+    notes: list[str] = []
+    assert len(drawing._complete(cut, notes.append)) == len(cut) - 1
+    assert notes == ["highest_average_mbps: 1 of 4 runs have none"]
 
 
 def test_two_campaigns_are_a_series_each_in_one_chart(tmp_path):

@@ -240,7 +240,7 @@ def test_what_check_would_say_is_said_beside_a_file_s_errors(
     path.write_text(WRONG.replace(before, after))
     done = CliRunner().invoke(command, [str(path)])
     assert isinstance(done.exception, DocumentError)
-    assert [said for said in (MSS, STREAMS) if said in done.stderr] == told
+    assert [problem for problem in (MSS, STREAMS) if problem in done.stderr] == told
 
 
 def test_every_shipped_experiment_plans_without_a_complaint():

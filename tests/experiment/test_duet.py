@@ -71,10 +71,10 @@ def test_each_run_is_set_up_as_its_side_says(file):
 def test_the_same_files_and_seed_make_the_same_plan(file, tmp_path):
     again = tmp_path / "again.yaml"
     again.write_text(TEXT.replace("tso: on", "tso: off"))
-    made = csv(both(file, ("settings.0.offload.tso", "off")))
-    assert made == csv(both(file, ("settings.0.offload.tso", "off")))
-    assert made == csv(both(file, other=again))
-    assert made != csv(both(file, ("settings.0.offload.tso", "off"),
+    planned = csv(both(file, ("settings.0.offload.tso", "off")))
+    assert planned == csv(both(file, ("settings.0.offload.tso", "off")))
+    assert planned == csv(both(file, other=again))
+    assert planned != csv(both(file, ("settings.0.offload.tso", "off"),
                             common=(("repeat.seed", "8"),)))  # fmt: skip
 
 
@@ -182,8 +182,8 @@ def machine(role: str, ssh: str) -> Machine:
 def test_another_machine_is_a_role_of_its_own(file):
     before, after = load.sides(file, (), None, ())
     here = {"sender": machine("sender", "vm1"), "receiver": machine("receiver", "vm2")}
-    there = {**here, "sender": machine("sender", "vm3")}
-    roles = duet.other_roles(before, here, there, "after")
+    elsewhere = {**here, "sender": machine("sender", "vm3")}
+    roles = duet.other_roles(before, here, elsewhere, "after")
     assert roles == {"sender": "after-sender"}
     experiment = duet.duet(before, after, roles=roles)
     assert experiment.roles == ("sender", "receiver", "after-sender")
@@ -201,8 +201,8 @@ def test_a_role_of_several_machines_moves_as_a_whole(file):
         "seconds: 1,", "seconds: 1, interim_seconds: 1,"))  # fmt: skip
     before, after = load.sides(file, (), None, ())
     here = {role: machine(role, role) for role in before.roles}
-    there = {**here, "sinks-2": machine("sinks-2", "vm9")}
-    roles = duet.other_roles(before, here, there, "new")
+    elsewhere = {**here, "sinks-2": machine("sinks-2", "vm9")}
+    roles = duet.other_roles(before, here, elsewhere, "new")
     second = duet.duet(before, after, ("old", "new"), roles).sides["new"]
     assert second.ends == {"local": ("sender",), "remote": ("new-sinks-1", "new-sinks-2")}
     assert list(second.groups) == ["sender", "new-sinks"]

@@ -53,7 +53,7 @@ UDP = {
 }
 CAPPED = {"local_rtt_us": 4000.0}
 
-MADE = {
+BY_CLASS = {
     "pacing": (UDP | {"pace_mbps": 500.0, "pace_off_pct": 0.4}, None),
     "local-shaper": (TCP | {"local_qdisc_overlimits": 6e5}, None),
     "udp-receive-buffer": (
@@ -92,12 +92,12 @@ BY_SIZE = {"packet-rate": {625.0: 1e5, 312.5: 1.02e5, 1250.0: 0.6e5}}
 
 
 def test_every_class_has_a_run_here():
-    assert set(MADE) == {each.name for each in CLASSES}
+    assert set(BY_CLASS) == {each.name for each in CLASSES}
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", BY_CLASS)
 def test_a_run_made_so_has_this_verdict(name):
-    figures, bound = MADE[name]
+    figures, bound = BY_CLASS[name]
     verdict = of_run(RunFigures(figures, bound, rates_by_size=BY_SIZE.get(name, {})))
     assert verdict.limit == name
     assert verdict.figures
@@ -111,9 +111,9 @@ def test_a_run_without_evidence_is_undetermined_and_says_what_came_nearest(figur
     assert verdict.sentence.startswith("No class of limits has enough evidence; not measured: what")
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", BY_CLASS)
 def test_what_the_client_received_is_read_from_the_other_end(name):
-    figures, bound = MADE[name]
+    figures, bound = BY_CLASS[name]
     other = {"local": "remote", "remote": "local"}
     swapped = {
         "_".join([other.get(end, end), rest]): value
@@ -157,7 +157,7 @@ def test_a_host_that_counts_no_segments_sends_no_datagrams_for_it():
 
 
 def test_a_rate_that_is_missing_makes_no_size_of_a_send():
-    figures = MADE["small-sends"][0] | {"local_send_throughput_mbps": math.nan}
+    figures = BY_CLASS["small-sends"][0] | {"local_send_throughput_mbps": math.nan}
     verdict = of_run(RunFigures(figures))
     assert verdict.limit == "small-sends"
     assert verdict.figures["bytes_per_call"] == pytest.approx(62.5)
@@ -169,7 +169,7 @@ def test_a_small_window_in_front_of_a_full_queue_is_not_the_window():
 
 
 def test_a_full_receiver_that_drops_is_not_its_buffer():
-    figures = MADE["udp-receive-buffer"][0] | {"remote_cpu_peak_pct": 100.0}
+    figures = BY_CLASS["udp-receive-buffer"][0] | {"remote_cpu_peak_pct": 100.0}
     assert of_run(RunFigures(figures)).limit == "receiver-cpu"
 
 
@@ -193,7 +193,8 @@ def test_a_frame_is_explained_by_configuration_and_by_run():
     rows = [
         {"run": n, "size": size, "status": "ok", "attempt": 1, "config": str(size), **figures}
         for n, (size, figures) in enumerate(
-            [(1, MADE["local-shaper"][0]), (1, MADE["local-shaper"][0]), (2, TCP | CAPPED)], 1
+            [(1, BY_CLASS["local-shaper"][0]), (1, BY_CLASS["local-shaper"][0]), (2, TCP | CAPPED)],
+            1,
         )
     ]
     frame = pd.DataFrame(rows)
@@ -303,7 +304,10 @@ def test_how_many_runs_of_a_configuration_do_not_count_is_told(tmp_path, capsys)
 @pytest.fixture
 def csv(tmp_path):
     path = tmp_path / "runs.csv"
-    rows = [{"run": 1, "size": 1, **TCP, **CAPPED}, {"run": 2, "size": 2, **MADE["send-buffer"][0]}]
+    rows = [
+        {"run": 1, "size": 1, **TCP, **CAPPED},
+        {"run": 2, "size": 2, **BY_CLASS["send-buffer"][0]},
+    ]
     pd.DataFrame(rows).to_csv(path, index=False)
     return path
 

@@ -68,8 +68,8 @@ def test_one_of_the_same_is_a_duet_again(file, tmp_path, monkeypatch):
 def on_other_machines(file: Path) -> Experiment:
     before, after = load.sides(file, (("repeat.seed", "3"),), None, ())
     here = {role: Machine(role, f"vm-{role}") for role in before.roles}
-    there = {**here, "receiver": Machine("receiver", "vm9")}
-    return duet.duet(before, after, roles=duet.other_roles(before, here, there, "after"))
+    elsewhere = {**here, "receiver": Machine("receiver", "vm9")}
+    return duet.duet(before, after, roles=duet.other_roles(before, here, elsewhere, "after"))
 
 
 def test_other_machines_have_a_hosts_file_of_their_own(file):

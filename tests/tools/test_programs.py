@@ -31,6 +31,14 @@ def test_a_path_takes_the_place_of_the_programs_name_and_of_nothing_else(name, m
     assert "/opt/a/server" in own.argv
 
 
+def test_bulk_streams_beside_are_of_the_same_build():
+    rr = {"test": "TCP_RR", **OWN}
+    stream = tool("netperf").bulk(rr, "send", 3)
+    assert stream is not None
+    assert "/opt/a/client" in tool("netperf").client(stream, ANY_BUILD, HERE).argv
+    assert tool("netperf").bulk({**rr, "test": "TCP_STREAM"}, "send", 3) is None
+
+
 def test_a_tool_of_several_programs_says_that_it_has_no_single_one():
     with pytest.raises(InputError, match="/opt/x: neper runs other programs than one of that name"):
         at_path(Command(("tcp_rr", "-l", "1")), "neper", "/opt/x")

@@ -97,7 +97,12 @@ def means(
     series: str | Sequence[str] = (),
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table beside `bars`: runs, mean and its interval, least and greatest run."""
+    """The table beside `bars`: a row for each combination of `series`, in the metric's unit.
+
+    Columns: the factors, `n` (runs), `mean`, `low` and `high` (its 95 % interval by Student's t;
+    NaN for a single run), `min`, `max`. Raises DataError as `analysis.spread` does, and where there
+    is no factor.
+    """
     frame, (keys, meant) = frames.apart(frame, series, pool)
     if not keys:
         raise DataError("bars compare levels; name a factor: series")

@@ -139,10 +139,10 @@ def _refusals(site: Site, requirement: Setup) -> Iterator[DocumentError]:
 
 def _under_load(site: Site, requirement: Setup) -> str:
     """Why there can be no bulk streams beside a setup's test; "" where there can, or are none."""
-    load = requirement.around.bulk
-    if not load:
+    bulk = requirement.around.bulk
+    if not bulk:
         return ""
-    if tool(requirement.tool).bulk(requirement.options, load.direction, 1) is None:
+    if tool(requirement.tool).bulk(requirement.options, bulk.direction, 1) is None:
         return (
             f"no streams can run beside this test of {requirement.tool}; take one of transactions "
             "whose server takes several clients: netperf with `test: TCP_RR`"
@@ -150,7 +150,7 @@ def _under_load(site: Site, requirement: Setup) -> str:
     if requirement.around.streams > 1 or len(site.experiment.ends["remote"]) > 1:
         return "it goes with one client and one server; leave `streams` out, and take one of each"
     addresses = [m.address for m in site.machines.values() if m.address]  # unknown to `plan`
-    if load.direction == "both" and len(set(addresses)) < len(addresses):
+    if bulk.direction == "both" and len(set(addresses)) < len(addresses):
         return "both ways over one network stack cannot be told apart; take `send` or `recv`"
     return ""
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from netlimits.errors import ToolFailure, one_line
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
-from netlimits.tools import _options
+from netlimits.tools import _options, _refusals
 from netlimits.tools._clock import started
 from netlimits.units.sizes import TIMESTAMPS, binary_bytes
 
@@ -40,11 +40,7 @@ def measurement(completed: Completed, options: Mapping[str, Any], length: float)
     flows = [_Flow(document, udp, *direction) for direction in _directions(options)]
     elapsed = _number(document, "end", f"sum_received{flows[0].suffix}", "seconds")
     seconds = _options.run_seconds(options)
-    if elapsed < 0.9 * seconds:
-        raise ToolFailure(
-            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it",
-            status="invalid",
-        )
+    _refusals.short_run(elapsed, seconds)
     for flow in flows:
         flow.refuse_nonsense()
     figures: dict[str, Scalar] = {

@@ -8,6 +8,7 @@ from typing import Any
 
 from netlimits.errors import ToolFailure, one_line
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
+from netlimits.tools import _refusals
 from netlimits.tools.netperf.columns import column, value
 from netlimits.tools.netperf.options import is_rr, sends
 from netlimits.units.sizes import netperf_bytes
@@ -125,7 +126,7 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
 def _refuse_nonsense(options: Mapping[str, Any], keys: Mapping[str, str], seconds: float) -> None:
     """Raise for what netperf reports with exit status 0 although it is no measurement."""
     refuse_no_data(keys, sends(options))
-    _refuse_short_run(float(keys["ELAPSED_TIME"]), seconds)
+    _refusals.short_run(float(keys["ELAPSED_TIME"]), seconds)
     _refuse_ignored(options, keys)
 
 
@@ -158,13 +159,6 @@ def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) 
             f"netperf says that its {seconds:g} s took {elapsed:g} s, which it did not run: was "
             "the host's clock set meanwhile?",
             status="invalid",
-        )
-
-
-def _refuse_short_run(elapsed: float, seconds: float) -> None:
-    if elapsed < 0.9 * seconds:
-        raise ToolFailure(
-            f"it ended after {elapsed:g} s of {seconds:g} s: something stopped it", status="invalid"
         )
 
 

@@ -32,12 +32,12 @@ repeat: {replicates: 1, order: shuffled, seed: 3}
 """
 
 FORCED = "restore by force"
-ASKED = "restore without force"
+UNFORCED = "restore without force"
 OWN = "restore of its own folder"
 SECOND = "a second campaign"
 TWO = "two put-backs after a kill"
 RESUMED = "resume during a put-back after a kill"
-KINDS = (FORCED, FORCED, FORCED, ASKED, OWN, SECOND, TWO, RESUMED)
+KINDS = (FORCED, FORCED, FORCED, UNFORCED, OWN, SECOND, TWO, RESUMED)
 
 
 def attack(held: Held) -> str | None:

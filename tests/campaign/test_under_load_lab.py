@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +34,21 @@ def test_streams_fill_the_path_while_the_transactions_wait_in_its_queue(lab, tmp
         timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    frame = nl.open(tmp_path / "out").frame().set_index("streams")
+    campaign = nl.open(tmp_path / "out")
+    printed = subprocess.run(
+        (sys.executable, "-m", "netlimits", "plan", *map(str, words[:3]), "--commands", "--json"),
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    for run in json.loads(printed.stdout)["first"]:
+        raw = {
+            (entry.host, entry.step, shlex.join(entry.argv))
+            for entry in campaign.archive.read_raw(run["run"], 1)
+        }
+        planned = [(c["role"], c["step"], c["command"]) for c in run["commands"]]
+        during = {line for line in planned if line[1] in ("client", "sample")}
+        assert len(during) == 3
+        assert during <= raw, "what `plan --commands` prints is what hosts do"
+    frame = campaign.frame().set_index("streams")
     idle, loaded = frame.loc[0], frame.loc[2]
     assert loaded["latency_p50_us"] > 1000, "a queue of 512 KB holds 41 ms"
     assert loaded["latency_p50_us"] > 5 * idle["latency_p50_us"]

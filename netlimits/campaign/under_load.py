@@ -1,14 +1,14 @@
 """Bulk streams beside transactions: latency under load, as one measurement.
 
-One shell script on the client's host starts the streams, waits until they fill what they fill
-(`lead`), runs the transactions, and lets the streams run on (`tail`). Full queues delay a start: so
-the script writes down when the streams and the transactions began and ended, and how many streams
-were still at work then. Transactions that any stream did not outlive are no latency under load.
+One shell script on the client's host starts the streams, waits `lead` seconds for the queues to
+fill, runs the transactions, and lets the streams run on (`tail`). Full queues delay a start: so the
+script prints when the streams began, when the transactions ended, and how many streams were still
+at work then. Every stream has to outlive the transactions, else the run is invalid.
 
 Both figures are of the same seconds. What the streams carried is what arrived while the
-transactions ran, as the receivers' kernels count it (`evidence.sample.arrivals`), at each end that
-receives: the busiest connections there are the streams, since the transactions' carries next to
-nothing. The two clocks are brought together by the streams' first data, to within one look.
+transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`). The
+busiest connections there are the streams: the connection of the transactions carries next to
+nothing. The clocks of both hosts are aligned by the streams' first data, to within one look.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ def receivers(bulk: Bulk | None) -> tuple[str, ...]:
 
 
 def beside(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Command:
-    """One command: the streams, and in their midst the transactions, which come first in print.
+    """One command that runs the streams and, in their midst, the transactions.
 
-    Raises InputError when there are too many for one script.
+    It prints what the transactions' client printed first. Raises InputError when there are too
+    many streams for one script.
     """
     numbers = range(2, len(streams) + 2)
     start = [
@@ -86,7 +87,10 @@ def beside(streams: Sequence[Command], transactions: Command, bulk: Bulk) -> Com
 
 
 def times(completed: Completed, bulk: Bulk, count: int) -> Times:
-    """When what began and ended. Raises ToolFailure where a stream did not outlive the rest."""
+    """When the streams began and the transactions ended; `count` is how many streams there were.
+
+    Raises ToolFailure where one of them did not outlive the transactions.
+    """
     match = _TIMES.search(completed.stdout)
     if not match:
         raise ToolFailure("the script of the bulk streams was cut short")
@@ -103,30 +107,30 @@ def times(completed: Completed, bulk: Bulk, count: int) -> Times:
 
 def figures(
     bulk: Bulk,
-    seen: Mapping[str, Sequence[Look]],
+    looks: Mapping[str, Sequence[Look]],
     when: Times,
     transactions: Measurement,
     *,
     ipv6: bool,
 ) -> dict[str, Scalar]:
-    """Each way's rate in Mbit/s while the transactions ran.
+    """Each way's rate in Mbit/s while the transactions ran, by its column.
 
-    `seen` are the looks at each end. Raises ToolFailure where they do not show every stream, or
+    `looks` are those at each end. Raises ToolFailure where they do not show every stream, or
     where the transactions carry as much as a stream, so that they are not told apart.
     """
-    seconds = float(transactions.figures["elapsed_s"] or 0)
+    seconds = parallel.number(transactions.figures, "elapsed_s")
     flows = transactions.work.flows if transactions.work else ()
     own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
     values: dict[str, Scalar] = {}
     for way, end in zip(directions(bulk), receivers(bulk), strict=True):
-        looks, least = _of_streams(seen[end], bulk.streams)
-        if least <= APART * own.get(end, 0.0):
+        of_streams, least = _of_streams(looks[end], bulk.streams)
+        if end in own and 0 < least <= APART * own[end]:
             raise ToolFailure(
                 f"the transactions carried about as much to the {end} host as a bulk stream did, "
                 "and are not told from it: take smaller requests and responses",
                 status="invalid",
             )
-        arrived = arrivals.tcp(looks, bulk.streams, ipv6=ipv6)
+        arrived = arrivals.tcp(of_streams, bulk.streams, ipv6=ipv6)
         if arrived is None:
             raise ToolFailure(
                 f"the {end} host did not see {bulk.streams} bulk streams carry data while the "
@@ -144,19 +148,22 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
     for way in directions(bulk) if bulk else ():
         yield (
             "local" if way == "send" else "remote",
-            float(measured[f"bulk_{way}_throughput_mbps"] or 0),
+            parallel.number(measured, f"bulk_{way}_throughput_mbps"),
         )
 
 
-def _of_streams(seen: Sequence[Look], count: int) -> tuple[list[Look], float]:
-    """The looks with the connections alone that received most; what the least of them received."""
+def _of_streams(looks: Sequence[Look], count: int) -> tuple[list[Look], float]:
+    """The looks with the `count` connections alone that received most, and the bytes of the least.
+
+    These are 0 where there is no connection.
+    """
     most: dict[tuple[str, str], float] = {}
-    for look in seen:
+    for look in looks:
         for each in look.connections:
             most[each.ends] = max(most.get(each.ends, 0.0), each.value("bytes_received"))
     streams = sorted(most, key=lambda ends: most[ends], reverse=True)[:count]
-    looks = [
+    of_streams = [
         replace(look, connections=tuple(c for c in look.connections if c.ends in streams))
-        for look in seen
+        for look in looks
     ]
-    return looks, min((most[ends] for ends in streams), default=0.0)
+    return of_streams, min((most[ends] for ends in streams), default=0.0)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from netlimits.campaign import bulk, parallel
+from netlimits.campaign import parallel, under_load
 from netlimits.errors import ToolFailure
 from netlimits.evidence.sample.snapshots import Connection, Look
 from netlimits.model import Bulk, Command, Completed, Flow, Measurement, Work
@@ -24,19 +24,19 @@ def ran(command: Command) -> Completed:
 
 
 def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first() -> None:
-    completed = ran(bulk.beside([shell(5, "one"), shell(5, "two")], shell(0.3, "rr"), LOAD))
+    completed = ran(under_load.beside([shell(5, "one"), shell(5, "two")], shell(0.3, "rr"), LOAD))
     assert [part.stdout for part in parallel.split(completed, 3)] == ["rr", "one", "two"]
-    when = bulk.times(completed, LOAD, 2)
+    when = under_load.times(completed, LOAD, 2)
     assert when.outlived == 2
     assert when.ended - when.began >= 1.3
 
 
 def test_transactions_that_a_stream_did_not_outlive_do_not_count() -> None:
-    completed = ran(bulk.beside([shell(5, "one"), shell(0, "two")], shell(0.1, "rr"), LOAD))
+    completed = ran(under_load.beside([shell(5, "one"), shell(0, "two")], shell(0.1, "rr"), LOAD))
     with pytest.raises(ToolFailure, match=r"1 of 2 bulk streams had ended.*raise `bulk\.tail`"):
-        bulk.times(completed, LOAD, 2)
+        under_load.times(completed, LOAD, 2)
     with pytest.raises(ToolFailure, match="cut short"):
-        bulk.times(Completed("sender", script(), 0, "", "", 1.0), LOAD, 2)
+        under_load.times(Completed("sender", script(), 0, "", "", 1.0), LOAD, 2)
 
 
 def script() -> Command:
@@ -54,7 +54,9 @@ def looks(rates: dict[str, float], start: float = 100.0, count: int = 21) -> lis
         Look(
             start + n / 2,
             tuple(
-                Connection("r:1", f"s:{name}", {"bytes_received": 1 + rate * 1e6 / 8 * n / 2})
+                Connection(
+                    "r:1", f"s:{name}", {"bytes_received": (rate > 0) + rate * 1e6 / 8 * n / 2}
+                )
                 for name, rate in rates.items()
             ),
         )
@@ -64,7 +66,7 @@ def looks(rates: dict[str, float], start: float = 100.0, count: int = 21) -> lis
 
 def test_what_the_busiest_carried_meanwhile_is_told_and_the_transactions_bytes_are_not() -> None:
     seen = {"remote": looks({"a": 40.0, "rr": 0.01, "b": 20.0})}
-    figures = bulk.figures(LOAD, seen, bulk.Times(0.0, 8.0, 2), rr(5.0), ipv6=False)
+    figures = under_load.figures(LOAD, seen, under_load.Times(0.0, 8.0, 2), rr(5.0), ipv6=False)
     assert figures == {"bulk_send_throughput_mbps": pytest.approx(60.0)}
 
 
@@ -75,8 +77,8 @@ def test_only_the_seconds_of_the_transactions_count() -> None:
         received = 1 + 10e6 / 8 * 3 + 50e6 / 8 * n / 2
         each = tuple(Connection("r:1", f"s:{p}", {"bytes_received": received}) for p in "ab")
         fast.append(Look(103.0 + n / 2, each))
-    figures = bulk.figures(
-        LOAD, {"remote": slow + fast}, bulk.Times(7.0, 12.0, 2), rr(2.0), ipv6=False
+    figures = under_load.figures(
+        LOAD, {"remote": slow + fast}, under_load.Times(7.0, 12.0, 2), rr(2.0), ipv6=False
     )
     assert figures["bulk_send_throughput_mbps"] == pytest.approx(100.0)
 
@@ -84,21 +86,38 @@ def test_only_the_seconds_of_the_transactions_count() -> None:
 def test_each_way_is_told_at_the_end_that_receives() -> None:
     both = Bulk(1, "both")
     seen = {"remote": looks({"a": 30.0}), "local": looks({"b": 50.0})}
-    figures = bulk.figures(both, seen, bulk.Times(0.0, 8.0, 2), rr(5.0), ipv6=False)
+    figures = under_load.figures(both, seen, under_load.Times(0.0, 8.0, 2), rr(5.0), ipv6=False)
     assert figures["bulk_send_throughput_mbps"] == pytest.approx(30.0)
     assert figures["bulk_recv_throughput_mbps"] == pytest.approx(50.0)
-    assert dict(bulk.arrived(both, figures)) == {
+    assert dict(under_load.arrived(both, figures)) == {
         "local": pytest.approx(30.0), "remote": pytest.approx(50.0),
     }  # fmt: skip
-    assert not list(bulk.arrived(None, {}))
+    assert not list(under_load.arrived(None, {}))
 
 
 def test_transactions_that_carry_as_much_as_a_stream_are_not_told_from_it() -> None:
     seen = {"remote": looks({"a": 40.0, "rr": 30.0, "b": 20.0})}
     with pytest.raises(ToolFailure, match=r"as much to the remote host.*smaller requests"):
-        bulk.figures(LOAD, seen, bulk.Times(0.0, 8.0, 2), rr(5.0, 37.5e6), ipv6=False)
+        under_load.figures(LOAD, seen, under_load.Times(0.0, 8.0, 2), rr(5.0, 37.5e6), ipv6=False)
 
 
-def test_a_stream_that_carried_nothing_is_no_load() -> None:
+@pytest.mark.parametrize("rates", [{"a": 9}, {}, {"a": 0, "b": 0}])
+def test_a_stream_that_carried_nothing_is_no_load(rates: dict[str, float]) -> None:
     with pytest.raises(ToolFailure, match="remote host did not see 2 bulk streams"):
-        bulk.figures(LOAD, {"remote": looks({"a": 9})}, bulk.Times(0, 8, 2), rr(5.0), ipv6=False)
+        under_load.figures(
+            LOAD, {"remote": looks(rates)}, under_load.Times(0, 8, 2), rr(5.0), ipv6=False
+        )
+
+
+def test_a_figure_that_is_missing_is_not_0() -> None:
+    without = Measurement({"elapsed_s": None}, work=rr(5.0).work)
+    with pytest.raises(ToolFailure, match="no elapsed_s"):
+        under_load.figures(
+            LOAD,
+            {"remote": looks({"a": 9, "b": 9})},
+            under_load.Times(0, 8, 2),
+            without,
+            ipv6=False,
+        )
+    with pytest.raises(ToolFailure, match="no bulk_send_throughput_mbps"):
+        dict(under_load.arrived(LOAD, {}))
