@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
@@ -40,11 +40,7 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
         counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
         sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
     sentences += filter(None, [disturbance(runs), sessions(runs)])
-    of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
-    if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
-        sentences.append(SHARED_KERNEL)
-    if any("remote_sd_" in c for c in columns) and (lossy := losses(frame)):
-        sentences.append(f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is")
+    sentences += _of_cpu(frame, columns)
     if {*columns} & SENT and {*columns} & ARRIVED:
         sentences += filter(None, [windows(frame)])
     if "paced_by" in frame.columns:
@@ -58,6 +54,33 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
             "variance is not known: it has no confidence interval"
         )
     return tuple(sentences)
+
+
+def of_sides(sides: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[str]) -> tuple[str, ...]:
+    """Sentences that a reader of a comparison of `columns` must know, each with its side's name.
+
+    What is so on every side is said once.
+    """
+    sides, columns = [*sides], [*columns]
+    named: dict[str, list[str]] = {}
+    for name, frame in sides:
+        runs = frames.last_attempts(frame)
+        for sentence in filter(None, [disturbance(runs), *_of_cpu(frame, columns)]):
+            named.setdefault(sentence, []).append(name)
+    return tuple(
+        sentence if len(names) == len(sides) else f"{' and '.join(names)}: {sentence}"
+        for sentence, names in named.items()
+    )
+
+
+def _of_cpu(frame: pd.DataFrame, columns: Iterable[str]) -> Iterator[str]:
+    """Sentences on what columns of CPU time mean: shared CPUs, and what they are divided by."""
+    columns = [*columns]
+    of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
+    if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
+        yield SHARED_KERNEL
+    if any("remote_sd_" in c for c in columns) and (lossy := losses(frame)):
+        yield f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is"
 
 
 def windows(frame: pd.DataFrame) -> str:

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from netlimits.analysis import contrasts, defaults, frames, intervals, sides, wording
+from netlimits.analysis import caveats, contrasts, defaults, frames, intervals, sides, wording
 from netlimits.analysis.contrasts import Contrast
 from netlimits.analysis.sides import FAILED, RECOVERED, Key, listed
 from netlimits.errors import DataError
@@ -123,7 +123,9 @@ def compare(
     table.attrs["factors"] = headings
     gaps = sides.gaps(ok, tried, factors, called)
     meaning = _meaning(len(chances), threshold, INTERLEAVED if paired else SESSIONS)
-    table.attrs["notes"] = (*gaps, *meaning, *unlike)
+    told = [(name, side) for name, side in zip(called, good, strict=True) if not side.empty]
+    known = caveats.of_sides(told, [metric.column for metric in metrics])
+    table.attrs["notes"] = (*gaps, *meaning, *known, *unlike)
     return table
 
 

@@ -144,7 +144,8 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
         samples = [e for e in entries if e.step == SAMPLE and e.host == role]
         seen = looks(samples[0].completed) if samples else []
         if transfer.transport == "udp":
-            parts.append(arrivals.udp(seen, transfer.datagram) if transfer.datagram else None)
+            size, ipv6 = transfer.datagram, specification.ipv6
+            parts.append(arrivals.udp(seen, size, ipv6=ipv6) if size else None)
         else:
             omit = float(specification.options.get("omit", 0))
             parts.append(arrivals.tcp(seen, streams, ipv6=specification.ipv6, skip=omit))

@@ -29,12 +29,15 @@ from netlimits.model import Command, Completed, Flow, Measurement, Scalar, Work
 
 RATES = ("throughput_mbps", "transaction_rate_tps")
 SENT = "local_send_throughput_mbps"
-TOTALS = (SENT, "remote_recv_throughput_mbps")
+RECEIVED = ("remote_recv_throughput_mbps", "local_recv_throughput_mbps")
+TOTALS = (SENT, "remote_send_throughput_mbps", *RECEIVED)
 """Rates over each stream's own time, which add up as data."""
 
 COUNTS = (
     "local_send_calls",
     "remote_recv_calls",
+    "remote_send_calls",
+    "local_recv_calls",
     "local_transport_retrans",
     "remote_transport_retrans",
 )
@@ -167,6 +170,9 @@ def merged(measurements: Sequence[Measurement]) -> Measurement:
     for name in TOTALS:
         if all(name in f for f in figures):
             combined[name] = _volume(figures, name) / span
+    ways = [name for name in RECEIVED if name in combined]
+    if "window_s" in combined and rate == RATES[0] and len(ways) == 1:
+        combined[ways[0]] = combined[rate]  # one way's data has one rate at which it arrived
     if all("loss_pct" in f for f in figures):
         combined["loss_pct"] = 100 * (1 - _volume(figures, rate) / _volume(figures, SENT))
     for names, add in ((COUNTS, sum), (LEAST, min), (MOST, max)):

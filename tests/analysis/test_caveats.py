@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from netlimits.analysis import caveats
+from netlimits.analysis import caveats, comparison
 
 
 def attempts(*rows: tuple[int, int, str]) -> pd.DataFrame:
@@ -120,3 +120,24 @@ def test_runs_that_never_began_are_left_too() -> None:
 def test_an_attempt_that_came_to_nothing_is_not_counted_as_left() -> None:
     frame = attempts((1, 1, "failed"), (1, 2, "interrupted"), (2, 1, "ok"), (3, 1, "interrupted"))
     assert caveats.notes(frame, [])[0].startswith("3 runs: 1 ok, 1 failed, 1 left;")
+
+
+def test_a_comparison_says_of_each_side_what_a_table_would() -> None:
+    plain = pd.DataFrame({"throughput_mbps": [1.0], "remote_sd_us_per_kib": [1.0]})
+    shared = plain.assign(shared_kernel=True, loss_pct=50.0, disturbed_pct=4.0)
+    columns = ["remote_sd_us_per_kib"]
+    notes = caveats.of_sides([("before", plain), ("after", shared)], columns)
+    assert [note.partition(": ")[0] for note in notes] == ["after"] * 3
+    assert f"after: {caveats.SHARED_KERNEL}" in notes
+    both = caveats.of_sides([("before", shared), ("after", shared)], columns)
+    assert caveats.SHARED_KERNEL in both
+    assert len(both) == 3, "what is so on both sides is said once"
+    assert caveats.SHARED_KERNEL not in caveats.of_sides([("before", shared)], ["throughput_mbps"])
+
+
+def test_two_roles_on_one_kernel_are_told_beside_ratios_of_their_cpu() -> None:
+    run = {"local_sd_us_per_kib": 1.0, "throughput_mbps": 1.0, "size": 1, "shared_kernel": True}
+    frame = pd.DataFrame([run] * 3)
+    for metric, told in (("local_sd", True), ("throughput", False)):
+        table = comparison.compare(frame, frame, metric, among=["size"])
+        assert (caveats.SHARED_KERNEL in table.attrs["notes"]) is told

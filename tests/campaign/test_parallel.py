@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -109,6 +110,21 @@ def test_only_the_time_that_all_streams_share_counts():
     assert measurement.figures["local_send_calls"] == 20
     assert measurement.figures["transport_mss_bytes"] == 1448
     assert {row["stream"] for row in measurement.interim} == {1, 2}
+
+
+def test_streams_to_the_client_tell_what_the_others_tell():
+    """Of several that receive neither rate nor calls came back, even where they were selected."""
+    names = {"local_send_throughput_mbps": "remote_send_throughput_mbps",
+             "local_send_calls": "remote_send_calls"}  # fmt: skip
+    streams = []
+    for each in (stream(100.0, [8, 4, 4, 4]), stream(101.0, [4, 4, 4, 8])):
+        figures = {names.get(name, name): value for name, value in each.figures.items()}
+        arrived = {"local_recv_throughput_mbps": 5.0, "local_recv_calls": 7}
+        streams.append(replace(each, figures=figures | arrived))
+    total = parallel.merged(streams).figures
+    assert total["local_recv_throughput_mbps"] == total["throughput_mbps"] == pytest.approx(8)
+    assert total["remote_send_throughput_mbps"] == pytest.approx(8), "40 Mbit in 5 s"
+    assert (total["remote_send_calls"], total["local_recv_calls"]) == (20, 14)
 
 
 def test_datagrams_that_were_lost_are_no_throughput_of_parallel_streams():

@@ -7,7 +7,9 @@ that programs took. The window is from the first look at which every stream has 
 to the last at which every one still received more. Only the receiver's clock is in it.
 
 In-order delivery runs ahead of the path when a hole is filled: a second of it has shown 21.5 Mbit/s
-behind 20. So no interval counts for more than its interface carried of packets less their headers.
+behind 20. So no interval counts for more than its interface carried of packets less their headers:
+the fewest that they can have, without TCP's timestamps where `ss` does not show them, and with
+UDP's once a datagram, not in each of its fragments.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from dataclasses import dataclass
 
 from netlimits.evidence.sample.snapshots import Look
 
-HEADERS = {"tcp": 66, "udp": 42}
-"""Bytes of Ethernet, IPv4, and UDP or TCP with timestamps, that an interface counts in a packet."""
+FRAME, IPV6 = 34, 20
+"""Bytes of Ethernet and IPv4 that an interface counts in a packet, and what IPv6's are more."""
 
-IPV6 = 20
+TCP, TIMESTAMPS, UDP = 20, 12, 8
+"""Bytes of headers in each segment, with the option for each; and in each datagram."""
 
 Row = dict[str, float]
 
@@ -96,10 +99,12 @@ def tcp(
         [late - early for early, late in zip(*pair, strict=True)]
         for pair in itertools.pairwise(row for _, row in complete)
     ]
-    return _arrivals(window, data, HEADERS["tcp"] + (IPV6 if ipv6 else 0))
+    stamped = all(c.timestamps is not False for look in window for c in look.connections)
+    header = FRAME + IPV6 * ipv6 + TCP + TIMESTAMPS * stamped
+    return _arrivals(window, data, header)
 
 
-def udp(seen: Sequence[Look], size: float) -> Arrivals | None:
+def udp(seen: Sequence[Look], size: float, *, ipv6: bool = False) -> Arrivals | None:
     """What arrived in datagrams of `size` bytes, without the intervals in which they begin and end.
 
     None where a look lacks the count, or fewer than three intervals carried datagrams.
@@ -114,7 +119,8 @@ def udp(seen: Sequence[Look], size: float) -> Arrivals | None:
         return None
     begin, stop = busy[0] + 1, busy[-1]
     data = [[count * size] for count in grown[begin:stop]]
-    return _arrivals(seen[begin : stop + 1], data, HEADERS["udp"])
+    once = [UDP * count for count in grown[begin:stop]]
+    return _arrivals(seen[begin : stop + 1], data, FRAME + IPV6 * ipv6, once)
 
 
 def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
@@ -150,9 +156,12 @@ def together(parts: Sequence[Arrivals | None]) -> Arrivals | None:
 
 
 def _arrivals(
-    window: Sequence[Look], data: Sequence[Sequence[float]], header: int
+    window: Sequence[Look], data: Sequence[Sequence[float]], header: int, once: Sequence[float] = ()
 ) -> Arrivals | None:
-    """Bytes of each stream in each interval of a window, held to what the interface carried."""
+    """Bytes of each stream in each interval of a window, held to what the interface carried.
+
+    `header` are bytes of each packet, `once` further ones of each interval.
+    """
     times = [look.time for look in window]
     if len(window) < 2 or None in times or not any(map(any, data)):
         return None
@@ -160,7 +169,7 @@ def _arrivals(
     if any(b <= a for a, b in itertools.pairwise(ends)):
         return None
     totals = [sum(row) for row in data]
-    carried = list(_carried(window, header, totals))
+    carried = list(_carried(window, header, once or [0.0] * len(data), totals))
     share = min(1.0, sum(totals) / sum(carried)) if sum(carried) else 1.0
     # never shorter than it was: a clock that is read late makes no rate too high
     whole = max(ends[-1], window[-1].read or 0.0) - min(ends[0], window[0].at or ends[0])
@@ -183,12 +192,14 @@ def _arrivals(
     return Arrivals(sum(carried) * share * 8 / 1e6 / seconds, seconds, tuple(rows))
 
 
-def _carried(window: Sequence[Look], header: int, totals: Sequence[float]) -> Iterator[float]:
+def _carried(
+    window: Sequence[Look], header: int, once: Sequence[float], totals: Sequence[float]
+) -> Iterator[float]:
     """User data that the interface received in each interval; the streams' own where unknown."""
-    for early, late, total in zip(window, window[1:], totals, strict=False):
+    for early, late, more, total in zip(window, window[1:], once, totals, strict=False):
         both = (early.counters, late.counters)
         if not all({"rx_bytes", "rx_packets"} <= counters.keys() for counters in both):
             yield total
             continue
         count, packets = (both[1][n] - both[0][n] for n in ("rx_bytes", "rx_packets"))
-        yield max(0.0, float(count - header * packets))
+        yield max(0.0, count - header * packets - more)

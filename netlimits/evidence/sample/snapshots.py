@@ -38,12 +38,15 @@ while :; do
     grep -HsE "^([0-9]|Udp: |Udp6InDatagrams)" rx_bytes rx_packets /proc/net/snmp /proc/net/snmp6
     date "+read %s.%N"
   fi
-  ss -tuinmHO "$@"
+  ss -tuinmoHO "$@"
   [ "$n" != 2 ] || ps -C "$program" -o netns=,pid=,ppid=,nlwp=,pcpu=,comm=
   [ "$n" != "$count" ] || exit 0
   sleep "$every"
 done
 """
+
+_OPTIONS = "ss -tuinmoHO "
+"""How the script asks for TCP's options; campaigns before did not."""
 
 _TIME = r"[0-9]{9,12}\.[0-9]{9}"
 _PAIR = re.compile(r"(\w+):(\S+)")
@@ -54,13 +57,16 @@ _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One TCP connection as `ss -i` tells it: its ends and its fields; rates in bit/s."""
+    """One TCP connection as `ss -i` tells it: its ends and its fields; rates in bit/s.
+
+    `timestamps` is whether its segments carry them, None where `ss` was not asked (`-o`).
+    """
 
     local: str
     peer: str
     fields: dict[str, float] = field(default_factory=dict)
     app_limited: bool = False
-    timestamps: bool = False
+    timestamps: bool | None = None
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -149,7 +155,7 @@ def looks(completed: Completed) -> list[Look]:
 def _look(completed: Completed, at: str, text: str) -> Look:
     match = re.search(r"^read (.*)$", text, re.MULTILINE)
     read = _seconds(match[1] if match else "")
-    every = _connections(text)
+    every = _connections(text, options=_OPTIONS in completed.command.argv[2])
     both = bool({c.ends for c in every} & {(c.peer, c.local) for c in every})
     connections = tuple(_data(every, int(completed.command.argv[3])))
     return Look(_seconds(at), connections, read, _counts(text), both)
@@ -173,17 +179,17 @@ def _counts(text: str) -> dict[str, int]:
     return counts
 
 
-def _connections(text: str) -> list[Connection]:
-    """The TCP connections of an `ss -tuinmHO`."""
+def _connections(text: str, *, options: bool) -> list[Connection]:
+    """The TCP connections of an `ss -tuinmHO`, or with `options` of an `ss -tuinmoHO`."""
     connections = []
     for line in text.splitlines():
         words = line.split(maxsplit=6)
         if len(words) == 7 and words[0] == "tcp" and words[1] in ("ESTAB", "CLOSE-WAIT"):
-            connections.append(_connection(words[4], words[5], words[6]))
+            connections.append(_connection(words[4], words[5], words[6], options))
     return connections
 
 
-def _connection(local: str, peer: str, details: str) -> Connection:
+def _connection(local: str, peer: str, details: str, options: bool) -> Connection:
     fields: dict[str, float] = {}
     for name, text in _PAIR.findall(details):
         if number := _NUMBER.match(text):  # `busy:1012ms`, `rtt:0.036/0.005`
@@ -191,7 +197,8 @@ def _connection(local: str, peer: str, details: str) -> Connection:
     for name, number, scale in _RATE.findall(details):
         fields[name] = float(number) * _SCALE[scale]
     words = details.split()
-    return Connection(local, peer, fields, "app_limited" in words, "ts" in words)
+    timestamps = "ts" in words if options or "ts" in words else None
+    return Connection(local, peer, fields, "app_limited" in words, timestamps)
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:
