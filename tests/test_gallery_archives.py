@@ -10,8 +10,10 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import netlimits as nl
+from netlimits.cli.figures import figures
 from netlimits.experiment import load
 from netlimits.reproduce import marks
 
@@ -102,3 +104,14 @@ def test_every_figure_is_drawn_from_what_is_kept_and_told(gallery: ModuleType):
             rf"^\| !\[[^\]]+\]\(figures/{name}\.png\) \| (.+) \|$", TEXT, re.MULTILINE
         )
         assert re.search(r"Same: .+\. Not the same: .+\.", told), name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_each_experiments_charts_have_room(name: str, tmp_path: Path):
+    """A layout that does not fit is a warning of matplotlib's, and so an error here."""
+    ran = CliRunner().invoke(figures, [str(KEPT / name), "--out", str(tmp_path)])
+    # 1: short runs have no window of two minutes, and a look in mid-run may miss a process
+    assert isinstance(ran.exception, SystemExit | None), ran.exception
+    assert ran.exit_code in (0, 1), ran.output
+    assert [*tmp_path.glob("*.svg")]

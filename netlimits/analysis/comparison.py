@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from netlimits.analysis import caveats, contrasts, defaults, frames, intervals, sides, wording
 from netlimits.analysis.contrasts import Contrast
@@ -299,8 +299,15 @@ def _runs(row: Mapping[str, Any], threshold: float, ratios: int) -> float:
         narrow -= off
     if half <= 0 or narrow <= 0:
         return math.nan
-    needed = max(math.ceil(runs * (half / narrow) ** 2), least, runs + 1)
-    return float(needed) if needed <= MOST_RUNS else math.nan
+    more = np.arange(runs + 1, MOST_RUNS + 1)
+    enough = more[(_width(more, row) * half <= _width(runs, row) * narrow) & (more >= least)]
+    return float(enough[0]) if len(enough) else math.nan
+
+
+def _width(runs: Any, row: Mapping[str, Any]) -> Any:
+    """What an interval's width is in proportion to, of so many runs a side or blocks."""
+    freedom = runs - 1 if "blocks" in row else 2 * (runs - 1)
+    return stdtrit(freedom, 0.975) / np.sqrt(runs)
 
 
 def _least(ratios: int) -> int:

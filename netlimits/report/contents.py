@@ -203,7 +203,10 @@ def steps(campaign: Campaign, records: Sequence[Record]) -> tuple[str, list[Take
 
 
 def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
-    """The commands that run it again, and the files that they need, to the letter."""
+    """The commands that run it again, and the files that they need, to the letter.
+
+    RESULTS in those that add runs is the folder that the run before them names.
+    """
     if campaign.imported:
         names = [source["file"] for source in campaign.imported["files"]]
         return [
@@ -228,6 +231,10 @@ def repeat(campaign: Campaign) -> tuple[list[str], Rows]:
         f"# save the files below as {', '.join(others)} and {last}, with your own machines in it",
         shlex.join(check),
         shlex.join([*words, *against]),
+        *(
+            f"netlimits extend RESULTS --replicates {added['replicates']} --seed {added['seed']}"
+            for added in campaign.archive.journal.extensions()
+        ),
     ]
     return lines, files
 

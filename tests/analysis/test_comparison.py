@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 from netlimits import tables
 from netlimits.analysis.comparison import compare, duet
@@ -54,13 +55,38 @@ def test_better_is_the_metrics_own_direction():
 
 
 def test_an_unclear_ratio_says_how_many_runs_would_tell():
-    """The half width of n runs is s·sqrt(2/n)·t: four times the runs halve it, nearly."""
+    """The half width of n runs is s·sqrt(2/n)·t of 2(n - 1): as narrow as the threshold, just so."""
     chance = np.random.default_rng(3)
     before, after = runs(chance, 900), runs(chance, 900)
     (row,) = compare(before, after, "throughput", threshold=0.004).to_dict("records")
     assert row["verdict"] == "unclear"
     half = np.log(row["high"] / row["low"]) / 2
-    assert row["runs"] == pytest.approx(RUNS * (half / 0.004) ** 2, rel=0.1)
+    spread = half / np.sqrt(2 / RUNS) / t.ppf(0.975, 2 * (RUNS - 1))
+    widths = [
+        spread * np.sqrt(2 / n) * t.ppf(0.975, 2 * (n - 1)) for n in (row["runs"], row["runs"] - 1)
+    ]
+    assert widths[0] <= np.log1p(0.004) < widths[1]
+
+
+def test_two_blocks_do_not_overstate_what_it_takes():
+    """Student's t of two is 12.7: by the width alone they would ask for fifty times the blocks."""
+    chance = np.random.default_rng(5)
+    told = []
+    for _ in range(40):
+        sides = [
+            pd.DataFrame(
+                {
+                    "block": [1, 2],
+                    "status": "ok",
+                    "size": 1,
+                    "throughput_mbps": 900 * (1 - loss) * np.exp(chance.normal(0, 0.04, 2)),
+                }
+            )
+            for loss in (0.0, 0.05)
+        ]
+        (row,) = compare(*sides, "throughput", paired=True).to_dict("records")
+        told.append(row["runs"])
+    assert np.nanmedian(told) < 40
 
 
 def test_configurations_are_matched_by_their_factors_and_the_rest_is_named():

@@ -76,7 +76,8 @@ def test_other_machines_have_a_hosts_file_of_their_own(file):
     experiment = on_other_machines(file)
 
     machines = {role: Machine(role, f"vm-{role}") for role in experiment.roles}
-    archive = SimpleNamespace(meta={"seed": 3}, machines=machines)
+    journal = SimpleNamespace(extensions=list)
+    archive = SimpleNamespace(meta={"seed": 3}, machines=machines, journal=journal)
     folder = SimpleNamespace(imported=None, archive=archive, experiment=experiment)
     lines, files = contents.repeat(folder)  # type: ignore[arg-type]
     assert lines[-1].endswith("--against-hosts hosts-against.yaml")
@@ -91,3 +92,16 @@ def test_no_sequel_is_made_of_a_duet(file, tmp_path):
     campaign = complete(tmp_path / "out", file, None, (("question", "q"),))
     with pytest.raises(DataError, match="is a duet"):
         sequel.sequel(campaign)
+
+
+def test_runs_that_were_added_are_added_again(file: Path, tmp_path: Path):
+    campaign = complete(tmp_path / "out", file)
+    first, _ = contents.repeat(campaign)
+    campaign.archive.lock()
+    longer = campaign.extend(2, 77)
+    campaign.archive.close()
+    lines, _ = contents.repeat(longer)
+    assert lines == [*first, "netlimits extend RESULTS --replicates 2 --seed 77"]
+    words = shlex.split(lines[-1])
+    extended = campaign.plan.as_begun().extended(int(words[4]), int(words[6]))
+    assert [*extended.runs()] == [*longer.plan.runs()]

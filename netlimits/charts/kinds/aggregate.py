@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from netlimits.analysis import frames, pooling, wording
 from netlimits.analysis.aggregate import OF_AN_INTERVAL, highest_averages, highest_window
@@ -150,7 +151,7 @@ def highest_average(
         axes.set_ylabel(metric.label)
         thousands(axes)
         if keys:
-            figure.legend(loc="outside right center", handlelength=1.2)
+            figure.legend(loc="outside lower center", handlelength=1.2, ncols=2)
         length = "all the time" if window_s is None else f"any {window_s:g} s"
         about = f"highest average over {length} that all streams of a run share"
         if len(runs) > len(runs.drop_duplicates([by, *keys])):
@@ -171,7 +172,7 @@ def _limits(
 ) -> list[float]:
     """Draw what could hold each value of `by` back; returns the rates, Mbit/s."""
     drawn = [0.0]
-    for what, limit in (("goodput bound", link), ("egress cap", cap)):
+    for what, limit, side in (("goodput bound", link, -0.48), ("egress cap", cap, 0.48)):
         if limit is None:
             continue
         rates = runs.apply(_limit_of, axis=1, limit=limit, of_link=what == "goodput bound")
@@ -180,11 +181,13 @@ def _limits(
                 axes.hlines(rate, at - 0.48, at + 0.48, color=GREY, lw=1, ls=(0, (6, 2)))
                 axes.annotate(
                     f"{what} {rate:,.0f} {'Mbit/s' if at == 0 else ''}".strip(),
-                    (at - 0.48, rate),
+                    (at + side, rate),
                     xytext=(0, 3),
                     textcoords="offset points",
+                    ha="left" if side < 0 else "right",
                     fontsize=8,
                     color=GREY,
+                    path_effects=[withStroke(linewidth=2.5, foreground="white")],
                 )
                 drawn.append(float(rate))
     return drawn
