@@ -10,6 +10,7 @@ ratio of 5 (most of which is Wilcoxon's intervals within the blocks), 3 s, 1.5 G
 
 from __future__ import annotations
 
+import argparse
 import resource
 import sys
 import tempfile
@@ -88,7 +89,9 @@ def seconds(step: Callable[[Path], None], path: Path) -> float:
 
 def main() -> int:
     """Measure, print, and say whether the targets are met."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("count", nargs="?", type=int, default=1_000_000, help="Runs.")
+    count = parser.parse_args().count
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.parquet"
         writer = runs(count)

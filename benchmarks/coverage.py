@@ -14,6 +14,7 @@ outside without a reason.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -352,7 +353,11 @@ def rows(count: int, seed: int = 2021) -> Iterator[Row]:
 
 def main() -> int:
     """Print the table, and say whether a row lies outside without a reason."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else CAMPAIGNS
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "count", nargs="?", type=int, default=CAMPAIGNS, help="Campaigns of each case."
+    )
+    count = parser.parse_args().count
     print(f"{'interval':<30}{'data':<48}{'runs':>14}  covers")
     outside = 0
     for row in rows(count):

@@ -12,6 +12,7 @@ fast as what was before.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import sys
@@ -118,8 +119,11 @@ def seconds(read: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def main(count: int) -> int:
+def main() -> int:
     """Print the ratios; 1 where ours is too slow."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("count", nargs="?", type=int, default=100_000, help="Events.")
+    count = parser.parse_args().count
     journal = lines(count)
     types = {"start": formats.StartEvent, "end": formats.EndEvent}
     straight = {name: msgspec.json.Decoder(kind) for name, kind in types.items()}
@@ -172,4 +176,4 @@ def main(count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if sys.argv[1:] else 100_000))
+    sys.exit(main())
