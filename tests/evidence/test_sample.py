@@ -138,15 +138,15 @@ def test_the_receivers_connection_tells_segments_per_ack_and_nothing_of_a_sender
 
 
 @pytest.mark.parametrize(
-    ("words", "asked", "timestamps"),
+    ("words", "with_options", "timestamps"),
     [("ts sack bbr", True, True), ("sack bbr", True, False), ("sack bbr", False, None)],
 )
-def test_ss_tells_timestamps_only_where_it_is_asked_for_options(words, asked, timestamps):
+def test_ss_tells_timestamps_only_where_it_is_asked_for_options(words, with_options, timestamps):
     """`ss -i` alone never says `ts`: then it is not known, and no sign that there were none."""
     line = f"tcp ESTAB 0 0 192.0.2.1:40277 192.0.2.2:45475 timer:(on,204ms,0) {words} mss:524"
     completed = looked(f"namespace net:[1]\nlook 1795300000.000000000\n{line} bytes_received:99999")
     assert "ss -tuinmoHO" in completed.command.argv[2]
-    if not asked:
+    if not with_options:
         argv = tuple(word.replace("ss -tuinmoHO", "ss -tuinmHO") for word in completed.command.argv)
         completed = replace(completed, command=replace(completed.command, argv=argv))
     ((connection,),) = (look.connections for look in snapshots.looks(completed))

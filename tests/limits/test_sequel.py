@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from limits.test_verdicts import CAPPED, MADE, TCP
+from limits.test_verdicts import BY_CLASS, CAPPED, TCP
 
 import netlimits as nl
 from netlimits.cli import main
@@ -178,7 +178,7 @@ def test_the_ratio_within_blocks_is_told(tmp_path, capsys):
 )
 def test_a_wrong_wish_is_one_line(words, why, tmp_path, capsys):
     path = tmp_path / "runs.csv"
-    pd.DataFrame([{"run": 1, "size": 1, **MADE["send-buffer"][0]}]).to_csv(path, index=False)
+    pd.DataFrame([{"run": 1, "size": 1, **BY_CLASS["send-buffer"][0]}]).to_csv(path, index=False)
     with pytest.raises(SystemExit) as ended:
         main(["explain", str(path), *words])
     assert ended.value.code == 2
