@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import subprocess
+import threading
 
 from netlimits.hosts.login import LoginHost
 from netlimits.hosts.patience import Patience
@@ -15,8 +16,15 @@ _END = 1.0
 """Seconds that a program may take to end once its standard input is closed."""
 
 
+_GONE = Exchange(0, b"", b"", True, True)
+"""What a stream that was closed gives."""
+
+
 class LocalStream:
-    """A child's pipes; as `streams.Stream`. In a session of its own: Ctrl-C is ours to handle."""
+    """A child's pipes; as `streams.Stream`. In a session of its own: Ctrl-C is ours to handle.
+
+    One thread may close it while another waits for output: what is closed is not touched again.
+    """
 
     def __init__(self, program: str) -> None:
         self._process = subprocess.Popen(
@@ -39,21 +47,27 @@ class LocalStream:
             os.set_blocking(fd, False)
         self._open = set(self._outputs)
         self._closed = False
+        self._lock = threading.Lock()
 
     def exchange(self, data: memoryview, wait: float) -> Exchange:
         """As `Stream.exchange`, with poll(2)."""
-        if self._closed:
-            return Exchange(0, b"", b"", True, True)
         poll = select.poll()
-        for fd in self._open:
-            poll.register(fd, select.POLLIN)
-        writing = len(data) > 0 and not self._stdin.closed
-        if writing:
-            poll.register(self._stdin, select.POLLOUT)
+        with self._lock:
+            if self._closed:
+                return _GONE
+            for fd in self._open:
+                poll.register(fd, select.POLLIN)
+            if data and not self._stdin.closed:
+                poll.register(self._stdin, select.POLLOUT)
         ready = {fd for fd, _ in poll.poll(wait * 1000)}
+        with self._lock:
+            return _GONE if self._closed else self._exchange(data, ready)
+
+    def _exchange(self, data: memoryview, ready: set[int]) -> Exchange:
+        """Read and write what is ready."""
         output = {fd: self._read(fd) for fd in self._open & ready}
         sent = 0
-        if writing and self._stdin.fileno() in ready:
+        if data and not self._stdin.closed and self._stdin.fileno() in ready:
             with contextlib.suppress(BrokenPipeError, BlockingIOError):
                 sent = os.write(self._stdin.fileno(), data[:CHUNK])
         out = output.pop(self._stdout, b"")
@@ -72,14 +86,15 @@ class LocalStream:
 
     def finish(self) -> None:
         """Close the child's standard input."""
-        with contextlib.suppress(BrokenPipeError):
+        with self._lock, contextlib.suppress(BrokenPipeError):
             self._stdin.close()
 
     def close(self) -> None:
         """Close the pipes and wait for the child to end; kill it if it does not."""
-        if self._closed:
-            return
-        self._closed = True
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
         self.finish()
         try:
             self._process.wait(_END)
