@@ -21,7 +21,7 @@ from mkdocs.structure.pages import Page
 
 from netlimits.charts import KINDS
 from netlimits.cli import COMMANDS, group, reference
-from netlimits.experiment import schema
+from netlimits.experiment.around_schema import AROUND
 from netlimits.limits.classes import CLASSES
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
@@ -33,7 +33,7 @@ TOPICS: Mapping[str, tuple[str, str, Sequence[str]]] = {
         "An experiment",
         "Every key of an experiment's file, and what stands around its tool. `netlimits schema` "
         "prints the same as a JSON Schema, for editors.",
-        [*schema.AROUND],
+        [*AROUND],
     ),
     "hosts": ("Hosts", "The file that `--hosts` names binds roles to machines.", []),
     "settings": (

@@ -16,6 +16,7 @@ from typing import Any
 from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
 from netlimits.errors import InputError, nearest, one_line
 from netlimits.experiment import hosts_file, report_schema, schema, templates
+from netlimits.experiment.around_schema import AROUND
 from netlimits.metrics import IDENTITY, METRICS, Metric, names
 from netlimits.metrics.hints import alternatives
 
@@ -89,7 +90,7 @@ def _to_write() -> Iterator[tuple[str, Callable[[], Section]]]:
         yield setting.name, partial(_of_schema, setting.name, setting.schema)
     for tool in TOOLS:
         yield tool.name, partial(_of_schema, tool.name, schema.measured(tool.schema))
-    for name, around in schema.AROUND.items():
+    for name, around in AROUND.items():
         yield name, partial(_of_schema, name, around)
     for kind in KINDS:
         yield kind, partial(_chart, kind)

@@ -9,6 +9,7 @@ from typing import Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import expressions, schema, templates
+from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import Expression, shown
 from netlimits.experiment.overrides import Source
@@ -62,7 +63,7 @@ def setup(experiment: Experiment, values: Values) -> Setup:
     for part_name, written in experiment.around.items():
         resolved = templates.resolve(written, values)
         if not templates.left_out(written, resolved):
-            allowed = schema.AROUND[part_name]
+            allowed = AROUND[part_name]
             errors += _hold(experiment, (part_name,), written, resolved, allowed, values)
             parts[part_name] = resolved
     raise_all(errors)

@@ -16,6 +16,7 @@ from typing import Any
 
 from netlimits.errors import DocumentError, nearest
 from netlimits.experiment import schema
+from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.validation import shape_errors
@@ -145,7 +146,7 @@ def salvage(
         if section not in sections or section in _NAMES:
             brought |= set(words(part))
             any_name |= section not in _NAMES and _may_bring_names(part)
-        if section in schema.AROUND and not inner and isinstance(part, dict):
+        if section in AROUND and not inner and isinstance(part, dict):
             lacking.add(cut)
             continue  # it lacks something, and the rest may be looked at
         if section not in _FINE or not inner or not _FINE[section](left.get(section), inner):
@@ -282,6 +283,6 @@ _FINE: Mapping[Any, Callable[[Any, Any], bool]] = {
     "include": _cut_entry,
     "settings": _cut_settings,
     "measure": _cut_measure,
-    **dict.fromkeys(schema.AROUND, cut_option),
+    **dict.fromkeys(AROUND, cut_option),
     "report": _cut_entry,
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 from netlimits.charts import KINDS
 from netlimits.experiment import templates
+from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.report_schema import TEXT, chart_entry, table_entry, verdicts_entry
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -31,119 +32,6 @@ _LISTS: Mapping[str, Any] = {
     "additionalProperties": {"type": "array", "minItems": 1, "items": _SCALAR},
 }
 _EXPRESSION = {"type": ["string", "number", "boolean"]}
-
-
-_RATE: Mapping[str, Any] = {
-    "type": "number",
-    "exclusiveMinimum": 0,
-    "maximum": 1e13,
-}
-AROUND: Mapping[str, Mapping[str, Any]] = {
-    "streams": {
-        "title": "Parallel streams",
-        "description": "How many clients run at the same time to each server. More than one "
-        "connection needs interim results, since only the time that all share counts.",
-        "type": "integer",
-        "minimum": 1,
-        "maximum": 256,
-        "default": 1,
-    },
-    "family": {
-        "title": "The data's version of IP",
-        "description": "Left out: that of the hosts' data addresses. Another one goes to the data "
-        "interface's first address of that version.",
-        "enum": ["ipv4", "ipv6"],
-    },
-    "pace": {
-        "title": "A constant bit rate",
-        "description": "Paced by what the sender can do, best first: netperf's -q under fq, "
-        "fq maxrate, tbf. A run that misses the rate is invalid.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["rate", "frame_rate"],
-        "properties": {
-            "rate": {"description": "Of user data, bit/s.", **_RATE},
-            "frame_rate": {
-                "description": "Of whole frames, which a qdisc counts, bit/s: over UDP and IPv4 "
-                "rate * (send_size + 42) / send_size, over IPv6 + 62.",
-                **_RATE,
-            },
-            "tolerance_pct": {
-                "description": "How far from `rate` a run may be, percent.",
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": 100,
-                "default": 1,
-            },
-        },
-    },
-    "bulk": {
-        "title": "Bulk streams beside transactions",
-        "description": "Latency under load: TCP streams that run while a test of transactions "
-        "(TCP_RR) is measured, between the same hosts. Both figures are of the same seconds.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["streams"],
-        "properties": {
-            "streams": {
-                "description": "How many each way; 0: none, the latency of an idle path.",
-                "type": "integer",
-                "minimum": 0,
-                "maximum": 128,
-            },
-            "direction": {
-                "description": "Which way their data goes, seen from the client.",
-                "enum": ["send", "recv", "both"],
-                "default": "send",
-            },
-            "lead": {
-                "description": "Seconds that they run before the transactions begin, to fill "
-                "queues.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 600,
-                "default": 2,
-            },
-            "tail": {
-                "description": "Seconds that they run longer, since full queues delay the "
-                "transactions' start. A run that they did not outlast is invalid.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 600,
-                "default": 5,
-            },
-        },
-    },
-    "trace": {
-        "title": "A packet trace",
-        "description": "tcpdump on the data link during each run, bounded in packets and time.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["roles", "packets"],
-        "properties": {
-            "roles": {
-                "description": "Where it is taken.",
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string"},
-            },
-            "packets": {
-                "description": "The most packets that are kept.",
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 100_000,
-            },
-            "snap_bytes": {
-                "description": "Bytes kept of each packet.",
-                "type": "integer",
-                "minimum": 64,
-                "maximum": 65535,
-                "default": 96,
-            },
-        },
-    },
-}
-"""What may be asked for around the tool, whichever it is."""
 
 
 IF_MISSING = "if_missing"

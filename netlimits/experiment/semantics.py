@@ -12,6 +12,7 @@ from typing import Any
 
 from netlimits.errors import InputError, did_you_mean
 from netlimits.experiment import schema, templates
+from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 from netlimits.experiment.hosts_file import members_of
@@ -180,7 +181,7 @@ class Reader:
 
     def around(self, groups: Groups) -> dict[str, Any]:
         """What is asked for around the tool, with the trace's roles as their players."""
-        parts = {name: self.data[name] for name in schema.AROUND if name in self.data}
+        parts = {name: self.data[name] for name in AROUND if name in self.data}
         for name, written in parts.items():
             self.names.lookups(written, (name,))
         if "trace" in parts and not isinstance(parts["trace"], dict):

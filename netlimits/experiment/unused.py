@@ -15,10 +15,10 @@ from typing import Any
 
 from netlimits.errors import DocumentError, InputError, nearest
 from netlimits.experiment import expressions, templates
+from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.names import Names
 from netlimits.experiment.overrides import Source
-from netlimits.experiment.schema import AROUND
 from netlimits.model import Experiment
 
 _TEXTS = frozenset(("derive", "exclude", "dummies"))

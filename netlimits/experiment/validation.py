@@ -7,6 +7,7 @@ from typing import Any
 
 from netlimits.errors import DocumentError
 from netlimits.experiment import report_schema, schema
+from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.violations import Fault, faults
@@ -18,7 +19,7 @@ def shape_errors(data: dict[str, Any], where: Source) -> list[DocumentError]:
     for name, (kind, violations_of) in _PARTS.items():
         if isinstance(data.get(name), kind):
             violations += violations_of(data[name])
-    for name, part_schema in schema.AROUND.items():
+    for name, part_schema in AROUND.items():
         if name in data:
             violations += _within((name,), data[name], part_schema)
     return [where.error(fault.problem, *fault.key) for fault in dict.fromkeys(violations)]

@@ -18,6 +18,7 @@ from netlimits.cli.figures import figures
 from netlimits.cli.table import table
 from netlimits.errors import InputError
 from netlimits.experiment import resolution, schema
+from netlimits.experiment.around_schema import AROUND
 from netlimits.metrics import METRICS
 from netlimits.settings import SETTINGS
 from netlimits.tools import TOOLS
@@ -45,7 +46,7 @@ def keys(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 PARTS = {
     **{s.name: s.schema for s in SETTINGS},
     **{t.name: schema.measured(t.schema) for t in TOOLS},
-    **schema.AROUND,
+    **AROUND,
 }
 
 
