@@ -196,6 +196,9 @@ class Fails:
             raise ConnectionLost("the connection was reset", host=self.name)
         return answer(command, stderr="Operation not permitted", status=1, host=self.name)
 
+    def run_in_turn(self, commands):
+        return [self.run(command) for command in commands]
+
     def serve(self, command: Command):
         return self._host.serve(command)
 

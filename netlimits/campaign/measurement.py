@@ -45,19 +45,17 @@ class Testbed:
             )
         planned = steps.measurement(specification, features, self.machines, listening)
         try:
-            _take(planned.before, hosts)
             with ExitStack() as beside:
                 for step in planned.traces:
                     beside.enter_context(_traced(step, hosts[step.role]))
                 for step in planned.looks:
                     beside.enter_context(_looked_at(step, hosts[step.role]))
-                _take(planned.cpus_before, hosts)
+                _take(planned.before, hosts)
                 client = hosts[planned.client.role]
                 client.step = planned.client.name
                 with self.stop.interruptible():
                     client.run(planned.client.command)
-                _take(planned.cpus_after, hosts)
-            _take(planned.after, hosts)
+                _take(planned.after, hosts)
         finally:
             for role in listening:
                 if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):
@@ -71,15 +69,14 @@ class Testbed:
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> None:
-    """Execute steps: those of one host in order, several hosts at the same time."""
+    """Execute steps: those of one host in order and at one go, several hosts at the same time."""
     by_role: dict[str, list[Step]] = {}
     for step in planned:
         by_role.setdefault(step.role, []).append(step)
 
     def take(role: str) -> None:
-        for step in by_role[role]:
-            hosts[role].step = step.name
-            hosts[role].run(step.command)
+        own = by_role[role]
+        hosts[role].run_in_turn([s.command for s in own], [s.name for s in own])
 
     at_once(take, by_role)
 

@@ -1,7 +1,7 @@
 """What one measurement has hosts do, as data: what the runner does, and `plan --commands` prints.
 
-In this order: the tool's servers, a reading of the evidence, traces and looks that go on beside
-the client, the CPUs' times, the client, the CPUs' times, and a reading again.
+In this order: the tool's servers, traces and looks that go on beside the client, a reading of the
+evidence with the CPUs' times last, the client, and a reading with the CPUs' times first.
 """
 
 from __future__ import annotations
@@ -44,12 +44,10 @@ class Steps:
     """
 
     servers: tuple[Step, ...]
-    before: tuple[Step, ...]
     traces: tuple[Step, ...]
     looks: tuple[Step, ...]
-    cpus_before: tuple[Step, ...]
+    before: tuple[Step, ...]
     client: Step
-    cpus_after: tuple[Step, ...]
     after: tuple[Step, ...]
 
     def __iter__(self) -> Iterator[Step]:
@@ -85,16 +83,14 @@ def measurement(
         tuple(
             Step(role, SERVER, server(specification.options, addresses[role])) for role in remote
         ),
-        evidence(raw.BEFORE),
         tuple(_traces(specification, machines)),
         tuple(
             Step(role, raw.SAMPLE, _look(specification, machines, role, addresses[remote[0]].port))
             for role in roles
         ),
-        cpus(raw.BEFORE),
+        (*evidence(raw.BEFORE), *cpus(raw.BEFORE)),
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
-        cpus(raw.AFTER),
-        evidence(raw.AFTER),
+        (*cpus(raw.AFTER), *evidence(raw.AFTER)),
     )
 
 

@@ -8,6 +8,7 @@ Deadlines are kept on the host (`timeout`), so a hung command dies even when we 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from netlimits.errors import CommandFailed, one_line
@@ -46,6 +47,12 @@ class Host(Protocol):
         An exit status other than 0 is an answer, not an error. Raises ConnectionLost when the
         host goes away meanwhile. Any exception that interrupts the wait (a KeyboardInterrupt)
         ends the command on the host before it is passed on.
+        """
+
+    def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
+        """Run commands that end at once, one after the other, in one round trip where that goes.
+
+        As `run` for each; their outputs and exit statuses are their own.
         """
 
     def serve(self, command: Command) -> Server:

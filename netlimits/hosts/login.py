@@ -6,9 +6,12 @@ there; mostly there is just one.
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections.abc import Sequence
 
 from netlimits.errors import ConnectionLost
+from netlimits.hosts import in_turn
 from netlimits.hosts.background import BackgroundCommand
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.server import SessionServer
@@ -38,6 +41,13 @@ class LoginHost:
     def run(self, command: Command) -> Completed:
         """Run `command` to its end or its deadline; as `Host.run`."""
         return self._in(self._shell(), command)
+
+    def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
+        """Run commands one after the other; as `Host.run_in_turn`."""
+        if not in_turn.fits(commands):
+            return [self.run(command) for command in commands]
+        nonce = secrets.token_hex(16)
+        return in_turn.apart(self.run(in_turn.together(commands, nonce)), commands, nonce)
 
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""

@@ -66,6 +66,10 @@ class ScriptedHost:
         self.ran.append(command)
         return self._answer(command)
 
+    def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
+        """The script's answer to each."""
+        return [self.run(command) for command in commands]
+
     def serve(self, command: Command) -> ScriptedServer:
         """A server whose `stop` gives the script's answer."""
         self.served.append(command)

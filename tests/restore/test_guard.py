@@ -316,6 +316,9 @@ class Place:
     def run(self, command: Command) -> Completed:
         return replace(self._host.run(self._here(command)), command=command)
 
+    def run_in_turn(self, commands):
+        return [self.run(command) for command in commands]
+
     def serve(self, command: Command) -> Server:
         return self._host.serve(self._here(command))
 

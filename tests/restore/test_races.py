@@ -89,6 +89,9 @@ class InTurn:
             self._turns.wait()
             return self._host.run(command)
 
+    def run_in_turn(self, commands):
+        return [self.run(command) for command in commands]
+
     def serve(self, command):
         with self._turns.lock:
             self._turns.wait()

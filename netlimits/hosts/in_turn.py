@@ -1,0 +1,54 @@
+"""Several commands in one round trip: a script that runs one after the other and keeps them apart.
+
+For what ends at once and needs neither root nor input, as readings of evidence do: a round trip
+and a `timeout` for each of them cost more than the commands themselves. Both outputs are marked
+after each command with a word that no command can know; so each has its own output and status.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from netlimits.model import Command, Completed
+
+_NEXT = "\ns=$?; printf '\\n%s %s\\n' \"$0\" $s; printf '\\n%s %s\\n' \"$0\" $s >&2\n"
+
+
+def fits(commands: Sequence[Command]) -> bool:
+    """Whether the commands may share a script."""
+    return len(commands) > 1 and not any(c.sudo or c.stdin or c.within for c in commands)
+
+
+def together(commands: Sequence[Command], nonce: str) -> Command:
+    """One command that runs them in their order; it has the time that all of them have."""
+    script = "".join(shlex.join(command.argv) + " </dev/null" + _NEXT for command in commands)
+    return Command(("sh", "-c", script, nonce), deadline=sum(c.deadline for c in commands))
+
+
+def apart(whole: Completed, commands: Sequence[Command], nonce: str) -> list[Completed]:
+    """What came of each; `seconds` are those of all of them.
+
+    The first one that did not end has what is left of the output, those after it have none; both
+    have the script's own end: at its deadline, cut short, or killed.
+    """
+    end = re.compile(rf"\n{nonce} (\d{{1,3}})\n")
+    out, err = end.split(whole.stdout), end.split(whole.stderr)
+    ended = min(len(out), len(err)) // 2
+    parts = []
+    for n, command in enumerate(commands):
+        part = replace(whole, command=command, stdout="", stderr="", timed_out=False)
+        if n < ended:
+            part = replace(part, status=int(out[2 * n + 1]), truncated=False)
+        else:
+            part = replace(part, status=whole.status or 1, timed_out=whole.timed_out)
+        if n <= ended:
+            part = replace(
+                part,
+                stdout=out[2 * n] if 2 * n < len(out) else "",
+                stderr=err[2 * n] if 2 * n < len(err) else "",
+            )
+        parts.append(part)
+    return parts

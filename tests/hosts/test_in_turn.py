@@ -1,0 +1,76 @@
+"""Several commands in one round trip keep outputs, statuses and ends apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.hosts import in_turn
+from netlimits.hosts.base import OUTPUT_LIMIT
+from netlimits.hosts.local import local_host
+from netlimits.model import Command
+
+
+@pytest.fixture(scope="module")
+def host():
+    here = local_host("here")
+    yield here
+    here.close()
+
+
+def sh(text: str, deadline: float = 10) -> Command:
+    return Command(("sh", "-c", text), deadline=deadline)
+
+
+def test_outputs_statuses_and_order_are_those_of_commands_one_by_one(host):
+    commands = [
+        sh("echo one"),
+        sh("printf 'no newline'; echo loud >&2; exit 3"),
+        Command(("no-such-program", "x y")),
+        sh("printf '\\n\\n'"),
+        sh("kill -s KILL $$"),
+        Command(("cat", "/proc/self/stat")),
+    ]
+    together = host.run_in_turn(commands)
+    alone = [host.run(command) for command in commands]
+    assert [c.command for c in together] == commands
+    assert [c.status for c in together] == [c.status for c in alone] == [0, 3, 127, 0, 137, 0]
+    assert [c.stdout for c in together][:5] == [c.stdout for c in alone][:5]
+    assert [c.stderr for c in together][:2] == [c.stderr for c in alone][:2]
+    assert "no-such-program" in together[2].stderr
+    assert not any(c.timed_out or c.truncated for c in together)
+
+
+@given(st.lists(st.binary(max_size=40), min_size=2, max_size=4))
+def test_any_output_comes_back_whole(host, texts):
+    octal = ["".join(f"\\{byte:03o}" for byte in text) for text in texts]
+    commands = [sh(f"printf '{text}'; printf '{text}' >&2") for text in octal]
+    for text, part in zip(texts, host.run_in_turn(commands), strict=True):
+        expected = text.decode("utf-8", "backslashreplace")
+        assert (part.stdout, part.stderr, part.status) == (expected, expected, 0)
+
+
+def test_one_that_hangs_has_what_it_printed_and_the_rest_did_not_run(host):
+    first, hung, last = host.run_in_turn(
+        [sh("echo done", 0.3), sh("echo begun; sleep 60", 0.3), sh("echo never", 0.3)]
+    )
+    assert (first.stdout, first.status, first.timed_out) == ("done\n", 0, False)
+    assert (hung.stdout, hung.timed_out) == ("begun\n", True) and hung.status
+    assert (last.stdout, last.timed_out) == ("", True) and last.status
+
+
+def test_more_than_a_host_keeps_is_truncated_where_it_was_cut(host):
+    flood = sh(f"head -c {OUTPUT_LIMIT} /dev/zero | tr '\\0' x")
+    before, cut, after = host.run_in_turn([sh("echo small"), flood, sh("echo late")])
+    assert (before.stdout, before.truncated) == ("small\n", False)
+    assert cut.truncated and cut.status and set(cut.stdout.strip()) == {"x"}
+    assert after.truncated and after.status and not after.stdout
+
+
+@pytest.mark.parametrize(
+    "single", [Command(("cat",), stdin="fed"), sh("true"), Command(("id",), sudo=True)]
+)
+def test_input_and_root_take_a_round_trip_of_their_own(host, single):
+    assert not in_turn.fits([single, single] if single != sh("true") else [single])
+    assert [c.status for c in host.run_in_turn([single])] == [0]
