@@ -93,9 +93,7 @@ PACED = ["derive.rate=20e6", ROOM]
 FEWER = "factors.send_size=[10,100,1000,100000]"
 
 
-def _turin(
-    tools: str = "iperf3 nuttcp", *sets: str, replicates: int = 6, link: int = LINK
-) -> Form:
+def _turin(tools: str = "iperf3 nuttcp", *sets: str, replicates: int = 6, link: int = LINK) -> Form:
     """A length sweep over a link that large sends fill, as the report's 2.5 Gbit/s were filled."""
     return Form("spread-throughput", tools, 1, replicates, [SIZES, *sets], [FEWER], link=link)
 

@@ -56,16 +56,22 @@ def test_one_that_hangs_has_what_it_printed_and_the_rest_did_not_run(host):
         [sh("echo done", 0.3), sh("echo begun; sleep 60", 0.3), sh("echo never", 0.3)]
     )
     assert (first.stdout, first.status, first.timed_out) == ("done\n", 0, False)
-    assert (hung.stdout, hung.timed_out) == ("begun\n", True) and hung.status
-    assert (last.stdout, last.timed_out) == ("", True) and last.status
+    assert (hung.stdout, hung.timed_out) == ("begun\n", True)
+    assert hung.status
+    assert (last.stdout, last.timed_out) == ("", True)
+    assert last.status
 
 
 def test_more_than_a_host_keeps_is_truncated_where_it_was_cut(host):
     flood = sh(f"head -c {OUTPUT_LIMIT} /dev/zero | tr '\\0' x")
     before, cut, after = host.run_in_turn([sh("echo small"), flood, sh("echo late")])
     assert (before.stdout, before.truncated) == ("small\n", False)
-    assert cut.truncated and cut.status and set(cut.stdout.strip()) == {"x"}
-    assert after.truncated and after.status and not after.stdout
+    assert cut.truncated
+    assert cut.status
+    assert set(cut.stdout.strip()) == {"x"}
+    assert after.truncated
+    assert after.status
+    assert not after.stdout
 
 
 @pytest.mark.parametrize(
