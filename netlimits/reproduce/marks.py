@@ -28,8 +28,14 @@ LONGEST = 130_000
 
 
 def note(chart: Chart, text: str) -> None:
-    """A sentence under the chart, for what a reader must know of its data."""
+    """A sentence under the chart, for what a reader must know of its data.
+
+    Where a legend has that place already, over its entries: the layout lays one on the other.
+    """
     with style():
+        if chart.legends:
+            chart.legends[0].set_title(text, {"size": SMALL})
+            return
         chart.supxlabel(text, fontsize=SMALL, color=GREY, x=0.01, ha="left", wrap=True)
 
 
@@ -188,7 +194,7 @@ FIGURES = {
     "6": Figure(
         CPU,
         BOTH,
-        "“no significant differences”; iperf3's falls where jumbo goodput saturates",
+        "“no significant differences”; iperf3's “decreases drastically” where jumbo saturates",
     ),
     "7a": Figure(
         GOODPUT,
@@ -211,8 +217,8 @@ FIGURES = {
     "8b": Figure(
         CPU,
         ("nttcp",),
-        "the CPU is “already to 100%” without stress",
-        (("turin-nttcp-cpu", "without stress"),),
+        "the CPU is “already to 100%”; stress shows up to about 1000",
+        (("turin-nttcp-cpu", "“already”"),),
         places=(("turin-stress-nttcp-length", "stress noticeable up to"),),
     ),
 }  # fmt: skip
