@@ -93,9 +93,11 @@ PACED = ["derive.rate=20e6", ROOM]
 FEWER = "factors.send_size=[10,100,1000,100000]"
 
 
-def _turin(tools: str = "iperf3 nuttcp", *sets: str) -> Form:
+def _turin(
+    tools: str = "iperf3 nuttcp", *sets: str, replicates: int = 6, link: int = LINK
+) -> Form:
     """A length sweep over a link that large sends fill, as the report's 2.5 Gbit/s were filled."""
-    return Form("spread-throughput", tools, 1, 3, [SIZES, *sets], [FEWER], link=LINK)
+    return Form("spread-throughput", tools, 1, replicates, [SIZES, *sets], [FEWER], link=link)
 
 
 FORMS = {
@@ -127,9 +129,9 @@ FORMS = {
         sets=[*_window(10, 0, 1), "derive.link_bps=100e6"],
         hosts=3,
     ),
-    "tool-comparison": _turin("iperf3 nuttcp netperf"),
-    "tso": _turin(),
-    "jumbo": _turin(),
+    "tool-comparison": _turin("iperf3 nuttcp netperf", replicates=3),
+    "tso": _turin(link=0),
+    "jumbo": _turin(link=0),
     "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]"),
 }
 """Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""
