@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from netlimits import reproduce
 from netlimits.errors import DataError, InputError
-from netlimits.reproduce import published
+from netlimits.reproduce import marks, published
 from netlimits.reproduce.output import counted
 from netlimits.reproduce.rounding import ComputedFigure, Printed, exact, within_rounding
 
@@ -296,6 +297,29 @@ def test_what_was_sent_says_how_much_less_arrived(rows: list[reproduce.Compariso
 def test_a_link_of_a_gigabit_needs_no_guess_at_timestamps(rows: list[reproduce.Comparison]) -> None:
     (row,) = [row for row in rows if row.statement == "acks-link"]
     assert (row.low, row.high) == pytest.approx((0.99165, 0.99989), abs=2e-5)
+
+
+@pytest.mark.parametrize(("number", "levels"), [("1a", 3), ("5", 6), ("7a", 0)])
+def test_levels_too_near_to_tell_apart_are_drawn_once_more(number: str, levels: int) -> None:
+    (axes,) = marks.turin(number, "").axes
+    insets = axes.child_axes
+    assert len(insets) == (levels > 0)
+    for inset in insets:
+        low, high = inset.get_ylim()
+        heights = sorted(line.get_ydata()[0] for line in inset.lines)
+        assert len(heights) == levels
+        assert low < heights[0] < heights[-1] < high
+        assert high - low < 0.25, "Gbit/s, of an axis of 2.75"
+
+
+def test_a_note_under_a_chart_stands_clear_of_its_legend() -> None:
+    chart, _ = plt.subplots(layout="constrained")
+    chart.axes[0].plot([1], label="a")
+    chart.legend(loc="outside lower center")
+    marks.note(chart, "measured here")
+    assert chart.legends[0].get_title().get_text() == "measured here"
+    assert chart.get_supxlabel() == ""
+    plt.close(chart)
 
 
 def test_the_row_that_does_not_fit_is_named(data: Path) -> None:
