@@ -93,9 +93,7 @@ PACED = ["derive.rate=20e6", ROOM]
 FEWER = "factors.send_size=[10,100,1000,100000]"
 
 
-def _turin(
-    tools: str = "iperf3 nuttcp", *sets: str, replicates: int = 6, link: int = LINK
-) -> Form:
+def _turin(tools: str = "iperf3 nuttcp", *sets: str, replicates: int = 6, link: int = LINK) -> Form:
     """A length sweep over a link that large sends fill, as the report's 2.5 Gbit/s were filled."""
     return Form("spread-throughput", tools, 1, replicates, [SIZES, *sets], [FEWER], link=link)
 
@@ -104,8 +102,8 @@ FORMS = {
     "quickstart": Form("percentiles-throughput", replicates=3, options=("--local",)),
     "udp-send-size": Form("cost-local_sd", seconds=1, replicates=0, sets=[ROOM]),
     "tcp-mss": Form("percentiles-throughput", seconds=1, replicates=0),
-    "stateless-offloads": Form("percentiles-throughput", seconds=1),
-    "stateless-offloads-gro-hw": Form("percentiles-throughput", seconds=1),
+    "stateless-offloads": Form("percentiles-throughput", seconds=1, sets=[ROOM]),
+    "stateless-offloads-gro-hw": Form("percentiles-throughput", seconds=1, sets=[ROOM]),
     "packets-per-second": Form(
         "packet_rate-local_send_throughput", seconds=2, replicates=3, sets=[ROOM]
     ),
@@ -124,9 +122,14 @@ FORMS = {
     ),
     "mtu-aggregate-capped": Form(
         "highest_average",
-        seconds=14,
-        replicates=2,
-        sets=[*_window(10, 0, 1), "derive.link_bps=100e6"],
+        seconds=28,
+        replicates=4,
+        # so slow that a busy computer still fills it, and with little waiting in sockets
+        sets=[
+            *_window(22, 0, 1),
+            "derive.link_bps=20e6",
+            "measure.netperf.local_buffer=32K",
+        ],
         hosts=3,
     ),
     "tool-comparison": _turin("iperf3 nuttcp netperf", replicates=3),
