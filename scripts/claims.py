@@ -152,15 +152,23 @@ def first_bursts(campaign: nl.Campaign) -> Findings:
 
 
 def by_mtu(campaign: nl.Campaign) -> Findings:
-    """How much more each machine sends at the larger MTU: only where the link binds."""
+    """How much more each machine sends at the larger MTU: only where the link binds.
+
+    One ratio a block and number of streams, its interval beside what the link's bounds make it.
+    """
     entry = next(e for e in campaign.experiment.report if e.get("chart") == "highest_average")
-    runs = aggregate.highest_averages(campaign.intervals(), entry["window_s"])
-    column = "highest_average_mbps"
+    frame = campaign.frame()
+    blocks = frame.assign(block=contrasts.blocks(frame))[["run", "block"]]
+    runs = aggregate.highest_averages(campaign.intervals(), entry["window_s"]).merge(blocks)
+    bound = (8896 - 52) / (8896 + 38) / ((1500 - 52) / (1500 + 38))
     for machine, part in runs.groupby("machine"):
-        means = part.groupby("mtu")[column].mean()
-        bound = (8896 - 52) / (8896 + 38) / ((1500 - 52) / (1500 + 38))
-        ratio = means[8896] / means[1500]
-        yield f"{machine}: {ratio:.3f} times as much (the link's bounds: {bound:.3f})"
+        rates = part.pivot_table(
+            index=["block", "streams_per_sink"], columns="mtu", values="highest_average_mbps"
+        )
+        interval, _ = contrasts.paired(np.log(rates[8896] / rates[1500]).dropna().to_numpy())
+        value, low, high = np.exp([interval.value, interval.low, interval.high])
+        ratio = f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        yield f"{machine}: {ratio} times as much (the link's bounds: {bound:.3f})"
 
 
 MSS = 1460

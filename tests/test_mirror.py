@@ -47,6 +47,7 @@ WAYS = {
     "tools/test_neper_build": "scripts/neper",
     "tools/test_nttcp_build": "scripts/nttcp",
     "test_api": "the names that `import netlimits` offers",
+    "test_conditions": "experiments/ and what the reports print of theirs",
     "test_coverage": "benchmarks/coverage.py",
     "test_demo": "scripts/demo",
     "test_disturbance": "benchmarks/disturbance.py",

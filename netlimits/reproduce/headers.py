@@ -36,9 +36,16 @@ def _ratio_charts() -> Mapping[str, Chart]:
     return {"data-over-headers": charts.goodput(curve, subtitle=subtitle)}
 
 
+def _mtus() -> Mapping[str, int]:
+    """The MTUs that the report states: standard, jumbo, cloud, cloud-default."""
+    stated = published.statements()["value"].filter(like="headers-mtu-")
+    return {str(key).removeprefix("headers-mtu-"): int(value) for key, value in stated.items()}
+
+
 def _header_figures() -> Mapping[str, ComputedFigure]:
     """The data that the headers of the example leave; and these, which guard our own table."""
-    bound = plain(1500)
+    mtu = _mtus()
+    bound = plain(mtu["standard"])
     sizes = bound.frame().set_index("header")["bytes"]
     ours = {
         "headers-tcp-bytes": sizes["TCP"] + sizes["TCP timestamps"],
@@ -51,13 +58,17 @@ def _header_figures() -> Mapping[str, ComputedFigure]:
     }
     return {
         "headers-payload-1500": exact(bound.data_bytes),
-        "headers-mtu-cloud-default-less": exact(bound.data_bytes - plain(1460).data_bytes),
+        "headers-mtu-cloud-default-less": exact(
+            bound.data_bytes - plain(mtu["cloud-default"]).data_bytes
+        ),
         **{key: transcribed(value) for key, value in ours.items()},
     }
 
 
 def _ratio_figures() -> Mapping[str, ComputedFigure]:
-    return {f"headers-ratio-{mtu}": exact(100 * plain(mtu).ratio) for mtu in (1500, 9000)}
+    mtus = _mtus()
+    both = {1500: mtus["standard"], 9000: mtus["jumbo"]}
+    return {f"headers-ratio-{key}": exact(100 * plain(mtu).ratio) for key, mtu in both.items()}
 
 
 def limit(vcpus: str, mtu: int) -> tuple[Bound, Limit]:
@@ -93,7 +104,8 @@ def limits() -> pd.DataFrame:
 
 def _cap_figures() -> Mapping[str, ComputedFigure]:
     _, small = limit("32", 1500)
-    return {"headers-naive-32": exact(plain(1500, small.cap_bps).goodput_bps / 1e9)}
+    share = plain(_mtus()["standard"], small.cap_bps)
+    return {"headers-naive-32": exact(share.goodput_bps / 1e9)}
 
 
 def _cap_checks() -> list[Agreement]:

@@ -7,13 +7,15 @@ report prints, or one that follows from them; nothing is read off a picture.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.font_manager import FontProperties
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from netlimits.charts._colours import BLACK, GREY, KNOWN, SeriesStyle
 from netlimits.charts._labels import heading, label_ends
@@ -28,8 +30,14 @@ LONGEST = 130_000
 
 
 def note(chart: Chart, text: str) -> None:
-    """A sentence under the chart, for what a reader must know of its data."""
+    """A sentence under the chart, for what a reader must know of its data.
+
+    Where a legend has that place already, over its entries: the layout lays one on the other.
+    """
     with style():
+        if chart.legends:
+            chart.legends[0].set_title(text, FontProperties(size=SMALL))
+            return
         chart.supxlabel(text, fontsize=SMALL, color=GREY, x=0.01, ha="left", wrap=True)
 
 
@@ -188,7 +196,7 @@ FIGURES = {
     "6": Figure(
         CPU,
         BOTH,
-        "“no significant differences”; iperf3's falls where jumbo goodput saturates",
+        "“no significant differences”; iperf3's “decreases drastically” where jumbo saturates",
     ),
     "7a": Figure(
         GOODPUT,
@@ -211,8 +219,8 @@ FIGURES = {
     "8b": Figure(
         CPU,
         ("nttcp",),
-        "the CPU is “already to 100%” without stress",
-        (("turin-nttcp-cpu", "without stress"),),
+        "the CPU is “already to 100%”; stress shows up to about 1000",
+        (("turin-nttcp-cpu", "“already”"),),
         places=(("turin-stress-nttcp-length", "stress noticeable up to"),),
     ),
 }  # fmt: skip
@@ -236,17 +244,34 @@ def turin(number: str, title: str) -> Chart:
             axes.axhline(value, color=look.color, linewidth=1.2, linestyle=look.line)
             ends.append((LONGEST, value, look))
         label_ends(axes, ends)
+        _near(axes, ends, top)
         for key, label in figure.places:
             at_bytes = stated[key].value
             axes.axvline(at_bytes, color=GREY, linewidth=1.2, linestyle=DASHES)
             axes.annotate(
-                f"{label} {stated[key].written} ", (at_bytes, 0.5),
+                f"{label} {stated[key].written} ", (at_bytes, 0.14),
                 xycoords=("data", "axes fraction"), ha="right", fontsize=SMALL, color=GREY,
             )  # fmt: skip
         axes.set_ylabel(figure.axis)
         drawn = "no curves: the report gives no data; drawn is what it prints"
         heading(axes, title, f"{drawn}. The text: {figure.words}")
     return chart
+
+
+def _near(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]], top: float) -> None:
+    """Levels that lie within a line's width of one another, once more on an axis of their own."""
+    heights = sorted(value for _, value, _ in ends)
+    if not any(b - a < 0.015 * top for a, b in itertools.pairwise(heights)):
+        return
+    room = 0.2 * (heights[-1] - heights[0])
+    inset = axes.inset_axes((0.16, 0.24, 0.36, 0.52), facecolor="white", zorder=3)
+    inset.set_ylim(heights[0] - room, heights[-1] + room)
+    inset.set_xticks([])
+    inset.yaxis.set_major_locator(MaxNLocator(5))
+    inset.tick_params(labelsize=SMALL - 1)
+    inset.set_title("the same, nearer", fontsize=SMALL, color=GREY)
+    for _, value, look in ends:
+        inset.axhline(value, color=look.color, linewidth=1.2, linestyle=look.line)
 
 
 def _lengths(axes: Axes, tools: Sequence[str]) -> None:

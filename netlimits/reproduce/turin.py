@@ -49,7 +49,12 @@ def bounds() -> pd.DataFrame:
 
 
 def _formula_figures() -> Mapping[str, ComputedFigure]:
-    standard, jumbo = goodput.bound(1500, LINK), goodput.bound(9000, LINK)
+    """The formula of the MTUs and the link rate that the report states."""
+    stated = published.statements()["value"]
+    link = f"{stated['turin-link']:g}G"
+    standard, jumbo = (
+        goodput.bound(int(stated[key]), link) for key in ("turin-mtu", "turin-jumbo-mtu")
+    )
     sizes = standard.frame().set_index("header")["bytes"]
     ethernet = standard.header_bytes - sizes["TCP"] - sizes["IPv4"]
     ours = {
@@ -59,9 +64,9 @@ def _formula_figures() -> Mapping[str, ComputedFigure]:
     }
     formulas = {
         "turin-mss": standard.data_bytes,
-        "turin-bound": goodput.turin(standard.data_bytes, LINK) / 1e9,
+        "turin-bound": goodput.turin(standard.data_bytes, link) / 1e9,
         "turin-jumbo-mss": jumbo.data_bytes,
-        "turin-jumbo-bound": goodput.turin(jumbo.data_bytes, LINK) / 1e9,
+        "turin-jumbo-bound": goodput.turin(jumbo.data_bytes, link) / 1e9,
     }
     return {
         **{key: exact(value) for key, value in formulas.items()},
@@ -163,7 +168,10 @@ REPORT = Report(
         "turin-cpu-small-over-large": ("figure-1b", CURVE),
         "turin-tso-goodput-gain": ("figure-4a", CURVE),
         "turin-tso-cpu": ("figure-4b", CURVE),
+        "turin-cpu-large-lengths": ("figure-1b", CURVE),
         "turin-jumbo-cpu": ("figure-6", CURVE),
+        "turin-jumbo-cpu-saturated": ("figure-6", CURVE),
+        "turin-jumbo-slope": ("figure-5", CURVE),
         "turin-jumbo-saturation": ("figure-5", CURVE),
         "turin-stress-goodput": ("figure-7a", CURVE),
         "turin-stress-cpu-iperf3": ("figure-7b", CURVE),

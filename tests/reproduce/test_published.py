@@ -29,7 +29,7 @@ ROWS = {
     "summary-improvement": 9,
     "ack-overhead": 63,
     "turin-lengths": 33,
-    "statements": 123,
+    "statements": 126,
 }
 LINES = {"rr-trace-deferred-acks": 68, "rr-trace-ack-every-other": 36}
 

@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from netlimits import reproduce
 from netlimits.errors import DataError, InputError
-from netlimits.reproduce import published
+from netlimits.reproduce import marks, published
 from netlimits.reproduce.output import counted
 from netlimits.reproduce.rounding import ComputedFigure, Printed, exact, within_rounding
 
@@ -91,7 +92,7 @@ def test_every_statement_and_every_improvement_has_exactly_one_place(
     places = Counter(row.statement for row in rows if row.statement)
     assert set(places) == set(reproduce.comparison.printed_figures())
     assert set(places.values()) == {1}
-    assert len(places) == 123 + 9
+    assert len(places) == 126 + 9
 
 
 def test_only_what_was_recomputed_agrees(rows: list[reproduce.Comparison]) -> None:
@@ -223,6 +224,21 @@ WRONG = [
         "greatest goodput at MSS 1460,2.38",
         "turin-bound",
     ),
+    (
+        "goodput-formula",
+        "statements.csv",
+        "1.1: link rate,2.5,",
+        "1.1: link rate,2.6,",
+        "turin-bound",
+    ),
+    ("goodput-formula", "statements.csv", "1.1: MTU,1500,", "1.1: MTU,1400,", "turin-mss"),
+    (
+        "data-rate-formula",
+        "statements.csv",
+        "the default VPC MTU,1460",
+        "the default VPC MTU,1450",
+        "headers-mtu-cloud-default-less",
+    ),
 ]
 
 
@@ -233,6 +249,77 @@ def test_a_changed_digit_differs(
     change(data / file, old, new)
     rows = reproduce.compare(*by_name(name))
     assert statement in {row.statement for row in rows if row.verdict == "differs"}
+
+
+SENTENCES = [
+    ("summary", "summary.csv", "1024,UDP,udp,,4805", "1024,UDP,udp,,4405", "Without offloads"),
+    ("summary", "summary.csv", ",2.80", ",7.80", "Improvement from 1024"),
+    ("summary", "summary.csv", "tcp,off,19902", "tcp,off,30902", "TCP's mean throughput over"),
+    ("udp-send-size", "udp-send-size.csv", ",94.26,", ",100.00,", "Receiver at 1024 bytes: its"),
+    (
+        "udp-send-size",
+        "udp-send-size.csv",
+        ",3.46,85.20",
+        ",1.46,85.20",
+        "Receiver at 1024 bytes: o",
+    ),
+    ("udp-send-size", "udp-send-size.csv", ",0.528", ",2.628", "Service demand of receiving at"),
+    ("tcp-mss", "tcp-mss.csv", ",11475.16,", ",-90000.16,", "TCP with offloads at 1024"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "old", "new", "what"), SENTENCES)
+def test_a_sentence_about_a_table_is_held_against_its_rows(
+    data: Path, name: str, file: str, old: str, new: str, what: str
+) -> None:
+    def verdict() -> str:
+        (row,) = [row for row in reproduce.compare(*by_name(name)) if row.what.startswith(what)]
+        return row.verdict
+
+    assert verdict() == "agrees"
+    change(data / file, old, new)
+    assert verdict() == "differs"
+
+
+def test_words_of_degree_agree_with_nothing(rows: list[reproduce.Comparison]) -> None:
+    words = {row.printed: row for row in rows if row.remark.startswith("words, which")}
+    assert {"occasionally", "very roughly the same", "a considerable difference"} < set(words)
+    assert {row.verdict for row in words.values()} == {"hedged"}
+    assert words["occasionally"].came_out == "16 of 20"
+    assert words["very roughly the same"].came_out == "0.92, 1.09"
+
+
+def test_what_was_sent_says_how_much_less_arrived(rows: list[reproduce.Comparison]) -> None:
+    (row,) = [row for row in rows if row.statement == "limiters-udp-8192-throughput"]
+    assert row.remark == "of what was sent; in 4 of 10 runs less arrived, down to 21.0"
+
+
+def test_a_link_of_a_gigabit_needs_no_guess_at_timestamps(rows: list[reproduce.Comparison]) -> None:
+    (row,) = [row for row in rows if row.statement == "acks-link"]
+    assert (row.low, row.high) == pytest.approx((0.99165, 0.99989), abs=2e-5)
+
+
+@pytest.mark.parametrize(("number", "levels"), [("1a", 3), ("5", 6), ("7a", 0)])
+def test_levels_too_near_to_tell_apart_are_drawn_once_more(number: str, levels: int) -> None:
+    (axes,) = marks.turin(number, "").axes
+    insets = axes.child_axes
+    assert len(insets) == (levels > 0)
+    for inset in insets:
+        low, high = inset.get_ylim()
+        heights = sorted(line.get_ydata()[0] for line in inset.lines)
+        assert len(heights) == levels
+        assert low < heights[0] < heights[-1] < high
+        assert high - low < 0.25, "Gbit/s, of an axis of 2.75"
+
+
+def test_a_note_under_a_chart_stands_clear_of_its_legend() -> None:
+    chart, _ = plt.subplots(layout="constrained")
+    chart.axes[0].plot([1], label="a")
+    chart.legend(loc="outside lower center")
+    marks.note(chart, "measured here")
+    assert chart.legends[0].get_title().get_text() == "measured here"
+    assert chart.get_supxlabel() == ""
+    plt.close(chart)
 
 
 def test_the_row_that_does_not_fit_is_named(data: Path) -> None:
@@ -482,7 +569,7 @@ def test_comparisons_are_written_for_people_and_programs(
     text = paths[1].read_text()
     assert r"a \| b &lt;script>" in text
     assert r"\*1\*" in text
-    assert "59 agree, 1 differ, 3 slips" in text
+    assert "67 agree, 1 differ, 3 slips" in text
     assert "18,314 Mbit/s in the Summary and 23,227" in text
     assert all(f"### {report.title}" in text for report in reproduce.REPORTS)
     assert json.loads(paths[2].read_text())[-1]["verdict"] == "differs"
