@@ -43,10 +43,15 @@ def test_options_are_looked_up_with_their_type():
     setup = resolution.setup(experiment, values)
     settings, tool, options = setup.settings, setup.tool, setup.options
     both = ("sender", "receiver")
-    assert [(use.name, use.roles) for use in settings] == [("mtu", both), ("offload", both)]
-    assert settings[0].options == 8896
-    assert settings[1].options["tso"] == "off"
-    assert settings[1].options["lro"] == {"want": "off", "if_fixed": "accept"}
+    by_name = {use.name: use for use in settings}
+    assert {name: use.roles for name, use in by_name.items()} == {
+        "mtu": both,
+        "sysctl": ("receiver",),
+        "offload": both,
+    }
+    assert by_name["mtu"].options == 8896
+    assert by_name["offload"].options["tso"] == "off"
+    assert by_name["offload"].options["lro"] == {"want": "off", "if_fixed": "accept"}
     assert tool == "netperf"
     assert (options["send_size"], options["mss"], options["protocol"]) == (8192, 8204, "tcp")
 
