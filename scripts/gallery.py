@@ -89,7 +89,7 @@ LINK = 100_000_000
 ROOM = "settings.1.sysctl={net.core.rmem_default: {want: 33554432, if_fixed: accept}}"
 """What a machine of 400 MB has: a receiver that falls behind would fill the report's 2 GiB, and the
 kernel would kill it."""
-PACED = ["derive.rate=20e6", ROOM]
+PACED = ["derive.rate=5e6", "measure.netperf.local_buffer=16K", ROOM]
 FEWER = "factors.send_size=[10,100,1000,100000]"
 
 
@@ -107,7 +107,7 @@ FORMS = {
     "packets-per-second": Form(
         "packet_rate-local_send_throughput", seconds=2, replicates=3, sets=[ROOM]
     ),
-    "constant-bitrate": Form("pacing", replicates=0, sets=PACED),
+    "constant-bitrate": Form("pacing", seconds=10, replicates=0, sets=PACED),
     "ack-overhead": Form(
         "acks-local_sd",
         seconds=2,
