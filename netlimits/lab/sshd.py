@@ -2,8 +2,8 @@
 
 `ip netns exec` gives a process a mount namespace of its own. In there /run becomes private: sshd
 wants /run/sshd, hosts keep their notes under /run, and the machine's own is not ours to write to.
-What this machine's root has its shell do at each login is no host's either: it would take CPU beside
-what is measured.
+What this machine's root has its shell do at each login is no host's either: it would take CPU
+beside what is measured.
 """
 
 from __future__ import annotations
