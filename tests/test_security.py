@@ -124,7 +124,9 @@ def test_each_word_reaches_the_program_as_it_is(words: list[str]):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_parallel_streams_quote_every_word(words: list[str]):
-    show = Command(("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words))
+    show = Command(
+        ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
+    )
     both = parallel.together([show, show])
     ran = subprocess.run(both.argv, capture_output=True, text=True)
     printed = [line for line in ran.stdout.splitlines() if line.startswith("[")]
@@ -134,7 +136,9 @@ def test_parallel_streams_quote_every_word(words: list[str]):
 @settings(max_examples=15, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_bulk_streams_quote_every_word(words: list[str]):
-    show = Command(("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words))
+    show = Command(
+        ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
+    )
     whole = under_load.beside([show], show, Bulk(1, lead=0, tail=0))
     ran = subprocess.run(whole.argv, capture_output=True, text=True)
     printed = [line for line in ran.stdout.splitlines() if line.startswith("[")]

@@ -436,8 +436,8 @@ def test_a_login_runs_nothing_that_this_machines_root_runs_at_its_own(lab):
     files = " ".join(f"~/{name}" for name in sshd._START_UP.split())
     script = f"for file in {files}; do [ ! -e $file ] || echo $file $(wc -c <$file); done"
     sizes = ssh(lab, login, script).stdout.split()
-    there = [name for name in sshd._START_UP.split() if (Path("/root") / name).is_file()]
-    assert sizes == [word for name in there for word in (f"/root/{name}", "0")]
+    present = [name for name in sshd._START_UP.split() if (Path("/root") / name).is_file()]
+    assert sizes == [word for name in present for word in (f"/root/{name}", "0")]
 
 
 @pytest.mark.lab
