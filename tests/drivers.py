@@ -37,23 +37,21 @@ pgrep -fa '^(netperf|netserver) |[.]guard' || true
 _HOLD = """
 peer=$1; shift
 while :; do
-    until pid=$(pgrep -f '^netperf -P 0'); do sleep 0.1; done
+    until pid=$(pgrep -f '^netperf -P 0'); do sleep 0.02; done
     kill -STOP $pid
     [ "$(ss -Htn state established dst "$peer" | wc -l)" -lt 2 ] || break
     kill -CONT $pid
 done
 "$@"
 """
-"""Stop netperf once its connections stand, for control and for data; then run a command.
-
-A look costs a machine that is translated as much CPU as the program that it looks for."""
+"""Stop netperf once its connections stand, for control and for data; then run a command."""
 
 _FIRE = """
 for file in /run/netlimits/*.deadline; do
     echo 0 >"$file"
     read -r guard <"${file%.deadline}.pid"
     pkill -P "$guard" sleep || true
-    until [ "$(tail -n 1 "${file%.deadline}.log" 2>&1)" = done ]; do sleep 0.3; done
+    until [ "$(tail -n 1 "${file%.deadline}.log" 2>&1)" = done ]; do sleep 0.1; done
 done
 """
 """Its time is now, it looks at once, and it has put back twice when it says that it is done."""

@@ -23,4 +23,4 @@ def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: 
         now = time.monotonic()
         assert now < limit, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
         # who looks often takes the CPU from what is awaited
-        time.sleep(max(0.02, min(2.0, 4 * (now - begin))))
+        time.sleep(max(0.02, min(1.0, 4 * (now - begin))))
