@@ -113,7 +113,7 @@ WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=4))
 def test_each_word_reaches_the_program_as_it_is(words: list[str]):
     """What a host's shell is told, told to a real one."""
-    show = ("python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
+    show = ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
     nonce = "n0nce"
     lines = script(Command(show, deadline=20), nonce).decode().replace(">&3 2>&4 3>&- 4>&-", "")
     text = "exec 3>/dev/null 4>/dev/null\n" + lines
@@ -124,7 +124,9 @@ def test_each_word_reaches_the_program_as_it_is(words: list[str]):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_parallel_streams_quote_every_word(words: list[str]):
-    show = Command(("python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words))
+    show = Command(
+        ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
+    )
     both = parallel.together([show, show])
     ran = subprocess.run(both.argv, capture_output=True, text=True)
     printed = [line for line in ran.stdout.splitlines() if line.startswith("[")]
@@ -134,7 +136,9 @@ def test_parallel_streams_quote_every_word(words: list[str]):
 @settings(max_examples=15, deadline=None)
 @given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
 def test_bulk_streams_quote_every_word(words: list[str]):
-    show = Command(("python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words))
+    show = Command(
+        ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
+    )
     whole = under_load.beside([show], show, Bulk(1, lead=0, tail=0))
     ran = subprocess.run(whole.argv, capture_output=True, text=True)
     printed = [line for line in ran.stdout.splitlines() if line.startswith("[")]

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
-from scipy.stats import binom
+from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 ENOUGH = 6
 """Runs, or blocks, from which on an interval needs no assumption about their kind."""
@@ -73,8 +72,9 @@ def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
     if n < ENOUGH:
         return Interval(value, np.nan, np.nan)
     tail = (1 - confidence) / 2
-    rank = max(1, int(binom.ppf(tail, n, 0.5)))  # the largest d with P(B < d) within the tail
-    outer, inner = (1 - 2 * float(binom.cdf(d - 1, n, 0.5)) for d in (rank, rank + 1))
+    below = bdtr(np.arange(n), n, 0.5)  # P(B < d) of a binomial B, for d from 1 to n
+    rank = max(1, int(np.searchsorted(below, tail)))  # the largest d with P(B < d) within the tail
+    outer, inner = (1 - 2 * float(below[d - 1]) for d in (rank, rank + 1))
     if outer < confidence:  # even the least and the greatest cover less
         return Interval(value, np.nan, np.nan)
     share = (outer - confidence) / (outer - inner)

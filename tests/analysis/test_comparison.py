@@ -133,6 +133,7 @@ def test_fewer_than_six_runs_on_a_side_are_said():
     assert not told([9.0], [10.0]), "without an interval nothing is promised"
 
 
+@pytest.mark.long
 def test_with_a_fifth_slower_three_runs_are_called_different_as_often_as_is_said():
     """The note says up to 15 % of comparisons where 5 % are promised."""
     chance = np.random.default_rng(2)

@@ -153,6 +153,7 @@ def test_a_mistake_is_one_error(tmp_path, name):
     assert len(errors(tmp_path, name)) == 1 + (name in two)
 
 
+@pytest.mark.long
 def test_two_mistakes_are_the_errors_of_each(tmp_path):
     alone = {name: errors(tmp_path, name) for name in EDITS}
     for pair in itertools.combinations(EDITS, 2):

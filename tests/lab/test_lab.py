@@ -17,7 +17,7 @@ from waiting import LONG, wait
 
 from netlimits.errors import InputError, LabError
 from netlimits.experiment.hosts_file import machines
-from netlimits.lab import labs, layout, programs
+from netlimits.lab import labs, layout, programs, sshd
 
 NETLIMITS = [sys.executable, "-c", "from netlimits.cli import main; main()"]
 
@@ -428,6 +428,16 @@ def test_the_engineer_logs_in_and_has_no_rights(lab):
     changed = ssh(lab, login, "/usr/sbin/ip link set data0 mtu 1500")
     assert "Operation not permitted" in changed.stderr
     assert "engineer" not in Path("/etc/passwd").read_text()
+
+
+@pytest.mark.lab
+def test_a_login_runs_nothing_that_this_machines_root_runs_at_its_own(lab):
+    login = lab.login("sender")
+    files = " ".join(f"~/{name}" for name in sshd._START_UP.split())
+    script = f"for file in {files}; do [ ! -e $file ] || echo $file $(wc -c <$file); done"
+    sizes = ssh(lab, login, script).stdout.split()
+    present = [name for name in sshd._START_UP.split() if (Path("/root") / name).is_file()]
+    assert sizes == [word for name in present for word in (f"/root/{name}", "0")]
 
 
 @pytest.mark.lab

@@ -533,6 +533,7 @@ def test_every_table_and_chart_is_written(again: tuple[Path, list[reproduce.Rege
     assert (folder / "charts/udp-throughput-percentiles.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_a_table_keeps_every_digit_that_was_printed(
     again: tuple[Path, list[reproduce.Regenerated]],
 ) -> None:
@@ -543,6 +544,7 @@ def test_a_table_keeps_every_digit_that_was_printed(
     assert "| 1000.00 | 1000.00 | 1220722 | 1220722 | 0.50 |" in markdown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["data-over-headers", "udp-send-size"])
 def test_the_same_data_give_the_same_bytes(
     again: tuple[Path, list[reproduce.Regenerated]], tmp_path: Path, name: str
