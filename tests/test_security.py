@@ -28,6 +28,7 @@ from netlimits.campaign import creation, parallel, under_load
 from netlimits.cli import escaped, group
 from netlimits.errors import ArchiveError, DocumentError, SettingError
 from netlimits.experiment import hosts_file, load
+from netlimits.hosts import in_turn
 from netlimits.hosts.shell import script
 from netlimits.importers.folder import _safe
 from netlimits.model import Bulk, Command, decoding
@@ -56,6 +57,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 SCRIPTS = {
     "campaign/under_load.py": "quotes every word: test_bulk_streams_quote_every_word",
     "campaign/parallel.py": "quotes every word: test_parallel_streams_quote_every_word",
+    "hosts/in_turn.py": "quotes every word: test_commands_in_turn_quote_every_word",
     "hosts/local.py": "opens `exec sh` and nothing else",
     "hosts/reach.py": "the user's own ProxyCommand, which ssh(1) hands to a shell too",
     "restore/guard/commands.py": "one function, whose callers pass constants",
@@ -130,6 +132,17 @@ def test_parallel_streams_quote_every_word(words: list[str]):
     both = parallel.together([show, show])
     ran = subprocess.run(both.argv, capture_output=True, text=True)
     printed = [line for line in ran.stdout.splitlines() if line.startswith("[")]
+    assert [json.loads(line) for line in printed] == [words, words]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(WORDS | st.sampled_from(HOSTILE), min_size=1, max_size=3))
+def test_commands_in_turn_quote_every_word(words: list[str]):
+    show = Command(
+        ("python3", "-IS", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)
+    )
+    ran = subprocess.run(in_turn.together([show, show], "0" * 32).argv, capture_output=True)
+    printed = [line for line in ran.stdout.decode().splitlines() if line.startswith("[")]
     assert [json.loads(line) for line in printed] == [words, words]
 
 

@@ -195,15 +195,15 @@ class Changes:
             return why
         target = states.settable(original.setting, original.state) if foreign else original.state
         commands: tuple[Any, ...] = ()
+        state = current(host, original.setting, original.interface, original.state)
         for _ in range(2):  # a feature that another one blocked takes at the second attempt
-            state = current(host, original.setting, original.interface, original.state)
             if foreign and (why := notes.beyond(original, state)):
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
                 break
             for command in commands:
                 self._log.run(original.role, command)
-        state = current(host, original.setting, original.interface, original.state)
+            state = current(host, original.setting, original.interface, original.state)
         differences = setting.differences(original.state, state)
         if not differences:
             return ""
