@@ -152,6 +152,26 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
         "packets",
         "lower",
     ),
+    # what else the looks tell of connections (evidence.sample)
+    ("retrans_segs", "retrans_segs", "Segments sent again, by the looks", "segments", "lower"),
+    ("reordering_seen", "reordering_seen", "Reordering seen, by the looks", "times", "lower"),
+    ("snd_wnd", "snd_wnd_bytes", "Peer's window", "bytes", ""),
+    ("notsent", "notsent_bytes", "Data not sent yet", "bytes", ""),
+    ("sndbuf_used", "sndbuf_used_pct", "Send buffer in use", "%", ""),
+    ("recv_q", "recv_q_bytes", "Data that waits for the program", "bytes", "lower"),
+    ("rcvbuf_used", "rcvbuf_used_pct", "Receive buffer in use", "%", ""),
+    ("rcv_space", "rcv_space_bytes", "Receive buffer's tuning", "bytes", ""),
+    ("rcv_ssthresh", "rcv_ssthresh_bytes", "Largest window to offer", "bytes", ""),
+    ("socket_drops", "socket_drops", "Dropped by sockets", "packets", "lower"),
+    # and of the host (evidence.sample.resources)
+    ("thread_cpu", "thread_cpu_pct", "Tool's busiest thread", "% of one CPU", ""),
+    ("run_delay", "run_delay_pct", "Time a thread waited for a CPU", "%", "lower"),
+    ("throttled_times", "throttled_times", "Held back by a CPU quota", "times", "lower"),
+    ("throttled", "throttled_pct", "Time held back by a CPU quota", "%", "lower"),
+    ("cpu_mhz", "cpu_mhz", "CPUs' frequency", "MHz", ""),
+    ("link_speed", "link_speed_mbps", "Link speed", "Mbit/s", ""),
+    ("bql_queued", "bql_queued_bytes", "Bytes in the NIC's queues (BQL)", "bytes", ""),
+    ("bql_limit", "bql_limit_bytes", "Limit of the NIC's queues (BQL)", "bytes", ""),
 )
 
 
