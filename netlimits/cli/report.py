@@ -83,7 +83,7 @@ def _page(results: Results) -> Page:
         verdicts=[*_compared(results, missing), *_verdicts(campaign, missing)],
         answers=[answer for _, table in summaries[:1] for answer in answers(table)],
         tables=[_exhibit(title, table) for title, table in summaries],
-        figures=list(_figures(results, missing)),
+        figures=list(_figures(drawing.marked(results), missing)),
         missing=missing,
         failures=failures,
         more_failures=more,

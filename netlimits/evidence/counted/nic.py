@@ -38,6 +38,7 @@ _KINDS = {
     ),
     "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
 }
+_NUMBER = re.compile(r"\d")
 _ALLOWANCE = "_allowance_exceeded"
 """The end of the names that ENA gives what AWS's limits queued or dropped."""
 
@@ -54,6 +55,8 @@ class Nic:
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
         """`nic_rx_drops` in packets, at least, and its kin; nothing where none is counted.
 
+        `nic_rx_drops_busiest` are those of the queue that lost most, where queues are counted.
+
         A group of which a counter went back is passed over: some drivers start again by themselves.
         """
         first, second = counters(before), counters(after)
@@ -62,6 +65,8 @@ class Nic:
             named = {n: v for n, v in first.items() if pattern.search(n)}
             if counts := _groups(named, second):
                 figures[figure] = max(counts.values())
+            if figure == "nic_rx_drops" and (queues := _queues(named, second)):
+                figures["nic_rx_drops_busiest"] = max(queues)
         allowances = {n: v for n, v in first.items() if n.endswith(_ALLOWANCE)}
         if counts := _groups(allowances, second):
             figures["nic_allowance_exceeded"] = sum(counts.values())
@@ -79,6 +84,12 @@ def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
         except (KeyError, ToolFailure):
             restarted.add(group)
     return {group: grown for group, grown in groups.items() if group not in restarted}
+
+
+def _queues(first: dict[str, int], second: dict[str, int]) -> list[int]:
+    """How much each counter of one queue grew, of those that did not begin again."""
+    pairs = [(value, second.get(name, -1)) for name, value in first.items() if _NUMBER.search(name)]
+    return [after - before for before, after in pairs if after >= before]
 
 
 def counters(completed: Completed) -> dict[str, int]:
