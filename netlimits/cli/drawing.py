@@ -46,8 +46,8 @@ def marked(results: Results) -> Results:
     from netlimits import limits
     from netlimits.analysis.frames import LIMITED_BY
 
-    asked = any(entry.get("table") == VERDICTS for entry in results.report)
-    if not asked or results.campaign is None:
+    told = any(entry.get("table") == VERDICTS for entry in results.report)
+    if not told or results.campaign is None:
         return results
     try:
         limited = limits.limited_by(results.campaign)

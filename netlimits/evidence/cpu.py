@@ -58,7 +58,8 @@ class CpuUse:
 
     `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all.
     `irq_pct`, `softirq_pct` and `steal_pct` are shares of ticks, `peak_softirq_pct` that of the
-    CPU with the most softirq, `peak_softirq_cpu`. `ticks_pct` and `ticks_s` are netperf's busy: all ticks but idle.
+    CPU with the most softirq, `peak_softirq_cpu`. `ticks_pct` and `ticks_s` are netperf's busy: all
+    ticks but idle.
     """
 
     util_pct: float
@@ -70,9 +71,9 @@ class CpuUse:
     softirq_pct: float = 0.0
     steal_pct: float = 0.0
     peak_softirq_pct: float = 0.0
-    peak_softirq_cpu: int = 0
     ticks_pct: float = 0.0
     ticks_s: float = 0.0
+    peak_softirq_cpu: int = 0
 
 
 def times(completed: Completed) -> CpuTimes:

@@ -158,7 +158,7 @@ for (my $n = 1; !$end; $n++) {
     counters() if $counting;
     my $data = connections();
     # once there is data the tool's processes are there, and of datagrams a little later
-    if (!@threads && $scans < 3 && ($data || time - $began > 0.7)) { $scans++; processes() }
+    if (!@threads && $scans < 3 && ($data || time - $began > 0.7 || $n == $count)) { $scans++; processes() }
     more();
     if (length $out > 16384) { syswrite STDOUT, $out; $out = "" }
     last if $n == $count || $end;

@@ -25,7 +25,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, float]:
     """The figures of an end's hosts; what not all of them tell is left out.
 
     `process_cpu_pct` of all the tool's threads, `thread_cpu_pct` of the busiest, % of one CPU;
-    `run_delay_pct`, the share of the time for which the thread that waited longest was ready and
+    `cpu_wait_pct`, the share of the time for which the thread that waited longest was ready and
     had no CPU; `throttled_times` and `throttled_pct` of the time by control groups' quotas;
     `cpu_mhz`, the mean of the CPUs in mid-run; `link_speed_mbps`; `bql_queued_bytes` and
     `bql_limit_bytes` of all the interface's queues, means of the looks that show any.
@@ -40,7 +40,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, float]:
 
 def _together(name: str, values: Sequence[float]) -> float:
     """The figures of several hosts as one of their end."""
-    if name in ("thread_cpu_pct", "run_delay_pct", "throttled_pct"):
+    if name in ("thread_cpu_pct", "cpu_wait_pct", "throttled_pct"):
         return max(values)
     return _mean(values) if name == "cpu_mhz" else sum(values)
 
@@ -82,7 +82,7 @@ def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
     return {
         "process_cpu_pct": sum(ran),
         "thread_cpu_pct": max(ran),
-        "run_delay_pct": min(100.0, max(waited)),
+        "cpu_wait_pct": min(100.0, max(waited)),
     }
 
 
