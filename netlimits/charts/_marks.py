@@ -65,18 +65,26 @@ class Marks:
         """The style of a series whose label says its limit too."""
         return replace(look, label=self.behind(look.label, key))
 
-    def beside(self, axes: Axes, points: Iterable[tuple[Key, float, float]]) -> None:
-        """Write the letters above points: (combination, x, y) of each."""
+    def beside(
+        self,
+        axes: Axes,
+        points: Iterable[tuple[Key, float, float]],
+        *,
+        color: str = "#222222",
+        below: bool = False,
+    ) -> None:
+        """Write the letters above points, or below: (combination, x, y) of each."""
         for key, x, y in points:
             if letters := self.at(key):
                 axes.annotate(
                     letters,
                     (x, y),
-                    xytext=(0, 5),
+                    xytext=(0, -5 if below else 5),
                     textcoords="offset points",
                     ha="center",
+                    va="top" if below else "bottom",
                     fontsize=8,
-                    color="#222222",
+                    color=color,
                     annotation_clip=False,
                 )
 

@@ -100,7 +100,7 @@ def _panel(
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
     ends = []
-    for key, part in parts:
+    for number, (key, part) in enumerate(parts):
         look = look_of[key]
         part = part.sort_values(by)
         axes.fill_between(part[by], part["min"], part["max"], color=look.color, alpha=0.22, lw=0)
@@ -109,7 +109,8 @@ def _panel(
         half = bars["high"] - bars["mean"]
         axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
         points = zip(part[by], part["mean"], strict=True)
-        marks.beside(axes, (((*key, x), x, y) for x, y in points))
+        keyed = (((*key, x), x, y) for x, y in points)
+        marks.beside(axes, keyed, color=look.color, below=number % 2 == 1)
         ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
     top = float(max(table["max"].max(), table["high"].fillna(0).max()))
     if bound is not None:
