@@ -260,6 +260,6 @@ def test_what_limited_each_cell_of_several_columns_is_a_block_of_its_own() -> No
     *_, block = tables.summary_blocks(table)
     assert block == tables.Block(
         "Limited by",
-        ("Send size (bytes)", "tcp", "udp"),
-        (("64", "tcp-64", "udp-64"), ("1024", "tcp-1024", "udp-1024")),
+        ("Send size (bytes)", "udp", "tcp"),
+        (("64", "udp-64", "tcp-64"), ("1024", "udp-1024", "tcp-1024")),
     )

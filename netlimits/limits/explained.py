@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.analysis import contrasts, frames, wording
 from netlimits.analysis.goodput import bound
 from netlimits.errors import DataError
-from netlimits.limits import proof
+from netlimits.limits import imported, proof
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
 
@@ -45,6 +45,9 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     for part in configurations(frame):
         row = {heading(name): part[name].iloc[0] for name in factors} | _judged(part, frame, rows)
         row["not_ok"] = _not_ok(every, part)
+        if not isinstance(results, pd.DataFrame) and results.imported:
+            told = imported.known([evidence[index] for index in part.index])
+            row["evidence"] = f"{told} {row['evidence']}".strip()
         rows_of.append(row)
     for part in _failed(every, frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
