@@ -7,7 +7,8 @@ it asks the kernel what `ss` asks (looks.pl), at some 0.5 ms of one CPU for each
 process of `ss` takes 3. It looks a certain number of times and ends by itself.
 
 A host without Perl is looked at by `ss`, with a process each time (the lab's machines too: where a
-CPU is translated, Perl takes seconds to begin): so twice in a run, or, where the measure itself is what arrived there (evidence.sample.arrivals), once for each interim result.
+CPU is translated, Perl takes seconds to begin): so twice in a run, or, where the measure itself is
+what arrived there (evidence.sample.arrivals), once for each interim result.
 """
 
 from __future__ import annotations
