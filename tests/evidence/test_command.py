@@ -133,7 +133,7 @@ def test_a_counting_look_is_ended_and_loses_nothing(path):
         "sleep", ("192.0.2.2",), 1, seconds=1, counting=0.2, interface="lo", deadline=LONG
     )
     ended = subprocess.run(
-        ("timeout", "-s", "TERM", "3", *command.argv), capture_output=True, text=True,
+        ("timeout", "-s", "TERM", "8", *command.argv), capture_output=True, text=True,
         timeout=LONG, check=False, env=os.environ | {"PATH": path},
     )  # fmt: skip
     completed = Completed("here", command, 0, ended.stdout, "", 0.1)
