@@ -24,6 +24,7 @@ _API = {
     "compare": ("netlimits.analysis.comparison", "compare"),
     "explain": ("netlimits.limits", "explain"),
     "analysis": ("netlimits.analysis", None),
+    "limited_by": ("netlimits.limits", "limited_by"),
     "charts": ("netlimits.charts", None),
     "published": ("netlimits.reproduce.published", None),
     "reproduce": ("netlimits.reproduce", None),

@@ -41,6 +41,10 @@ HTML = """\
 """
 
 
+VERDICT, LIMIT = "verdict", "Limited by"
+"""The column of a summary with what limited each cell, and its heading."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """One table as people read it: all cells text, the first column what a row is."""
@@ -95,7 +99,7 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
     A median stands below its mean where runs are of more than one kind, or intervals are shown.
     """
     layout = _Layout.of(table, intervals)
-    blocks = []
+    blocks, limits = [], None
     for column, part in table.groupby("metric", sort=False):
         of = metric(str(column)).towards(table.attrs.get("direction", "send"))
         means = part[part["statistic"] == "mean"]
@@ -107,15 +111,51 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
             decimals = _finer(means, decimals)
         body = list(_body(part, str(column), layout, heads, decimals))
         body.append(("runs", *(_runs(counted, layout.columns, key) for key in heads)))
+        header = (layout.corner, *(labels if layout.columns else ["all"]))
+        if VERDICT in part.columns and len(heads) == 1:
+            header, body = _beside(header, body, part, layout)
         about = " - ".join(x for x in (of.unit, of.direction.title().replace("Is", "is")) if x)
         blocks.append(
             Block(
                 f"{of.title} ({about})" if about else of.title,
-                (layout.corner, *(labels if layout.columns else ["all"])),
+                header,
                 tuple(body),
             )
         )
-    return blocks
+        if VERDICT in part.columns and len(heads) > 1:
+            limits = _limits(means, layout, heads, header)
+    return [*blocks, *([limits] if limits else [])]
+
+
+def _beside(
+    header: tuple[str, ...], body: list[tuple[str, ...]], part: pd.DataFrame, layout: _Layout
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """A block of one column with the verdict of each row behind it."""
+    means = part[part["statistic"] == "mean"]
+    keys = [layout.rows] if layout.rows else []
+    verdicts = {
+        wording.text(key[0]) if key else "all": _verdict(cells)
+        for key, cells in frames.groups(means, keys)
+    }
+    return (*header, LIMIT), [(*row, verdicts.get(row[0], "")) for row in body]
+
+
+def _limits(
+    means: pd.DataFrame, layout: _Layout, heads: Sequence[tuple[Any, ...]], header: tuple[str, ...]
+) -> Block:
+    """The verdicts of a summary of several columns, a block of their own."""
+    rows = []
+    for key, cells in frames.groups(means, [layout.rows] if layout.rows else []):
+        by_column = {_texts(k): p for k, p in frames.groups(cells, layout.columns)}
+        label = wording.text(key[0]) if key else "all"
+        limits = (by_column.get(_texts(head)) for head in heads)
+        rows.append((label, *(_verdict(limit) if limit is not None else "–" for limit in limits)))
+    return Block(LIMIT, header, tuple(rows))
+
+
+def _verdict(cells: pd.DataFrame) -> str:
+    """The verdict of a cell; a dash where there is none."""
+    return ", ".join(dict.fromkeys(v for v in cells[VERDICT] if v)) or "–"
 
 
 @dataclass(frozen=True, slots=True)

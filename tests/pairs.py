@@ -20,7 +20,6 @@ from netlimits.errors import DataError, SettingError, ToolFailure
 from netlimits.evidence import cpu, sample
 from netlimits.evidence.counted import EVIDENCE
 from netlimits.evidence.counted._base import Evidence
-from netlimits.evidence.sample import snapshots
 from netlimits.importers import read as read_file
 from netlimits.importers.base import Given
 from netlimits.model import Command, Completed
@@ -150,9 +149,7 @@ def _cpu(printed: bytes, given: About) -> dict[str, Any]:
 
 
 def _sample(printed: bytes, given: About) -> dict[str, Any]:
-    command = snapshots.command(
-        "netperf", ["192.0.2.2"], given["port"], first=0.5, every=1.0, count=2, deadline=17
-    )
+    command = sample.command("netperf", ["192.0.2.2"], given["port"], seconds=2, deadline=17)
     return {"figures": sample.figures([replace(_completed(printed, {}), command=command)])}
 
 

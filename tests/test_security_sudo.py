@@ -43,7 +43,7 @@ def allowed(argv: tuple[str, ...]) -> bool:
 
 
 def test_every_command_of_the_snippet_is_read_here():
-    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 18
+    assert len(RULES) == SNIPPET.count("$, \\\n") + SNIPPET.count("$\n\n") == 19
 
 
 # -- what is to be allowed ------------------------------------------------------------------
@@ -192,6 +192,8 @@ tee /etc/passwd
 tee /sys/class/net/../../../etc/passwd
 tee /sys/class/net/eth0/gro_flush_timeout /etc/passwd
 tee -a /proc/irq/1/smp_affinity_list
+tee /sys/class/net/eth0/queues/rx-0/../../../../rps_cpus
+tee /sys/class/net/eth0/queues/tx-0/xps_cpus
 tee /proc/irq/../../etc/passwd
 timeout -s INT 5 sh
 timeout -s INT 5 tcpdump -i eth0 -nn -S -tt -c 1 -s 1 tcp -z sh

@@ -245,3 +245,21 @@ def test_a_table_needs_no_factor() -> None:
     assert text.splitlines()[1].split() == ["all"]
     assert "all          466" in text, "of two sizes, which the table says"
     assert "all, median" in text
+
+
+def test_what_limited_each_cell_of_several_columns_is_a_block_of_its_own() -> None:
+    rows = [
+        {"status": "ok", "send_size": size, "protocol": protocol, "throughput_mbps": size * share}
+        for size in (64, 1024)
+        for protocol, share in (("tcp", 1.0), ("udp", 1.5))
+        for _ in range(2)
+    ]
+    table = summary(pd.DataFrame(rows), ["throughput"], "send_size", ["protocol"])
+    assert "Limited by" not in tables.render(table)
+    table["verdict"] = [f"{row.protocol}-{row.send_size}" for row in table.itertuples()]
+    *_, block = tables.summary_blocks(table)
+    assert block == tables.Block(
+        "Limited by",
+        ("Send size (bytes)", "udp", "tcp"),
+        (("64", "udp-64", "tcp-64"), ("1024", "udp-1024", "tcp-1024")),
+    )

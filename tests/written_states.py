@@ -21,6 +21,7 @@ GOOD: Mapping[str, Any] = {
     "ring": NUMBERS,
     "coalesce": {"adaptive-rx": "off", "rx-usecs": 3},
     "irq": {"online": "0-3", "24": "0,2"},
+    "rps": {"online": "0-3", "rx-0": "00000000,00000005"},
     "mtu": {**MTU, "ipv6": {**IPV6, "routes": ["fe80::/64 proto kernel metric 256 pref medium"],
             "addresses": [{"local": "fe80::1", "prefixlen": 64, "scope": "link"}],
             "neighbours": ["fe80::2 lladdr 02:00:00:00:00:02"], "conf": {"conf/mtu": "1500"}}},

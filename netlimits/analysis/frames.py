@@ -23,6 +23,9 @@ AGGREGATED = "aggregated_runs"
 The least and the greatest of them stand beside the mean, in `metrics.Metric.extreme`'s columns.
 """
 
+LIMITED_BY = "limited_by"
+"""The column that says what limited a run's configuration, where that was joined to the runs."""
+
 SHOWN = 20
 """Metrics that an error names."""
 

@@ -46,10 +46,10 @@ class Testbed:
         planned = steps.measurement(specification, features, self.machines, listening)
         try:
             with ExitStack() as beside:
-                for step in planned.traces:
-                    beside.enter_context(_traced(step, hosts[step.role]))
                 for step in planned.looks:
                     beside.enter_context(_looked_at(step, hosts[step.role]))
+                for step in planned.traces:
+                    beside.enter_context(_traced(step, hosts[step.role]))
                 _take(planned.before, hosts)
                 client = hosts[planned.client.role]
                 client.step = planned.client.name

@@ -1,7 +1,8 @@
 """What one measurement has hosts do, as data: what the runner does, and `plan --commands` prints.
 
-In this order: the tool's servers, traces and looks that go on beside the client, a reading of the
-evidence with the CPUs' times last, the client, and a reading with the CPUs' times first.
+In this order: the tool's servers, looks (begun so early that what it takes to begin is over before
+the client), traces, a reading of the evidence with the CPUs' times last, the client, and a reading
+with the CPUs' times first.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from dataclasses import dataclass, fields
 from netlimits.archive import raw
 from netlimits.campaign import parallel, under_load
 from netlimits.campaign.specifications import Specification
-from netlimits.evidence import cpu, trace
+from netlimits.evidence import cpu, sample, trace
 from netlimits.evidence.counted import EVIDENCE
-from netlimits.evidence.sample import snapshots
 from netlimits.model import Command, Machine, ServerAddress
 from netlimits.tools import Features, tool
 
@@ -40,12 +40,12 @@ class Step:
 class Steps:
     """The steps of one measurement, in their order; those of one kind on all hosts at once.
 
-    `traces` and `looks` begin before the client and end after it.
+    `looks` and `traces` begin before the client and go on beside it.
     """
 
     servers: tuple[Step, ...]
-    traces: tuple[Step, ...]
     looks: tuple[Step, ...]
+    traces: tuple[Step, ...]
     before: tuple[Step, ...]
     client: Step
     after: tuple[Step, ...]
@@ -83,11 +83,11 @@ def measurement(
         tuple(
             Step(role, SERVER, server(specification.options, addresses[role])) for role in remote
         ),
-        tuple(_traces(specification, machines)),
         tuple(
             Step(role, raw.SAMPLE, _look(specification, machines, role, addresses[remote[0]].port))
             for role in roles
         ),
+        tuple(_traces(specification, machines)),
         (*evidence(raw.BEFORE), *cpus(raw.BEFORE)),
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
         (*cpus(raw.AFTER), *evidence(raw.AFTER)),
@@ -124,9 +124,10 @@ def _traces(specification: Specification, machines: Mapping[str, Machine]) -> It
 def _look(
     specification: Specification, machines: Mapping[str, Machine], role: str, port: int
 ) -> Command:
-    """The command that samples a host: twice, a quarter of the run from either end.
+    """The command that looks at a host during a run.
 
-    At the receiver, where it is to tell what arrives, once for each interim result."""
+    At the receiver, where it is to tell what arrives, once for each interim result.
+    """
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
     client, server = of.processes(specification.options)
@@ -134,24 +135,22 @@ def _look(
     others = specification.ends["remote" if here == "local" else "local"]
     family = specification.around.family
     peers = tuple(machines[other].over(family).address or "" for other in others)
-    length = specification.seconds
-    longest = length + LOOKS_MARGIN
+    length, counting = specification.seconds, 0.0
     if here in specification.counting:
         # the first and the last interval with datagrams are not whole ones: there must be others
         often, udp = min(1.0, length / 5), specification.transfer.transport == "udp"
         interval = abs(float(specification.options.get("interim_seconds", often)))
-        return snapshots.command(
-            *(program, peers, port),
-            first=0,
-            every=min(interval, often) if udp else interval,
-            interface=machines[role].interface or "",
-            deadline=longest,
-        )
+        counting = min(interval, often) if udp else interval
     # of repetitions the first: a connection has no past in the next one
-    omitted = float(specification.options.get("omit", 0))
-    once = omitted + float(specification.options.get("seconds", length))
-    return snapshots.command(
-        program, peers, port, first=once / 4, every=once / 2, count=2, deadline=longest
+    once = float(specification.options.get("omit", 0))
+    once += float(specification.options.get("seconds", length))
+    return sample.command(
+        *(program, peers, port),
+        seconds=once,
+        counting=counting,
+        connections=specification.connections,
+        interface=machines[role].interface or "",
+        deadline=length + LOOKS_MARGIN,
     )
 
 

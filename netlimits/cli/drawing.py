@@ -16,6 +16,7 @@ from netlimits.charts import KINDS, REQUIRED, SOURCES, ChartKind
 from netlimits.cli import entries
 from netlimits.cli.results import Results
 from netlimits.errors import DataError
+from netlimits.experiment.report_schema import VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,24 @@ class Drawing:
     def figure(self) -> Any:
         """The figure."""
         return KINDS[self.kind].draw(self.data, **self.options)
+
+
+def marked(results: Results) -> Results:
+    """The results whose runs say what limited them, where the experiment's `report:` asks for it.
+
+    Where nothing can be told (no run is ok) they are as they were.
+    """
+    from netlimits import limits
+    from netlimits.analysis.frames import LIMITED_BY
+
+    told = any(entry.get("table") == VERDICTS for entry in results.report)
+    if not told or results.campaign is None:
+        return results
+    try:
+        limited = limits.limited_by(results.campaign)
+    except DataError:
+        return results
+    return replace(results, frame=results.frame.assign(**{LIMITED_BY: limited}))
 
 
 def figures_of(
@@ -159,6 +178,7 @@ def _data(
         return
     if kind.source == "packets" and "pool" in options and "pool" not in kind.options:
         options.pop("pool")
+    limits = _limits(results)
     if results.parts and kind.source == "intervals" and not kind.single:
         yield "", results.intervals()
         return
@@ -169,6 +189,8 @@ def _data(
         )
     frames.usable(results.frame)  # raises, with the reason, when no run is ok
     whole = results.intervals() if kind.source == "intervals" else None
+    if whole is not None and limits:
+        whole = whole.assign(**{frames.LIMITED_BY: whole["run"].map(limits)})
     role = options.pop("role", None) if kind.source == "packets" else None
     if not kind.single or results.campaign.imported:
         yield "", results.campaign.traces(role=role) if whole is None else whole
@@ -181,8 +203,19 @@ def _data(
             if whole is None
             else frames.one_run(whole, number).copy()
         )
-        frame.attrs["run"] = _about(results.campaign, number)
+        limit = f", limited by {limits[number]}" if number in limits else ""
+        frame.attrs["run"] = _about(results.campaign, number) + limit
         yield suffix, frame
+
+
+def _limits(results: Results) -> Mapping[int, str]:
+    """Run -> what limited it, of those that are `marked`."""
+    from netlimits.analysis.frames import LIMITED_BY
+
+    if LIMITED_BY not in results.frame.columns:
+        return {}
+    told = results.frame[results.frame[LIMITED_BY].notna()]
+    return dict(zip(told["run"], told[LIMITED_BY], strict=True))
 
 
 def _first_of_each(campaign: Campaign) -> Mapping[int, str]:

@@ -75,7 +75,7 @@ def figures(
         return
     if chart is not None and chart not in charts.KINDS:
         raise DataError(f"no chart is called {chart!r}; there are {', '.join(charts.KINDS)}")
-    source = opened(*results)
+    source = drawing.marked(opened(*results))
     say_missing(source)
     if LIST in of:
         list_metrics(source)

@@ -64,6 +64,7 @@ def _page(results: Results) -> Page:
     from netlimits.report import contents
     from netlimits.report.answers import answers
     from netlimits.report.page import Page
+    from netlimits.tables import is_summary
 
     campaign = results.campaign
     assert campaign
@@ -72,6 +73,7 @@ def _page(results: Results) -> Page:
     records = [r for r in campaign.records() if (r.run.number, r.attempt) != present]
     missing: list[str] = []
     summaries = list(_summaries(results, missing))
+    of_metrics = [table for _, table in summaries if is_summary(table)]
     failures, more = contents.failures(records)
     run, steps = contents.steps(campaign, records)
     lines, files = contents.repeat(campaign)
@@ -81,9 +83,9 @@ def _page(results: Results) -> Page:
         source=campaign.experiment.source,
         summary=contents.summary(campaign, records),
         verdicts=[*_compared(results, missing), *_verdicts(campaign, missing)],
-        answers=[answer for _, table in summaries[:1] for answer in answers(table)],
+        answers=[answer for table in of_metrics[:1] for answer in answers(table)],
         tables=[_exhibit(title, table) for title, table in summaries],
-        figures=list(_figures(results, missing)),
+        figures=list(_figures(drawing.marked(results), missing)),
         missing=missing,
         failures=failures,
         more_failures=more,

@@ -128,7 +128,7 @@ def summary_of(
     notes = [*([split] if split else []), *table.attrs["notes"]]
     table.attrs["notes"] = tuple(notes)
     if any(each.get("table") == VERDICTS for each in results.report):
-        table["verdict"] = _of_cells(table, _verdicts(results), [*keys, *columns])
+        _tell_limits(table, _verdicts(results), [*keys, *columns])
     return table
 
 
@@ -142,18 +142,24 @@ def _verdicts(results: Results) -> pd.DataFrame:
     return verdicts.rename(columns={"class": "verdict"})
 
 
-def _of_cells(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> list[str]:
-    """The verdict of each row of a summary; all of them, where its configurations differ."""
+def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Put the verdict of each row into a summary; all of them, where its configurations differ.
+
+    Not into one by what tells no configuration apart: a block, or a word that was measured.
+    """
     from netlimits.analysis import wording
     from netlimits.limits.explained import heading
+    from netlimits.tables import VERDICT
 
+    if not all(heading(name) in verdicts.columns for name in keys):
+        return
     by_key: dict[tuple[str, ...], list[str]] = {}
     for _, row in verdicts.iterrows():
         key = tuple(wording.text(row[heading(name)]) for name in keys)
         by_key.setdefault(key, []).append(row["verdict"])
     cells = table.iloc[:, 2 : 2 + len(keys)].itertuples(index=False)
     by_cell = [by_key.get(tuple(wording.text(value) for value in cell), []) for cell in cells]
-    return [", ".join(dict.fromkeys(each)) for each in by_cell]
+    table[VERDICT] = [", ".join(dict.fromkeys(each)) for each in by_cell]
 
 
 def _of_highest(of: Sequence[str]) -> bool:

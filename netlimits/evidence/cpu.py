@@ -58,7 +58,8 @@ class CpuUse:
 
     `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all.
     `irq_pct`, `softirq_pct` and `steal_pct` are shares of ticks, `peak_softirq_pct` that of the
-    CPU with the most softirq. `ticks_pct` and `ticks_s` are netperf's busy: all ticks but idle.
+    CPU with the most softirq, `peak_softirq_cpu`. `ticks_pct` and `ticks_s` are netperf's busy: all
+    ticks but idle.
     """
 
     util_pct: float
@@ -72,6 +73,7 @@ class CpuUse:
     peak_softirq_pct: float = 0.0
     ticks_pct: float = 0.0
     ticks_s: float = 0.0
+    peak_softirq_cpu: int = 0
 
 
 def times(completed: Completed) -> CpuTimes:
@@ -141,6 +143,7 @@ def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
         softirq_pct=sum(softirq) / count,
         steal_pct=sum(shares(lambda g: g[STEAL])) / count,
         peak_softirq_pct=max(softirq),
+        peak_softirq_cpu=before.cpus[max(range(count), key=softirq.__getitem__)],
         ticks_pct=100 * by_ticks,
         ticks_s=by_ticks * count * seconds,
     )
@@ -154,6 +157,7 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
     """
     count = sum(used.count for used in uses)
     peak = max(uses, key=lambda used: used.peak_pct)
+    softirqs = max(uses, key=lambda used: used.peak_softirq_pct)
 
     def mean(percentage: Callable[[CpuUse], float]) -> float:
         return sum(percentage(used) * used.count for used in uses) / count
@@ -167,7 +171,8 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
         irq_pct=mean(lambda used: used.irq_pct),
         softirq_pct=mean(lambda used: used.softirq_pct),
         steal_pct=mean(lambda used: used.steal_pct),
-        peak_softirq_pct=max(used.peak_softirq_pct for used in uses),
+        peak_softirq_pct=softirqs.peak_softirq_pct,
+        peak_softirq_cpu=softirqs.peak_softirq_cpu,
         ticks_pct=mean(lambda used: used.ticks_pct),
         ticks_s=sum(used.ticks_s for used in uses),
     )
@@ -188,6 +193,7 @@ def figures(end: str, used: CpuUse, work: Work | None) -> dict[str, Scalar]:
         f"{end}_cpu_peak_pct": used.peak_pct,
         f"{end}_cpu_peak_cpu": used.peak_cpu,
         f"{end}_cpu_peak_softirq_pct": used.peak_softirq_pct,
+        f"{end}_cpu_peak_softirq_cpu": used.peak_softirq_cpu,
         f"{end}_irq_pct": used.irq_pct,
         f"{end}_softirq_pct": used.softirq_pct,
         f"{end}_steal_pct": used.steal_pct,

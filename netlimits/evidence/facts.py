@@ -66,6 +66,21 @@ def _link(stdout: str) -> dict[str, Any]:
     }
 
 
+def _rss(stdout: str) -> dict[str, Any]:
+    """How received packets are spread: the entries of the indirection table of each ring, the hash.
+
+    The key, as secret as it may be, stays in what was printed.
+    """
+    entries: dict[str, int] = {}
+    for row in re.findall(r"^\s*[0-9]+:((?:\s+[0-9]+)+)\s*$", stdout, re.MULTILINE):
+        for ring in row.split():
+            entries[ring] = entries.get(ring, 0) + 1
+    functions = re.findall(r"^\s+(\w+): on$", stdout, re.MULTILINE)
+    if not entries and not functions:
+        raise ValueError("no indirection table")
+    return {"entries_by_ring": entries, "hash": functions}
+
+
 BOOT_ID = Fact("boot_id", ("cat", "/proc/sys/kernel/random/boot_id"), _text, identifies=True)
 
 FACTS: tuple[Fact, ...] = (
@@ -86,6 +101,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("offloads", ("ethtool", "-k", "INTERFACE"), _pairs),
     Fact("rings", ("ethtool", "-g", "INTERFACE"), _text),
     Fact("coalescing", ("ethtool", "-c", "INTERFACE"), _text),
+    Fact("rss", ("ethtool", "-x", "INTERFACE"), _rss),
     Fact("channels", ("ethtool", "-l", "INTERFACE"), _text),
     Fact("qdiscs", ("tc", "-j", "qdisc", "show", "dev", "INTERFACE"), _json),
     Fact("routes", ("ip", "-j", "route", "show", "dev", "INTERFACE"), _json),

@@ -10,7 +10,7 @@ One file a class (`classes/`), pure: figures of a run in, a sign out. `verdicts`
 from __future__ import annotations
 
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.explained import explain, runs
+from netlimits.limits.explained import explain, limited_by, runs
 from netlimits.limits.verdicts import UNDETERMINED, Verdict
 
-__all__ = ["CLASSES", "UNDETERMINED", "Verdict", "explain", "runs"]
+__all__ = ["CLASSES", "UNDETERMINED", "Verdict", "explain", "limited_by", "runs"]

@@ -8,7 +8,7 @@ instead where no setting of ours can make the change: then that is what is left 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.experiment.document import KeyPath
@@ -31,7 +31,7 @@ class Configured:
     """One configuration as it ran: what it set up, and what was measured.
 
     `throughput` is the median in bit/s (None: not known), `sender` the end that sent, `sysctls` the
-    hosts' by end.
+    hosts' by end, and `cpus` how many they have.
     """
 
     experiment: Experiment
@@ -42,6 +42,7 @@ class Configured:
     mtu: int | None = None
     packet_bytes: float | None = None
     sysctls: Mapping[str, Mapping[str, Any]] | None = None
+    cpus: Mapping[str, int] = field(default_factory=dict)
 
     def group(self, end: str) -> str:
         """The role, as the file has it, at an end."""
@@ -167,6 +168,18 @@ def shaper(of: Configured, times: float) -> Levels | str:
     }
 
 
+def rps(of: Configured, times: float) -> Levels | str:
+    """Received packets taken up by all CPUs of the receiver, instead of the interrupts' alone."""
+    if of.use("rps", of.receiver):
+        return "the receiver's packets are steered already"
+    count = of.cpus.get(of.receiver)
+    if count is None:
+        return "how many CPUs the receiver has is not known"
+    if count < 2:
+        return "the receiver has one CPU"
+    return {("settings", of.group(of.receiver), "rps", "cpus"): f"0-{count - 1}"}
+
+
 def load(of: Configured, times: float) -> Levels | str:
     """`times` busy processes for each CPU of the receiver."""
     if of.use("load", of.receiver):
@@ -191,5 +204,6 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "send_buffer": send_buffer,
     "shaper": shaper,
     "load": load,
+    "rps": rps,
 }
 """What `Intervention.what` names."""

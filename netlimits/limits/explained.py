@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.analysis import contrasts, frames, wording
 from netlimits.analysis.goodput import bound
 from netlimits.errors import DataError
-from netlimits.limits import proof
+from netlimits.limits import imported, proof
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
 
@@ -43,12 +43,11 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     every = frames.with_outcome(results if isinstance(results, pd.DataFrame) else results.frame())
     rows_of = []
     for part in configurations(frame):
-        bare = proof.bare(part)
-        verdict = of_configuration([rows[index] for index in bare.index])
-        row = {**{heading(name): part[name].iloc[0] for name in factors}, **_row(verdict)}
+        row = {heading(name): part[name].iloc[0] for name in factors} | _judged(part, frame, rows)
         row["not_ok"] = _not_ok(every, part)
-        if len(bare) < len(part):
-            row |= proof.proved(verdict, proof.proofs(part, contrasts.blocks(frame)))
+        if not isinstance(results, pd.DataFrame) and results.imported:
+            told = imported.known([evidence[index] for index in part.index])
+            row["evidence"] = f"{told} {row['evidence']}".strip()
         rows_of.append(row)
     for part in _failed(every, frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
@@ -56,6 +55,35 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         values = {heading(name): part[name].iloc[0] for name in factors}
         rows_of.append({**values, **_row(verdict), "not_ok": wording.outcomes(part)})
     return pd.DataFrame(rows_of)
+
+
+def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
+    """What limited each run that is ok, by its index in the frame: its configuration's class.
+
+    A chart of `frame.assign(limited_by=…)` says it of its points. Raises DataError as `explain`.
+    """
+    import pandas as pd
+
+    frame, evidence = evidence_of(results)
+    rows = {index: of_run(run) for index, run in evidence.items()}
+    parts = configurations(frame)
+    classes = {
+        index: row["class"]
+        for part in parts
+        for row in [_judged(part, frame, rows)]
+        for index in part.index
+    }
+    return pd.Series(classes, name=frames.LIMITED_BY, dtype=object)
+
+
+def _judged(part: pd.DataFrame, frame: pd.DataFrame, rows: Mapping[Any, Verdict]) -> dict[str, Any]:
+    """A configuration's verdict in the columns of `explain`, in view of the interventions."""
+    bare = proof.bare(part)
+    verdict = of_configuration([rows[index] for index in bare.index])
+    row = _row(verdict)
+    if len(bare) < len(part):
+        row |= proof.proved(verdict, proof.proofs(part, contrasts.blocks(frame)))
+    return row
 
 
 def _not_ok(every: pd.DataFrame, ok: pd.DataFrame) -> str:

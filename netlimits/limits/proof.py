@@ -82,10 +82,13 @@ def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
     expected = limit.intervention
     state = expected.state(ratio.low, ratio.high)
     over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
+    interval = f"95 % interval {ratio.low:.3g} to {ratio.high:.3g}, {over}"
+    if math.isnan(ratio.low) or math.isnan(ratio.high):
+        interval = f"too few for an interval: {over}"
     sentence = (
         f"{limit.name} is {state}: with {expected.change.partition(':')[0]} throughput was "
-        f"{ratio.value:.3g} times as much (95 % interval {ratio.low:.3g} to {ratio.high:.3g}, "
-        f"{over}), where {expected.expectation} would prove it."
+        f"{ratio.value:.3g} times as much ({interval}), where {expected.expectation} would "
+        "prove it."
     )
     return Proof(limit.name, state, sentence, ratio.value, ratio.low, ratio.high)
 

@@ -87,6 +87,7 @@ def _planned(campaign: Campaign, suspects: tuple[str, ...]) -> Iterator[_Planned
             sysctls={
                 end: _sysctls(campaign, roles[0]) for end, roles in campaign.experiment.ends.items()
             },
+            cpus=_cpus(campaign),
         )
         levels, by_hand = {}, {}
         leading = tuple(dict.fromkeys((*verdict.leading, *suspects)))
@@ -106,6 +107,17 @@ def _sysctls(campaign: Campaign, role: str) -> Mapping[str, Any]:
     fact = campaign.archive.facts(role).get("sysctls", {})
     value = fact.get("value") if isinstance(fact, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def _cpus(campaign: Campaign) -> Mapping[str, int]:
+    """How many CPUs the first host of each end has; without those that are not known."""
+    counts = {}
+    for end, roles in campaign.experiment.ends.items():
+        fact = campaign.archive.facts(roles[0]).get("cpu", {})
+        value = fact.get("value") if isinstance(fact, dict) else None
+        if isinstance(value, dict) and isinstance(value.get("count"), int):
+            counts[end] = value["count"]
+    return counts
 
 
 def _body(experiment: Experiment, planned: list[_Planned]) -> str:

@@ -50,6 +50,7 @@ IDENTITY: Mapping[str, str] = {
     "started": "ISO 8601, UTC.",
     "duration_s": "Seconds from its start to its end, settings and evidence included.",
     "shared_kernel": "Whether two roles were one machine, whose CPUs then count for both.",
+    "limited_by": "What limited its configuration (`netlimits.limited_by`), where that was joined.",
 }
 """The columns of a frame of runs that say how a run went, not what was varied or measured.
 

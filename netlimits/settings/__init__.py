@@ -20,6 +20,7 @@ from netlimits.settings.offload import Offload
 from netlimits.settings.qdisc import Qdisc
 from netlimits.settings.ring import RING
 from netlimits.settings.route import Route
+from netlimits.settings.rps import Rps
 from netlimits.settings.switch import Switch
 from netlimits.settings.sysctl import Sysctl
 
@@ -33,6 +34,7 @@ SETTINGS: tuple[Setting, ...] = (
     RING,  # many drivers restart the interface, which may lose coalescing
     Coalesce(),
     Irq(),  # channels make and remove interrupts, so after them
+    Rps(),  # the queues that channels make, too
     Mtu(),  # some drivers restart too; IPv6 loses routes' mtu, and below 1280 the routes
     Offload(),  # with a large MTU some drivers switch features off, so after it
     Napi(),  # the queues again; it works through GRO, which offload switches
@@ -43,7 +45,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 MADE_ANEW: Mapping[str, tuple[str, ...]] = {
     "mtu": ("qdisc",),
-    "channels": ("ring", "coalesce", "irq", "qdisc"),
+    "channels": ("ring", "coalesce", "irq", "rps", "qdisc"),
 }
 """Setting -> those that the driver or the kernel makes anew when it changes: put back after it."""
 

@@ -11,7 +11,7 @@ from netlimits.campaign import ack_ratio
 from netlimits.errors import ToolFailure
 from netlimits.evidence.counted import EVIDENCE
 from netlimits.evidence.counted._difference import growth
-from netlimits.evidence.counted.counters import INTERFACE, PROTOCOLS, Counters
+from netlimits.evidence.counted.counters import INTERFACE, PROTOCOLS, SOFTNET_COLUMNS, Counters
 from netlimits.metrics import METRICS
 from netlimits.model import Command, Completed, Scalar
 
@@ -38,7 +38,12 @@ def test_each_capture_gives_what_its_pair_expects(name: str):
 
 def test_each_figure_of_a_tcp_stream_is_the_difference_of_two_readings():
     sender, receiver = captured("tcp", "local"), captured("tcp", "remote")
-    assert sender.keys() == {*PROTOCOLS, *INTERFACE, "softnet_dropped", "softnet_squeezed"}
+    assert sender.keys() == {
+        *PROTOCOLS,
+        *INTERFACE,
+        *SOFTNET_COLUMNS,
+        "softnet_busiest",
+    }
     # what one end of a veth pair sends is what the other receives
     for sent, got in (("tx_packets", "rx_packets"), ("tx_bytes", "rx_bytes")):
         assert sender[sent] == receiver[got]
@@ -76,6 +81,10 @@ def test_what_a_host_does_not_have_is_left_out():
         "rx_packets",
         "softnet_dropped",
         "softnet_squeezed",
+        "softnet_busiest",
+        "softnet_packets",
+        "softnet_rps",
+        "softnet_flow_limited",
     }
     assert Counters().figures(completed("", 2), completed("", 2)) == {}
 
@@ -160,13 +169,42 @@ def test_without_tcp_there_are_no_segments_per_ack(
 
 def test_every_figure_is_a_metric_of_both_ends():
     columns = {metric.column for metric in METRICS}
-    figures = {*PROTOCOLS, *INTERFACE, "softnet_dropped", "softnet_squeezed"}
+    figures = {
+        *PROTOCOLS,
+        *INTERFACE,
+        *SOFTNET_COLUMNS,
+        "softnet_busiest",
+    }
     assert {f"{end}_{name}" for name in figures for end in ("local", "remote")} <= columns
 
 
 def test_commands_hold_the_interface_as_an_argument_and_need_no_root():
     for evidence in EVIDENCE:
         command = evidence.read("data0")
-        assert any("data0" in word for word in command.argv)
-        assert command.argv[0] in ("grep", "tc", "ethtool")
+        assert "data0" in command.argv[2:], "a word of its own"
+        assert command.argv[0] in ("sh", "ethtool")
         assert not command.sudo
+
+
+INTERRUPTS = """/proc/net/softnet_stat:00000010 0 0 0 0 0 0 0 0 00000001 00000002 0 00000000 0 0
+/proc/net/softnet_stat:00000001 0 0 0 0 0 0 0 0 00000000 00000000 0 00000001 0 0
+/proc/pressure/cpu:some avg10=1.00 avg60=0.50 avg300=0.10 total=1500
+/proc/interrupts:  24:     100        7  PCI-MSIX-0000:00:03.0   0-edge      virtio0-config
+/proc/interrupts:  25:    5000        1  PCI-MSIX-0000:00:03.0   1-edge      virtio0-input.0
+"""
+
+
+def test_what_each_cpu_and_each_queue_took_is_told_by_the_busiest():
+    after = INTERRUPTS.replace("00000010", "00000050").replace("5000        1", "9000    11")
+    after = after.replace(" 100 ", " 130 ").replace("total=1500", "total=4500")
+    after = after.replace("00000002 0 00000000", "00000005 0 00000000")
+    figures = Counters().figures(completed(INTERRUPTS), completed(after))
+    assert figures["softnet_packets"] == figures["softnet_busiest"] == 64
+    assert figures["softnet_flow_limited"] == 3
+    assert figures["softnet_rps"] == 0
+    assert figures["nic_interrupts"] == 4010 + 30
+    assert figures["nic_interrupts_busiest"] == 4010
+    assert figures["cpu_pressure_ms"] == 3.0
+    assert "memory_pressure_ms" not in figures
+    gone = "".join(line for line in after.splitlines(True) if " 25:" not in line)
+    assert Counters().figures(completed(INTERRUPTS), completed(gone))["nic_interrupts"] == 30

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 
 import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from waiting import LONG
 
 from netlimits.evidence import sample
 from netlimits.evidence.sample import snapshots
@@ -22,9 +19,7 @@ NETPERF, IPERF3 = 12865, 5201
 
 
 def looked(text: str, port: int = NETPERF) -> Completed:
-    command = snapshots.command(
-        "netperf", ["192.0.2.2"], port, first=0.5, every=1.0, count=2, deadline=17
-    )
+    command = sample.command("netperf", ["192.0.2.2"], port, seconds=2, deadline=17)
     return Completed("sender", command, 0, text, "", 1.0)
 
 
@@ -131,7 +126,8 @@ def test_segments_per_ack_are_of_the_time_between_the_looks():
 
 def test_the_receivers_connection_tells_segments_per_ack_and_nothing_of_a_sender():
     figures = sample.figures([captured("tcp-remote")])
-    assert figures.keys() == {"processes", "threads", "connections"}
+    receiving = {"recv_q_bytes", "rcvbuf_used_pct", "rcv_space_bytes", "rcv_ssthresh_bytes"}
+    assert figures.keys() - receiving == {"processes", "threads", "connections"}
     # the server that listens and its child; the other two are another test host's on this machine
     assert captured("tcp-remote").stdout.count(" netserver") >= 2
     assert figures["processes"] == 2
@@ -244,52 +240,3 @@ def test_every_figure_is_a_metric_of_both_ends():
         figures |= sample.figures([twice(name, first)])
     assert len(figures) >= 12
     assert {f"{end}_{name}" for name in figures for end in ("local", "remote")} <= columns
-
-
-def test_peers_become_arguments_of_ss_never_of_the_script():
-    command = snapshots.command(
-        "netserver",
-        ("192.0.2.1", "", "2001:db8::1"),
-        12865,
-        first=2.5,
-        every=0.01,
-        interface="eth0",
-        deadline=LONG,
-    )
-    assert command.argv[:2] == ("sh", "-c")
-    assert command.argv[3:] == (
-        *("12865", "2.5", "0.2", "0", "netserver", "eth0"),
-        *("dst", "192.0.2.1", "or", "dst", "[2001:db8::1]"),
-    )
-    assert command.deadline > 2.5
-    assert not command.sudo
-
-
-@pytest.mark.skipif(not (shutil.which("ss") and shutil.which("ps")), reason="needs ss and ps")
-def test_the_command_finds_a_process_of_this_machine_and_no_connection():
-    sleeper = subprocess.Popen(("sleep", "600"))
-    try:
-        command = snapshots.command(
-            "sleep",
-            ("192.0.2.2", "2001:db8::1"),
-            12865,
-            first=0.05,
-            every=0.2,
-            count=2,
-            interface="lo",
-            deadline=LONG,
-        )
-        ended = subprocess.run(
-            command.argv, capture_output=True, text=True, check=True, timeout=LONG
-        )
-    finally:
-        sleeper.kill()
-        sleeper.wait()
-    assert ended.stderr == ""
-    completed = Completed("here", command, 0, ended.stdout, "", 0.1)
-    seen = snapshots.looks(completed)
-    assert [look.at is not None and look.read is not None for look in seen] == [True, True]
-    assert {"rx_bytes", "rx_packets", "udp_in"} <= seen[0].counters.keys()
-    figures = sample.figures([completed])
-    assert int(figures["processes"] or 0) >= 1
-    assert "connections" not in figures

@@ -7,6 +7,9 @@ import json
 import pytest
 from folders import complete
 
+import netlimits as nl
+from netlimits import charts
+from netlimits.analysis import frames
 from netlimits.cli import main
 from netlimits.errors import DocumentError
 from netlimits.experiment import load
@@ -44,6 +47,54 @@ def test_a_report_of_verdicts_is_a_table_and_a_column(tmp_path, capsys):
                 "--format", "json")
     )["rows"]  # fmt: skip
     assert {row["verdict"] for row in rows} == {row["class"] for row in explained}
+
+
+def test_a_text_table_says_beside_each_row_what_limited_it(tmp_path, capsys):
+    file = tmp_path / "told.yaml"
+    file.write_text(EXPERIMENT)
+    folder = tmp_path / "told"
+    complete(folder, file)
+    (limit,) = {row["class"] for row in json.loads(printed(capsys, "explain", folder, "--json"))}
+    rows = printed(capsys, "table", folder, "--of", "throughput", "--rows", "send_size")
+    header, _, *body = rows.splitlines()[1:5]
+    assert header.split()[-2:] == ["Limited", "by"]
+    assert [line.split()[-1] for line in body] == [limit, limit]
+
+
+def test_the_figures_say_it_too(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "told.yaml"
+    file.write_text(EXPERIMENT)
+    folder = tmp_path / "told"
+    complete(folder, file)
+    keys = []
+    save = charts.save
+    monkeypatch.setattr(
+        charts,
+        "save",
+        lambda figure, path: (keys.append(figure.get_supxlabel()), save(figure, path))[1],
+    )
+    printed(capsys, "figures", folder, "--format", "svg")
+    (limit,) = {row["class"] for row in json.loads(printed(capsys, "explain", folder, "--json"))}
+    assert keys
+    assert set(keys) == {f"Limited by: {limit}"}
+    page = tmp_path / "page.html"
+    printed(capsys, "report", folder, "--out", page)
+    assert "Limited by" in page.read_text(), "a column of its tables"
+
+
+def test_each_run_has_its_configurations_limit(tmp_path):
+    file = tmp_path / "told.yaml"
+    file.write_text(EXPERIMENT)
+    folder = tmp_path / "told"
+    complete(folder, file)
+    campaign = nl.open(folder)
+    limits = nl.limited_by(campaign)
+    frame = campaign.frame().assign(limited_by=limits)
+    assert len(limits) == len(frame)
+    by_size = frame.groupby("send_size")["limited_by"].agg(set)
+    explained = nl.explain(campaign).set_index("send_size")["class"]
+    assert {size: next(iter(each)) for size, each in by_size.items()} == dict(explained)
+    assert "limited_by" not in frames.varied(frame), "it is no factor"
 
 
 def test_another_word_is_an_error_with_its_line():

@@ -75,6 +75,8 @@ def configured(settings=(), around=None, **options) -> Configured:
         ("receive_buffer", 2, configured(),
          {("settings", "receiver", "sysctl", "net.ipv4.tcp_rmem"): "4096 262144 12582912"}),
         ("load", 1, configured(), {("settings", "receiver", "load", "workers_per_cpu"): 1}),
+        ("rps", 1, replace(configured(), cpus={"remote": 4}),
+         {("settings", "receiver", "rps", "cpus"): "0-3"}),
     ],
 )  # fmt: skip
 def test_what_an_intervention_changes(what, times, of, levels):
@@ -91,6 +93,9 @@ def test_what_an_intervention_changes(what, times, of, levels):
         ("send_size", configured(), "not in the experiment"),
         ("send_buffer", configured(), "net.ipv4.tcp_wmem of the sender is not known"),
         ("receive_buffer", configured(remote_buffer="1,2"), "not one size"),
+        ("rps", configured(), "how many CPUs the receiver has is not known"),
+        ("rps", replace(configured(), cpus={"remote": 1}), "has one CPU"),
+        ("rps", configured((SettingUse("rps", ("receiver",), {"cpus": 0}, 1),)), "steered already"),
     ],
 )
 def test_what_no_setting_can_change_is_by_hand(what, of, why):
@@ -166,6 +171,14 @@ def test_the_ratio_within_blocks_is_told(tmp_path, capsys):
     assert "throughput was 1.01 times as much (95 % interval 1.01 to 1.01, 6 blocks)" in out
     (row,) = explain(pd.read_csv(path)).to_dict("records")
     assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx([1.01] * 3)
+
+
+def test_a_single_block_has_a_ratio_and_no_interval():
+    frame = campaign(FULL, path_cap={})
+    (verdict,) = explain(frame[frame["block"] == 1]).to_dict("records")
+    assert verdict["state"] == "open"
+    assert "nan" not in verdict["proof"]
+    assert "too few for an interval" in verdict["proof"]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ WISHES: dict[str, list[object]] = {
     "mtu": [68, 576, 1279, 1280, 1400],
     "offload": [{"tso": "off", "gro": "on"}, {"sg": "off"}, {"tx": "off", "rx": "off"}],
     "napi": [{"gro_flush_timeout": 20000, "defer_hard_irqs": 2}],
+    "rps": [{"cpus": 1}, {"cpus": "0-1"}, {"cpus": "off"}],
     "qdisc": [
         {"kind": "tbf", "rate": "1gbit", "burst": "64kb", "latency": "10ms"},
         {"kind": "pfifo", "limit": 10},

@@ -14,6 +14,7 @@ from netlimits.analysis.acks import CONFIG, TOLERANCE
 from netlimits.analysis.acks import acks as acks_frame
 from netlimits.charts._colours import SeriesStyle, looks
 from netlimits.charts._labels import heading, two_lines
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
@@ -43,6 +44,7 @@ def acks(
     if metric.column == rate.column:
         raise DataError(f"{of} stands below the metric already: name another one")
     parts = frames.groups(table, keys)
+    marks = Marks.of(frame, [CONFIG] if _measured(table) else [])
     look_of = looks([key for key, _ in parts], keys)
     # named from the top curve down, as they stand: TSO off, then on, as the report has them
     parts.sort(key=lambda part: -float(part[1][metric.column].mean()))
@@ -51,6 +53,11 @@ def acks(
         for key, part in parts:
             for axes, column in ((costs, metric.column), (rates, rate.column)):
                 _series(axes, part, ratio, column, look_of[key])
+                if _measured(table):
+                    means = part.groupby(CONFIG)[[ratio, column]].mean()
+                    marks.beside(
+                        axes, (((row.Index,), row[1], row[2]) for row in means.itertuples())
+                    )
             rates.plot([], [], **look_of[key].plot, label=look_of[key].label)
         costs.set_ylabel(two_lines(metric))
         rates.set_ylabel(two_lines(rate))
@@ -58,6 +65,7 @@ def acks(
         for axes, column in ((costs, metric.column), (rates, rate.column)):
             axes.set_ylim(0, float(table[column].max()) * 1.08)
         _across(rates, table[ratio])
+        marks.key(figure)
         rule = f"hollow: throughput anomaly, below {100 * (1 - tolerance):g} % of the link's rate"
         if not table.attrs.get("link_limited", True):
             rule = "no link limited these runs: their throughput differs by more than that"

@@ -21,6 +21,7 @@ from netlimits.analysis.goodput import bits_per_second, bound
 from netlimits.analysis.spread import spread as spread_frame
 from netlimits.charts._colours import BLACK, BLUE, GREY, MARKERS, looks
 from netlimits.charts._labels import goodput_bound, heading, thousands
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import metric as metric_of
@@ -121,6 +122,7 @@ def highest_average(
     places = sorted(runs[by].unique(), key=wording.rank)
     parts = frames.groups(runs, keys)
     look_of = looks([key for key, _ in parts], keys)
+    marks = Marks.of(intervals, [*keys, by])
     several = len({look.color for look in look_of.values()}) < len(look_of)
     width = GROUP / len(parts)
     with style():
@@ -139,6 +141,11 @@ def highest_average(
                 edgecolor="white",
                 linewidth=0,
             )
+            tops = part.groupby(by)[metric.column].max()
+            marks.beside(
+                axes,
+                (((*key, value), at, tops[value]) for at, value in zip(x, tops.index, strict=True)),
+            )
             if len(part) > len(means):
                 dots = [places.index(value) + middle for value in part[by]]
                 axes.plot(dots, part[metric.column], **DOTS)
@@ -150,6 +157,7 @@ def highest_average(
         axes.set_xlabel(wording.title(by))
         axes.set_ylabel(metric.label)
         thousands(axes)
+        marks.key(figure)
         if keys:
             figure.legend(loc="outside lower center", handlelength=1.2, ncols=2)
         length = "all the time" if window_s is None else f"any {window_s:g} s"

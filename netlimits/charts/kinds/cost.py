@@ -14,6 +14,7 @@ from netlimits.analysis.cost import TIME_PER_SEND, UNFIT, packet_times
 from netlimits.analysis.cost import cost as cost_frame
 from netlimits.charts._colours import GREY, KNOWN
 from netlimits.charts._labels import heading, thousands
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.metrics import Direction, metric
 
@@ -40,6 +41,7 @@ def cost(
     names = [of] if isinstance(of, str) else list(of)
     frame, (keys, (size,), meant) = frames.apart(frame, series, size, pool)
     direction = frames.direction(frame)
+    marks = Marks.of(frame, [*keys, size])
     parts = frames.groups(frames.usable(frame), keys)
     with style():
         lone = 1.2 if len(names) == 1 else 0
@@ -54,6 +56,9 @@ def cost(
                 costs = cost_frame(part, name, size, pool=meant).iloc[0].to_dict()
                 times = packet_times(part, name, size)
                 top = max(top, _panel(axes, times, size, name, costs, which, direction))
+                highest = times.groupby(size)["ns"].max()
+                points = zip(highest.index, highest, strict=True)
+                marks.beside(axes, (((*key, x), x, y) for x, y in points))
         for place, axes in enumerate(panels):
             axes.set_ylim(0, top * 1.18)
             thousands(axes, "xy")
@@ -61,6 +66,7 @@ def cost(
                 axes.set_xlabel(f"Data per packet ({wording.FACTOR_UNITS.get(size, 'bytes')})")
             if place % len(names) == 0:
                 axes.set_ylabel("Time per packet (ns)")
+        marks.key(figure)
         figure.suptitle(
             title or "What a packet costs, and what its bytes cost",
             x=0.01,

@@ -15,6 +15,7 @@ from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.spread import spread
 from netlimits.charts._colours import SeriesStyle, looks
 from netlimits.charts._labels import heading, thousands
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -121,11 +122,14 @@ def _chart(
 ) -> Chart:
     """Each part at a place of its own from the top down, with its name beside it."""
     look_of = looks([key for key, _ in parts], keys)
+    marks = Marks.of(frame, keys)
     with style():
         chart, (axes,) = blank(6.8, 1.5 + 0.38 * len(parts))
         for place, (key, part) in enumerate(parts):
             draw(axes, place, part, look_of[key])
-        axes.set_yticks(range(len(parts)), [look_of[key].label for key, _ in parts])
+        names = [marks.behind(look_of[key].label, key) for key, _ in parts]
+        axes.set_yticks(range(len(parts)), names)
+        marks.key(chart)
         axes.set_ylim(len(parts) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(metric.label)

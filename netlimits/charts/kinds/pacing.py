@@ -15,6 +15,7 @@ from netlimits.analysis.pacing import ratios as ratios_frame
 from netlimits.analysis.summary import means, summary
 from netlimits.charts._colours import GREY, KNOWN
 from netlimits.charts._labels import heading
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import metric
@@ -46,7 +47,9 @@ def pacing(
         figure, (rates, costs) = blank(7.6, 3.9, 1, 2)
         _rates(rates, runs, frames.column(frame, of).column, size, requested_mbps)
         _costs(costs, runs, size, meant)
-        labels = [wording.text(value) for value in table[size]]
+        marks = Marks.of(frame, [size])
+        labels = [marks.behind(wording.text(value), (value,)) for value in table[size]]
+        marks.key(figure)
         for axes in (rates, costs):
             axes.set_xticks(range(len(labels)), labels)
             axes.set_xlim(-0.6, len(labels) - 0.4)

@@ -15,6 +15,7 @@ from netlimits.analysis.packet_rate import Regimes, regimes
 from netlimits.analysis.packet_rate import packet_rate as packet_rate_frame
 from netlimits.charts._colours import BLUE, GREY
 from netlimits.charts._labels import heading, log_ticks
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 
@@ -56,6 +57,7 @@ def packet_rate(
         raise DataError(f"{size} has one value: a chart over sizes needs two at least")
     low, high = float(table[size].min()), float(table[size].max())
     fit, about = None, ""
+    marks = Marks.of(frame, [size])
     try:
         fit = regimes(frame, of, size, pool=meant)
     except DataError as error:
@@ -67,12 +69,15 @@ def packet_rate(
                 _shade(axes, fit, low, high)
                 _fit(axes, fit, panel, np.geomspace(low, high, 200))
             axes.plot(table[size], table[panel.column] / panel.per, "o", color=BLUE, clip_on=False)
+            points = zip(table[size], table[panel.column] / panel.per, strict=True)
+            marks.beside(axes, (((x,), x, y) for x, y in points))
             axes.set_ylabel(panel.title)
             if panel.log:
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
             else:
                 axes.set_ylim(0, float(table[panel.column].max()) / panel.per * 1.1)
+        marks.key(figure)
         last = panels[-1]
         last.set_xscale("log", base=2)
         last.set_xlim(low, high)

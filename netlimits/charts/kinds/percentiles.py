@@ -12,6 +12,7 @@ from netlimits.analysis import caveats, frames, wording
 from netlimits.analysis.percentiles import percentiles as percentile_frame
 from netlimits.charts._colours import looks
 from netlimits.charts._labels import heading, label_ends, thousands
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 
 
@@ -33,6 +34,7 @@ def percentiles(
     table = percentile_frame(frame, of, keys, pool=meant)
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
+    marks = Marks.of(frame, keys)
     counts = sorted({int(part["n"].iloc[0]) for _, part in parts})
     with style():
         figure, (axes,) = blank()
@@ -42,7 +44,7 @@ def percentiles(
             x, y = part["percentile"].to_numpy(), part[metric.column].to_numpy()
             drawn = look.plot | {"clip_on": False}
             axes.plot(x, y, **(drawn if len(x) <= 40 else drawn | {"marker": ""}))
-            ends.append((float(x[-1]), float(y[-1]), look))
+            ends.append((float(x[-1]), float(y[-1]), marks.named(look, key)))
         axes.set_xlim(0, 100)
         bottom, top = table[metric.column].min(), table[metric.column].max()
         axes.set_ylim(min(0, bottom * 1.06), max(0, top * 1.06) or 1)
@@ -60,6 +62,7 @@ def percentiles(
             title or (f"{metric.title} by {by}" if by else metric.title),
             " · ".join(part for part in about if part),
         )
+        marks.key(figure)
         if keys:
             label_ends(axes, ends)
     return figure

@@ -22,6 +22,7 @@ from netlimits.charts._labels import (
     thousands,
     two_lines,
 )
+from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -52,6 +53,7 @@ def spread(
         raise DataError(f"{by} must be a number above zero everywhere to stand on a log axis")
     frame = frame.assign(**{by: numbers})
     metrics = [frames.metric_beside(frame, name, [*keys, by]) for name in names]
+    marks = Marks.of(frame, [*keys, by])
     with style():
         figure, panels = blank(6.8, 3.9 if len(names) == 1 else 2.9 * len(names), len(names))
         for axes, metric in zip(panels, metrics, strict=True):
@@ -63,7 +65,9 @@ def spread(
                 by,
                 keys,
                 bound,
+                marks,
             )
+        marks.key(figure)
         last = panels[-1]
         last.set_xlabel(wording.title(by))
         values = sorted(pd.to_numeric(frame[by]).unique())
@@ -90,12 +94,13 @@ def _panel(
     by: str,
     keys: Sequence[str],
     bound: float | None,
+    marks: Marks,
 ) -> None:
-    """One metric: means, bands, the bound, and each series' name at its end."""
+    """One metric: means, bands, the bound, what limited each, each series' name at its end."""
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
     ends = []
-    for key, part in parts:
+    for number, (key, part) in enumerate(parts):
         look = look_of[key]
         part = part.sort_values(by)
         axes.fill_between(part[by], part["min"], part["max"], color=look.color, alpha=0.22, lw=0)
@@ -103,6 +108,9 @@ def _panel(
         bars = part[part["low"].notna()]
         half = bars["high"] - bars["mean"]
         axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
+        points = zip(part[by], part["mean"], strict=True)
+        keyed = (((*key, x), x, y) for x, y in points)
+        marks.beside(axes, keyed, color=look.color, below=number % 2 == 1)
         ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
     top = float(max(table["max"].max(), table["high"].fillna(0).max()))
     if bound is not None:

@@ -1,16 +1,19 @@
-"""What the kernel counted: protocols, softnet backlog, interface; one command for all of them.
+"""What the kernel counted: protocols, softnet backlog, interface, interrupts, pressure.
 
-`grep` prints the lines of every file behind the file's name, skips the files that a kernel does
-not have, and needs neither a shell nor root. `nstat` is not used: it keeps one history file
+All of it in one process: `grep` prints the lines of every file behind the file's name, skips the
+files that a kernel does not have, and needs no root; the shell before it finds out which lines of
+/proc/interrupts are the interface's, and becomes it. `nstat` is not used: it keeps one history file
 for all namespaces, and differences against whoever called it last.
 
 /proc/net/snmp, snmp6 and netstat are the network namespace's: with the data link in the same one
 as ssh, a few ssh segments are counted along. /proc/net/softnet_stat is the whole machine's, also
-where two test hosts share it.
+where two test hosts share it, and so are the interrupts and the pressure (PSI: the time for which
+some task waited for a CPU, or for memory).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,8 +25,28 @@ SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"
 SNMP6 = "/proc/net/snmp6"
 SOFTNET = "/proc/net/softnet_stat"
 
-_NOT_ASKED = "^(Icmp6|IcmpMsg|MPTcp|UdpLite)"
-"""Lines that are left out: a third of the output, kept four times a run."""
+INTERRUPTS = "/proc/interrupts"
+PRESSURE = {"cpu_pressure_ms": "/proc/pressure/cpu", "memory_pressure_ms": "/proc/pressure/memory"}
+
+_LINES = (
+    "^(Ip|IpExt|Tcp|TcpExt|Udp): |^(Ip6|Udp6)[A-Z][A-Za-z0-9]+[[:space:]]"
+    "|^[0-9a-f]{8} |^[0-9]+$|^some "
+)
+"""Those that are read: of the others there is a third more, kept four times a run."""
+
+_SCRIPT = r"""lines=$1 interface=$2
+shift 2
+device=/sys/class/net/$interface/device
+[ ! -e "$device/features" ] || device=$device/..
+irqs=
+for irq in "$device"/msi_irqs/*; do
+  [ ! -e "$irq" ] || irqs="$irqs${irqs:+|}${irq##*/}"
+done
+[ -z "$irqs" ] || lines="$lines|^ *($irqs): "
+[ -n "$irqs" ] || lines="$lines|^ *[0-9]+:.*[^A-Za-z0-9]$interface([^A-Za-z0-9]|\$)"
+exec grep -HsE -- "$lines" "$@" """
+"""A virtio device, which has `features`, has the interrupts of the PCI device above it; one that
+lists none has those that are called after the interface."""
 
 PROTOCOLS = {
     "tcp_in_segs": ("Tcp.InSegs",),
@@ -70,13 +93,24 @@ INTERFACE = {
 """The files of /sys/class/net/INTERFACE/statistics, by figure."""
 
 
+SOFTNET_COLUMNS = {
+    "softnet_packets": 0,
+    "softnet_dropped": 1,
+    "softnet_squeezed": 2,
+    "softnet_rps": 9,
+    "softnet_flow_limited": 10,
+}
+"""The columns of softnet_stat, from 0, by figure (net/core/net-procfs.c)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """One reading: counters by the kernel's name, softnet (dropped, squeezed) by CPU."""
+    """One reading: counters by the kernel's name, softnet by CPU, interrupts by their number."""
 
     host: str
     counters: Mapping[str, int]
-    softnet: Mapping[int, tuple[int, int]]
+    softnet: Mapping[int, tuple[int, ...]]
+    interrupts: Mapping[str, int]
 
 
 class Counters:
@@ -87,11 +121,14 @@ class Counters:
     def read(self, interface: str) -> Command:
         """Every file at once; those that a kernel does not have are passed over."""
         statistics = (f"/sys/class/net/{interface}/statistics/{f}" for f in INTERFACE.values())
-        files = (SNMP, SNMP6, NETSTAT, SOFTNET, *statistics)
-        return Command(("grep", "-HsvE", _NOT_ASKED, *files), deadline=10)
+        files = (SNMP, SNMP6, NETSTAT, SOFTNET, *statistics, *PRESSURE.values(), INTERRUPTS)
+        return Command(("sh", "-c", _SCRIPT, "sh", _LINES, interface, *files), deadline=10)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """Counts under the names of PROTOCOLS and INTERFACE, and `softnet_dropped`, `_squeezed`.
+        """Counts under the names of PROTOCOLS, INTERFACE, SOFTNET_COLUMNS and PRESSURE.
+
+        `softnet_busiest` is the packets of the CPU that took most, `nic_interrupts` the interface's
+        and `nic_interrupts_busiest` those of the queue that had most.
 
         Nothing where /proc/net cannot be read at all (a container may hide it). Raises ToolFailure
         for a counter that went back, and for an interface or a CPU that went.
@@ -111,7 +148,8 @@ def counts(completed: Completed) -> Counts:
 
 def _counts(completed: Completed) -> Counts:
     counters: dict[str, int] = {}
-    softnet: dict[int, tuple[int, int]] = {}
+    softnet: dict[int, tuple[int, ...]] = {}
+    interrupts: dict[str, int] = {}
     header: list[str] = []
     for line in completed.stdout.splitlines():
         path, _, text = line.partition(":")
@@ -128,10 +166,17 @@ def _counts(completed: Completed) -> Counts:
         elif path == SOFTNET:
             row = [int(field, 16) for field in fields]
             # column 13 is the CPU; kernels before 5.10 list those online without saying which
-            softnet[row[12] if len(row) > 12 else len(softnet)] = (row[1], row[2])
+            softnet[row[12] if len(row) > 12 else len(softnet)] = tuple(row)
+        elif path == INTERRUPTS:
+            # ` 24:  100  0  PCI-MSI 65537-edge  eth0-rx-0`
+            number, *counted = fields
+            cpus = itertools.takewhile(str.isdigit, counted)
+            interrupts[number.removesuffix(":")] = sum(map(int, cpus))
+        elif path in PRESSURE.values():
+            counters[path] = int(fields[-1].removeprefix("total="))
         elif path.startswith("/sys/class/net/"):
             counters[path.rpartition("/")[2]] = int(text)
-    return Counts(completed.host, counters, softnet)
+    return Counts(completed.host, counters, softnet, interrupts)
 
 
 def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
@@ -157,10 +202,39 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
             )
     if before.softnet.keys() != after.softnet.keys():
         raise ToolFailure(f"{host}: CPUs went on- or offline during the run", status="invalid")
-    for column, figure in enumerate(("softnet_dropped", "softnet_squeezed")):
-        if before.softnet:
-            figures[figure] = sum(
-                growth(f"{host}: {figure}", pair[column], after.softnet[cpu][column], bits=32)
-                for cpu, pair in before.softnet.items()
-            )
+    return figures | _by_cpu(before, after) | _by_queue(before, after) | _pressure(before, after)
+
+
+def _by_cpu(before: Counts, after: Counts) -> dict[str, Scalar]:
+    """What the backlog did, over all CPUs, and how many packets the busiest one took."""
+    figures: dict[str, Scalar] = {}
+    for figure, column in SOFTNET_COLUMNS.items():
+        rows = [(row, after.softnet[cpu]) for cpu, row in before.softnet.items()]
+        if not rows or any(len(row) <= column for pair in rows for row in pair):
+            continue
+        name = f"{before.host}: {figure}"
+        grown = [growth(name, a[column], b[column], bits=32) for a, b in rows]
+        figures[figure] = sum(grown)
+        if figure == "softnet_packets":
+            figures["softnet_busiest"] = max(grown)
     return figures
+
+
+def _by_queue(before: Counts, after: Counts) -> dict[str, Scalar]:
+    """The interface's interrupts; those that came or went with a queue are left out."""
+    both = before.interrupts.keys() & after.interrupts.keys()
+    pairs = [(before.interrupts[number], after.interrupts[number]) for number in both]
+    # each CPU's counter has 32 bits: one that began again makes the sum go back
+    grown = [b - a for a, b in pairs if b >= a]
+    if not grown:
+        return {}
+    return {"nic_interrupts": sum(grown), "nic_interrupts_busiest": max(grown)}
+
+
+def _pressure(before: Counts, after: Counts) -> dict[str, Scalar]:
+    """Milliseconds for which some task waited."""
+    return {
+        figure: growth(f"{before.host}: {path}", before.counters[path], after.counters[path]) / 1e3
+        for figure, path in PRESSURE.items()
+        if path in before.counters and path in after.counters
+    }

@@ -31,13 +31,18 @@ no flow was steered for, which other hosts on the link are sent.
 _KINDS = {
     "nic_rx_drops": _LOST,
     "nic_tx_stops": re.compile(
-        r"(tx_queue_stop|tx_stop\[\d+\]|^(tx\d+_)?stop(ped|_queue)|^tx\d*_stopped)$"
+        r"(tx_queue_stop(ped)?|tx_timeouts?|tx_stop\[\d+\]|^(tx\d+_)?stop(ped|_queue)|^tx\d*_stopped)$"
     ),
     "nic_pauses": re.compile(
         r"^[rt]x_(pause_ctrl_phy|prio\d_pause|pause_frames|flow_control_xo.*)$"
     ),
+    "nic_pause_us": re.compile(r"^[rt]x_(global|prio\d)_pause_duration$"),
     "nic_pcie_stalls": re.compile(r"^outbound_pci_(stalled_wr_events|buffer_overflow)$"),
 }
+_STALLED = "outbound_pci_stalled_wr"
+"""mlx5's share of the time, percent, for which the bus held writes up: of a moment, no count."""
+
+_NUMBER = re.compile(r"(?<!prio)\d")
 _ALLOWANCE = "_allowance_exceeded"
 """The end of the names that ENA gives what AWS's limits queued or dropped."""
 
@@ -54,6 +59,8 @@ class Nic:
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
         """`nic_rx_drops` in packets, at least, and its kin; nothing where none is counted.
 
+        `nic_rx_drops_busiest` are those of the queue that lost most, where queues are counted.
+
         A group of which a counter went back is passed over: some drivers start again by themselves.
         """
         first, second = counters(before), counters(after)
@@ -62,10 +69,19 @@ class Nic:
             named = {n: v for n, v in first.items() if pattern.search(n)}
             if counts := _groups(named, second):
                 figures[figure] = max(counts.values())
+            queues = {n: v for n, v in named.items() if _NUMBER.search(n) and _group(n) in counts}
+            if figure == "nic_rx_drops" and queues:
+                figures["nic_rx_drops_busiest"] = max(second[n] - v for n, v in queues.items())
+        if (share := second.get(_STALLED)) is not None:
+            figures["nic_pcie_stalled_pct"] = share
         allowances = {n: v for n, v in first.items() if n.endswith(_ALLOWANCE)}
         if counts := _groups(allowances, second):
             figures["nic_allowance_exceeded"] = sum(counts.values())
         return figures
+
+
+def _group(name: str) -> str:
+    return re.sub(r"\d+", "#", name)
 
 
 def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
@@ -73,7 +89,7 @@ def _groups(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
     groups: dict[str, int] = {}
     restarted = set()
     for name, value in first.items():
-        group = re.sub(r"\d+", "#", name)
+        group = _group(name)
         try:
             groups[group] = groups.get(group, 0) + growth(name, value, second[name])
         except (KeyError, ToolFailure):
@@ -86,7 +102,11 @@ def counters(completed: Completed) -> dict[str, int]:
     counts = {}
     for line in completed.stdout.splitlines():
         name, _, value = line.strip().rpartition(":")
-        counted = name.endswith(_ALLOWANCE) or any(p.search(name) for p in _KINDS.values())
+        counted = (
+            name == _STALLED
+            or name.endswith(_ALLOWANCE)
+            or any(p.search(name) for p in _KINDS.values())
+        )
         if counted and not _ON_PURPOSE.search(name) and _WHOLE.fullmatch(value):
             counts[name] = int(value)
     return counts

@@ -9,10 +9,14 @@ How several qdiscs of one interface are added up, so that nothing counts twice:
   are added up over all, without `mq` and `mqprio`, which only repeat their children's.
 
 What hangs on the way in (`ingress`, `clsact`) is not a queue and is left out.
+
+Where the root has classes (htb, hfsc, drr), they are read too: what each dropped and held back.
+Those without classes cost no process for that.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
@@ -34,6 +38,12 @@ class _Qdisc(TypedDict):
     requeues: NotRequired[int]
 
 
+_SCRIPT = """qdiscs=$(tc -s -j qdisc show dev "$1") || exit
+printf '%s\\n' "$qdiscs"
+case $qdiscs in
+*'"kind":"htb"'*|*'"kind":"hfsc"'*|*'"kind":"drr"'*) exec tc -s class show dev "$1" ;;
+esac"""
+
 Qdiscs = Sequence[Mapping[str, Any]]
 
 
@@ -43,8 +53,8 @@ class Queues:
     name = "queues"
 
     def read(self, interface: str) -> Command:
-        """Every qdisc of the interface with its statistics; needs no root."""
-        return Command(("tc", "-s", "-j", "qdisc", "show", "dev", interface), deadline=10)
+        """Every qdisc of the interface, and classes that it has, with statistics; needs no root."""
+        return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
         """`qdisc_drops` and `qdisc_overlimits` in packets, `qdisc_requeues`.
@@ -65,11 +75,12 @@ class Queues:
         roots = [pair for pair in pairs if pair[0].get("root")]
         own = [pair for pair in pairs if pair[0]["kind"] not in _SUMS_OF_CHILDREN]
         counted = (("drops", roots), ("overlimits", own), ("requeues", roots))
-        return {
+        figures: dict[str, Scalar] = {
             f"qdisc_{counter}": _grown(before.host, counter, pairs)
             for counter, pairs in counted
             if all(counter in qdisc for pair in pairs for qdisc in pair)
         }
+        return figures | _of_classes(before, after)
 
 
 def qdiscs(completed: Completed) -> Qdiscs | None:
@@ -78,7 +89,7 @@ def qdiscs(completed: Completed) -> Qdiscs | None:
     Raises ToolFailure for another list than `tc -j` prints.
     """
     try:
-        listed = decoding.parsed(completed.stdout)
+        listed = decoding.parsed(completed.stdout.partition("\nclass ")[0])
     except ValueError:
         return None
     if not decoding.has(listed, list[_Qdisc]):
@@ -91,6 +102,35 @@ def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:
         growth(f"{host}: {counter} of {_words(a)}", a[counter], b[counter], bits=32)
         for a, b in pairs
     )
+
+
+def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:
+    """`class_drops`, `class_overlimits` and, of htb, `class_borrowed`: over all classes."""
+    first, second = (_classes(reading.stdout) for reading in (before, after))
+    figures: dict[str, Scalar] = {}
+    for counter in ("drops", "overlimits", "borrowed"):
+        pairs = [
+            (first[name][counter], second[name][counter])
+            for name in first.keys() & second.keys()
+            if counter in first[name] and counter in second[name]
+        ]
+        if pairs:
+            what = f"{before.host}: {counter} of classes"
+            figures[f"class_{counter}"] = sum(growth(what, *pair, bits=32) for pair in pairs)
+    return figures
+
+
+def _classes(stdout: str) -> dict[str, dict[str, int]]:
+    """Class -> what it counted; `tc` prints no JSON of classes (iproute2 6.1)."""
+    _, *texts = re.split(r"^class ", stdout, flags=re.MULTILINE)
+    counted = {}
+    for text in texts:
+        name = " ".join(text.split()[:2])
+        counters = {"drops": r"\(dropped (\d{1,20}),", "overlimits": r"overlimits (\d{1,20}) ",
+                    "borrowed": r"borrowed: (\d{1,20})"}  # fmt: skip
+        matches = {counter: re.search(pattern, text) for counter, pattern in counters.items()}
+        counted[name] = {counter: int(match[1]) for counter, match in matches.items() if match}
+    return counted
 
 
 def _identity(qdisc: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -18,10 +18,14 @@ network namespace.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from netlimits.evidence.sample import resources
+from netlimits.evidence.sample.command import command
 from netlimits.evidence.sample.snapshots import Connection, Look, looks
 from netlimits.model import Completed, Scalar
+
+__all__ = ["command", "figures"]
 
 _PROCESS = re.compile(
     r"([0-9]+|-)\s+[0-9]+\s+[0-9]+\s+([0-9]{1,9})\s+(?:([0-9]{1,6}(?:\.[0-9]{1,2})?)\s+)?\S.*"
@@ -29,20 +33,28 @@ _PROCESS = re.compile(
 """netns pid ppid nlwp pcpu comm"""
 
 _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
+_SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
+_RECEIVERS_COUNTS = {"socket_drops": "socket_drops"}
 _COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
+_COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
+"""What grows while a connection lives, and the figures that are its growth alone."""
 
 
 def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     """The figures from the samples of one end's hosts; what was not found is left out.
 
-    `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU since
-    they were started (a server's child: since the run began); `connections` with data. Of the
+    `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU between
+    the looks (with a look of `ps` alone: since they were started); what `resources` has of the
+    host; `connections` with data. Of the
     sending ones: the rates `pacing_rate_mbps` and `delivery_rate_mbps` added up; `cwnd_segs`,
     `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `app_limited_pct` as the share of connections
     whose program had nothing to send just then; between the looks `busy_pct` of the time (the
-    mean), `rwnd_limited_pct` and `sndbuf_limited_pct` as shares of all their busy time. Of the
-    receiving ones `sampled_segments_per_ack`: data_segs_in / segs_out between the looks, which
-    counts segments as on the wire.
+    mean), `rwnd_limited_pct` and `sndbuf_limited_pct` as shares of all their busy time; what they
+    retransmitted and how often they saw packets reordered; `snd_wnd_bytes`, `notsent_bytes` and
+    `sndbuf_used_pct` as means. Of the receiving ones `sampled_segments_per_ack`: data_segs_in /
+    segs_out between the looks, which counts segments as on the wire; `recv_q_bytes`,
+    `rcvbuf_used_pct`, `rcv_space_bytes` and `rcv_ssthresh_bytes` as means, and what their sockets
+    dropped.
     """
     values: dict[str, Scalar] = {}
     rows = [row for sample in samples for row in _processes(sample.stdout)]
@@ -51,6 +63,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         values["threads"] = sum(int(row[2]) for row in rows)
         if all(row[3] for row in rows):
             values["process_cpu_pct"] = sum(float(row[3]) for row in rows)
+    values |= resources.figures(samples)
     hosts = [looks(sample) for sample in samples]
     hosts = [[look for look in seen if look.connections and not look.one_stack] for seen in hosts]
     hosts = [seen for seen in hosts if seen]
@@ -59,8 +72,12 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     values["connections"] = sum(max(len(look.connections) for look in seen) for seen in hosts)
     values |= _sending(hosts)
     grown = [pair for seen in hosts for pair in _grown(seen)]
-    values |= _limited([(c, s) for c, s in grown if c.sent > c.carried / 100])
+    sending = [(c, s) for c, s in grown if c.sent > c.carried / 100]
+    values |= _limited(sending)
+    values |= _counted([c for c, _ in sending], _SENDERS_COUNTS)
     receiving = [c for c, _ in grown if c.value("bytes_received") > c.carried / 100]
+    values |= _counted(receiving, _RECEIVERS_COUNTS)
+    values |= _receiving(hosts)
     acks = sum(c.value("segs_out") for c in receiving)
     if acks and all("data_segs_in" in c.fields for c in receiving):
         values["sampled_segments_per_ack"] = sum(c.value("data_segs_in") for c in receiving) / acks
@@ -106,6 +123,44 @@ def _limited(sending: Sequence[tuple[Connection, float]]) -> dict[str, Scalar]:
     return percentages
 
 
+def _counted(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
+    """What the connections counted between the looks; nothing of what one does not tell."""
+    return {
+        figure: sum(c.value(name) for c in connections)
+        for name, figure in names.items()
+        if connections and all(name in c.fields for c in connections)
+    }
+
+
+def _receiving(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
+    """What waited for the receiving programs, and the room that there was, means of the looks."""
+    every = [
+        c
+        for seen in hosts
+        for look in seen
+        for c in look.connections
+        if c.value("bytes_received") > c.carried / 100
+    ]
+    return _means(
+        every,
+        {
+            "recv_q_bytes": "recv_q",
+            "rcvbuf_used_pct": "rcvbuf_used_pct",
+            "rcv_space_bytes": "rcv_space",
+            "rcv_ssthresh_bytes": "rcv_ssthresh",
+        },
+    )
+
+
+def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
+    """Means of those that tell a figure, 0 among them."""
+    told = {
+        figure: [c.fields[name] for c in connections if name in c.fields]
+        for figure, name in names.items()
+    }
+    return {figure: sum(values) / len(values) for figure, values in told.items() if values}
+
+
 def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
     """The figures on the sending connections at the moments of the looks."""
     sending = [
@@ -142,7 +197,15 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
         if telling
         else None,
     }
-    return {name: value for name, value in values.items() if value is not None}
+    known: dict[str, Scalar] = {n: value for n, value in values.items() if value is not None}
+    return known | _means(
+        every,
+        {
+            "snd_wnd_bytes": "snd_wnd",
+            "notsent_bytes": "notsent",
+            "sndbuf_used_pct": "sndbuf_used_pct",
+        },
+    )
 
 
 def _times(factor: float, value: float | None) -> float | None:

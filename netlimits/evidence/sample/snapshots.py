@@ -1,11 +1,4 @@
-"""Looks at a host while a run goes on: its connections (`ss`), its interface, the tool's processes.
-
-One script sleeps between looks. Two of them tell what changed (a look at what the kernel has
-counted since the connection was made holds the start-up); where the measure itself is what arrived
-at a host (evidence.sample.arrivals), there is one for each interim result from before the
-connection is made, with the data interface's counters. A look takes some 4 ms of one CPU, 6 with
-the counters, and `ps`, which walks over every process, 10 ms with a hundred of them: so that is
-once a run.
+"""What looks at a host say: its connections, its interface, and the tool's processes.
 
 The data connections are those with the other end that are not on the tool's own port; where
 there is none, those on it (iperf3 uses one port for everything) that carried DATA_BYTES and 1 %
@@ -15,43 +8,20 @@ of the busiest's bytes: a control connection carries some hundred.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from netlimits.model import Command, Completed
+from netlimits.evidence.sample.command import ASKED_FOR_OPTIONS
+from netlimits.model import Completed
 
 DATA_BYTES = 10_000
-SHORTEST = 0.2
-"""Seconds between two looks, at least."""
-
-_SCRIPT = r"""
-first=$1 every=$2 count=$3 program=$4 interface=$5
-shift 5
-echo "namespace $(readlink /proc/self/ns/net)"
-sleep "$first"
-[ -z "$interface" ] || cd "/sys/class/net/$interface/statistics"
-n=0
-while :; do
-  n=$((n + 1))
-  date "+look %s.%N"
-  if [ -n "$interface" ]; then
-    grep -HsE "^([0-9]|Udp: |Udp6InDatagrams)" rx_bytes rx_packets /proc/net/snmp /proc/net/snmp6
-    date "+read %s.%N"
-  fi
-  ss -tuinmoHO "$@"
-  [ "$n" != 2 ] || ps -C "$program" -o netns=,pid=,ppid=,nlwp=,pcpu=,comm=
-  [ "$n" != "$count" ] || exit 0
-  sleep "$every"
-done
-"""
-
-_OPTIONS = "ss -tuinmoHO "
-"""How the script asks for TCP's options; campaigns before did not."""
 
 _TIME = r"[0-9]{9,12}\.[0-9]{9}"
 _PAIR = re.compile(r"(\w+):(\S+)")
 _NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?")
 _RATE = re.compile(r"\b(pacing_rate|delivery_rate) ([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMG]?)bps")
+_RETRANSMITTED = re.compile(r"\bretrans:[0-9]{1,18}/([0-9]{1,18})")
+_MEMORY = re.compile(r"\bskmem:\(([a-z0-9,]{1,200})\)")
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -117,31 +87,6 @@ class Look:
         return self.at if self.at is None or self.read is None else (self.at + self.read) / 2
 
 
-def command(
-    program: str,
-    peers: Iterable[str],
-    port: int,
-    *,
-    first: float,
-    every: float,
-    count: int = 0,
-    interface: str = "",
-    deadline: float,
-) -> Command:
-    """Look `count` times (0: until it is ended), `every` seconds, from `first` seconds on.
-
-    Looks at connections with `peers`, the data addresses of the other end, at `program`, and at
-    the counters of `interface` where one is given. `port` is where the tool's server listens:
-    argument 0 of the script, for whoever reads the output.
-    """
-    filters: list[str] = []
-    for peer in filter(None, peers):
-        filters += ["or", "dst", f"[{peer}]" if ":" in peer else peer]
-    times = (f"{first:g}", f"{max(SHORTEST, every):g}", str(count))
-    argv = ("sh", "-c", _SCRIPT, str(port), *times, program, interface, *filters[1:])
-    return Command(argv, deadline=deadline)
-
-
 def looks(completed: Completed) -> list[Look]:
     """The looks in a command's output. Those of an older campaign have no time of their own."""
     if not completed.stdout.startswith("namespace "):
@@ -155,7 +100,7 @@ def looks(completed: Completed) -> list[Look]:
 def _look(completed: Completed, at: str, text: str) -> Look:
     match = re.search(r"^read (.*)$", text, re.MULTILINE)
     read = _seconds(match[1] if match else "")
-    every = _connections(text, options=_OPTIONS in completed.command.argv[2])
+    every = _connections(text, options=ASKED_FOR_OPTIONS in completed.command.argv[2])
     both = bool({c.ends for c in every} & {(c.peer, c.local) for c in every})
     connections = tuple(_data(every, int(completed.command.argv[3])))
     return Look(_seconds(at), connections, read, _counts(text), both)
@@ -185,20 +130,33 @@ def _connections(text: str, *, options: bool) -> list[Connection]:
     for line in text.splitlines():
         words = line.split(maxsplit=6)
         if len(words) == 7 and words[0] == "tcp" and words[1] in ("ESTAB", "CLOSE-WAIT"):
-            connections.append(_connection(words[4], words[5], words[6], options))
+            connections.append(_connection(words[2], words[4], words[5], words[6], options))
     return connections
 
 
-def _connection(local: str, peer: str, details: str, options: bool) -> Connection:
-    fields: dict[str, float] = {}
+def _connection(waits: str, local: str, peer: str, details: str, options: bool) -> Connection:
+    fields: dict[str, float] = {"recv_q": float(waits)} if _NUMBER.fullmatch(waits) else {}
     for name, text in _PAIR.findall(details):
         if number := _NUMBER.match(text):  # `busy:1012ms`, `rtt:0.036/0.005`
             fields[name] = float(number[0])
     for name, number, scale in _RATE.findall(details):
         fields[name] = float(number) * _SCALE[scale]
+    if total := _RETRANSMITTED.search(details):
+        fields["retransmitted"] = float(total[1])
+    if memory := _MEMORY.search(details):
+        fields |= _memory(dict(re.findall(r"([a-z]+)([0-9]{1,18})", memory[1])))
     words = details.split()
     timestamps = "ts" in words if options or "ts" in words else None
     return Connection(local, peer, fields, "app_limited" in words, timestamps)
+
+
+def _memory(parts: Mapping[str, str]) -> dict[str, float]:
+    """How full a socket's buffers are, and what it dropped: ss(8), --memory."""
+    fields = {"socket_drops": float(parts["d"])} if "d" in parts else {}
+    for name, taken, most in (("rcvbuf_used_pct", "r", "rb"), ("sndbuf_used_pct", "w", "tb")):
+        if taken in parts and float(parts.get(most, 0)):
+            fields[name] = 100 * float(parts[taken]) / float(parts[most])
+    return fields
 
 
 def _data(connections: list[Connection], port: int) -> list[Connection]:

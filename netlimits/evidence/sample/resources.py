@@ -1,0 +1,101 @@
+"""What the looks say of a host beside its connections: whether the tool's threads got their CPU.
+
+A thread that is ready and has to wait for a CPU, a control group that is out of its quota, a CPU
+that is clocked down, and a NIC's queue that holds what was sent (BQL): each limits a run without a
+CPU that is busy for all to see. Times are differenced between the first look that tells them and
+the last (proc(5): schedstat is nanoseconds run, nanoseconds waited).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from netlimits.model import Completed
+
+_LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
+_THREAD = re.compile(r"^thread ([0-9]{1,9}) ([0-9]{1,18}) ([0-9]{1,18})$", re.MULTILINE)
+_THROTTLED = re.compile(r"^throttled ([0-9]{1,15}) ([0-9]{1,18})$", re.MULTILINE)
+_BQL = re.compile(r"^bql ([0-9]{1,15}) ([0-9]{1,15})$", re.MULTILINE)
+_MHZ = re.compile(r"^mhz ([0-9 ]{1,20000})$", re.MULTILINE)
+_SPEED = re.compile(r"^speed ([0-9]{1,9})$", re.MULTILINE)
+
+
+def figures(samples: Sequence[Completed]) -> dict[str, float]:
+    """The figures of an end's hosts; what not all of them tell is left out.
+
+    `process_cpu_pct` of all the tool's threads, `thread_cpu_pct` of the busiest, % of one CPU;
+    `cpu_wait_pct`, the share of the time for which the thread that waited longest was ready and
+    had no CPU; `throttled_times` and `throttled_pct` of the time by control groups' quotas;
+    `cpu_mhz`, the mean of the CPUs in mid-run; `link_speed_mbps`; `bql_queued_bytes` and
+    `bql_limit_bytes` of all the interface's queues, means of the looks that show any.
+    """
+    hosts = [_host(sample.stdout) for sample in samples]
+    if not hosts:
+        return {}
+    first, *others = hosts
+    names = [name for name in first if all(name in host for host in others)]
+    return {name: _together(name, [host[name] for host in hosts]) for name in names}
+
+
+def _together(name: str, values: Sequence[float]) -> float:
+    """The figures of several hosts as one of their end."""
+    if name in ("thread_cpu_pct", "cpu_wait_pct", "throttled_pct"):
+        return max(values)
+    return _mean(values) if name == "cpu_mhz" else sum(values)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _host(text: str) -> dict[str, float]:
+    """One host's figures."""
+    pieces = _LOOK.split(text)
+    seen = [(float(at), look) for at, look in zip(pieces[1::2], pieces[2::2], strict=True)]
+    values = {**_threads(seen), **_throttled(seen)}
+    if clocks := [float(mhz) for line in _MHZ.findall(text) for mhz in line.split()]:
+        values["cpu_mhz"] = _mean(clocks)
+    if speeds := _SPEED.findall(text):
+        values["link_speed_mbps"] = float(speeds[-1])
+    if queues := _BQL.findall(text):
+        values["bql_queued_bytes"] = _mean([float(queued) for queued, _ in queues])
+        values["bql_limit_bytes"] = _mean([float(limit) for _, limit in queues])
+    return values
+
+
+def _threads(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
+    first: dict[str, tuple[float, int, int]] = {}
+    last: dict[str, tuple[float, int, int]] = {}
+    for at, look in seen:
+        for thread, ran, waited in _THREAD.findall(look):
+            reading = at, int(ran), int(waited)
+            first.setdefault(thread, reading)
+            last[thread] = reading
+    pairs = [(first[thread], last[thread]) for thread in last]
+    pairs = [(a, b) for a, b in pairs if b[0] > a[0] and b[1] >= a[1] and b[2] >= a[2]]
+    if not pairs:
+        return {}
+    ran, waited = (
+        [(b[column] - a[column]) / 1e7 / (b[0] - a[0]) for a, b in pairs] for column in (1, 2)
+    )
+    return {
+        "process_cpu_pct": sum(ran),
+        "thread_cpu_pct": max(ran),
+        "cpu_wait_pct": min(100.0, max(waited)),
+    }
+
+
+def _throttled(seen: Sequence[tuple[float, str]]) -> Mapping[str, float]:
+    """It is printed where it changed alone: the time is until the last look."""
+    readings = [
+        (at, int(times), int(us)) for at, look in seen for times, us in _THROTTLED.findall(look)
+    ]
+    if not readings or seen[-1][0] <= readings[0][0]:
+        return {}
+    (since, times, us), (_, more_times, more_us) = readings[0], readings[-1]
+    seconds = seen[-1][0] - since
+    return {
+        "throttled_times": float(max(0, more_times - times)),
+        "throttled_pct": min(100.0, max(0, more_us - us) / 1e4 / seconds),
+    }

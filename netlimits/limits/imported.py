@@ -1,0 +1,70 @@
+"""What results without evidence tell all the same: how near a link's bound, how many packets, CPU.
+
+It is no verdict: nobody read what would make one. The link is inferred from the rate alone, and
+named only where what arrived comes near the bound of an Ethernet's rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from netlimits.analysis.goodput import bound
+from netlimits.limits.figures import RunFigures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ETHERNET_MBPS = (10, 100, 1000, 2500, 5000, 10_000, 25_000, 40_000, 50_000, 100_000, 200_000,
+                 400_000)  # fmt: skip
+NEAR, OVER = 0.9, 1.005
+"""From where to where of a bound throughput must lie for a link of that rate to be named."""
+
+HEADERS = 52
+"""Bytes of IPv4 and TCP with timestamps, which a segment of an MSS takes of the MTU beside it."""
+
+
+def known(runs: Sequence[RunFigures]) -> str:
+    """The sentence on a configuration's runs; "" where there is nothing to say."""
+    parts = [*_rate(runs), *_cpu(runs)]
+    return f"Known: {'; '.join(parts)}." if parts else ""
+
+
+def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
+    rate, mss = (_median(runs, name) for name in ("throughput_mbps", "transport_mss_bytes"))
+    if rate is None:
+        return
+    mss = mss or _median(runs, "mss")
+    udp = any(run.figures.get("protocol") == "udp" for run in runs)
+    yield f"{rate:,.4g} Mbit/s arrived"
+    if mss and not udp:
+        for link in ETHERNET_MBPS:
+            most = bound(int(mss) + HEADERS, link * 1e6, timestamps=True).goodput_bps / 1e6
+            if NEAR <= rate / most <= OVER:
+                yield (
+                    f"that is {100 * rate / most:.1f} % of what an Ethernet of {link:,} Mbit/s "
+                    f"leaves for data at an MSS of {mss:.0f} bytes"
+                )
+    size = _median(runs, "send_size") if udp else mss
+    packets = _median(runs, "packet_rate_pps") or (size and rate * 1e6 / 8 / size)
+    if packets:
+        yield f"some {packets:,.0f} packets/s"
+
+
+def _cpu(runs: Sequence[RunFigures]) -> Iterator[str]:
+    for column, what in (
+        ("cpu_pct", "CPU {} % of the {} machine"),
+        ("cpu_peak_pct", "the busiest CPU {} % of the {}"),
+        ("process_cpu_pct", "the {1}'s process {0} % of one CPU"),
+    ):
+        for end, words in (("local", "client"), ("remote", "server")):
+            value = _median(runs, f"{end}_{column}")
+            if value is not None:
+                name = f"{words}'s" if column != "process_cpu_pct" else words
+                yield what.format(f"{value:.0f}", name)
+
+
+def _median(runs: Sequence[RunFigures], name: str) -> float | None:
+    values: list[Any] = [value for run in runs if (value := run.figure(name)) is not None]
+    return median(values) if values else None

@@ -1,0 +1,112 @@
+"""What limited each point: letters where the limits differ, one sentence where they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from netlimits import charts
+from netlimits.charts._marks import Marks
+
+LIMITS = {64: "small-sends", 1024: "sender-cpu", 16384: "undetermined"}
+
+
+def runs(limits: dict[int, str] = LIMITS) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for protocol, share in (("tcp", 1.0), ("udp", 1.5)):
+        for size, limit in limits.items():
+            for block in range(1, 7):
+                ns = (800 + 0.2 * size) * share * (1 + block / 1000)
+                rows.append(
+                    {
+                        "run": len(rows) + 1,
+                        "block": block,
+                        "config": f"{protocol}{size}",
+                        "status": "ok",
+                        "protocol": protocol,
+                        "send_size": size,
+                        "throughput_mbps": 8e3 * size / ns,
+                        "local_send_throughput_mbps": 8e3 * size / ns,
+                        "local_sd_us_per_kib": ns * 1.024 / size,
+                        "remote_sd_us_per_kib": ns * 1.3 / size,
+                        "segments_per_ack": 2 + size / 1000,
+                        "pace_mbps": 8e3 * size / ns,
+                        "limited_by": limit if protocol == "tcp" else "link",
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+TCP = runs().query("protocol == 'tcp'")
+
+DRAWN = {
+    "spread": lambda frame: charts.spread(frame, series="protocol"),
+    "bars": lambda frame: charts.bars(frame, "throughput", ["protocol", "send_size"]),
+    "boxes": lambda frame: charts.boxes(frame, "throughput", ["protocol", "send_size"]),
+    "percentiles": lambda frame: charts.percentiles(frame, "throughput", ["protocol", "send_size"]),
+    "cost": lambda frame: charts.cost(frame, series="protocol"),
+    "packet_rate": lambda frame: charts.packet_rate(frame[frame["protocol"] == "tcp"]),
+    "acks": lambda frame: charts.acks(frame, series="protocol"),
+    "pacing": lambda frame: charts.pacing(
+        frame[frame["protocol"] == "tcp"].assign(throughput_mbps=1000.0, pace_mbps=1000.0),
+        of="throughput",
+    ),
+}
+
+
+def texts(figure: charts.Chart) -> list[str]:
+    figure.draw_without_rendering()
+    of_axes = [text.get_text() for axes in figure.axes for text in axes.texts]
+    labels = [
+        label.get_text()
+        for axes in figure.axes
+        for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
+    ]
+    return [*of_axes, *labels, *(text.get_text() for text in figure.texts)]
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_each_point_or_bar_has_its_letter_and_a_key_beneath(kind):
+    figure = DRAWN[kind](runs())
+    key = figure.get_supxlabel()
+    shown = texts(figure)
+    assert key.startswith("Limited by: ")
+    for entry in key.removeprefix("Limited by: ").split(" · "):
+        letter, _, name = entry.partition(" ")
+        assert name in {*LIMITS.values(), "link"}
+        assert (letter == "?") is (name == "undetermined")
+        assert any(text == letter or text.endswith(f"({letter})") for text in shown), (letter, kind)
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_where_all_had_one_limit_it_is_said_once(kind):
+    figure = DRAWN[kind](runs().assign(limited_by="link"))
+    assert figure.get_supxlabel() == "Limited by: link"
+    assert not [text for text in texts(figure) if text in ("a", "?") or text.endswith("(a)")]
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_without_verdicts_nothing_is_drawn(kind):
+    figure = DRAWN[kind](runs().drop(columns="limited_by"))
+    assert figure.get_supxlabel() == ""
+
+
+def test_a_point_of_several_limits_has_all_letters():
+    marks = Marks.of(runs(), ["send_size"])
+    assert marks.letters == {
+        "link": "a",
+        "sender-cpu": "b",
+        "small-sends": "c",
+        "undetermined": "?",
+    }
+    assert marks.at((64,)) == "ac"
+    assert marks.behind("16384", (16384,)) == "16384 (a?)"
+    assert marks.at((1,)) == "", "no run of it is known"
+
+
+def test_runs_of_which_nothing_is_known_are_no_limit():
+    frame = runs()
+    frame.loc[frame["protocol"] == "udp", "limited_by"] = None
+    assert Marks.of(frame, ["protocol"]).limits.keys() == {("tcp",)}

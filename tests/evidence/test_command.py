@@ -1,0 +1,148 @@
+"""The command that looks at a run: what it is given, and what Perl and `ss` say of one connection."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from waiting import LONG
+
+from netlimits.evidence import sample
+from netlimits.evidence.sample import snapshots
+from netlimits.model import Command, Completed
+
+pytestmark = pytest.mark.skipif(
+    not all(map(shutil.which, ("ss", "ps", "perl"))), reason="needs ss, ps and Perl"
+)
+
+
+@pytest.fixture(params=["perl", "ss"])
+def path(request, tmp_path) -> str:
+    """Where programs are looked for: with Perl, or with one that has none of its modules."""
+    if request.param == "ss":
+        (tmp_path / "perl").write_text("#!/bin/sh\nexit 2\n")
+        (tmp_path / "perl").chmod(0o755)
+    return f"{tmp_path}:{os.environ['PATH']}"
+
+
+def looked(command: Command, path: str) -> Completed:
+    ended = subprocess.run(
+        command.argv, capture_output=True, text=True, check=True, timeout=LONG,
+        env=os.environ | {"PATH": path},
+    )  # fmt: skip
+    assert ended.stderr == ""
+    return Completed("here", command, 0, ended.stdout, "", 0.1)
+
+
+def test_peers_become_arguments_and_never_parts_of_the_script():
+    command = sample.command(
+        *("netserver", ("192.0.2.1", "", "2001:db8::1"), 12865),
+        seconds=10, connections=1, interface="eth0", deadline=LONG,
+    )  # fmt: skip
+    script, port, *words = command.argv[2:]
+    assert command.argv[:2] == ("sh", "-c")
+    assert (port, words[:8]) == (
+        "12865",
+        ["2.5", "5", "2", "netserver", "eth0", "", "50", "0.2"],
+    ), "twice with ss, fifty times with Perl"
+    assert words[9:] == ["dst", "192.0.2.1", "or", "dst", "[2001:db8::1]"]
+    assert "192.0.2.1" not in script + words[8]
+    assert "\n#" not in words[8], "comments are ours to read"
+    assert not command.sudo
+
+
+def test_a_receiver_that_counts_is_looked_at_until_ended():
+    command = sample.command("x", (), 1, seconds=10, counting=0.01, interface="e", deadline=9)
+    assert command.argv[4:12] == ("0", "0.2", "0", "x", "e", "1", "0", "0.2")
+
+
+@pytest.mark.parametrize(("connections", "looks"), [(8, "50"), (64, "6"), (1000, "3")])
+def test_many_connections_are_looked_at_less_often(connections, looks):
+    command = sample.command("x", (), 1, seconds=10, connections=connections, deadline=9)
+    assert command.argv[10] == looks
+
+
+@pytest.fixture
+def busy() -> Iterator[tuple[str, str]]:
+    """A TCP connection of this process over loopback that has carried a megabyte; its ends."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as out,
+        server.accept()[0] as into,
+    ):
+        sender = threading.Thread(target=out.sendall, args=(b"x" * 1_000_000,))
+        sender.start()
+        left = 1_000_000
+        while left:
+            left -= len(into.recv(65536))
+        sender.join()
+        yield tuple(":".join(map(str, end())) for end in (out.getsockname, out.getpeername))
+
+
+def test_perl_says_of_a_connection_what_ss_says(busy, tmp_path):
+    command = sample.command("x", ("127.0.0.1",), 1, seconds=0.4, interface="lo", deadline=LONG)
+    (tmp_path / "perl").write_text("#!/bin/sh\nexit 2\n")
+    (tmp_path / "perl").chmod(0o755)
+    usual = os.environ["PATH"]
+    by_perl, by_ss = (
+        next(
+            connection
+            for connection in snapshots.looks(looked(command, path))[-1].connections
+            if connection.ends == busy
+        )
+        for path in (usual, f"{tmp_path}:{usual}")
+    )
+    same = by_ss.fields.keys() - {"rtt", "minrtt", "delivery_rate", "busy", "advmss", "pmtu"}
+    told = {name for name in same if name in by_perl.fields}
+    assert {"bytes_sent", "mss", "cwnd", "snd_wnd", "rcv_space", "sndbuf_used_pct"} <= told
+    assert {name: by_perl.fields[name] for name in told} == {n: by_ss.fields[n] for n in told}
+    assert by_perl.fields["bytes_sent"] == 1_000_000
+    assert by_perl.fields["rtt"] == pytest.approx(by_ss.fields["rtt"], abs=0.002)
+    assert by_perl.fields["busy"] == pytest.approx(by_ss.fields.get("busy", 0), abs=1)
+    assert by_perl.timestamps is by_ss.timestamps is True
+    assert by_perl.app_limited == by_ss.app_limited
+
+
+def test_the_looks_show_a_process_of_this_machine_and_the_interfaces_counters(path):
+    sleeper = subprocess.Popen(("sleep", "600"))
+    try:
+        command = sample.command(
+            *("sleep", ("192.0.2.2", "2001:db8::1"), 12865),
+            seconds=1, interface="lo", deadline=LONG,
+        )  # fmt: skip
+        completed = looked(command, path)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    seen = snapshots.looks(completed)
+    assert len(seen) >= 2
+    assert all(look.at is not None for look in seen)
+    figures = sample.figures([completed])
+    assert int(figures["processes"] or 0) >= 1
+    assert "connections" not in figures
+
+
+def test_a_counting_look_is_ended_and_loses_nothing(path):
+    command = sample.command(
+        "sleep", ("192.0.2.2",), 1, seconds=1, counting=0.2, interface="lo", deadline=LONG
+    )
+    ended = subprocess.run(
+        ("timeout", "-s", "TERM", "8", *command.argv), capture_output=True, text=True,
+        timeout=LONG, check=False, env=os.environ | {"PATH": path},
+    )  # fmt: skip
+    completed = Completed("here", command, 0, ended.stdout, "", 0.1)
+    seen = snapshots.looks(completed)
+    assert len(seen) >= 2
+    assert all({"rx_bytes", "rx_packets", "udp_in"} <= look.counters.keys() for look in seen[:-1])
+    assert seen[0].read is not None
+
+
+def test_the_script_is_what_the_package_ships():
+    file = Path(sample.__file__).with_name("looks.pl")
+    assert subprocess.run(("perl", "-c", file), capture_output=True, check=False).returncode == 0
