@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 BUSY_PCT = 50.0
+
+LABELS = tuple(
+    Label(
+        """factors: {rate: [1M, 3M, 8M, 15M]}
+measure:
+  iperf3: {seconds: 2, rate: "${rate}", send_size: 1448}
+""",
+        link=f"--delay {delay}",
+    )
+    for delay in ("0", "2ms")
+)
 
 
 class Application:
@@ -15,6 +26,7 @@ class Application:
     title = "The program itself"
     needs = ("app_limited_pct", "busy_pct")
     intervention = Intervention("ask the program for twice as much", "rate", 2, least=1.3)
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Connections that waited for the program, and how long data was in flight."""

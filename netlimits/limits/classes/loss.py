@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 RETRANSMITTED = 0.001
 NEAR = 0.5
 """Throughput over cwnd x mss / rtt from which on the window is what sets it."""
+
+LABELS = tuple(
+    Label(
+        """factors: {send_size: [1448, 4096, 16384, 65536]}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+""",
+        link=f"--loss {loss} --delay {delay}",
+    )
+    for loss, delay in (("0.5%", "5ms"), ("2%", "10ms"))
+)
 
 
 class Loss:
@@ -19,6 +30,7 @@ class Loss:
     intervention = Intervention(
         "a second stream: where loss is the path's, each has a window of its own", "streams", 2, 1.2
     )
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Segments sent again, and how much of cwnd x mss / rtt arrived."""

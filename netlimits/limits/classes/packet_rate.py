@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 WITHIN = 0.05
@@ -10,6 +10,17 @@ WITHIN = 0.05
 OTHER_SIZE = 1.5
 """How many times larger one packet is than another that counts as of another size."""
 CPU_PCT = 95.0
+
+LABEL = Label(
+    """factors: {mss: [312, 612, 1212], packets: [5, 10, 20]}
+settings:
+  - roles: [sender]
+    offload: {tso: off, gso: off}
+    qdisc: {kind: netem, slot_min: 10ms, slot_max: 10ms, slot_packets: "${packets}", limit: 200}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: 16384}
+"""
+)
 
 
 class PacketRate:
@@ -21,6 +32,7 @@ class PacketRate:
     intervention = Intervention(
         "half the send size: the same packets/s", "send_size", 0.5, 0.45, 0.55
     )
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Packets/s at this size and at another one of the campaign, with CPU left on both ends."""

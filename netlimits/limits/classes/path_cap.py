@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 OF_BOUND = 0.97
 RTT_INFLATION = 10.0
 RETRANSMITTED = 0.001
 CPU_PCT = 90.0
+
+LABELS = tuple(
+    Label(
+        """factors: {send_size: [1448, 16384]}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+""",
+        link=f"--rate {rate} --delay {delay}",
+    )
+    for rate, delay in (("10mbit", "1ms"), ("20mbit", "500us"), ("40mbit", "0"), ("80mbit", "5ms"))
+)
 
 
 class PathCap:
@@ -18,6 +29,7 @@ class PathCap:
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
     intervention = Intervention("a second stream: the same sum", "streams", 2, 0.97, 1.03)
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """rtt over its least, with CPU left on both ends and room on the link where it is known."""

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 THREAD_PCT = 95.0
 OF_SEGMENT = 0.5
 """Share of a segment that a call carries at most: a call of nearly the MSS is not small."""
+
+LABEL = Label(
+    """factors: {send_size: [32, 64, 128, 256], recv_size: [16384, 65536]}
+measure:
+  netperf:
+    test: TCP_STREAM
+    seconds: 2
+    send_size: "${send_size}"
+    recv_size: "${recv_size}"
+    nodelay: true
+"""
+)
 
 
 class SmallSends:
@@ -17,6 +29,7 @@ class SmallSends:
     title = "Small sends"
     needs = ("send_calls", "process_cpu_pct", "transport_mss_bytes")
     intervention = Intervention("four times the send size", "send_size", 4, 1.5)
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Bytes for each call under the MSS, and the sending thread's CPU."""

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 90.0
+
+LABEL = Label(
+    """factors: {mss: [216, 536], send_size: [16384, 32768, 65536, 131072]}
+settings:
+  - {roles: [receiver], offload: {gro: off, rx-gro-hw: off}, irq: {cpus: 0}}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: "${send_size}", cpu_bind: "0,1"}
+""",
+    lab="--machines --cpus 2",
+)
 
 
 class SoftirqCore:
@@ -15,6 +25,7 @@ class SoftirqCore:
     title = "Softirq on one CPU"
     needs = ("cpu_peak_softirq_pct", "softnet_dropped")
     intervention = Intervention("RPS, RSS or the interrupt on another CPU", least=1.1)
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The highest softirq share of any CPU, on either end, and what the backlog dropped."""

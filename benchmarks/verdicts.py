@@ -1,0 +1,206 @@
+"""Labels against verdicts: each class of limits is made on purpose, and explained.
+
+Each class says how to make it (`labels`); mixtures of two limits and runs that only the CPU limits
+are in mixtures.yaml. Each label is a campaign over real SSH on a lab's hosts; the campaigns stay in
+the folder, and what is there is not made again. Printed: the confusion matrix of single runs, the
+shares that are right and undetermined with Wilson's intervals, for the half of the runs that
+thresholds are chosen on and for the other half. `--next` goes on from each campaign with the
+experiment that would prove its verdicts, and prints the same of configurations: one is told when
+it is `proven`, and undetermined when it is refuted or open; what is refuted though it is right
+counts as wrong.
+
+    sudo .venv/bin/python benchmarks/verdicts.py RESULTS
+    sudo .venv/bin/python benchmarks/verdicts.py RESULTS --only loss path-cap --next
+    .venv/bin/python benchmarks/verdicts.py --from RESULTS [--choose] [--mistakes]
+
+Labs are taken down at the end; `--labs NAME` calls them NAME, NAME2 … and leaves them, so that a
+later call finds them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import confusion
+import yaml
+from confusion import Judged, Labelled
+
+import netlimits as nl
+from netlimits.errors import DataError
+from netlimits.lab import labs
+from netlimits.limits import explained
+from netlimits.limits.base import PROVEN, REFUTED, Label
+from netlimits.limits.classes import CLASSES
+from netlimits.limits.sequel import sequel
+from netlimits.limits.verdicts import UNDETERMINED
+
+MIXTURES = Path(__file__).with_name("mixtures.yaml")
+NEXT = "-next"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One campaign to make: its label's name and place, how, and the verdicts that are right."""
+
+    name: str
+    place: int
+    right: tuple[str, ...]
+    label: Label
+
+    @property
+    def folder(self) -> str:
+        """Where its campaign lies, below the folder of all."""
+        return f"{self.name}.{self.place}"
+
+
+def every() -> list[Made]:
+    """All labels: of the classes, in their order, then the mixtures."""
+    made = [
+        Made(limit.name, place, (limit.name,), label)
+        for limit in CLASSES
+        for place, label in enumerate(limit.labels, 1)
+    ]
+    for name, each in yaml.safe_load(MIXTURES.read_text("utf-8")).items():
+        label = Label(each["experiment"], each["lab"], each.get("link", ""))
+        made.append(Made(name, 1, tuple(each["right"]), label))
+    return made
+
+
+def netlimits(*words: object, failures: bool = False) -> None:
+    """A command of ours, which works, or leaves failed runs where these are allowed."""
+    command = [sys.executable, "-m", "netlimits", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in ((0, 1) if failures else (0,)):
+        sys.exit(f"netlimits {' '.join(map(str, words))}: {done.stdout[-2000:]}{done.stderr}")
+    if done.returncode:
+        print(*done.stderr.splitlines()[-3:], sep="\n", file=sys.stderr)
+
+
+class Labs:
+    """The labs that labels ask for, each built when the first one does."""
+
+    def __init__(self, name: str | None) -> None:
+        kinds = sorted({made.label.lab for made in every()})
+        self._names = {kind: f"{name or f'v{os.getpid()}'}{n}" for n, kind in enumerate(kinds)}
+        self._stays, self._used = name is not None, set[str]()
+
+    def hosts(self, label: Label) -> Path:
+        """The hosts file of the lab for a label, whose link is as the label has it."""
+        name = self._names[label.lab]
+        self._used.add(name)
+        if labs.find(name) is None:
+            netlimits("lab", "up", "--name", name, "--mtu", 1500, *label.lab.split())
+        lab = labs.find(name)
+        assert lab
+        if lab.guest or lab.count > 2:
+            words = label.link.split() or ["--off"]
+            netlimits("lab", "link", name, "--host", lab.hosts[0], *words)
+        return lab.hosts_file
+
+    def down(self) -> None:
+        """Take down what was built."""
+        for name in () if self._stays else self._used:
+            labs.down(name)
+
+
+def make(made: Made, out: Path, hosts: Path, replicates: int) -> None:
+    """The campaign of a label."""
+    file = out / f"{made.folder}.yaml"
+    file.write_text(
+        f"experiment: {made.name}\n{made.label.experiment}"
+        f"repeat: {{replicates: {replicates}, order: blocked, seed: 1}}\n"
+    )
+    netlimits("run", file, "--hosts", hosts, "--out", out / made.folder, failures=True)
+
+
+def go_on(made: Made, out: Path, hosts: Path) -> None:
+    """The campaign that would prove the verdicts of a label's."""
+    file = out / f"{made.folder}{NEXT}.yaml"
+    try:
+        file.write_text(sequel(nl.open(out / made.folder)))
+    except DataError as error:
+        print(f"{made.folder}: {error}", file=sys.stderr)
+        return
+    netlimits("run", file, "--hosts", hosts, "--out", out / f"{made.folder}{NEXT}", failures=True)
+
+
+def runs(wanted: list[Made], out: Path) -> Iterator[Labelled]:
+    """The runs of the campaigns that are there."""
+    for made in wanted:
+        if (out / made.folder / "runs.jsonl").exists() or (out / made.folder).is_dir():
+            _, evidence = explained.evidence_of(nl.open(out / made.folder))
+            for run in evidence.values():
+                yield Labelled(made.name, made.right, run)
+
+
+def proofs(wanted: list[Made], out: Path) -> Iterator[Judged]:
+    """What came of each configuration whose verdict was put to the proof."""
+    for made in wanted:
+        folder = out / f"{made.folder}{NEXT}"
+        for row in nl.explain(nl.open(folder)).to_dict("records") if folder.is_dir() else ():
+            told = row["class"] if row["state"] == PROVEN else UNDETERMINED
+            if row["state"] == REFUTED and row["class"] in made.right:
+                told = f"not {row['class']}"
+            yield Judged(made.name, made.right, told)
+
+
+def main() -> None:
+    """Make what is missing, and print what came out."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path, nargs="?", help="Where the campaigns are, or go.")
+    parser.add_argument("--from", dest="source", type=Path, help="Explain only, make nothing.")
+    parser.add_argument("--only", nargs="+", default=[], help="Labels, by name.")
+    parser.add_argument("--next", action="store_true", help="Put verdicts to the proof.")
+    parser.add_argument("--replicates", type=int, default=1, help="Runs of each configuration.")
+    parser.add_argument("--labs", help="What the labs are called, which then stay.")
+    parser.add_argument("--seconds", type=float, default=1e9, help="Begin nothing after so long.")
+    parser.add_argument("--choose", action="store_true", help="Try other thresholds.")
+    parser.add_argument("--mistakes", action="store_true", help="Print each that is not right.")
+    arguments = parser.parse_args()
+    out = arguments.source or arguments.out
+    if out is None:
+        parser.error("name a folder, or --from one")
+    unknown = set(arguments.only) - {made.name for made in every()}
+    if unknown:
+        parser.error(f"no label {', '.join(sorted(unknown))}")
+    wanted = [made for made in every() if not arguments.only or made.name in arguments.only]
+    if not arguments.source:
+        out.mkdir(parents=True, exist_ok=True)
+        used, began = Labs(arguments.labs), time.monotonic()
+        try:
+            for made in wanted:
+                follow = arguments.next and not (out / f"{made.folder}{NEXT}").is_dir()
+                new = not (out / made.folder).is_dir()
+                if (new or follow) and time.monotonic() - began < arguments.seconds:
+                    hosts = used.hosts(made.label)
+                    print(f"{made.folder} …", file=sys.stderr)
+                    if new:
+                        make(made, out, hosts, arguments.replicates)
+                    if follow:
+                        go_on(made, out, hosts)
+        finally:
+            used.down()
+    every_run = list(runs(wanted, out))
+    chosen, reported = confusion.halves(every_run)
+    for title, half in (("Thresholds are chosen on", chosen), ("Reported on", reported)):
+        print(f"\n{title} {len(half)} runs of {len({run.label for run in half})} labels")
+        rows = confusion.judged(half)
+        print(*confusion.matrix(rows), "", *confusion.summary(rows), sep="\n")
+    if arguments.choose:
+        print("", *confusion.choices(chosen), sep="\n")
+    if arguments.mistakes:
+        print("", *confusion.mistakes(every_run), sep="\n")
+    if configurations := list(proofs(wanted, out)):
+        print(f"\nPut to the proof: {len(configurations)} configurations")
+        print(*confusion.matrix(configurations), "", *confusion.summary(configurations), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
