@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import confusion
@@ -84,19 +84,21 @@ def netlimits(*words: object, failures: bool = False) -> None:
 
 
 class Labs:
-    """The labs that labels ask for, each built when the first one does."""
+    """The labs that labels ask for, each built when the first one does; `kind` instead of all."""
 
-    def __init__(self, name: str | None) -> None:
-        kinds = sorted({made.label.lab for made in every()})
+    def __init__(self, name: str | None, kind: str | None) -> None:
+        self._kind = kind
+        kinds = [kind] if kind else sorted({made.label.lab for made in every()})
         self._names = {kind: f"{name or f'v{os.getpid()}'}{n}" for n, kind in enumerate(kinds)}
         self._stays, self._used = name is not None, set[str]()
 
     def hosts(self, label: Label) -> Path:
         """The hosts file of the lab for a label, whose link is as the label has it."""
-        name = self._names[label.lab]
+        kind = self._kind or label.lab
+        name = self._names[kind]
         self._used.add(name)
         if labs.find(name) is None:
-            netlimits("lab", "up", "--name", name, "--mtu", 1500, *label.lab.split())
+            netlimits("lab", "up", "--name", name, "--mtu", 1500, *kind.split())
         lab = labs.find(name)
         assert lab
         if lab.guest or lab.count > 2:
@@ -108,6 +110,14 @@ class Labs:
         """Take down what was built."""
         for name in () if self._stays else self._used:
             labs.down(name)
+
+
+def short(label: Label) -> Label:
+    """The same with the first value of each factor alone."""
+    document = yaml.safe_load(label.experiment)
+    for section in ("factors", "zip"):
+        document |= {section: {n: v[:1] for n, v in document.get(section, {}).items()}}
+    return replace(label, experiment=yaml.safe_dump({k: v for k, v in document.items() if v}))
 
 
 def make(made: Made, out: Path, hosts: Path, replicates: int) -> None:
@@ -160,6 +170,8 @@ def main() -> None:
     parser.add_argument("--next", action="store_true", help="Put verdicts to the proof.")
     parser.add_argument("--replicates", type=int, default=1, help="Runs of each configuration.")
     parser.add_argument("--labs", help="What the labs are called, which then stay.")
+    parser.add_argument("--short", action="store_true", help="One configuration of each label.")
+    parser.add_argument("--on", help="What all labs are, in place of what labels ask for.")
     parser.add_argument("--seconds", type=float, default=1e9, help="Begin nothing after so long.")
     parser.add_argument("--choose", action="store_true", help="Try other thresholds.")
     parser.add_argument("--mistakes", action="store_true", help="Print each that is not right.")
@@ -171,9 +183,11 @@ def main() -> None:
     if unknown:
         parser.error(f"no label {', '.join(sorted(unknown))}")
     wanted = [made for made in every() if not arguments.only or made.name in arguments.only]
+    if arguments.short:
+        wanted = [replace(m, label=short(m.label)) for m in wanted if m.place == 1]
     if not arguments.source:
         out.mkdir(parents=True, exist_ok=True)
-        used, began = Labs(arguments.labs), time.monotonic()
+        used, began = Labs(arguments.labs, arguments.on), time.monotonic()
         try:
             for made in wanted:
                 follow = arguments.next and not (out / f"{made.folder}{NEXT}").is_dir()

@@ -69,9 +69,31 @@ class RunFigures:
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
-        """How busy the tool's thread at an end was, % of one CPU; None unless it has just one."""
+        """How busy the tool's thread at an end was, % of one CPU; None unless one does the work.
+
+        One connection is one thread's work: a server's others only wait for the next.
+        """
         used = self.own(f"{end}_process_cpu_pct")
-        return None if used is None or self.own(f"{end}_threads") != 1 else min(100.0, used)
+        alone = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
+        return min(100.0, used) if used is not None and alone else None
+
+    def busiest_pct(self, end: str) -> float | None:
+        """How busy an end's busiest CPU was, or the tool's thread there if that is more.
+
+        Where both ends share a machine, what its CPUs do is neither end's: the thread alone counts.
+        """
+        thread = self.thread_pct(end)
+        if self.one_machine:
+            return thread
+        peak = self.figure(f"{end}_cpu_peak_pct")
+        return peak if peak is None or thread is None else max(peak, thread)
+
+    @property
+    def busiest(self) -> float | None:
+        """The busier end's `busiest_pct`; None where an end's is not known."""
+        ends = [self.busiest_pct(end) for end in ("local", "remote")]
+        known = [busy for busy in ends if busy is not None]
+        return max(known) if len(known) == len(ends) else None
 
     @property
     def throughput(self) -> float | None:

@@ -36,10 +36,9 @@ class LinkRate:
     def sign(self, run: RunFigures) -> Sign | None:
         """Throughput over the goodput bound, with CPU left on both ends."""
         rate, bound = run.throughput, run.bound_mbps
-        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
-        if rate is None or bound is None or None in peaks:
+        busiest = run.busiest
+        if rate is None or bound is None or busiest is None:
             return None
-        busiest = max(peak for peak in peaks if peak is not None)
         strength = least(rate / bound / OF_BOUND, CPU_PCT / busiest if busiest else 1.0)
         return Sign(
             strength,

@@ -16,7 +16,7 @@ settings:
     qdisc: {kind: tbf, rate: "${rate}", burst: 16kb, limit: 300kb}
   - roles: [sender]
     when: kind == "htb"
-    qdisc: {kind: htb, rate: "${rate}"}
+    qdisc: {kind: htb, rate: "${rate}", burst: 16kb}
 measure:
   netperf: {test: TCP_STREAM, seconds: 2, send_size: 16384}
 """

@@ -37,15 +37,14 @@ class PacketRate:
     def sign(self, run: RunFigures) -> Sign | None:
         """Packets/s at this size and at another one of the campaign, with CPU left on both ends."""
         size, rate = run.packet_bytes, run.packet_rate
-        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
+        busiest = run.busiest
         others = {
             other: at
             for other, at in run.rates_by_size.items()
             if size and at and max(other / size, size / other) >= OTHER_SIZE
         }
-        if not size or not rate or not others or None in peaks:
+        if not size or not rate or not others or busiest is None:
             return None
-        busiest = max(peak for peak in peaks if peak is not None)
         other = min(others, key=lambda at: abs(others[at] / rate - 1))
         apart = abs(others[other] / rate - 1)
         strength = least(WITHIN / apart if apart else 2.0, CPU_PCT / busiest if busiest else 2.0)

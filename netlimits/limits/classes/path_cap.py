@@ -34,10 +34,9 @@ class PathCap:
     def sign(self, run: RunFigures) -> Sign | None:
         """rtt over its least, with CPU left on both ends and room on the link where it is known."""
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
-        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
-        if rtt is None or not least_rtt or None in peaks or run.throughput is None:
+        busiest = run.busiest
+        if rtt is None or not least_rtt or busiest is None or run.throughput is None:
             return None
-        busiest = max(peak for peak in peaks if peak is not None)
         inflation = rtt / least_rtt
         parts = [inflation / RTT_INFLATION, CPU_PCT / busiest if busiest else 1.0]
         if run.bound_mbps:

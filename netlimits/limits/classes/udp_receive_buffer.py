@@ -39,7 +39,7 @@ class UdpReceiveBuffer:
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The share of lost datagrams that found the socket's buffer full, with CPU left."""
-        errors, peak = run.received("udp_rcvbuf_errors"), run.received("cpu_peak_pct")
+        errors, peak = run.received("udp_rcvbuf_errors"), run.busiest_pct(run.receiver)
         sent, arrived = run.sent("udp_out_datagrams"), run.received("udp_in_datagrams")
         if None in (errors, sent, arrived, peak) or not run.udp:
             return None
