@@ -144,10 +144,15 @@ def go_on(made: Made, out: Path, hosts: Path) -> None:
 def runs(wanted: list[Made], out: Path) -> Iterator[Labelled]:
     """The runs of the campaigns that are there."""
     for made in wanted:
-        if (out / made.folder / "runs.jsonl").exists() or (out / made.folder).is_dir():
+        if not (out / made.folder).is_dir():
+            continue
+        try:
             _, evidence = explained.evidence_of(nl.open(out / made.folder))
-            for run in evidence.values():
-                yield Labelled(made.name, made.right, run)
+        except DataError as error:
+            print(f"{made.folder}: {error}", file=sys.stderr)
+            continue
+        for run in evidence.values():
+            yield Labelled(made.name, made.right, run)
 
 
 def proofs(wanted: list[Made], out: Path) -> Iterator[Judged]:
@@ -166,6 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path, nargs="?", help="Where the campaigns are, or go.")
     parser.add_argument("--from", dest="source", type=Path, help="Explain only, make nothing.")
+    parser.add_argument("--list", action="store_true", help="Name the labels, and make nothing.")
     parser.add_argument("--only", nargs="+", default=[], help="Labels, by name.")
     parser.add_argument("--next", action="store_true", help="Put verdicts to the proof.")
     parser.add_argument("--replicates", type=int, default=1, help="Runs of each configuration.")
@@ -176,6 +182,11 @@ def main() -> None:
     parser.add_argument("--choose", action="store_true", help="Try other thresholds.")
     parser.add_argument("--mistakes", action="store_true", help="Print each that is not right.")
     arguments = parser.parse_args()
+    if arguments.list:
+        for made in every():
+            link = f"; lab link {made.label.link}" if made.label.link else ""
+            print(f"{made.folder:30} lab up {made.label.lab}{link}")
+        return
     out = arguments.source or arguments.out
     if out is None:
         parser.error("name a folder, or --from one")

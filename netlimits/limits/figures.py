@@ -78,14 +78,8 @@ class RunFigures:
         return min(100.0, used) if used is not None and alone else None
 
     def busiest_pct(self, end: str) -> float | None:
-        """How busy an end's busiest CPU was, or the tool's thread there if that is more.
-
-        Where both ends share a machine, what its CPUs do is neither end's: the thread alone counts.
-        """
-        thread = self.thread_pct(end)
-        if self.one_machine:
-            return thread
-        peak = self.figure(f"{end}_cpu_peak_pct")
+        """How busy an end's busiest CPU was, or the tool's thread there if that is more."""
+        peak, thread = self.figure(f"{end}_cpu_peak_pct"), self.thread_pct(end)
         return peak if peak is None or thread is None else max(peak, thread)
 
     @property

@@ -11,8 +11,11 @@ NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 
 
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
-    """The busiest CPU of an end, or the tool's only thread there, whichever is busier."""
-    busiest = run.busiest_pct(end)
+    """The busiest CPU of an end, or the tool's only thread there, whichever is busier.
+
+    Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts.
+    """
+    busiest = run.thread_pct(end) if run.one_machine else run.busiest_pct(end)
     if busiest is None:
         return None
     what = "the tool's thread" if run.one_machine else "its busiest one"

@@ -6,6 +6,8 @@ from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 BUSY_PCT = 50.0
+CPU_PCT = 90.0
+"""A sender whose CPU has less left than the rest may hand over little for want of it."""
 
 LABELS = tuple(
     Label(
@@ -24,16 +26,21 @@ class Application:
 
     name = "application"
     title = "The program itself"
-    needs = ("app_limited_pct", "busy_pct")
+    needs = ("app_limited_pct", "busy_pct", "cpu_peak_pct")
     intervention = Intervention("ask the program for twice as much", "rate", 2, least=1.3)
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Connections that waited for the program, and how long data was in flight."""
         limited, busy = run.sent("app_limited_pct"), run.sent("busy_pct")
-        if limited is None or busy is None:
+        cpu = run.busiest_pct(run.sender)
+        if limited is None or busy is None or cpu is None:
             return None
-        strength = least(limited / 100, 2.0 if not busy else BUSY_PCT / busy)
+        strength = least(
+            limited / 100,
+            BUSY_PCT / busy if busy else 2.0,
+            CPU_PCT / cpu if cpu else 2.0,
+        )
         return Sign(
             strength,
             f"The program had no more to send: data was in flight {busy:.0f} % of the time.",
