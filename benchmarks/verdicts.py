@@ -215,6 +215,8 @@ def main() -> None:
     every_run = list(runs(wanted, out))
     chosen, reported = confusion.halves(every_run)
     for title, half in (("Thresholds are chosen on", chosen), ("Reported on", reported)):
+        if not half:
+            continue
         print(f"\n{title} {len(half)} runs of {len({run.label for run in half})} labels")
         rows = confusion.judged(half)
         print(*confusion.matrix(rows), "", *confusion.summary(rows), sep="\n")

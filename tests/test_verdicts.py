@@ -107,8 +107,8 @@ def test_a_mixture_has_classes_that_are_right():
     assert all(each["right"] and set(each["right"]) <= names for each in mixtures.values())
 
 
-FAR = ("pacing", "local-shaper", "receive-window", "application", "path-cap")
-"""Made far from every threshold, and of the tool's own figures: whatever else the machine does."""
+FAR = ("pacing", "local-shaper", "fragmentation", "receive-window")
+"""Made far from every threshold, and told without the CPUs, which others on the machine share."""
 
 
 @pytest.mark.lab
@@ -119,13 +119,14 @@ def test_what_was_made_on_purpose_is_told_apart(tmp_path):
         capture_output=True, text=True, timeout=4 * LONG,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    rows = re.findall(r"^\| ([a-z-]+) \| (.*) \|$", ran.stdout, re.MULTILINE)
-    (*_, verdicts_of) = [cells for name, cells in rows if name == "made as"]
-    told = 0
-    for _, cells in rows:
-        if cells == verdicts_of or "---" in cells:
-            continue
-        for verdict, count in zip(verdicts_of.split(" | "), cells.split(" | "), strict=True):
-            assert verdict == "undetermined" or not count.strip() or "**" in count, ran.stdout
-            told += "**" in count
-    assert told >= 3, ran.stdout
+    head, *rows = re.findall(r"^\| ([a-z -]+) \| (.*) \|$", ran.stdout, re.MULTILINE)
+    assert head[0] == "made as"
+    cells = [
+        (verdict, count.strip())
+        for _, counts in rows
+        for verdict, count in zip(head[1].split(" | "), counts.split(" | "), strict=False)
+        if counts != head[1]
+    ]
+    wrong = [verdict for verdict, count in cells if count and "*" not in count]
+    assert set(wrong) <= {"undetermined"}, ran.stdout
+    assert sum("*" in count for _, count in cells) >= 2, ran.stdout + ran.stderr

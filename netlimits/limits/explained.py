@@ -14,6 +14,7 @@ from netlimits.errors import DataError
 from netlimits.limits import proof
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
+from netlimits.units.sizes import decimal_bits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,7 +214,7 @@ def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
     limit = None
     if mtu and rate:
         limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
-    return RunFigures(figures, limit, mtu, one_machine)
+    return RunFigures(figures, limit, mtu, one_machine, links.asked_mbps(run))
 
 
 def mtu(campaign: Campaign, run: int) -> int | None:
@@ -260,6 +261,15 @@ class _Links:
             sizes = (int(_scalar(options)) for options in self._set("mtu", run))
             self._mtus[of.config] = next(sizes, None) or own
         return self._mtus[of.config]
+
+    def asked_mbps(self, run: int) -> float | None:
+        """The rate that the tool is told to send at, of all its streams; None without one."""
+        if self._campaign.imported:
+            return None
+        setup = self._campaign.plan.setup(self._campaign.runs[run].values)
+        rate = setup.options.get("rate")
+        streams = setup.around.streams * int(setup.options.get("parallel", 1))
+        return decimal_bits(rate) * streams / 1e6 or None if rate else None
 
     def _set(self, setting: str, run: int) -> Iterator[Any]:
         """The options of each setting of that name that the experiment makes for a run."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
+MET_PCT = 2.0
+"""How far from the rate that the tool was told what arrived may be, percent."""
 BUSY_PCT = 50.0
 CPU_PCT = 90.0
 """A sender whose CPU has less left than the rest may hand over little for want of it."""
@@ -31,7 +33,15 @@ class Application:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Connections that waited for the program, and how long data was in flight."""
+        """The rate that the tool was told, met; else connections that waited for the program."""
+        asked, rate = run.asked_mbps, run.throughput
+        if asked and rate is not None:
+            off = abs(100 * (rate / asked - 1))
+            return Sign(
+                MET_PCT / off if off > MET_PCT / 2 else 2.0,
+                f"The program: it was told to send {asked:,.4g} Mbit/s, and {rate:,.4g} arrived.",
+                {"throughput_mbps": rate, "asked_mbps": asked},
+            )
         limited, busy = run.sent("app_limited_pct"), run.sent("busy_pct")
         cpu = run.busiest_pct(run.sender)
         if limited is None or busy is None or cpu is None:

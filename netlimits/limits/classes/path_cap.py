@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.classes.link import OF_BOUND
 from netlimits.limits.figures import RunFigures
 
-OF_BOUND = 0.97
-RTT_INFLATION = 10.0
-RETRANSMITTED = 0.001
+RTT_INFLATION = 2.3
+"""rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
 CPU_PCT = 90.0
 
 LABELS = tuple(

@@ -9,14 +9,15 @@ LIMITED_PCT = 20.0
 
 LABELS = tuple(
     Label(
-        """factors: {buffer: [8192, 16384, 32768, 65536]}
+        """factors: {buffer: [65536, 98304, 131072, 163840]}
 measure:
   netperf: {test: TCP_STREAM, seconds: 2, send_size: 16384, local_buffer: "${buffer}"}
 """,
         link=f"--delay {delay}",
     )
-    for delay in ("5ms", "20ms")
+    for delay in ("10ms", "20ms")
 )
+"""A socket fills its last segment, of up to 64 KiB, whatever its buffer: smaller ones say nothing."""
 
 
 class SendBuffer:

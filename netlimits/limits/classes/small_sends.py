@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
 
-THREAD_PCT = 95.0
+THREAD_PCT = 75.0
+"""The thread's part of a CPU that is full: what its packets cost beside is softirq's."""
 OF_SEGMENT = 0.5
 """Share of a segment that a call carries at most: a call of nearly the MSS is not small."""
 
@@ -42,7 +44,12 @@ class SmallSends:
             return None
         sent = run.own(f"{run.sender}_send_throughput_mbps") or rate
         size = sent * 1e6 / 8 * elapsed / calls
-        strength = least(busy / THREAD_PCT, OF_SEGMENT * mss / size if size else 0.0)
+        cpu = _cpu.sign(run, "sender", run.sender)
+        strength = least(
+            cpu.strength if cpu else 0.0,
+            busy / THREAD_PCT,
+            OF_SEGMENT * mss / size if size else 0.0,
+        )
         return Sign(
             strength,
             f"Small sends: {size:,.0f} bytes a call, where a segment takes {mss:,.0f}, from a "

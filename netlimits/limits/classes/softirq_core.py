@@ -8,14 +8,29 @@ from netlimits.limits.figures import RunFigures
 SOFTIRQ_PCT = 90.0
 
 LABEL = Label(
-    """factors: {mss: [216, 536], send_size: [16384, 32768, 65536, 131072]}
+    """factors: {mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}
 settings:
-  - {roles: [receiver], offload: {gro: off, rx-gro-hw: off}, irq: {cpus: 0}}
+  - roles: [sender]
+    offload: {tso: off, gso: off}
+  - roles: [receiver]
+    switch:
+      verify: [sh, -c, "tc qdisc show dev data0 | grep -c clsact || :"]
+      command:
+        "0": [tc, qdisc, del, dev, data0, clsact]
+        "1":
+          - sh
+          - -c
+          - >-
+            tc qdisc add dev data0 clsact; for n in $(seq 2000); do
+            echo filter add dev data0 ingress protocol ip prio 1 u32
+            match ip protocol 255 0xff match ip dport $n 0xffff flowid 1:1; done | tc -batch -
+      to: "1"
 measure:
-  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: "${send_size}", cpu_bind: "0,1"}
+  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: "${send_size}"}
 """,
-    lab="--machines --cpus 2",
+    lab="",
 )
+"""2,000 rules of a firewall that are never true: softirq tries them all for each packet."""
 
 
 class SoftirqCore:
