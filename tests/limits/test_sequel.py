@@ -65,6 +65,8 @@ def configured(settings=(), around=None, **options) -> Configured:
     ("what", "times", "of", "levels"),
     [
         ("streams", 2, configured(), {("streams",): 2}),
+        ("streams", 2, replace(configured(), setup=Setup("iperf3", {"parallel": 3}, Around(), ())),
+         {("measure", "iperf3", "parallel"): 6}),
         ("send_size", 4, configured(send_size="1K"), {("measure", "netperf", "send_size"): 4096}),
         ("datagram", 1, configured(), {("measure", "netperf", "send_size"): 1472}),
         ("shaper", 1.2, configured((SHAPED,)), {("settings", 0, "qdisc", "rate"): 120_000_000}),

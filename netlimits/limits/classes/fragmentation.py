@@ -9,13 +9,13 @@ PER_DATAGRAM = 0.5
 
 LABELS = tuple(
     Label(
-        """factors: {rate: [5M, 15M], send_size: [4096, 16384]}
+        """factors: {rate: [5M, 15M], send_size: [16384, 4096]}
 measure:
   iperf3: {protocol: udp, seconds: 2, rate: "${rate}", send_size: "${send_size}"}
 """,
         link=f"--rate 100mbit --loss {loss}",
     )
-    for loss in ("1%", "3%")
+    for loss in ("3%", "1%")
 )
 
 

@@ -17,7 +17,7 @@ measure:
     )
     for delay in ("10ms", "20ms")
 )
-"""A socket fills its last segment, of up to 64 KiB, whatever its buffer: smaller ones say nothing."""
+"""A socket fills its last segment, of up to 64 KiB, whatever its buffer: it has several here."""
 
 
 class SendBuffer:
