@@ -46,7 +46,7 @@ NEXT = "-next"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Trial:
     """One campaign to make: its label's name and place, how, and the verdicts that are right."""
 
     name: str
@@ -60,17 +60,17 @@ class Made:
         return f"{self.name}.{self.place}"
 
 
-def every() -> list[Made]:
+def every() -> list[Trial]:
     """All labels: of the classes, in their order, then the mixtures."""
-    made = [
-        Made(limit.name, place, (limit.name,), label)
+    trials = [
+        Trial(limit.name, place, (limit.name,), label)
         for limit in CLASSES
         for place, label in enumerate(limit.labels, 1)
     ]
     for name, each in yaml.safe_load(MIXTURES.read_text("utf-8")).items():
         label = Label(each["experiment"], each["lab"], each.get("link", ""))
-        made.append(Made(name, 1, tuple(each["right"]), label))
-    return made
+        trials.append(Trial(name, 1, tuple(each["right"]), label))
+    return trials
 
 
 def netlimits(*words: object, failures: bool = False) -> None:
@@ -88,7 +88,7 @@ class Labs:
 
     def __init__(self, name: str | None, kind: str | None) -> None:
         self._kind = kind
-        kinds = [kind] if kind else sorted({made.label.lab for made in every()})
+        kinds = [kind] if kind else sorted({trial.label.lab for trial in every()})
         self._names = {kind: f"{name or f'v{os.getpid()}'}{n}" for n, kind in enumerate(kinds)}
         self._stays, self._used = name is not None, set[str]()
 
@@ -120,50 +120,50 @@ def short(label: Label) -> Label:
     return replace(label, experiment=yaml.safe_dump({k: v for k, v in document.items() if v}))
 
 
-def make(made: Made, out: Path, hosts: Path, replicates: int) -> None:
+def make(trial: Trial, out: Path, hosts: Path, replicates: int) -> None:
     """The campaign of a label."""
-    file = out / f"{made.folder}.yaml"
+    file = out / f"{trial.folder}.yaml"
     file.write_text(
-        f"experiment: {made.name}\n{made.label.experiment}"
+        f"experiment: {trial.name}\n{trial.label.experiment}"
         f"repeat: {{replicates: {replicates}, order: blocked, seed: 1}}\n"
     )
-    netlimits("run", file, "--hosts", hosts, "--out", out / made.folder, failures=True)
+    netlimits("run", file, "--hosts", hosts, "--out", out / trial.folder, failures=True)
 
 
-def go_on(made: Made, out: Path, hosts: Path) -> None:
+def go_on(trial: Trial, out: Path, hosts: Path) -> None:
     """The campaign that would prove the verdicts of a label's."""
-    file = out / f"{made.folder}{NEXT}.yaml"
+    file = out / f"{trial.folder}{NEXT}.yaml"
     try:
-        file.write_text(sequel(nl.open(out / made.folder)))
+        file.write_text(sequel(nl.open(out / trial.folder)))
     except DataError as error:
-        print(f"{made.folder}: {error}", file=sys.stderr)
+        print(f"{trial.folder}: {error}", file=sys.stderr)
         return
-    netlimits("run", file, "--hosts", hosts, "--out", out / f"{made.folder}{NEXT}", failures=True)
+    netlimits("run", file, "--hosts", hosts, "--out", out / f"{trial.folder}{NEXT}", failures=True)
 
 
-def runs(wanted: list[Made], out: Path) -> Iterator[Labelled]:
+def runs(wanted: list[Trial], out: Path) -> Iterator[Labelled]:
     """The runs of the campaigns that are there."""
-    for made in wanted:
-        if not (out / made.folder).is_dir():
+    for trial in wanted:
+        if not (out / trial.folder).is_dir():
             continue
         try:
-            _, evidence = explained.evidence_of(nl.open(out / made.folder))
+            _, evidence = explained.evidence_of(nl.open(out / trial.folder))
         except DataError as error:
-            print(f"{made.folder}: {error}", file=sys.stderr)
+            print(f"{trial.folder}: {error}", file=sys.stderr)
             continue
         for run in evidence.values():
-            yield Labelled(made.name, made.right, run)
+            yield Labelled(trial.name, trial.right, run)
 
 
-def proofs(wanted: list[Made], out: Path) -> Iterator[Judged]:
+def proofs(wanted: list[Trial], out: Path) -> Iterator[Judged]:
     """What came of each configuration whose verdict was put to the proof."""
-    for made in wanted:
-        folder = out / f"{made.folder}{NEXT}"
+    for trial in wanted:
+        folder = out / f"{trial.folder}{NEXT}"
         for row in nl.explain(nl.open(folder)).to_dict("records") if folder.is_dir() else ():
             told = row["class"] if row["state"] == PROVEN else UNDETERMINED
-            if row["state"] == REFUTED and row["class"] in made.right:
+            if row["state"] == REFUTED and row["class"] in trial.right:
                 told = f"not {row['class']}"
-            yield Judged(made.name, made.right, told)
+            yield Judged(trial.name, trial.right, told)
 
 
 def main() -> None:
@@ -183,33 +183,33 @@ def main() -> None:
     parser.add_argument("--mistakes", action="store_true", help="Print each that is not right.")
     arguments = parser.parse_args()
     if arguments.list:
-        for made in every():
-            link = f"; lab link {made.label.link}" if made.label.link else ""
-            print(f"{made.folder:30} lab up {made.label.lab}{link}")
+        for trial in every():
+            link = f"; lab link {trial.label.link}" if trial.label.link else ""
+            print(f"{trial.folder:30} lab up {trial.label.lab}{link}")
         return
     out = arguments.source or arguments.out
     if out is None:
         parser.error("name a folder, or --from one")
-    unknown = set(arguments.only) - {made.name for made in every()}
+    unknown = set(arguments.only) - {trial.name for trial in every()}
     if unknown:
         parser.error(f"no label {', '.join(sorted(unknown))}")
-    wanted = [made for made in every() if not arguments.only or made.name in arguments.only]
+    wanted = [trial for trial in every() if not arguments.only or trial.name in arguments.only]
     if arguments.short:
         wanted = [replace(m, label=short(m.label)) for m in wanted if m.place == 1]
     if not arguments.source:
         out.mkdir(parents=True, exist_ok=True)
         used, began = Labs(arguments.labs, arguments.on), time.monotonic()
         try:
-            for made in wanted:
-                follow = arguments.next and not (out / f"{made.folder}{NEXT}").is_dir()
-                new = not (out / made.folder).is_dir()
+            for trial in wanted:
+                follow = arguments.next and not (out / f"{trial.folder}{NEXT}").is_dir()
+                new = not (out / trial.folder).is_dir()
                 if (new or follow) and time.monotonic() - began < arguments.seconds:
-                    hosts = used.hosts(made.label)
-                    print(f"{made.folder} …", file=sys.stderr)
+                    hosts = used.hosts(trial.label)
+                    print(f"{trial.folder} …", file=sys.stderr)
                     if new:
-                        make(made, out, hosts, arguments.replicates)
+                        make(trial, out, hosts, arguments.replicates)
                     if follow:
-                        go_on(made, out, hosts)
+                        go_on(trial, out, hosts)
         finally:
             used.down()
     every_run = list(runs(wanted, out))

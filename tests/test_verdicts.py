@@ -52,8 +52,8 @@ def test_a_share_has_wilson_s_interval():
 
 
 def test_each_half_has_every_second_run_of_each_label():
-    made = [labelled(name, number=n) for n in range(4) for name in ("loss", "link")]
-    for half, numbers in zip(confusion.halves(made), ([0, 2], [1, 3]), strict=True):
+    every = [labelled(name, number=n) for n in range(4) for name in ("loss", "link")]
+    for half, numbers in zip(confusion.halves(every), ([0, 2], [1, 3]), strict=True):
         assert [run.run.figures["number"] for run in half if run.label == "loss"] == numbers
         assert len(half) == 4
 
@@ -85,10 +85,10 @@ def test_a_threshold_that_is_too_high_is_seen():
         assert path_cap.RTT_INFLATION == 10.0
 
 
-@pytest.mark.parametrize("made", verdicts.every(), ids=lambda made: made.folder)
-def test_each_label_is_an_experiment(made, tmp_path):
+@pytest.mark.parametrize("trial", verdicts.every(), ids=lambda trial: trial.folder)
+def test_each_label_is_an_experiment(trial, tmp_path):
     file = tmp_path / "label.yaml"
-    file.write_text(f"experiment: {made.name}\n{made.label.experiment}")
+    file.write_text(f"experiment: {trial.name}\n{trial.label.experiment}")
     assert len(Plan(load(file)))
 
 

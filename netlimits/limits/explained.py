@@ -214,7 +214,7 @@ def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
     limit = None
     if mtu and rate:
         limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
-    return RunFigures(figures, limit, mtu, one_machine, links.asked_mbps(run))
+    return RunFigures(figures, limit, mtu, one_machine, links.goal_mbps(run))
 
 
 def mtu(campaign: Campaign, run: int) -> int | None:
@@ -262,7 +262,7 @@ class _Links:
             self._mtus[of.config] = next(sizes, None) or own
         return self._mtus[of.config]
 
-    def asked_mbps(self, run: int) -> float | None:
+    def goal_mbps(self, run: int) -> float | None:
         """The rate that the tool is told to send at, of all its streams; None without one."""
         if self._campaign.imported:
             return None

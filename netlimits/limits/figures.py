@@ -19,7 +19,7 @@ class RunFigures:
 
     `bound_mbps` is the goodput bound of the link at the run's MTU, headers counted; `mtu` is the
     data link's; None where they are not known. `one_machine` says that both ends share CPUs.
-    `asked_mbps` is the rate that the tool was told to send at, if any.
+    `goal_mbps` is the rate that the tool was told to send at, if any.
     `rates_by_size` is evidence from other configurations, which no run has by itself: of those
     that differ from the run's in sizes alone, bytes a packet -> packets/s, medians of their runs.
     """
@@ -28,7 +28,7 @@ class RunFigures:
     bound_mbps: float | None = None
     mtu: int | None = None
     one_machine: bool = False
-    asked_mbps: float | None = None
+    goal_mbps: float | None = None
     rates_by_size: Mapping[float, float] = field(default_factory=dict)
 
     def figure(self, column: str) -> float | None:

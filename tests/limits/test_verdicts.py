@@ -162,9 +162,9 @@ def test_the_cpus_of_one_machine_are_neither_end_s_but_the_threads_are():
     thread = {"local_threads": 1, "local_process_cpu_pct": 99.0}
     server = {"remote_threads": 2, "remote_connections": 1, "remote_process_cpu_pct": 60.0}
     assert of_run(RunFigures(TCP | busy | thread | server)).limit == UNDETERMINED
-    one = RunFigures(TCP | busy | thread | server, one_machine=True)
-    assert of_run(one).limit == "sender-cpu"
-    assert of_run(one).figures == {"local_process_cpu_pct": 99.0}
+    shared = RunFigures(TCP | busy | thread | server, one_machine=True)
+    assert of_run(shared).limit == "sender-cpu"
+    assert of_run(shared).figures == {"local_process_cpu_pct": 99.0}
     idle = {"local_threads": 1, "local_process_cpu_pct": 9.0}
     others = RunFigures(TCP | CAPPED | busy | idle | server, one_machine=True)
     assert of_run(others).limit == UNDETERMINED, "nor is a CPU that is full of others left over"
@@ -173,8 +173,8 @@ def test_the_cpus_of_one_machine_are_neither_end_s_but_the_threads_are():
 def test_a_rate_that_the_tool_was_told_and_met_is_the_program_s():
     busy = TCP | {"local_app_limited_pct": 100.0}
     assert of_run(RunFigures(busy)).limit == UNDETERMINED
-    assert of_run(RunFigures(busy, asked_mbps=905.0)).limit == "application"
-    assert of_run(RunFigures(busy, asked_mbps=1000.0)).limit == UNDETERMINED
+    assert of_run(RunFigures(busy, goal_mbps=905.0)).limit == "application"
+    assert of_run(RunFigures(busy, goal_mbps=1000.0)).limit == UNDETERMINED
 
 
 def test_a_program_without_cpu_hands_over_little_for_want_of_it():
@@ -315,12 +315,12 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     )
     run = explained._evidence({"run": 1}, explained._Links(campaign))
     assert run.bound_mbps == pytest.approx(possible, abs=0.01)
-    assert run.asked_mbps == 24
+    assert run.goal_mbps == 24
     setup.settings = (SimpleNamespace(name="link", options={"speed": 100, "autoneg": "off"}),)
     options.clear()
     run = explained._evidence({"run": 1}, explained._Links(campaign))
     assert run.bound_mbps == pytest.approx(possible / 10, abs=0.01), "as the experiment set it"
-    assert run.asked_mbps is None
+    assert run.goal_mbps is None
 
 
 def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():

@@ -34,13 +34,13 @@ class Application:
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The rate that the tool was told, met; else connections that waited for the program."""
-        asked, rate = run.asked_mbps, run.throughput
-        if asked and rate is not None:
-            off = abs(100 * (rate / asked - 1))
+        goal, rate = run.goal_mbps, run.throughput
+        if goal and rate is not None:
+            off = abs(100 * (rate / goal - 1))
             return Sign(
                 MET_PCT / off if off > MET_PCT / 2 else 2.0,
-                f"The program: it was told to send {asked:,.4g} Mbit/s, and {rate:,.4g} arrived.",
-                {"throughput_mbps": rate, "asked_mbps": asked},
+                f"The program: it was told to send {goal:,.4g} Mbit/s, and {rate:,.4g} arrived.",
+                {"throughput_mbps": rate, "goal_mbps": goal},
             )
         limited, busy = run.sent("app_limited_pct"), run.sent("busy_pct")
         cpu = run.busiest_pct(run.sender)

@@ -46,7 +46,7 @@ class SmallSends:
         size = sent * 1e6 / 8 * elapsed / calls
         cpu = _cpu.sign(run, "sender", run.sender)
         strength = least(
-            cpu.strength if cpu else 0.0,
+            max(cpu.strength if cpu else 0.0, busy / _cpu.BUSY_PCT),
             busy / THREAD_PCT,
             OF_SEGMENT * mss / size if size else 0.0,
         )
