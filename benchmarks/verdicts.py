@@ -13,8 +13,8 @@ counts as wrong.
     sudo .venv/bin/python benchmarks/verdicts.py RESULTS --only loss path-cap --next
     .venv/bin/python benchmarks/verdicts.py --from RESULTS [--choose] [--mistakes]
 
-Labs are taken down at the end; `--labs NAME` calls them NAME, NAME2 … and leaves them, so that a
-later call finds them.
+Labs are taken down at the end; `--labs NAME` (at most 6 letters) leaves them, so that a later call
+finds them by that name.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from zlib import crc32
 
 import confusion
 import yaml
@@ -88,14 +89,13 @@ class Labs:
 
     def __init__(self, name: str | None, kind: str | None) -> None:
         self._kind = kind
-        kinds = [kind] if kind else sorted({trial.label.lab for trial in every()})
-        self._names = {kind: f"{name or f'v{os.getpid()}'}{n}" for n, kind in enumerate(kinds)}
+        self._name = name or f"v{os.getpid() % 100_000}"
         self._stays, self._used = name is not None, set[str]()
 
     def hosts(self, label: Label) -> Path:
         """The hosts file of the lab for a label, whose link is as the label has it."""
         kind = self._kind or label.lab
-        name = self._names[kind]
+        name = f"{self._name}{crc32(kind.encode()) % 4096:03x}"
         self._used.add(name)
         if labs.find(name) is None:
             netlimits("lab", "up", "--name", name, "--mtu", 1500, *kind.split())
@@ -175,7 +175,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[], help="Labels, by name.")
     parser.add_argument("--next", action="store_true", help="Put verdicts to the proof.")
     parser.add_argument("--replicates", type=int, default=1, help="Runs of each configuration.")
-    parser.add_argument("--labs", help="What the labs are called, which then stay.")
+    parser.add_argument("--labs", help="What the labs' names begin with, which then stay.")
     parser.add_argument("--short", action="store_true", help="One configuration of each label.")
     parser.add_argument("--on", help="What all labs are, in place of what labels ask for.")
     parser.add_argument("--seconds", type=float, default=1e9, help="Begin nothing after so long.")
