@@ -196,6 +196,22 @@ def test_a_queue_tells_a_cap_that_drops_from_a_path_that_loses():
     assert of_run(RunFigures(lossy | {"local_rtt_us": 640.0})).limit == "path-cap"
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"local_tcp_retrans_segs": 1, "local_tcp_out_segs": 238},
+        {"local_app_limited_pct": 100.0},
+        {"local_rwnd_limited_pct": 60.0, "local_rtt_us": 450.0},
+    ],
+    ids=["one segment", "program", "window"],
+)
+def test_what_waits_for_something_else_or_lost_one_segment_is_not_limited_by_loss(others):
+    """A second stream doubled the rate of each of these, which then proved loss."""
+    figures = BY_CLASS["loss"][0]
+    assert of_run(RunFigures(figures)).limit == "loss"
+    assert of_run(RunFigures(figures | others)).limit != "loss"
+
+
 def test_a_rate_that_is_missing_makes_no_size_of_a_send():
     figures = BY_CLASS["small-sends"][0] | {"local_send_throughput_mbps": math.nan}
     verdict = of_run(RunFigures(figures))
