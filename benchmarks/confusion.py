@@ -88,6 +88,7 @@ def matrix(rows: Sequence[Judged]) -> Iterator[str]:
     """Label × verdict, as a table in Markdown; right verdicts are bold."""
     labels = list(dict.fromkeys(row.label for row in rows))
     order = [*(limit.name for limit in CLASSES), UNDETERMINED]
+    order += sorted({row.verdict for row in rows} - {*order})
     verdicts = [name for name in order if any(row.verdict == name for row in rows)]
     counts = Counter((row.label, row.verdict) for row in rows)
     right = {row.label: row.right for row in rows}

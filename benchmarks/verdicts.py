@@ -6,8 +6,8 @@ the folder, and what is there is not made again. Printed: the confusion matrix o
 shares that are right and undetermined with Wilson's intervals, for the half of the runs that
 thresholds are chosen on and for the other half. `--next` goes on from each campaign with the
 experiment that would prove its verdicts, and prints the same of configurations: one is told when
-it is `proven`, and undetermined when it is refuted or open; what is refuted though it is right
-counts as wrong.
+it is `proven`, and undetermined when it is refuted or open; what is refuted though it alone is
+right counts as wrong.
 
     sudo .venv/bin/python benchmarks/verdicts.py RESULTS
     sudo .venv/bin/python benchmarks/verdicts.py RESULTS --only loss path-cap --next
@@ -161,7 +161,7 @@ def proofs(wanted: list[Trial], out: Path) -> Iterator[Judged]:
         folder = out / f"{trial.folder}{NEXT}"
         for row in nl.explain(nl.open(folder)).to_dict("records") if folder.is_dir() else ():
             told = row["class"] if row["state"] == PROVEN else UNDETERMINED
-            if row["state"] == REFUTED and row["class"] in trial.right:
+            if row["state"] == REFUTED and trial.right == (row["class"],):
                 told = f"not {row['class']}"
             yield Judged(trial.name, trial.right, told)
 

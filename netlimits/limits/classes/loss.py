@@ -8,7 +8,7 @@ from netlimits.limits.figures import RunFigures
 RETRANSMITTED = 0.001
 SEGMENTS = 5.0
 """Segments sent again from which on they are more than chance: one of 240 is 0.4 %, and nothing."""
-WAITED_PCT = 50.0
+WAITED_PCT = 40.0
 """Of the looks, or of the time: a flow that waits for its program or receiver fills no window."""
 NEAR = 0.5
 """Throughput over cwnd x mss / rtt from which on the window is what sets it."""
