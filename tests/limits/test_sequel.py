@@ -145,6 +145,9 @@ FULL = TCP | CAPPED
         ({"path_cap": {"throughput_mbps": 1500.0}}, "path-cap", "refuted"),
         ({"path_cap": {}, "link": {}}, "path-cap", "proven"),
         ({"path_cap": {"throughput_mbps": 1500.0}, "sender_cpu": {"throughput_mbps": 1500.0}},
+         "path-cap", "refuted"),  # a second stream moves what others limit, too
+        ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {"throughput_mbps": 1500.0},
+          "sender_cpu": {"throughput_mbps": 1500.0}},
          "sender-cpu", "proven"),
         ({"sender_cpu": {}}, "path-cap", "open"),
         ({"path_cap": {"throughput_mbps": math.nan}}, "path-cap", "open"),
