@@ -44,6 +44,7 @@ _LONGEST = (
     "faults/test_logins.py",
     "lab/test_link.py",
     "test_security.py",
+    "test_verdicts.py",
     "cli/test_compare_lab.py",
     "docs/test_pages_lab.py",
     "faults/test_disks.py",

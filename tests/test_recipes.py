@@ -46,6 +46,8 @@ def campaign(tool: str = "netperf", settings: str = "") -> str:
 RUN = ("campaign.py", "toys.yaml", "results")
 """`recipes/campaign.py` rather than the command line."""
 
+LABELS = ("../../benchmarks/verdicts.py", "--list")
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -175,6 +177,7 @@ RECIPES = (
             (("explain", "runs.csv"), r"tired-toy(?s:.*)The toy is tired\."),
             (RUN, r"run 2: ok"),
             (("explain", "results", "--next", "next.yaml", "--suspect", "tired-toy"), r"next\.yaml"),
+            (LABELS, r"tired-toy\.1 +lab up --machines"),
         ],
         {"runs.csv": RUNS, "toys.yaml": campaign()},
     ),
@@ -215,8 +218,8 @@ def add(recipe: Recipe, house: Path, lines: Sequence[tuple[str, str, str]]) -> N
 
 def output(house: Path, command: tuple[str, ...]) -> str:
     argv = ["-m", "netlimits", *command]
-    if command is RUN:
-        argv = [str(TESTS / "recipes" / RUN[0]), *RUN[1:]]
+    if command[0].endswith(".py"):
+        argv = [str(TESTS / "recipes" / command[0]), *command[1:]]
     ran = subprocess.run(
         [sys.executable, *argv],
         cwd=house,

@@ -1,4 +1,4 @@
-"""What a class of limits is: what it reads of a run, when it fires, its sentence, its proof.
+"""What a class of limits is: what it reads of a run, when it fires, its sentence, proof and label.
 
 Pure: a class sees the figures of one run and nothing else. How strong a sign is says how its
 evidence compares with its threshold: 1 and more fires, less is how near it came.
@@ -65,6 +65,20 @@ class Intervention:
         return REFUTED if high < self.least or low > self.most else OPEN
 
 
+@dataclass(frozen=True, slots=True)
+class Label:
+    """How to make runs on purpose that a class limits: `benchmarks/verdicts.py` makes them.
+
+    `experiment` is the body of an experiment's file: all but its name and how often. `lab` are the
+    words of `netlimits lab up` that build its hosts, and `link` those of `netlimits lab link` that
+    shape what is between them.
+    """
+
+    experiment: str
+    lab: str = "--machines"
+    link: str = ""
+
+
 class LimitClass(Protocol):
     """One class: one file, and one line in CLASSES."""
 
@@ -83,6 +97,10 @@ class LimitClass(Protocol):
     @property
     def intervention(self) -> Intervention:
         """What proves it."""
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """How to make it, at different rates and sizes: 8 runs and more."""
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The evidence for it in a run; None where figures are missing."""

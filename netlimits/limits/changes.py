@@ -62,8 +62,12 @@ class Configured:
 
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """The number of parallel streams times `times`."""
-    if "interim_seconds" not in tool(of.setup.tool).schema["properties"]:
+    """The number of parallel streams times `times`: the tool's own, else clients of one server."""
+    properties = tool(of.setup.tool).schema["properties"]
+    if "parallel" in properties:
+        own = int(of.setup.options.get("parallel") or 1)
+        return {("measure", of.setup.tool, "parallel"): round(own * times)}
+    if "interim_seconds" not in properties:
         return f"{of.setup.tool} cannot have parallel streams added up"
     return {("streams",): round(of.setup.around.streams * times)}
 

@@ -14,6 +14,7 @@ from netlimits.errors import DataError
 from netlimits.limits import imported, proof
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
+from netlimits.units.sizes import decimal_bits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,7 +242,7 @@ def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
     limit = None
     if mtu and rate:
         limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
-    return RunFigures(figures, limit, mtu, one_machine)
+    return RunFigures(figures, limit, mtu, one_machine, links.goal_mbps(run))
 
 
 def mtu(campaign: Campaign, run: int) -> int | None:
@@ -258,11 +259,19 @@ class _Links:
         self._mtus: dict[str, int | None] = {}
 
     def rate(self, run: int) -> float | None:
-        """The link's bit rate, bit/s; None where it is not known, or made up."""
+        """The link's bit rate, bit/s; None where it is not known, or made up.
+
+        What the experiment sets, else what the sender had.
+        """
         driver = str((self._value(run, "driver") or {}).get("driver", ""))
+        if driver in VIRTUAL:
+            return None
+        for options in self._set("link", run):
+            if "speed" in options:
+                return float(options["speed"]) * 1e6
         speed = str((self._value(run, "link_settings") or {}).get("Speed", ""))
         number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
-        return float(number[1]) * 1e6 if number and driver not in VIRTUAL else None
+        return float(number[1]) * 1e6 if number else None
 
     def ipv6(self, run: int) -> bool:
         """Whether the data of a run goes over IPv6: by what the experiment says, or the address."""
@@ -277,13 +286,24 @@ class _Links:
         of = self._campaign.runs[run]
         if of.config not in self._mtus:
             own = (self._value(run, "link") or {}).get("mtu")
-            self._mtus[of.config] = next(self._set_mtus(of.values), None) or own
+            sizes = (int(_scalar(options)) for options in self._set("mtu", run))
+            self._mtus[of.config] = next(sizes, None) or own
         return self._mtus[of.config]
 
-    def _set_mtus(self, values: Mapping[str, Any]) -> Iterator[int]:
+    def goal_mbps(self, run: int) -> float | None:
+        """The rate that the tool is told to send at, of all its streams; None without one."""
+        if self._campaign.imported:
+            return None
+        setup = self._campaign.plan.setup(self._campaign.runs[run].values)
+        rate = setup.options.get("rate")
+        streams = setup.around.streams * int(setup.options.get("parallel", 1))
+        return decimal_bits(rate) * streams / 1e6 or None if rate else None
+
+    def _set(self, setting: str, run: int) -> Iterator[Any]:
+        """The options of each setting of that name that the experiment makes for a run."""
         if not self._campaign.imported:
-            uses = self._campaign.plan.setup(values).settings
-            yield from (int(_scalar(use.options)) for use in uses if use.name == "mtu")
+            uses = self._campaign.plan.setup(self._campaign.runs[run].values).settings
+            yield from (use.options for use in uses if use.name == setting)
 
     def _sender(self, run: int) -> str:
         """The sender of a run, which in a duet is its side's; "" in a campaign without roles."""

@@ -19,6 +19,7 @@ class RunFigures:
 
     `bound_mbps` is the goodput bound of the link at the run's MTU, headers counted; `mtu` is the
     data link's; None where they are not known. `one_machine` says that both ends share CPUs.
+    `goal_mbps` is the rate that the tool was told to send at, if any.
     `rates_by_size` is evidence from other configurations, which no run has by itself: of those
     that differ from the run's in sizes alone, bytes a packet -> packets/s, medians of their runs.
     """
@@ -27,6 +28,7 @@ class RunFigures:
     bound_mbps: float | None = None
     mtu: int | None = None
     one_machine: bool = False
+    goal_mbps: float | None = None
     rates_by_size: Mapping[float, float] = field(default_factory=dict)
 
     def figure(self, column: str) -> float | None:
@@ -69,9 +71,25 @@ class RunFigures:
         return self.figure(f"{self.receiver}_{name}")
 
     def thread_pct(self, end: str) -> float | None:
-        """How busy the tool's thread at an end was, % of one CPU; None unless it has just one."""
+        """How busy the tool's thread at an end was, % of one CPU; None unless one does the work.
+
+        One connection is one thread's work: a server's others only wait for the next.
+        """
         used = self.own(f"{end}_process_cpu_pct")
-        return None if used is None or self.own(f"{end}_threads") != 1 else min(100.0, used)
+        alone = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
+        return min(100.0, used) if used is not None and alone else None
+
+    def busiest_pct(self, end: str) -> float | None:
+        """How busy an end's busiest CPU was, or the tool's thread there if that is more."""
+        peak, thread = self.figure(f"{end}_cpu_peak_pct"), self.thread_pct(end)
+        return peak if peak is None or thread is None else max(peak, thread)
+
+    @property
+    def busiest(self) -> float | None:
+        """The busier end's `busiest_pct`; None where an end's is not known."""
+        ends = [self.busiest_pct(end) for end in ("local", "remote")]
+        known = [busy for busy in ends if busy is not None]
+        return max(known) if len(known) == len(ends) else None
 
     @property
     def throughput(self) -> float | None:

@@ -26,6 +26,10 @@ INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
 
 THROUGHPUT = "throughput_mbps"
 
+UNSPECIFIC = "streams"
+"""A change that moves what several classes limit: a second stream has a window, a program and a CPU
+of its own. It proves a class that counters suggest, and by itself none."""
+
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
 
@@ -112,10 +116,18 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     """The verdict in view of the proofs: its class, `state`, the sentence and the ratio.
 
     The verdict's own proof counts; where that does not hold and exactly one other class is proven,
-    that is the class. What was never tried, or is undetermined still, is `open`.
+    that is the class, if counters suggest it or the change moves it alone. What was never tried,
+    or is undetermined still, is `open`.
     """
     own = by_class.get(verdict.limit)
-    others = [proof for proof in by_class.values() if proof.state == PROVEN and proof is not own]
+    specific = {limit.name for limit in CLASSES if limit.intervention.what != UNSPECIFIC}
+    others = [
+        proof
+        for proof in by_class.values()
+        if proof.state == PROVEN
+        and proof is not own
+        and proof.limit in {*specific, *verdict.leading}
+    ]
     if (own is None or own.state != PROVEN) and len(others) == 1:
         own = others[0]
     state = own.state if own else OPEN

@@ -65,6 +65,8 @@ def configured(settings=(), around=None, **options) -> Configured:
     ("what", "times", "of", "levels"),
     [
         ("streams", 2, configured(), {("streams",): 2}),
+        ("streams", 2, replace(configured(), setup=Setup("iperf3", {"parallel": 3}, Around(), ())),
+         {("measure", "iperf3", "parallel"): 6}),
         ("send_size", 4, configured(send_size="1K"), {("measure", "netperf", "send_size"): 4096}),
         ("datagram", 1, configured(), {("measure", "netperf", "send_size"): 1472}),
         ("shaper", 1.2, configured((SHAPED,)), {("settings", 0, "qdisc", "rate"): 120_000_000}),
@@ -148,6 +150,9 @@ FULL = TCP | CAPPED
         ({"path_cap": {"throughput_mbps": 1500.0}}, "path-cap", "refuted"),
         ({"path_cap": {}, "link": {}}, "path-cap", "proven"),
         ({"path_cap": {"throughput_mbps": 1500.0}, "sender_cpu": {"throughput_mbps": 1500.0}},
+         "path-cap", "refuted"),  # a second stream moves what others limit, too
+        ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {"throughput_mbps": 1500.0},
+          "sender_cpu": {"throughput_mbps": 1500.0}},
          "sender-cpu", "proven"),
         ({"sender_cpu": {}}, "path-cap", "open"),
         ({"path_cap": {"throughput_mbps": math.nan}}, "path-cap", "open"),

@@ -156,6 +156,62 @@ def test_a_host_that_counts_no_segments_sends_no_datagrams_for_it():
     assert RunFigures(UDP).udp
 
 
+def test_the_cpus_of_one_machine_are_neither_end_s_but_the_threads_are():
+    """Whoever else kept the machine's CPUs busy was the sender's limit, and the receiver's."""
+    busy = {f"{end}_cpu_peak_pct": 100.0 for end in ("local", "remote")}
+    thread = {"local_threads": 1, "local_process_cpu_pct": 99.0}
+    server = {"remote_threads": 2, "remote_connections": 1, "remote_process_cpu_pct": 60.0}
+    assert of_run(RunFigures(TCP | busy | thread | server)).limit == UNDETERMINED
+    shared = RunFigures(TCP | busy | thread | server, one_machine=True)
+    assert of_run(shared).limit == "sender-cpu"
+    assert of_run(shared).figures == {"local_process_cpu_pct": 99.0}
+    idle = {"local_threads": 1, "local_process_cpu_pct": 9.0}
+    others = RunFigures(TCP | CAPPED | busy | idle | server, one_machine=True)
+    assert of_run(others).limit == UNDETERMINED, "nor is a CPU that is full of others left over"
+
+
+def test_a_rate_that_the_tool_was_told_and_met_is_the_program_s():
+    busy = TCP | {"local_app_limited_pct": 100.0}
+    assert of_run(RunFigures(busy)).limit == UNDETERMINED
+    assert of_run(RunFigures(busy, goal_mbps=905.0)).limit == "application"
+    assert of_run(RunFigures(busy, goal_mbps=1000.0)).limit == UNDETERMINED
+
+
+def test_a_program_without_cpu_hands_over_little_for_want_of_it():
+    figures = BY_CLASS["application"][0] | {"local_cpu_peak_pct": 94.0}
+    assert of_run(RunFigures(figures)).limit == UNDETERMINED
+
+
+def test_small_sends_have_a_cpu_that_is_full_of_them_and_what_they_lead_to():
+    figures = BY_CLASS["small-sends"][0] | {"local_process_cpu_pct": 80.0}
+    assert of_run(RunFigures(figures)).limit == UNDETERMINED
+    assert of_run(RunFigures(figures | {"local_cpu_peak_pct": 97.0})).limit == "small-sends"
+    loaded = figures | {"local_cpu_peak_pct": 100.0, "local_process_cpu_pct": 40.0}
+    assert of_run(RunFigures(loaded)).limit == "sender-cpu"
+
+
+def test_a_queue_tells_a_cap_that_drops_from_a_path_that_loses():
+    lossy = TCP | {"local_tcp_retrans_segs": 2e3, "local_cwnd_segs": 20.0}
+    assert of_run(RunFigures(lossy | {"local_rtt_us": 320.0})).limit == "loss"
+    assert of_run(RunFigures(lossy | {"local_rtt_us": 640.0})).limit == "path-cap"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"local_tcp_retrans_segs": 1, "local_tcp_out_segs": 238},
+        {"local_app_limited_pct": 100.0},
+        {"local_rwnd_limited_pct": 60.0, "local_rtt_us": 450.0},
+    ],
+    ids=["one segment", "program", "window"],
+)
+def test_what_waits_for_something_else_or_lost_one_segment_is_not_limited_by_loss(others):
+    """A second stream doubled the rate of each of these, which then proved loss."""
+    figures = BY_CLASS["loss"][0]
+    assert of_run(RunFigures(figures)).limit == "loss"
+    assert of_run(RunFigures(figures | others)).limit != "loss"
+
+
 def test_a_rate_that_is_missing_makes_no_size_of_a_send():
     figures = BY_CLASS["small-sends"][0] | {"local_send_throughput_mbps": math.nan}
     verdict = of_run(RunFigures(figures))
@@ -260,7 +316,9 @@ def test_a_configuration_whose_runs_all_failed_has_its_row_and_the_reason(capsys
     ],
 )
 def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address, possible):
-    setup = SimpleNamespace(settings=(), around=SimpleNamespace(family=family))
+    around = SimpleNamespace(family=family, streams=2)
+    options = {"rate": "4M", "parallel": 3}
+    setup = SimpleNamespace(settings=(), around=around, options=options)
     facts = {"link_settings": {"value": {"Speed": "1000Mb/s"}}, "link": {"value": {"mtu": 1500}}}
     campaign = SimpleNamespace(
         experiment=SimpleNamespace(of=lambda values: SimpleNamespace(roles=("sender",))),
@@ -273,6 +331,12 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     )
     run = explained._evidence({"run": 1}, explained._Links(campaign))
     assert run.bound_mbps == pytest.approx(possible, abs=0.01)
+    assert run.goal_mbps == 24
+    setup.settings = (SimpleNamespace(name="link", options={"speed": 100, "autoneg": "off"}),)
+    options.clear()
+    run = explained._evidence({"run": 1}, explained._Links(campaign))
+    assert run.bound_mbps == pytest.approx(possible / 10, abs=0.01), "as the experiment set it"
+    assert run.goal_mbps is None
 
 
 def test_a_failed_run_of_a_configuration_that_has_others_is_no_configuration():

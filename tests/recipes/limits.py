@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.figures import RunFigures
 
 
@@ -13,6 +13,11 @@ class TiredToy:
     title = "A tired toy"
     needs = ("throughput_mbps",)
     intervention = Intervention("wind the toy up again", "winding", 2, least=1.5)
+    labels = (
+        Label(
+            "factors: {send_size: [64, 128, 256, 512, 1024, 2048, 4096, 8192]}\nmeasure: {netperf: {}}\n"
+        ),
+    )
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Any run's throughput tires a toy."""

@@ -5,7 +5,7 @@ Where several fire, the first of them is the verdict:
 - what was asked for (a pace), then what was set up (a shaper), then what both lead to (a receive
   queue that fills);
 - where packets were seen to be lost, then the CPUs that were busy with it;
-- a CPU, then a window that is small because of it;
+- a CPU, then a window that is small because of it, then a program that hands over too little;
 - last what is only inferred from throughput.
 """
 
@@ -39,9 +39,9 @@ CLASSES: tuple[LimitClass, ...] = (
     ReceiverCpu(),
     ReceiveWindow(),
     SendBuffer(),
+    Application(),
     LinkRate(),
     PacketRate(),
     PathCap(),
     Loss(),
-    Application(),
 )

@@ -11,14 +11,17 @@ NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 
 
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
-    """The busiest CPU of an end, or the tool's only thread there, whichever is busier."""
-    peak = run.figure(f"{end}_cpu_peak_pct")
-    if peak is None:
+    """The busiest CPU of an end, or the tool's only thread there, whichever is busier.
+
+    Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts.
+    """
+    busiest = run.thread_pct(end) if run.one_machine else run.busiest_pct(end)
+    if busiest is None:
         return None
-    thread = run.thread_pct(end)
-    busiest = peak if thread is None else max(peak, thread)
+    what = "the tool's thread" if run.one_machine else "its busiest one"
+    column = "process_cpu_pct" if run.one_machine else "cpu_peak_pct"
     return Sign(
         busiest / BUSY_PCT,
-        f"The {whose}'s CPU: its busiest one was {busiest:.0f} % busy.",
-        {f"{end}_cpu_peak_pct": peak},
+        f"The {whose}'s CPU: {what} was {busiest:.0f} % busy.",
+        {f"{end}_{column}": busiest},
     )

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.figures import RunFigures
 
 PER_DATAGRAM = 0.5
+
+LABELS = tuple(
+    Label(
+        """factors: {rate: [5M, 15M], send_size: [16384, 4096]}
+measure:
+  iperf3: {protocol: udp, seconds: 2, rate: "${rate}", send_size: "${send_size}"}
+""",
+        link=f"--rate 100mbit --loss {loss}",
+    )
+    for loss in ("3%", "1%")
+)
 
 
 class Fragmentation:
@@ -15,6 +26,7 @@ class Fragmentation:
     title = "IP fragmentation"
     needs = ("ip_frag_creates", "udp_out_datagrams")
     intervention = Intervention("a send size of MTU - 28", "datagram", least=1.02)
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Fragments made for each datagram sent."""

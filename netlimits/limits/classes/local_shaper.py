@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.figures import RunFigures
 
 OVERLIMITS_PER_PACKET = 0.5
 """From veth and virtio under tbf and htb; a qdisc that is merely full counts drops, not these."""
+
+LABEL = Label(
+    """factors: {kind: [tbf, htb], rate: [4mbit, 10mbit, 20mbit, 40mbit]}
+settings:
+  - roles: [sender]
+    when: kind == "tbf"
+    qdisc: {kind: tbf, rate: "${rate}", burst: 16kb, limit: 300kb}
+  - roles: [sender]
+    when: kind == "htb"
+    qdisc: {kind: htb, rate: "${rate}", burst: 16kb}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: 16384}
+"""
+)
 
 
 class LocalShaper:
@@ -16,6 +30,7 @@ class LocalShaper:
     title = "A shaper on the sender"
     needs = ("qdisc_overlimits", "tx_packets")
     intervention = Intervention("20 % more rate of the sender's own qdisc", "shaper", 1.2, 1.1)
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Overlimits for each packet that the interface sent."""

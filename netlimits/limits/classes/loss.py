@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 RETRANSMITTED = 0.001
+SEGMENTS = 5.0
+"""Segments sent again from which on they are more than chance: one of 240 is 0.4 %, and nothing."""
+WAITED_PCT = 40.0
+"""Of the looks, or of the time: a flow that waits for its program or receiver fills no window."""
 NEAR = 0.5
 """Throughput over cwnd x mss / rtt from which on the window is what sets it."""
+
+LABELS = tuple(
+    Label(
+        """factors: {send_size: [1448, 4096, 16384, 65536]}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+""",
+        link=f"--loss {loss} --delay {delay}",
+    )
+    for loss, delay in (("0.5%", "5ms"), ("2%", "10ms"))
+)
 
 
 class Loss:
@@ -19,6 +34,7 @@ class Loss:
     intervention = Intervention(
         "a second stream: where loss is the path's, each has a window of its own", "streams", 2, 1.2
     )
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Segments sent again, and how much of cwnd x mss / rtt arrived."""
@@ -27,7 +43,10 @@ class Loss:
             return None
         share = again / out
         figures = {"tcp_retrans_segs": again, "tcp_out_segs": out}
-        strength = share / RETRANSMITTED
+        strength = least(share / RETRANSMITTED, again / SEGMENTS)
+        for waited in map(run.sent, ("app_limited_pct", "rwnd_limited_pct", "sndbuf_limited_pct")):
+            if waited:
+                strength = least(strength, WAITED_PCT / waited)
         cwnd, mss, rtt = (run.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
         rate, streams = run.throughput, run.sent("connections") or 1
         if cwnd and mss and rtt and rate is not None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.figures import RunFigures
 
 MET_PCT = 1.0
 """How far from the rate asked for a run may be, percent."""
+
+LABEL = Label(
+    """factors: {send_size: [1448, 16384]}
+zip: {mbps: [4, 10, 20, 30]}
+derive: {rate: mbps * 1e6, frame_rate: rate * 1514 / 1448}
+pace: {rate: "${rate}", frame_rate: "${frame_rate}"}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+"""
+)
 
 
 class Pacing:
@@ -16,6 +26,7 @@ class Pacing:
     title = "A pace"
     needs = ("pace_mbps", "pace_off_pct")
     intervention = Intervention("pace at 10 % more", "pace", 1.1, 1.05)
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The rate asked for, and how far off the run was."""

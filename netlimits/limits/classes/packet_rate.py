@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 WITHIN = 0.05
@@ -10,6 +10,18 @@ WITHIN = 0.05
 OTHER_SIZE = 1.5
 """How many times larger one packet is than another that counts as of another size."""
 CPU_PCT = 95.0
+
+LABEL = Label(
+    """factors: {mss: [312, 612, 1212], rate: [500mbit, 1gbit, 2gbit]}
+settings:
+  - roles: [sender]
+    offload: {tso: off, gso: off}
+    qdisc: {kind: netem, rate: "${rate}", packet_overhead: 60000, limit: 50}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: 4096, local_buffer: 16384}
+"""
+)
+"""Each packet takes the time of 60,000 bytes more: 1,000 to 4,000 of them a second at any size."""
 
 
 class PacketRate:
@@ -21,19 +33,19 @@ class PacketRate:
     intervention = Intervention(
         "half the send size: the same packets/s", "send_size", 0.5, 0.45, 0.55
     )
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Packets/s at this size and at another one of the campaign, with CPU left on both ends."""
         size, rate = run.packet_bytes, run.packet_rate
-        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
+        busiest = run.busiest
         others = {
             other: at
             for other, at in run.rates_by_size.items()
             if size and at and max(other / size, size / other) >= OTHER_SIZE
         }
-        if not size or not rate or not others or None in peaks:
+        if not size or not rate or not others or busiest is None:
             return None
-        busiest = max(peak for peak in peaks if peak is not None)
         other = min(others, key=lambda at: abs(others[at] / rate - 1))
         apart = abs(others[other] / rate - 1)
         strength = least(WITHIN / apart if apart else 2.0, CPU_PCT / busiest if busiest else 2.0)

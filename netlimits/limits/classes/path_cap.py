@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.classes.link import OF_BOUND
 from netlimits.limits.figures import RunFigures
 
-OF_BOUND = 0.97
-RTT_INFLATION = 10.0
-RETRANSMITTED = 0.001
+RTT_INFLATION = 2.3
+"""rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
 CPU_PCT = 90.0
+
+LABELS = tuple(
+    Label(
+        """factors: {send_size: [1448, 16384]}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+""",
+        link=f"--rate {rate} --delay {delay}",
+    )
+    for rate, delay in (("10mbit", "1ms"), ("20mbit", "500us"), ("40mbit", "0"), ("80mbit", "5ms"))
+)
 
 
 class PathCap:
@@ -18,14 +29,14 @@ class PathCap:
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
     intervention = Intervention("a second stream: the same sum", "streams", 2, 0.97, 1.03)
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """rtt over its least, with CPU left on both ends and room on the link where it is known."""
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
-        peaks = run.sent("cpu_peak_pct"), run.received("cpu_peak_pct")
-        if rtt is None or not least_rtt or None in peaks or run.throughput is None:
+        busiest = run.busiest
+        if rtt is None or not least_rtt or busiest is None or run.throughput is None:
             return None
-        busiest = max(peak for peak in peaks if peak is not None)
         inflation = rtt / least_rtt
         parts = [inflation / RTT_INFLATION, CPU_PCT / busiest if busiest else 1.0]
         if run.bound_mbps:

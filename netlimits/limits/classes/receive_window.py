@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 LIMITED_PCT = 50.0
 RTT_INFLATION = 2.0
 """rtt over min_rtt from which on a queue on the path, not the window, is what is waited for."""
+
+LABELS = tuple(
+    Label(
+        """factors: {buffer: [8192, 16384, 32768, 65536]}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: 16384, remote_buffer: "${buffer}"}
+""",
+        link=f"--delay {delay}",
+    )
+    for delay in ("5ms", "20ms")
+)
 
 
 class ReceiveWindow:
@@ -17,6 +28,7 @@ class ReceiveWindow:
     title = "The receive window"
     needs = ("rwnd_limited_pct", "rtt_us", "min_rtt_us")
     intervention = Intervention("twice the receive buffer (rmem)", "receive_buffer", 2, 1.3)
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The share of busy time that waited for window, where the rtt shows no queue."""

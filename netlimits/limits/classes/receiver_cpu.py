@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
+
+LABEL = Label(
+    """factors: {workers: [2, 4], send_size: [4096, 16384, 65536, 131072]}
+settings:
+  - {roles: [receiver], load: {workers_per_cpu: "${workers}"}}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+"""
+)
 
 
 class ReceiverCpu:
@@ -16,6 +25,7 @@ class ReceiverCpu:
     intervention = Intervention(
         "a load on the receiver's CPUs: throughput falls", "load", 1, most=0.9
     )
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The busiest CPU, or the tool's only thread there, whichever is busier."""

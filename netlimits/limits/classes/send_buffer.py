@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.figures import RunFigures
 
 LIMITED_PCT = 20.0
+
+LABELS = tuple(
+    Label(
+        """factors: {buffer: [65536, 98304, 131072, 163840]}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: 16384, local_buffer: "${buffer}"}
+""",
+        link=f"--delay {delay}",
+    )
+    for delay in ("10ms", "20ms")
+)
+"""A socket fills its last segment, of up to 64 KiB, whatever its buffer: it has several here."""
 
 
 class SendBuffer:
@@ -15,6 +27,7 @@ class SendBuffer:
     title = "The send buffer"
     needs = ("sndbuf_limited_pct",)
     intervention = Intervention("twice the send buffer (wmem)", "send_buffer", 2, 1.3)
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The share of busy time that waited for send buffer."""

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
+
+LABEL = Label(
+    """factors: {workers: [2, 4], send_size: [1448, 4096, 16384, 65536]}
+settings:
+  - {roles: [sender], load: {workers_per_cpu: "${workers}"}}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+"""
+)
 
 
 class SenderCpu:
@@ -14,6 +23,7 @@ class SenderCpu:
     title = "The sender's CPU"
     needs = _cpu.NEEDS
     intervention = Intervention("a second stream on another CPU", "streams", 2, 1.2)
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The busiest CPU, or the tool's only thread there, whichever is busier."""

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
 
-THREAD_PCT = 95.0
+THREAD_PCT = 75.0
+"""The thread's part of a CPU that is full: what its packets cost beside is softirq's."""
 OF_SEGMENT = 0.5
 """Share of a segment that a call carries at most: a call of nearly the MSS is not small."""
+
+LABEL = Label(
+    """factors: {send_size: [32, 64, 128, 256], recv_size: [16384, 65536]}
+measure:
+  netperf:
+    test: TCP_STREAM
+    seconds: 2
+    send_size: "${send_size}"
+    recv_size: "${recv_size}"
+    nodelay: true
+"""
+)
 
 
 class SmallSends:
@@ -17,6 +31,7 @@ class SmallSends:
     title = "Small sends"
     needs = ("send_calls", "process_cpu_pct", "transport_mss_bytes")
     intervention = Intervention("four times the send size", "send_size", 4, 1.5)
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Bytes for each call under the MSS, and the sending thread's CPU."""
@@ -29,7 +44,12 @@ class SmallSends:
             return None
         sent = run.own(f"{run.sender}_send_throughput_mbps") or rate
         size = sent * 1e6 / 8 * elapsed / calls
-        strength = least(busy / THREAD_PCT, OF_SEGMENT * mss / size if size else 0.0)
+        cpu = _cpu.sign(run, "sender", run.sender)
+        strength = least(
+            max(cpu.strength if cpu else 0.0, busy / _cpu.BUSY_PCT),
+            busy / THREAD_PCT,
+            OF_SEGMENT * mss / size if size else 0.0,
+        )
         return Sign(
             strength,
             f"Small sends: {size:,.0f} bytes a call, where a segment takes {mss:,.0f}, from a "

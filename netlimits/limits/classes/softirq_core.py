@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign
+from netlimits.limits.base import Intervention, Label, Sign
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 90.0
+
+LABEL = Label(
+    """factors: {mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}
+settings:
+  - roles: [sender]
+    offload: {tso: off, gso: off}
+  - roles: [receiver]
+    switch:
+      verify: [sh, -c, "tc qdisc show dev data0 | grep -c clsact || :"]
+      command:
+        "0": [tc, qdisc, del, dev, data0, clsact]
+        "1":
+          - sh
+          - -c
+          - >-
+            tc qdisc add dev data0 clsact; for n in $(seq 2000); do
+            echo filter add dev data0 ingress protocol ip prio 1 u32
+            match ip protocol 255 0xff match ip dport $n 0xffff flowid 1:1; done | tc -batch -
+      to: "1"
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, mss: "${mss}", send_size: "${send_size}"}
+""",
+    lab="",
+)
+"""2,000 rules of a firewall that are never true: softirq tries them all for each packet."""
 
 
 class SoftirqCore:
@@ -15,6 +40,7 @@ class SoftirqCore:
     title = "Softirq on one CPU"
     needs = ("cpu_peak_softirq_pct", "softnet_dropped")
     intervention = Intervention("RPS, RSS or the interrupt on another CPU", least=1.1)
+    labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The highest softirq share of any CPU, on either end, and what the backlog dropped."""

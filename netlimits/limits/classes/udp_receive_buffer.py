@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Sign, least
+from netlimits.limits.base import Intervention, Label, Sign, least
 from netlimits.limits.figures import RunFigures
 
 SHARE_OF_LOST = 0.8
 LOSS = 0.001
 """Loss from which on there is anything to explain."""
 CPU_LEFT_PCT = 95.0
+
+LABELS = (
+    Label(
+        """factors: {send_size: [256, 1024], buffer: [2304, 8192]}
+measure:
+  netperf: {test: UDP_STREAM, seconds: 2, send_size: "${send_size}", remote_buffer: "${buffer}"}
+"""
+    ),
+    Label(
+        """factors: {rate: [10M, 30M], buffer: [2304, 4608]}
+settings:
+  - {roles: [receiver], sysctl: {net.core.rmem_default: "${buffer}"}}
+measure:
+  iperf3: {protocol: udp, seconds: 2, rate: "${rate}", send_size: 1024, parallel: 4}
+"""
+    ),
+)
 
 
 class UdpReceiveBuffer:
@@ -18,10 +35,11 @@ class UdpReceiveBuffer:
     title = "The UDP receive buffer"
     needs = ("udp_rcvbuf_errors", "udp_out_datagrams", "udp_in_datagrams", "cpu_peak_pct")
     intervention = Intervention("twice the receive buffer (rmem)", "receive_buffer", 2, 1.1)
+    labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The share of lost datagrams that found the socket's buffer full, with CPU left."""
-        errors, peak = run.received("udp_rcvbuf_errors"), run.received("cpu_peak_pct")
+        errors, peak = run.received("udp_rcvbuf_errors"), run.busiest_pct(run.receiver)
         sent, arrived = run.sent("udp_out_datagrams"), run.received("udp_in_datagrams")
         if None in (errors, sent, arrived, peak) or not run.udp:
             return None
