@@ -39,7 +39,7 @@ class SoftirqCore:
     name = "softirq-core"
     title = "Softirq on one CPU"
     needs = ("cpu_peak_softirq_pct", "softnet_dropped")
-    intervention = Intervention("RPS, RSS or the interrupt on another CPU", least=1.1)
+    intervention = Intervention("RPS, RSS or the interrupt on another CPU", "rps", least=1.1)
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
