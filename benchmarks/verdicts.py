@@ -36,9 +36,9 @@ from confusion import Judged, Labelled
 import netlimits as nl
 from netlimits.errors import DataError
 from netlimits.lab import labs
-from netlimits.limits import explained
 from netlimits.limits.base import PROVEN, REFUTED, Label
 from netlimits.limits.classes import CLASSES
+from netlimits.limits.evidence import evidence_of
 from netlimits.limits.sequel import sequel
 from netlimits.limits.verdicts import UNDETERMINED
 
@@ -147,7 +147,7 @@ def runs(wanted: list[Trial], out: Path) -> Iterator[Labelled]:
         if not (out / trial.folder).is_dir():
             continue
         try:
-            _, evidence = explained.evidence_of(nl.open(out / trial.folder))
+            _, evidence = evidence_of(nl.open(out / trial.folder))
         except DataError as error:
             print(f"{trial.folder}: {error}", file=sys.stderr)
             continue

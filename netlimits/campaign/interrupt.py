@@ -2,7 +2,8 @@
 
 A signal only sets a flag, except while a measurement runs: there it ends the wait at once. So
 neither the journal nor a host's settings are left in the middle of a change, and a second Ctrl-C
-does not stop the put-back.
+does not stop the put-back. A wait that is in the middle of paramiko's own code holds locks which
+nobody would let go again: there the signal is heard once more a moment later.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from typing import Any
 from netlimits.errors import NetlimitsError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+MOMENT = 0.005
+"""Seconds until a signal is heard once more."""
+
+AGAIN = 100
+"""How often it is, at most: then the wait ends whatever it holds."""
 
 
 class Interrupted(NetlimitsError):
@@ -38,9 +45,11 @@ class Stop:
         self.requested = ""
         self._interruptible = False
         self._before: dict[signal.Signals, Any] = {}
+        self._again = 0
 
     def __enter__(self) -> Stop:
         self._before = {number: signal.signal(number, self._hear) for number in SIGNALS}
+        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._hear_again)
         return self
 
     def __exit__(
@@ -49,6 +58,7 @@ class Stop:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -74,6 +84,20 @@ class Stop:
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self.requested = signal.Signals(number).name
-        if self._interruptible:
-            self._interruptible = False
-            self.check()
+        self._again = 0
+        self._hear_again(number, frame)
+
+    def _hear_again(self, number: int, frame: FrameType | None) -> None:
+        if not (self._interruptible and self.requested):
+            return
+        if self._again < AGAIN and frame and _holds_locks(frame):
+            self._again += 1
+            signal.setitimer(signal.ITIMER_REAL, MOMENT)
+            return
+        self._interruptible = False
+        self.check()
+
+
+def _holds_locks(frame: FrameType) -> bool:
+    """Whether what a signal interrupts is paramiko's code, which takes locks and lets them go."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == "paramiko"

@@ -25,20 +25,25 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class _Bell:
-    """The event of a channel's buffers, which paramiko sets when data comes, and clears."""
+    """The event of a channel's buffers, which paramiko sets when data comes, and clears.
+
+    A bare lock, free when it rang: Ctrl-C in the middle of a `threading.Event` may leave that
+    one's lock taken, and then paramiko's thread, which rings, would wait for ever.
+    """
 
     def __init__(self) -> None:
-        self._rang = threading.Event()
+        self._silent = threading.Lock()
+        self._silent.acquire()
 
     def set(self) -> None:
-        self._rang.set()
+        with contextlib.suppress(RuntimeError):  # it has rung already
+            self._silent.release()
 
     def clear(self) -> None:
         """Does nothing: when one buffer is empty, the other may still hold data."""
 
     def wait(self, seconds: float) -> None:
-        self._rang.wait(seconds)
-        self._rang.clear()
+        self._silent.acquire(timeout=max(0.0, seconds))
 
 
 class ChannelStream:

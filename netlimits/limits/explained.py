@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from statistics import median
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import contrasts, frames, wording
-from netlimits.analysis.goodput import bound
 from netlimits.errors import DataError
 from netlimits.limits import imported, proof
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.evidence import evidence_of
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
-from netlimits.units.sizes import decimal_bits
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from netlimits.archive.reader import Campaign
-
-VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
-"""Drivers whose link speed is made up: there is no wire of that rate."""
 
 
 def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
@@ -187,139 +179,3 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "proof": "",
         **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),
     }
-
-
-def evidence_of(
-    results: Campaign | pd.DataFrame,
-) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
-    """The ok runs, and for each index the figures that classes of limits read."""
-    from netlimits.archive.reader import Campaign
-
-    if isinstance(results, Campaign):
-        frame = frames.usable(results.frame())
-        links = _Links(results)
-    else:
-        frame, links = frames.usable(results), None
-    evidence = {}
-    for index, row in frame.iterrows():
-        figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}
-        evidence[index] = _evidence(figures, links)
-    derived = results.experiment.derive if isinstance(results, Campaign) else {}
-    factors = [name for name in frames.varied(frame) if name not in derived]
-    rates = _rates_by_size(frame, evidence, factors)
-    return frame, {
-        index: replace(run, rates_by_size=rates.get(index, {})) for index, run in evidence.items()
-    }
-
-
-def _rates_by_size(
-    frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
-) -> dict[Any, dict[float, float]]:
-    """Each run's `RunFigures.rates_by_size`: over configurations that differ in sizes alone."""
-    sizes = [name for name in factors if name in wording.FACTOR_UNITS]
-    others = [name for name in factors if name not in sizes]
-    rates: dict[Any, dict[float, float]] = {}
-    for _, part in frames.groups(frame, others) if sizes else ():
-        by_size = {}
-        for _, same in frames.groups(part, sizes):
-            points = [
-                (run.packet_bytes, run.packet_rate)
-                for run in (evidence[index] for index in same.index)
-                if run.packet_bytes and run.packet_rate
-            ]
-            if points:
-                by_size[median(size for size, _ in points)] = median(rate for _, rate in points)
-        rates |= dict.fromkeys(part.index, by_size)
-    return rates
-
-
-def _evidence(figures: Mapping[str, Any], links: _Links | None) -> RunFigures:
-    one_machine = figures.get("shared_kernel") is True
-    if links is None:
-        return RunFigures(figures, one_machine=one_machine)
-    run = int(figures["run"])
-    mtu, rate = links.mtu(run), links.rate(run)
-    limit = None
-    if mtu and rate:
-        limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
-    return RunFigures(figures, limit, mtu, one_machine, links.goal_mbps(run))
-
-
-def mtu(campaign: Campaign, run: int) -> int | None:
-    """The MTU of a run's data link; None where it is not known."""
-    return _Links(campaign).mtu(run)
-
-
-class _Links:
-    """What a campaign knows of its data link: the senders' facts, and the MTU of each run."""
-
-    def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
-        self._facts: dict[str, Mapping[str, Any]] = {}
-        self._mtus: dict[str, int | None] = {}
-
-    def rate(self, run: int) -> float | None:
-        """The link's bit rate, bit/s; None where it is not known, or made up.
-
-        What the experiment sets, else what the sender had.
-        """
-        driver = str((self._value(run, "driver") or {}).get("driver", ""))
-        if driver in VIRTUAL:
-            return None
-        for options in self._set("link", run):
-            if "speed" in options:
-                return float(options["speed"]) * 1e6
-        speed = str((self._value(run, "link_settings") or {}).get("Speed", ""))
-        number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
-        return float(number[1]) * 1e6 if number else None
-
-    def ipv6(self, run: int) -> bool:
-        """Whether the data of a run goes over IPv6: by what the experiment says, or the address."""
-        if self._campaign.imported:
-            return False
-        family = self._campaign.plan.setup(self._campaign.runs[run].values).around.family
-        address = self._campaign.archive.machines[self._sender(run)].address or ""
-        return family == "ipv6" if family else ":" in address
-
-    def mtu(self, run: int) -> int | None:
-        """The MTU of a run: what the experiment sets, else what the host had."""
-        of = self._campaign.runs[run]
-        if of.config not in self._mtus:
-            own = (self._value(run, "link") or {}).get("mtu")
-            sizes = (int(_scalar(options)) for options in self._set("mtu", run))
-            self._mtus[of.config] = next(sizes, None) or own
-        return self._mtus[of.config]
-
-    def goal_mbps(self, run: int) -> float | None:
-        """The rate that the tool is told to send at, of all its streams; None without one."""
-        if self._campaign.imported:
-            return None
-        setup = self._campaign.plan.setup(self._campaign.runs[run].values)
-        rate = setup.options.get("rate")
-        streams = setup.around.streams * int(setup.options.get("parallel", 1))
-        return decimal_bits(rate) * streams / 1e6 or None if rate else None
-
-    def _set(self, setting: str, run: int) -> Iterator[Any]:
-        """The options of each setting of that name that the experiment makes for a run."""
-        if not self._campaign.imported:
-            uses = self._campaign.plan.setup(self._campaign.runs[run].values).settings
-            yield from (use.options for use in uses if use.name == setting)
-
-    def _sender(self, run: int) -> str:
-        """The sender of a run, which in a duet is its side's; "" in a campaign without roles."""
-        roles = self._campaign.experiment.of(self._campaign.runs[run].values).roles
-        return next(iter(roles), "")
-
-    def _value(self, run: int, fact: str) -> Any:
-        """A fact of the sender of a run; None where it is not known."""
-        role = self._sender(run)
-        if not role:
-            return None
-        if role not in self._facts:
-            self._facts[role] = self._campaign.archive.facts(role)
-        facts = self._facts[role]
-        return facts.get(fact, {}).get("value") if isinstance(facts, dict) else None
-
-
-def _scalar(options: Any) -> Any:
-    return next(iter(options.values())) if isinstance(options, Mapping) else options

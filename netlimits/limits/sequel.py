@@ -23,6 +23,8 @@ from netlimits.experiment.overrides import apply
 from netlimits.limits import explained, proof
 from netlimits.limits.changes import CHANGES, Configured, Levels
 from netlimits.limits.classes import CLASSES
+from netlimits.limits.evidence import evidence_of
+from netlimits.limits.links import DataLinks
 from netlimits.limits.verdicts import Verdict, of_configuration, of_run
 from netlimits.model import Experiment, Scalar, Values
 from netlimits.tools import tool
@@ -70,7 +72,7 @@ def sequel(campaign: Campaign, suspects: tuple[str, ...] = ()) -> str:
 
 
 def _planned(campaign: Campaign, suspects: tuple[str, ...]) -> Iterator[_Planned]:
-    frame, evidence = explained.evidence_of(campaign)
+    frame, evidence = evidence_of(campaign)
     for part in explained.configurations(frame):
         runs = [evidence[index] for index in part.index]
         verdict = of_configuration([of_run(run) for run in runs])
@@ -82,7 +84,7 @@ def _planned(campaign: Campaign, suspects: tuple[str, ...]) -> Iterator[_Planned
             throughput=rates[len(rates) // 2] * 1e6 if rates else None,
             sender=runs[0].sender,
             udp=runs[0].udp,
-            mtu=explained.mtu(campaign, int(part["run"].iloc[0])),
+            mtu=DataLinks(campaign).mtu(int(part["run"].iloc[0])),
             packet_bytes=runs[0].packet_bytes,
             sysctls={
                 end: _sysctls(campaign, roles[0]) for end, roles in campaign.experiment.ends.items()

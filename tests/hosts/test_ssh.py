@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ import pytest
 from waiting import LONG
 
 from netlimits.errors import ConnectError, ConnectionLost, HostError
+from netlimits.hosts import ssh
 from netlimits.hosts.connect import connect_all
 from netlimits.hosts.ssh import SshLogin, ssh_host
 from netlimits.model import Command, Machine
@@ -335,3 +337,32 @@ def test_one_host_that_fails_closes_the_others(lab, ps):
     while set(ps.running("sh")) - set(before) and time.monotonic() < limit:
         time.sleep(0.02)
     assert not set(ps.running("sh")) - set(before)
+
+
+def test_a_wait_that_is_interrupted_anywhere_leaves_the_bell_to_be_rung():
+    """With `threading.Event` in its place, ringing hangs after some hundred of these."""
+
+    class Alarm(Exception):
+        pass
+
+    def alarm(number, frame):
+        raise Alarm
+
+    bell = ssh._Bell()
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        for _ in range(2000):
+            with contextlib.suppress(Alarm):
+                signal.setitimer(signal.ITIMER_REAL, 0.0002)
+                while True:
+                    bell.wait(0.00001)
+            bell.wait(0)
+            ringing = threading.Thread(target=bell.set, daemon=True)
+            ringing.start()
+            ringing.join(LONG)
+            assert not ringing.is_alive()
+            bell.set()  # once more does no harm
+            bell.wait(LONG)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.cli import main
-from netlimits.limits import explain, explained, runs
+from netlimits.limits import explain, runs
 from netlimits.limits.classes import CLASSES
+from netlimits.limits.evidence import run_figures
 from netlimits.limits.figures import RunFigures
+from netlimits.limits.links import DataLinks
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
 
 IDLE = {"local_cpu_peak_pct": 40.0, "remote_cpu_peak_pct": 30.0}
@@ -329,12 +331,12 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
         plan=SimpleNamespace(setup=lambda values: setup),
         runs={1: SimpleNamespace(config="a", values={})},
     )
-    run = explained._evidence({"run": 1}, explained._Links(campaign))
+    run = run_figures({"run": 1}, DataLinks(campaign))
     assert run.bound_mbps == pytest.approx(possible, abs=0.01)
     assert run.goal_mbps == 24
     setup.settings = (SimpleNamespace(name="link", options={"speed": 100, "autoneg": "off"}),)
     options.clear()
-    run = explained._evidence({"run": 1}, explained._Links(campaign))
+    run = run_figures({"run": 1}, DataLinks(campaign))
     assert run.bound_mbps == pytest.approx(possible / 10, abs=0.01), "as the experiment set it"
     assert run.goal_mbps is None
 

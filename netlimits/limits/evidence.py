@@ -1,0 +1,75 @@
+"""From a campaign, or any frame of runs, to the figures that classes of limits read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from netlimits.analysis import frames, wording
+from netlimits.analysis.goodput import bound
+from netlimits.limits.figures import RunFigures
+from netlimits.limits.links import DataLinks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from netlimits.archive.reader import Campaign
+
+
+def evidence_of(
+    results: Campaign | pd.DataFrame,
+) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
+    """The ok runs, and for each index the figures that classes of limits read."""
+    from netlimits.archive.reader import Campaign
+
+    if isinstance(results, Campaign):
+        frame = frames.usable(results.frame())
+        links = DataLinks(results)
+    else:
+        frame, links = frames.usable(results), None
+    evidence = {}
+    for index, row in frame.iterrows():
+        figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}
+        evidence[index] = run_figures(figures, links)
+    derived = results.experiment.derive if isinstance(results, Campaign) else {}
+    factors = [name for name in frames.varied(frame) if name not in derived]
+    rates = _rates_by_size(frame, evidence, factors)
+    return frame, {
+        index: replace(run, rates_by_size=rates.get(index, {})) for index, run in evidence.items()
+    }
+
+
+def _rates_by_size(
+    frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
+) -> dict[Any, dict[float, float]]:
+    """Each run's `RunFigures.rates_by_size`: over configurations that differ in sizes alone."""
+    sizes = [name for name in factors if name in wording.FACTOR_UNITS]
+    others = [name for name in factors if name not in sizes]
+    rates: dict[Any, dict[float, float]] = {}
+    for _, part in frames.groups(frame, others) if sizes else ():
+        by_size = {}
+        for _, same in frames.groups(part, sizes):
+            points = [
+                (run.packet_bytes, run.packet_rate)
+                for run in (evidence[index] for index in same.index)
+                if run.packet_bytes and run.packet_rate
+            ]
+            if points:
+                by_size[median(size for size, _ in points)] = median(rate for _, rate in points)
+        rates |= dict.fromkeys(part.index, by_size)
+    return rates
+
+
+def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigures:
+    """A run's figures, and what is known of its link."""
+    one_machine = figures.get("shared_kernel") is True
+    if links is None:
+        return RunFigures(figures, one_machine=one_machine)
+    run = int(figures["run"])
+    mtu, rate = links.mtu(run), links.rate(run)
+    limit = None
+    if mtu and rate:
+        limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
+    return RunFigures(figures, limit, mtu, one_machine, links.goal_mbps(run))

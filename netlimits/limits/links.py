@@ -1,0 +1,90 @@
+"""What a campaign knows of its data link: the senders' facts, and what the experiment sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from netlimits.units.sizes import decimal_bits
+
+if TYPE_CHECKING:
+    from netlimits.archive.reader import Campaign
+
+VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
+"""Drivers whose link speed is made up: there is no wire of that rate."""
+
+
+class DataLinks:
+    """The link of each run of a campaign: its rate, MTU and family, and the rate asked for."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._facts: dict[str, Mapping[str, Any]] = {}
+        self._mtus: dict[str, int | None] = {}
+
+    def rate(self, run: int) -> float | None:
+        """The link's bit rate, bit/s; None where it is not known, or made up.
+
+        What the experiment sets, else what the sender had.
+        """
+        driver = str((self._value(run, "driver") or {}).get("driver", ""))
+        if driver in VIRTUAL:
+            return None
+        for options in self._set("link", run):
+            if "speed" in options:
+                return float(options["speed"]) * 1e6
+        speed = str((self._value(run, "link_settings") or {}).get("Speed", ""))
+        number = re.fullmatch(r"([1-9][0-9]{0,8})Mb/s", speed)
+        return float(number[1]) * 1e6 if number else None
+
+    def ipv6(self, run: int) -> bool:
+        """Whether the data of a run goes over IPv6: by what the experiment says, or the address."""
+        if self._campaign.imported:
+            return False
+        family = self._campaign.plan.setup(self._campaign.runs[run].values).around.family
+        address = self._campaign.archive.machines[self._sender(run)].address or ""
+        return family == "ipv6" if family else ":" in address
+
+    def mtu(self, run: int) -> int | None:
+        """The MTU of a run: what the experiment sets, else what the host had."""
+        of = self._campaign.runs[run]
+        if of.config not in self._mtus:
+            own = (self._value(run, "link") or {}).get("mtu")
+            sizes = (int(_scalar(options)) for options in self._set("mtu", run))
+            self._mtus[of.config] = next(sizes, None) or own
+        return self._mtus[of.config]
+
+    def goal_mbps(self, run: int) -> float | None:
+        """The rate that the tool is told to send at, of all its streams; None without one."""
+        if self._campaign.imported:
+            return None
+        setup = self._campaign.plan.setup(self._campaign.runs[run].values)
+        rate = setup.options.get("rate")
+        streams = setup.around.streams * int(setup.options.get("parallel", 1))
+        return decimal_bits(rate) * streams / 1e6 or None if rate else None
+
+    def _set(self, setting: str, run: int) -> Iterator[Any]:
+        """The options of each setting of that name that the experiment makes for a run."""
+        if not self._campaign.imported:
+            uses = self._campaign.plan.setup(self._campaign.runs[run].values).settings
+            yield from (use.options for use in uses if use.name == setting)
+
+    def _sender(self, run: int) -> str:
+        """The sender of a run, which in a duet is its side's; "" in a campaign without roles."""
+        roles = self._campaign.experiment.of(self._campaign.runs[run].values).roles
+        return next(iter(roles), "")
+
+    def _value(self, run: int, fact: str) -> Any:
+        """A fact of the sender of a run; None where it is not known."""
+        role = self._sender(run)
+        if not role:
+            return None
+        if role not in self._facts:
+            self._facts[role] = self._campaign.archive.facts(role)
+        facts = self._facts[role]
+        return facts.get(fact, {}).get("value") if isinstance(facts, dict) else None
+
+
+def _scalar(options: Any) -> Any:
+    return next(iter(options.values())) if isinstance(options, Mapping) else options
