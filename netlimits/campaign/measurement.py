@@ -51,10 +51,12 @@ class Testbed:
                 for step in planned.traces:
                     beside.enter_context(_traced(step, hosts[step.role]))
                 _take(planned.before, hosts)
+                _take(planned.cpus_before, hosts)
                 client = hosts[planned.client.role]
                 client.step = planned.client.name
                 with self.stop.interruptible():
                     client.run(planned.client.command)
+                _take(planned.cpus_after, hosts)
                 _take(planned.after, hosts)
         finally:
             for role in listening:

@@ -1,8 +1,9 @@
 """What one measurement has hosts do, as data: what the runner does, and `plan --commands` prints.
 
 In this order: the tool's servers, looks (begun so early that what it takes to begin is over before
-the client), traces, a reading of the evidence with the CPUs' times last, the client, and a reading
-with the CPUs' times first.
+the client), traces, a reading of the evidence, the CPUs' times, the client, the CPUs' times, and a
+reading of the evidence. The CPUs' times are read apart: a host that has read its evidence sooner than
+another would count what the other's reading costs, where both are one machine.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Steps:
     looks: tuple[Step, ...]
     traces: tuple[Step, ...]
     before: tuple[Step, ...]
+    cpus_before: tuple[Step, ...]
     client: Step
+    cpus_after: tuple[Step, ...]
     after: tuple[Step, ...]
 
     def __iter__(self) -> Iterator[Step]:
@@ -88,9 +91,11 @@ def measurement(
             for role in roles
         ),
         tuple(_traces(specification, machines)),
-        (*evidence(raw.BEFORE), *cpus(raw.BEFORE)),
+        evidence(raw.BEFORE),
+        cpus(raw.BEFORE),
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
-        (*cpus(raw.AFTER), *evidence(raw.AFTER)),
+        cpus(raw.AFTER),
+        evidence(raw.AFTER),
     )
 
 
