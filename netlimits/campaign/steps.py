@@ -2,8 +2,8 @@
 
 In this order: the tool's servers, looks (begun so early that what it takes to begin is over before
 the client), traces, a reading of the evidence, the CPUs' times, the client, the CPUs' times, and a
-reading of the evidence. The CPUs' times are read apart: a host that has read its evidence sooner than
-another would count what the other's reading costs, where both are one machine.
+reading of the evidence. The CPUs' times are read apart: a host that has read its evidence sooner
+than another would count what the other's reading costs, where both are one machine.
 """
 
 from __future__ import annotations
