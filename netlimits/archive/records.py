@@ -171,7 +171,7 @@ def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
         attempt=attempt,
         status=event["status"] if ended else "interrupted",
         reason=event["reason"] if ended else "the process ended before the run did",
-        started=_known(event["started"]),
+        started=_known(event.get("started")),
         duration_s=_known(event["duration_s"] if ended else None),
         figures=event["figures"] if ended else {},
         interim=tuple(event.get("interim", ())),
