@@ -112,7 +112,7 @@ def the_trace_is_of_whole_transactions(packets: pd.DataFrame) -> None:
     assert (last - 1) * 16384 <= responses <= last * 16384
     firsts = bursts.over_transactions(packets)["median"]
     assert firsts.iloc[0] <= 3, "the initial window"
-    assert firsts.max() == 12, "a whole response of 11.2 segments"
+    assert firsts.median() == 12, "a whole response of 11.2 segments, but for a few that were split"
     assert firsts.tail(10).median() > firsts.iloc[0], "it has grown"
 
 
