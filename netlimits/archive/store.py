@@ -200,6 +200,7 @@ class Archive:
                 address=m["address"],
                 ssh_config=Path(m["ssh_config"]) if m["ssh_config"] else None,
                 others=tuple(m.get("others", ())),
+                group=m.get("group", ""),
             )
             for role, m in self.meta["machines"].items()
         }

@@ -306,7 +306,7 @@ class Runner:
         if run.config not in self._specifications:
             self._specifications[run.config] = specifications.specified(
                 self.plan.setup(run.values),
-                self.plan.experiment.of(run.values).ends,
+                self.plan.experiment.ends_of(run.values),
                 self.survey.machines,
                 self.survey.facts,
             )
