@@ -52,7 +52,7 @@ def _mesh(experiment_plan: Plan, at_once: int) -> dict[str, Any]:
         "hosts": len(of.hosts),
         "pairs": len(of.pairs),
         "shape": of.shape,
-        "rounds": experiment_plan.rounds(),
+        "rounds": experiment_plan.round_count(),
         "at_once": min(at_once or most, most),
     }
 

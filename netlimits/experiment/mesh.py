@@ -10,12 +10,14 @@ Of all pairs each is there once, and so that every host is sender and receiver a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from netlimits.experiment import rounds
 from netlimits.model import Mesh, Setup, Values
+
+R = TypeVar("R", bound=Hashable)
 
 HOSTS = "hosts"
 """The key of a mesh in `roles:`, and in a hosts file the list of its machines."""
@@ -143,19 +145,19 @@ def everywhere(setup: Setup, of: Mesh) -> Setup:
 
 
 def ordered(
-    numbers: Iterable[int],
-    apart: Callable[[int], tuple[Any, tuple[str, str]]],
+    rows: Iterable[R],
+    apart: Callable[[R], tuple[Any, tuple[str, str]]],
     draw: rounds.Draw | None,
-) -> Iterator[int]:
+) -> Iterator[R]:
     """The configurations of a block in an order of rounds, which are shuffled with `draw`.
 
-    `apart` gives what a configuration is but for its pair, and the pair. A round holds pairs of
+    `apart` gives what a row of them is but for its pair, and the pair. A round holds pairs of
     one kind of configuration, which take the same time.
     """
-    kinds: dict[Any, list[tuple[int, tuple[str, str]]]] = {}
-    for number in numbers:
-        kind, pair = apart(number)
-        kinds.setdefault(kind, []).append((number, pair))
+    kinds: dict[Any, list[tuple[R, tuple[str, str]]]] = {}
+    for row in rows:
+        kind, pair = apart(row)
+        kinds.setdefault(kind, []).append((row, pair))
     parted = [
         tuple(members[place][0] for place in chosen)
         for members in kinds.values()

@@ -306,7 +306,7 @@ class Plan:
         pair = (str(values[Mesh.SENDER]), str(values[Mesh.RECEIVER]))
         return (block, self.configurations.kind(number, Mesh.SENDER)), pair  # type: ignore[union-attr]
 
-    def rounds(self) -> int:
+    def round_count(self) -> int:
         """How many rounds of a mesh there are in its first block."""
         block = itertools.takewhile(lambda run: run.block == 1, self.runs())
         pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
