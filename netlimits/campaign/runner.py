@@ -252,7 +252,7 @@ class Runner:
         paces = list(self._paces(specification))
         first = paces[0][1] if paces else None
         setup = specification.setup
-        for step in self._preparation.steps(setup, specification.ends, first):
+        for step in self._preparation.steps(setup, specification.ends, first, self._hosts):
             self._take(step)
         refused = []
         for way, use, options in paces:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 H = TypeVar("H", bound=Hashable)
@@ -165,7 +166,7 @@ class Dispatch:
     def __init__(
         self, jobs: Sequence[Job], groups: Mapping[str, str] | None = None, at_once: int = 0
     ) -> None:
-        self._jobs = jobs
+        self.jobs = jobs
         self._groups = groups or {}
         self._most = at_once or len(jobs)
         self._queues: dict[str, deque[int]] = defaultdict(deque)
@@ -188,7 +189,7 @@ class Dispatch:
         begun: list[int] = []
         waiting = (host for host in self._free if self._queues[host])
         for number in sorted({self._queues[host][0] for host in waiting}):
-            if self._room and all(self._queues[h][0] == number for h in self._jobs[number].hosts):
+            if self._room and all(self._queues[h][0] == number for h in self.jobs[number].hosts):
                 begun += self._begin(number, now)
         if self._room:
             patience = self._patience
@@ -198,22 +199,46 @@ class Dispatch:
                     begun += self._overtake(host, frozenset(late), now)
         return begun
 
-    def over(self, number: int, now: float) -> None:
-        """A job has ended: its hosts are free."""
+    def over(self, number: int, now: float, away: Collection[str] = ()) -> None:
+        """A job has ended: its hosts are free, but for those that are `away` until `back`."""
         began = self._begun.pop(number)
         for place in self._places(number):
-            del self._busy[place]
-        hosts = self._jobs[number].hosts
+            self._busy.pop(place, None)
+        hosts = self.jobs[number].hosts
         self._free.update(host for host in hosts if host in self._queues)
-        ratio = (now - began) / max(self._jobs[number].seconds, 1e-9)
+        for host in away:
+            self.hold(host)
+        ratio = (now - began) / max(self.jobs[number].seconds, 1e-9)
         difference = ratio - self._ratio
         self._ratio += difference / LEARNED
         self._variance += (difference**2 - self._variance) / LEARNED
+
+    def again(self, number: int) -> None:
+        """A job that ended is to be done again, before all others of its hosts."""
+        job = self.jobs[number]
+        if all(host in self._queues for host in job.hosts):
+            for host in job.hosts:
+                self._queues[host].appendleft(number)
+                self._left[host] += job.seconds
+
+    def hold(self, host: str) -> None:
+        """A host can do nothing for now; its partners take others."""
+        if host in self._queues:
+            self._free.discard(host)
+            self._busy[host] = math.inf
+
+    def back(self, host: str) -> None:
+        """A host is there again."""
+        if host in self._queues:
+            del self._busy[host]
+            self._free.add(host)
 
     def lose(self, host: str) -> list[int]:
         """A host is gone: the numbers of the jobs that will not begin any more."""
         gone = list(self._queues.pop(host, ()))
         self._free.discard(host)
+        if not any(host in self.jobs[number].hosts for number in self._begun):
+            self._busy.pop(host, None)
         for number in gone:
             self._forget(number)
         return gone
@@ -221,6 +246,11 @@ class Dispatch:
     def __len__(self) -> int:
         """How many jobs go on."""
         return len(self._begun)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that jobs are left for, or were."""
+        return tuple(self._queues)
 
     @property
     def _room(self) -> bool:
@@ -234,7 +264,7 @@ class Dispatch:
 
     def _places(self, number: int) -> tuple[Hashable, ...]:
         """The hosts of a job, and the groups that it goes through."""
-        hosts = self._jobs[number].hosts
+        hosts = self.jobs[number].hosts
         through = {("group", self._groups[h]) for h in hosts if self._groups.get(h)}
         return (*hosts, *through) if through else hosts
 
@@ -243,7 +273,7 @@ class Dispatch:
         places = self._places(number)
         if any(place in self._busy for place in places):
             return ()
-        job = self._jobs[number]
+        job = self.jobs[number]
         self._forget(number)
         self._free.difference_update(job.hosts)
         self._begun[number] = now
@@ -252,7 +282,7 @@ class Dispatch:
 
     def _forget(self, number: int) -> None:
         """Take a job out of its hosts' queues."""
-        job = self._jobs[number]
+        job = self.jobs[number]
         for host in job.hosts:
             if host in self._queues:
                 self._queues[host].remove(number)
@@ -265,11 +295,11 @@ class Dispatch:
         """
         number = self._queues[host][0]
         waits = [self._busy.get(place, now) - now for place in self._places(number)]
-        for other in self._jobs[number].hosts:
+        for other in self.jobs[number].hosts:
             first = self._queues[other][0]
             if other in self._free and first != number:
                 until = max(self._busy.get(place, now) - now for place in self._places(first))
-                waits.append(max(0.0, until) + self._jobs[first].seconds)
+                waits.append(max(0.0, until) + self.jobs[first].seconds)
         return max(waits)
 
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
@@ -280,7 +310,7 @@ class Dispatch:
         queue = self._queues[host]
         best: tuple[tuple[float, int], int] | None = None
         for number in itertools.islice(queue, 1, self._look):
-            others = [other for other in self._jobs[number].hosts if other != host]
+            others = [other for other in self.jobs[number].hosts if other != host]
             if all(
                 other in self._free and (other in late or self._queues[other][0] == number)
                 for other in others

@@ -77,6 +77,13 @@ class LoginHost:
             self._servers = [s for s in self._servers if s.alive()] + [server]
         return server
 
+    def cut_short(self) -> None:
+        """End what other threads run here; as `Host.cut_short`."""
+        with self._lock:
+            busy = [shell for shell in self._all if shell not in self._idle]
+        for shell in busy:
+            self._end(shell)
+
     def close(self) -> None:
         """End every server, every shell and the connection. Closing twice is harmless."""
         with self._lock:
