@@ -20,7 +20,7 @@ from netlimits.hosts.threads import at_once
 from netlimits.hosts.wire import Abort
 from netlimits.model import Machine
 
-AT_ONCE = 16
+AT_ONCE = 32
 """Logins that are under way at the same time: an sshd drops some of many (MaxStartups), and a jump
 host takes them all."""
 

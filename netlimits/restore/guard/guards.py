@@ -37,7 +37,7 @@ PUT_BACK = 60.0
 As long as it is held no guard fires; a controller that dies holds it no more.
 """
 
-AT_ONCE = 8
+AT_ONCE = 40
 """Hosts that are claimed at the same time."""
 
 PARTING = 5.0
