@@ -9,10 +9,11 @@ what is left,
 by Tukey's median polish ("Exploratory Data Analysis", 1977, chapter 11), which a few odd links
 do not bend. Effects of hosts as senders, as receivers, and rests of links are three groups. Within
 each a member's distance from the group's median is divided by 1.4826 median absolute deviations
-(Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993), which grow by what polishing took
-of their freedom, and taken for Student's t. It is an outlier where
+(Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993) and taken for Student's t. As many
+of the least deviations as there are effects are left out of that median: polishing makes them zero.
+It is an outlier where
 
-- its p-value, adjusted for all members of the group (Holm), is at most LEVEL,
+- its p-value, adjusted for all links, or all hosts at both ends (Holm), is at most LEVEL,
 - it lies LEAST or more apart: of hosts that are all alike the least difference stands out, and
   matters to nobody,
 - and of a link that was run more than once each run lies on that side: slow runs that come
@@ -36,7 +37,7 @@ from netlimits.model import Mesh
 SENDER, RECEIVER = Mesh.SENDER, Mesh.RECEIVER
 
 LEVEL = 0.05
-"""At most this share of meshes without outliers has one named in a group."""
+"""About this share of meshes without outliers has a host named, and a link."""
 
 LEAST = 0.05
 """As a ratio less 1: what lies closer to the others is no outlier."""
@@ -92,7 +93,7 @@ def hosts(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
         part = by.rename(columns={"size": "pairs", "median": metric}).reset_index(names="host")
         part.insert(1, "end", end)
         part[metric] = part[metric].astype(float)
-        parts.append(_judged(part, part["host"].map(effects), len(part) - 1, "ratio"))
+        parts.append(_judged(part, part["host"].map(effects), len(part) - 1, "ratio", 2))
     return _in_order(pd.concat(parts, ignore_index=True))
 
 
@@ -102,12 +103,12 @@ def outliers(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> li
     by_link = links(frame, of, pool)
     return [
         *(
-            f"{row.host} as {row.end} {_percent(row.ratio)}"
-            for row in by_host[by_host["outlier"]].itertuples()
+            f"{row['host']} as {row['end']} {_percent(row['ratio'])}"
+            for row in by_host[by_host["outlier"]].to_dict("records")
         ),
         *(
-            f"{row.sender} → {row.receiver} {_percent(row.rest_ratio)}"
-            for row in by_link[by_link["outlier"]].itertuples()
+            f"{row[SENDER]} → {row[RECEIVER]} {_percent(row['rest_ratio'])}"
+            for row in by_link[by_link["outlier"]].to_dict("records")
         ),
     ]
 
@@ -132,7 +133,7 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
         raise DataError(f"{metric.column} is not above zero in every run: it has no ratio")
     pooled = [pool] if isinstance(pool, str) else list(pool)
     same = [name for name in (*pooled, "block", "campaign") if name in runs.columns]
-    logs = np.log(values)
+    logs = pd.Series(np.log(values.to_numpy()), runs.index)
     middle = logs.groupby([runs[name] for name in same], dropna=False) if same else None
     level = middle.transform("median") if middle is not None else logs.median()
     return metric.column, runs[[SENDER, RECEIVER, metric.column]].assign(log=logs - level)
@@ -158,16 +159,24 @@ def _polished(table: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
 
 
 def _judged(
-    table: pd.DataFrame, effects: pd.Series[float], freedom: int, name: str
+    table: pd.DataFrame, effects: pd.Series[float], freedom: int, name: str, groups: int = 1
 ) -> pd.DataFrame:
-    """The table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects."""
+    """The table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
+
+    They are one of so many `groups` that are judged together, with so much `freedom`.
+    """
     from scipy.special import stdtr
 
     away = effects.to_numpy(dtype=float) - np.median(effects)
     judged = len(away) >= FEWEST and freedom >= FEWEST - 1
-    scale = CONSISTENT * float(np.median(np.abs(away))) * (len(away) / max(1, freedom)) ** 0.5
+    free = np.sort(np.abs(away))[len(away) - max(1, freedom) :]
+    scale = CONSISTENT * float(np.median(free))
     z = np.divide(away, scale, out=np.full(len(away), np.nan), where=scale > 0)
-    p = _holm(2 * stdtr(freedom, -np.abs(z))) if judged and scale > 0 else np.ones(len(away))
+    p = (
+        _holm(2 * groups * stdtr(freedom, -np.abs(z)))
+        if judged and scale > 0
+        else np.ones(len(away))
+    )
     ratio = np.exp(away)
     outlier = (p <= LEVEL) & (np.maximum(ratio, 1 / ratio) - 1 >= LEAST)
     return table.assign(**{name: ratio, "z": z, "p": p, "outlier": outlier})

@@ -66,9 +66,19 @@ class _Standing:
     outcomes: dict[int, Record]
     attempts: dict[int, int]
     begun: Counter[int] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.counts.update(record.status for record in self.outcomes.values())
+
+    def add(self, record: Record, meant: float) -> None:
+        """Count a run that has an outcome now."""
+        self.outcomes[record.run.number] = record
+        self.counts[record.status] += 1
+        self.clock.spent(meant, record.duration_s)
 
     def progress(self, last: Record | None) -> Progress:
-        counts = Counter[str](record.status for record in self.outcomes.values())
+        counts = self.counts
         failed = counts.total() - counts["ok"]
         done = len(self.outcomes)
         left = self.clock.left * self.together
@@ -156,6 +166,7 @@ class _Work:
         self._going: dict[int, tuple[str, ...]] = {}
         self._away: dict[str, str] = {}
         self._heard = dict.fromkeys(dispatch.hosts, time.monotonic())
+        self._looked = time.monotonic()
         self.gone: dict[str, str] = {}
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
@@ -225,8 +236,7 @@ class _Work:
         if record is None or record.status == "interrupted":
             self._dispatch.again(news.number)
             return record
-        self._standing.outcomes[record.run.number] = record
-        self._standing.clock.spent(self._dispatch.jobs[news.number].seconds, record.duration_s)
+        self._standing.add(record, self._dispatch.jobs[news.number].seconds)
         return record
 
     def _call(self, role: str) -> None:
@@ -257,6 +267,9 @@ class _Work:
     def _renew(self) -> None:
         """Renew the claims of hosts that have waited for long."""
         now = time.monotonic()
+        if now - self._looked < RENEW / 4:
+            return
+        self._looked = now
         busy = {role for roles in self._going.values() for role in roles} | self._away.keys()
         late = [r for r, at in self._heard.items() if now - at > RENEW and r not in busy]
         if not late:

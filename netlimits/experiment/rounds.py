@@ -29,6 +29,10 @@ EQUAL = 0.08
 WAIT_EQUAL, WAIT_UNEQUAL = 0.3, 0.05
 """How long a free host waits for its next partner, in lengths of the longest run."""
 
+FEW, SCAN = 64, 0.01
+"""Free hosts up to which all are looked at for one that waits long, each time; more of them only
+after so many lengths of the longest run."""
+
 LEARNED = 20
 """Runs over which the spread of lengths is learned."""
 
@@ -176,6 +180,8 @@ class Dispatch:
                 self._queues[host].append(number)
                 self._left[host] += job.seconds
         self._free = set(self._queues)
+        self._touched = set(self._queues)  # since `ready` looked: their next job may begin now
+        self._scanned = -math.inf
         self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
         self._begun: dict[int, float] = {}
         self._longest = max((job.seconds for job in jobs), default=0.0)
@@ -187,12 +193,16 @@ class Dispatch:
     def ready(self, now: float) -> list[int]:
         """The numbers of the jobs that begin now."""
         begun: list[int] = []
-        waiting = (host for host in self._free if self._queues[host])
+        limited = self._groups or self._most < len(self.jobs)
+        looked_at = self._free if limited else self._touched & self._free
+        self._touched = set()
+        waiting = (host for host in looked_at if self._queues[host])
         for number in sorted({self._queues[host][0] for host in waiting}):
             if self._room and all(self._queues[h][0] == number for h in self.jobs[number].hosts):
                 begun += self._begin(number, now)
-        if self._room:
-            patience = self._patience
+        often = len(self._free) <= FEW or now - self._scanned > SCAN * self._longest
+        if self._room and often:
+            self._scanned, patience = now, self._patience
             late = [h for h in self._free if self._queues[h] and self._wait(h, now) > patience]
             for host in sorted(late, key=lambda h: (-self._left[h], h)):
                 if host in self._free and self._room:
@@ -206,6 +216,7 @@ class Dispatch:
             self._busy.pop(place, None)
         hosts = self.jobs[number].hosts
         self._free.update(host for host in hosts if host in self._queues)
+        self._touched.update(hosts)
         for host in away:
             self.hold(host)
         ratio = (now - began) / max(self.jobs[number].seconds, 1e-9)
@@ -220,6 +231,7 @@ class Dispatch:
             for host in job.hosts:
                 self._queues[host].appendleft(number)
                 self._left[host] += job.seconds
+                self._touched.add(host)
 
     def hold(self, host: str) -> None:
         """A host can do nothing for now; its partners take others."""
@@ -232,6 +244,7 @@ class Dispatch:
         if host in self._queues:
             del self._busy[host]
             self._free.add(host)
+            self._touched.add(host)
 
     def lose(self, host: str) -> list[int]:
         """A host is gone: the numbers of the jobs that will not begin any more."""
@@ -287,6 +300,7 @@ class Dispatch:
             if host in self._queues:
                 self._queues[host].remove(number)
                 self._left[host] -= job.seconds
+                self._touched.add(host)
 
     def _wait(self, host: str, now: float) -> float:
         """How long until the next job of a free host can begin, about.

@@ -41,8 +41,8 @@ def mesh_links(
     names = sorted({*table[SENDER], *table[RECEIVER]}, key=number)
     place = {name: index for index, name in enumerate(names)}
     cells = np.full((len(names), len(names)), np.nan)
-    for row in table.itertuples():
-        cells[place[row.sender], place[row.receiver]] = 100 * (row.ratio - 1)
+    for row in table.to_dict("records"):
+        cells[place[row[SENDER]], place[row[RECEIVER]]] = 100 * (row["ratio"] - 1)
     most = float(np.nanmax(np.abs(cells))) or 1.0
     colours = LinearSegmentedColormap.from_list("mesh", [ORANGE, "#ffffff", BLUE])
     size = min(9.0, 3.6 + 0.2 * len(names))
@@ -51,8 +51,8 @@ def mesh_links(
         norm = TwoSlopeNorm(0.0, -most, most)
         image = axes.imshow(cells, cmap=colours, norm=norm, interpolation="nearest")
         axes.set_facecolor("#eeeeee")
-        for row in table[table["outlier"]].itertuples():
-            corner = (place[row.receiver] - 0.5, place[row.sender] - 0.5)
+        for row in table[table["outlier"]].to_dict("records"):
+            corner = (place[row[RECEIVER]] - 0.5, place[row[SENDER]] - 0.5)
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#000000", lw=1.6))
         every = -(-len(names) // LABELLED)
         ticks = range(0, len(names), every)
