@@ -26,6 +26,7 @@ MODULES = (
     "spread",
     "aggregate",
     "comparison",
+    "mesh",
 )
 
 __all__ = ["MODULES", *MODULES]

@@ -215,6 +215,7 @@ class BoundMachine(TypedDict):
     address: IpAddress | None
     ssh_config: FilePath | None
     others: NotRequired[list[IpAddress]]
+    group: NotRequired[str]
 
 
 class SecondSide(TypedDict):

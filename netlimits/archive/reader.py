@@ -8,6 +8,7 @@ campaign.packets(1)    # one row a packet of a run's trace
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -223,9 +224,8 @@ class Campaign:
         at_work = lock.holder(self.path)  # before the journal: what ends meanwhile has ended
         history = history or self.history()
         attempts = [*history.records]
-        present = _present(attempts) if at_work else None
-        if present:
-            attempts.remove(present)
+        present = _present(attempts, history.opened) if at_work else []
+        attempts = [record for record in attempts if record not in present]
         outcomes = {r.run.number: r.status for r in attempts if r.status != "interrupted"}
         counts = Counter(outcomes.values())
         skipped = self.skipped_runs()
@@ -251,8 +251,9 @@ class Campaign:
                 "by": str(at_work),
                 "pid": at_work.pid or None,
                 "since": history.opened,
-                "run": present and present.run.number,
-                "attempt": present and present.attempt,
+                "run": present[0].run.number if present else None,
+                "attempt": present[0].attempt if present else None,
+                "runs": [record.run.number for record in present],
             },
             "reconnected": dict(Counter(history.reconnected)),
             "reasons": dict(Counter(r.reason for r in attempts if r.reason).most_common()),
@@ -279,9 +280,19 @@ class Campaign:
         ]
 
 
-def _present(records: list[Record]) -> Record | None:
-    """The attempt that is running now: the last one, if it has no end."""
-    return records[-1] if records and records[-1].status == "interrupted" else None
+def _present(records: list[Record], opened: float | None) -> list[Record]:
+    """The attempts that are running now: those without an end that this process began.
+
+    Of a mesh there may be several; one that was interrupted has its reason in its end.
+    """
+    last = {record.run.number: record for record in records}
+    return [
+        record
+        for record in last.values()
+        if record.status == "interrupted"
+        and math.isnan(record.duration_s)
+        and not record.started < (opened or 0.0)
+    ]
 
 
 def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.open

@@ -41,6 +41,7 @@ from functools import cached_property
 from hashlib import sha256
 from io import TextIOWrapper
 from pathlib import Path
+from threading import Lock
 from typing import Any, TextIO
 
 from netlimits.archive import formats, raw, registry
@@ -66,6 +67,7 @@ class Archive:
         self.path = path
         self.folder = Folder(path)
         self.journal = Journal(self.folder, sealed=version > 1)
+        self._turn = Lock()
         self._bound: Mapping[str, Machine] | None = None
 
     @classmethod
@@ -200,6 +202,7 @@ class Archive:
                 address=m["address"],
                 ssh_config=Path(m["ssh_config"]) if m["ssh_config"] else None,
                 others=tuple(m.get("others", ())),
+                group=m.get("group", ""),
             )
             for role, m in self.meta["machines"].items()
         }
@@ -272,8 +275,12 @@ class Archive:
         self.journal.close()
 
     def append(self, event: str, **fields: Any) -> None:
-        """Add one event, in one write, and have it on disk when this returns."""
-        self.journal.append({"event": event, "at": time.time(), **fields})
+        """Add one event, in one write, and have it on disk when this returns.
+
+        Several threads may: each in its turn.
+        """
+        with self._turn:
+            self.journal.append({"event": event, "at": time.time(), **fields})
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The journal's events in order, a torn last line left out.

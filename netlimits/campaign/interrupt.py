@@ -2,8 +2,8 @@
 
 A signal only sets a flag, except while a measurement runs: there it ends the wait at once. So
 neither the journal nor a host's settings are left in the middle of a change, and a second Ctrl-C
-does not stop the put-back. A wait that is in the middle of paramiko's own code holds locks which
-nobody would let go again: there the signal is heard once more a moment later.
+does not stop the put-back. A wait that is in the middle of paramiko's code, or of `threading`'s,
+may hold locks which nobody would let go again: there the signal is heard once more a moment later.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 MOMENT = 0.005
 """Seconds until a signal is heard once more."""
+
+_LOCKS = ("paramiko", "threading")
+"""Whose code takes locks by hand."""
 
 AGAIN = 100
 """How often it is, at most: then the wait ends whatever it holds."""
@@ -99,5 +102,5 @@ class Stop:
 
 
 def _holds_locks(frame: FrameType) -> bool:
-    """Whether what a signal interrupts is paramiko's code, which takes locks and lets them go."""
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] == "paramiko"
+    """Whether what a signal interrupts is code that takes locks and lets them go."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _LOCKS

@@ -6,7 +6,7 @@ along with the queues; then the settings in the file's order; the pace last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,12 +41,21 @@ class Preparation:
         self._options: dict[tuple[str, str], Any] = {}
 
     def steps(
-        self, setup: Setup, ends: Ends, pace: SettingUse | None = None
+        self,
+        setup: Setup,
+        ends: Ends,
+        pace: SettingUse | None = None,
+        roles: Collection[str] | None = None,
     ) -> Iterator[SettingStep]:
-        """The steps to a configuration. Its pace is looked at here alone; `paced` has its steps."""
+        """The steps to a configuration. Its pace is looked at here alone; `paced` has its steps.
+
+        With `roles` hosts of others, which may be measuring, are left as they are.
+        """
         given = options_set(setup.settings)
         paced = ends["local"] if setup.around.pace else ()
         for (role, name), options in reversed(list(self._set.items())):
+            if roles is not None and role not in roles:
+                continue
             if options <= given.get((role, name), frozenset()):
                 continue
             if name == "qdisc" and role in paced:  # which makes its own anew

@@ -13,7 +13,7 @@ from netlimits.model import Command, Completed
 
 
 class Recorder:
-    """A host that keeps, in `entries`, everything that a run had it do.
+    """A host that keeps, in `entries`, everything that a run had it do; each run may have its own.
 
     `lost` says how its connection was lost; it is empty while it stands.
     """
@@ -23,7 +23,7 @@ class Recorder:
         self.step = ""
         self.lost = ""
         self._host = host
-        self._entries = entries
+        self.entries = entries
 
     @property
     def patience(self) -> Patience:
@@ -54,7 +54,7 @@ class Recorder:
 
     def keep(self, completed: Completed, step: str) -> None:
         """Keep what a server of this host printed."""
-        self._entries.append(RawEntry(step, completed))
+        self.entries.append(RawEntry(step, completed))
 
     def serve(self, command: Command) -> Server:
         """The same as the host's."""
@@ -71,6 +71,10 @@ class Recorder:
         with self._noticing():
             completed = look.stop()
         self.keep(completed, step)
+
+    def cut_short(self) -> None:
+        """The same as the host's."""
+        self._host.cut_short()
 
     def close(self) -> None:
         """The same as the host's."""

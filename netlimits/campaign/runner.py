@@ -252,7 +252,7 @@ class Runner:
         paces = list(self._paces(specification))
         first = paces[0][1] if paces else None
         setup = specification.setup
-        for step in self._preparation.steps(setup, specification.ends, first):
+        for step in self._preparation.steps(setup, specification.ends, first, self._hosts):
             self._take(step)
         refused = []
         for way, use, options in paces:
@@ -306,7 +306,7 @@ class Runner:
         if run.config not in self._specifications:
             self._specifications[run.config] = specifications.specified(
                 self.plan.setup(run.values),
-                self.plan.experiment.of(run.values).ends,
+                self.plan.experiment.ends_of(run.values),
                 self.survey.machines,
                 self.survey.facts,
             )

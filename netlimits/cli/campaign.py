@@ -16,6 +16,7 @@ from netlimits.cli import echo, logins, quoted
 from netlimits.cli.hosts import all_logged_in, machines_of
 from netlimits.cli.lines import counts, say_put_back, say_warnings, skipped_lines
 from netlimits.cli.options import (
+    AT_ONCE,
     COUNTS,
     GUARD,
     HOSTS,
@@ -26,7 +27,7 @@ from netlimits.cli.options import (
     YES,
     progress_options,
 )
-from netlimits.cli.sides import Against, against_options, experiment_of
+from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
 from netlimits.errors import ArchiveError, ArchiveUnwritable, NetlimitsError, RestoreError, one_line
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 )
 @GUARD
 @PATIENCE
+@AT_ONCE
 @JSON
 @progress_options
 @against_options
@@ -62,6 +64,7 @@ def run(
     out: Path | None,
     guard: str,
     patience: Patience,
+    at_once: int | None,
     as_json: bool,
     against: Against,
 ) -> None:
@@ -95,6 +98,7 @@ def run(
     experiment, bound = experiment_of(
         experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
     )
+    most = pairs_at_once(experiment, at_once)
     plan = Plan(seeded(experiment))
     folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
@@ -113,7 +117,7 @@ def run(
         for line in skipped_lines(campaign.skipped_runs()):
             echo(line, err=as_json)
         with logins.locked(campaign):
-            _carry_out(campaign, host_survey, hosts, stop, guarding, patience, as_json)
+            _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json)
 
 
 ACCEPT = click.option(
@@ -125,7 +129,7 @@ ACCEPT = click.option(
 
 def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of the commands that go on with a campaign on its hosts."""
-    for option in (progress_options, JSON, PATIENCE, GUARD, YES, COUNTS, ACCEPT):
+    for option in (progress_options, JSON, AT_ONCE, PATIENCE, GUARD, YES, COUNTS, ACCEPT):
         command = option(command)
     return command
 
@@ -203,6 +207,7 @@ def _go_on(
     yes: bool,
     guard: str,
     patience: Patience,
+    at_once: int | None,
     as_json: bool,
 ) -> None:
     """Go on with a campaign on its hosts; `added` are replicates and their seed."""
@@ -213,6 +218,7 @@ def _go_on(
     from netlimits.restore.put_back import restore_from_journal
 
     reader.check_plan(campaign)
+    most = pairs_at_once(campaign.experiment, at_once)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.refuse_commands(campaign)
@@ -237,7 +243,7 @@ def _go_on(
             )
         if added:
             campaign = campaign.extend(*added)
-        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, as_json)
+        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json)
 
 
 def _carry_out(
@@ -247,10 +253,11 @@ def _carry_out(
     stop: Stop,
     guard: float | None,
     patience: Patience,
+    at_once: int,
     as_json: bool,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
-    from netlimits.campaign import runner
+    from netlimits.campaign import pairs, runner
     from netlimits.campaign.interrupt import Interrupted
     from netlimits.cli.progress import display
     from netlimits.hosts.connect import connect
@@ -258,7 +265,10 @@ def _carry_out(
     def again(machine: Machine) -> Host:
         return connect(machine, patience)
 
-    work = runner.Runner(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
+    kind = pairs.PairsRunner if campaign.experiment.mesh else runner.Runner
+    work = kind(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
+    if isinstance(work, pairs.PairsRunner):
+        work.pairs_at_once = at_once
     campaign.archive.append("opened")
     try:
         with display(campaign.experiment) as on_progress:

@@ -23,6 +23,7 @@ def machines_of(
 
     Raises InputError where two of them are asked for.
     """
+    from netlimits.experiment import mesh
     from netlimits.experiment.hosts_file import machines
     from netlimits.model import Machine
 
@@ -32,6 +33,8 @@ def machines_of(
         return machines(hosts_file, roles)
     if not local:
         return _in_lab(roles)
+    if tuple(roles) == mesh.names(len(roles)):
+        raise InputError("--local is one machine, and each host of a mesh is its own")
     return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
 
 
@@ -42,10 +45,14 @@ def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:
     hosts = list(machines(lab_hosts_file()).values())
     if len(hosts) < len(roles):
         raise InputError(
-            f"the experiment needs {len(roles)} hosts ({', '.join(roles)}) and the lab has "
+            f"the experiment needs {len(roles)} hosts ({_listed(roles)}) and the lab has "
             f"{len(hosts)}: `netlimits lab down` and `netlimits lab up --hosts {len(roles)}`"
         )
     return {role: replace(machine, role=role) for role, machine in zip(roles, hosts, strict=False)}
+
+
+def _listed(roles: Sequence[str]) -> str:
+    return ", ".join(roles if len(roles) < 6 else (*roles[:2], "…", roles[-1]))
 
 
 def lab_hosts_file() -> Path:

@@ -29,6 +29,12 @@ YES = click.option(
     "--yes", is_flag=True, help="Put back what is shown of somebody else's campaign, unasked."
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path))
+AT_ONCE = click.option(
+    "--at-once",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of a mesh: so many pairs at once, at most; as many as there are hosts for, if left out.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 SET = click.option(
     "--set",

@@ -16,8 +16,8 @@ import click
 
 from netlimits.cli import echo, plan_summary, planned_runs
 from netlimits.cli.beside import LARGE, findings_beside
-from netlimits.cli.options import JSON, PATIENCE, SET, pairs
-from netlimits.cli.sides import Against, against_options, experiment_of
+from netlimits.cli.options import AT_ONCE, JSON, PATIENCE, SET, pairs
+from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
 from netlimits.errors import InputError, escaped
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ ROWS = 10
     "tools that may be missing (if_missing: skip).",
 )
 @PATIENCE
+@AT_ONCE
 @click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
 @JSON
 @against_options
@@ -58,6 +59,7 @@ def plan(
     with_commands: bool,
     hosts_file: Path | None,
     patience: Patience,
+    at_once: int | None,
     csv_file: str | None,
     as_json: bool,
     against: Against,
@@ -86,7 +88,10 @@ def plan(
         loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
         drawn = loaded.repeat.seed is None
         experiment_plan = Plan(seeded(loaded), _skipped(loaded, bound, patience))
-    summary = plan_summary.summary_of(experiment_plan, drawn)
+    groups = {role: machine.group for role, machine in bound.items()}
+    summary = plan_summary.summary_of(
+        experiment_plan, drawn, groups, pairs_at_once(loaded, at_once)
+    )
     findings = _foreseen(experiment_plan, bound)
     if csv_file == "-":
         experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)

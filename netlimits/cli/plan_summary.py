@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from netlimits.model import Experiment
 
 
-def summary_of(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
-    """What there is to say about the plan as a whole."""
+def summary_of(
+    experiment_plan: Plan, drawn: bool, groups: Mapping[str, str] | None = None, at_once: int = 0
+) -> dict[str, Any]:
+    """What there is to say about the plan as a whole; `groups` and `at_once` of a mesh."""
     experiment = experiment_plan.experiment
     left_out = experiment_plan.left_out()
     return {
@@ -31,11 +33,27 @@ def summary_of(experiment_plan: Plan, drawn: bool) -> dict[str, Any]:
         "order": experiment.repeat.order,
         "seed": experiment.repeat.seed,
         "seed_drawn": drawn,
-        "seconds": round(experiment_plan.seconds(), 1),
+        "seconds": round(experiment_plan.seconds(groups, at_once), 1),
+        **_mesh(experiment_plan, at_once),
         "skipped": [
             {"tool": tool, "runs": left_out[tool], "reason": why}
             for tool, why in experiment_plan.skipped.items()
         ],
+    }
+
+
+def _mesh(experiment_plan: Plan, at_once: int) -> dict[str, Any]:
+    """How many hosts, pairs and rounds a mesh has."""
+    of = experiment_plan.experiment.mesh
+    if not of:
+        return {}
+    most = len(of.hosts) // 2
+    return {
+        "hosts": len(of.hosts),
+        "pairs": len(of.pairs),
+        "shape": of.shape,
+        "rounds": experiment_plan.round_count(),
+        "at_once": min(at_once or most, most),
     }
 
 
@@ -85,14 +103,23 @@ def print_summary(summary: Mapping[str, Any]) -> None:
         least, most = summary["replicates_least"], summary["replicates"]
         times = f" = {count} × {most:,}" if least == most else f", {least:,} to {most:,} of each"
     echo(f"{_count(summary['runs'], 'run')}{times}, order {summary['order']}")
+    if "rounds" in summary:
+        shape = "" if summary["shape"] == "list" else f" ({summary['shape']})"
+        echo(
+            f"mesh of {summary['hosts']} hosts, {_count(summary['pairs'], 'pair')}{shape}: "
+            f"{_count(summary['rounds'], 'round')} in a block, up to "
+            f"{_count(summary['at_once'], 'pair')} at once"
+        )
     kept = f" (drawn now; --set repeat.seed={summary['seed']} keeps it)"
     echo(f"seed {summary['seed']}{kept if summary['seed_drawn'] else ''}")
     for skipped in summary["skipped"]:
         why = one_line(skipped["reason"])
         echo(f"{_count(skipped['runs'], 'run')} of them skipped, {skipped['tool']}: {why}")
     left = summary["runs"] - sum(skipped["runs"] for skipped in summary["skipped"])
-    seconds = summary["seconds"] / max(1, left)
-    echo(f"about {_duration(summary['seconds'])}, {seconds:.3g} s a run")
+    each = f"{summary['seconds'] / max(1, left):.3g} s a run"
+    if "rounds" in summary and summary["replicates"]:
+        each = f"{summary['seconds'] / summary['rounds'] / summary['replicates']:.3g} s a round"
+    echo(f"about {_duration(summary['seconds'])}, {each}")
 
 
 def _count(number: int, noun: str) -> str:

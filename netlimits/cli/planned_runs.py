@@ -67,7 +67,7 @@ def _commands(
     for run in runs:
         commands = []
         if not experiment_plan.skip(run.values):
-            ends = experiment_plan.experiment.of(run.values).ends
+            ends = experiment_plan.experiment.ends_of(run.values)
             for step in rehearsed.commands(experiment_plan.setup(run.values), ends):
                 if isinstance(step, Remark):
                     commands.append((step.role, step.name, f"# {step.text}"))

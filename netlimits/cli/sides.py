@@ -139,3 +139,10 @@ def _is_change(text: str) -> bool:
     """Whether it is KEY=VALUE rather than a file's name, which may hold a `=` too."""
     key, sign, _ = text.partition("=")
     return bool(sign) and "/" not in key and not Path(text).is_file()
+
+
+def pairs_at_once(experiment: Experiment, at_once: int | None) -> int:
+    """`--at-once` as a number, 0 where it is left out. Raises InputError without a mesh."""
+    if at_once and not experiment.mesh:
+        raise InputError("--at-once is for a mesh; the experiment has one pair: leave it out")
+    return at_once or 0

@@ -109,6 +109,8 @@ def _running(at_work: Mapping[str, Any]) -> str:
     clock = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(since)) if since else ""
     again = at_work["attempt"] or 1
     run = f"at run {at_work['run']}" if at_work["run"] else "between two runs"
+    if len(runs := at_work.get("runs", ())) > 1:
+        run = f"at {len(runs)} runs: {', '.join(map(str, runs))}"
     parts = [
         f"running: {at_work['by']}",
         f"since {clock}" if clock else "",

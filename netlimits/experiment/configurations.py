@@ -122,6 +122,15 @@ class Configurations:
         config = hashlib.sha256(text.encode()).hexdigest()[:12]
         return Configuration(config, values, ",".join(cells))
 
+    def kind(self, number: int, name: str) -> int:
+        """A number for all configurations that differ only in the axis that has a name.
+
+        Of an `include` there is none.
+        """
+        index = self._alive[number]
+        axis = next(axis for axis in self._axes if name in axis.names)
+        return index - index // axis.stride % len(axis.rows) * axis.stride
+
     def is_included(self, number: int) -> bool:
         """Whether the configuration of a number is an `include`, which no condition removes."""
         return number >= len(self._alive)

@@ -143,6 +143,9 @@ def _values(experiment: Experiment) -> dict[str, None]:
 def _refuse(before: Experiment, after: Experiment) -> None:
     """Raise DocumentError for what keeps the runs of two experiments out of the same blocks."""
     for side in (before, after):
+        if side.mesh:
+            problem = "is a mesh, and what is interleaved has one pair of hosts; take a factor"
+            raise _error(side, problem, "roles")
         if SIDE in resolution.names(side):
             problem = "is what tells the sides of a duet apart; call it otherwise"
             raise _error(side, problem, "factors", SIDE)

@@ -3,6 +3,7 @@
     sender: {ssh: vm1, interface: ens4}
     receiver: {ssh: vm2, interface: ens4, address: 192.0.2.2}
     sinks: [{ssh: vm3}, {ssh: vm4}] # a role of several machines: sinks-1, sinks-2
+    hosts: [{ssh: n1, group: rack1}, {ssh: n2, group: rack2}]       # a mesh's
     ssh_config: lab/ssh_config      # optional, relative to this file; else the user's own
 
 `ssh` is a name that OpenSSH's configuration resolves; `local: true` stands for this machine.
@@ -12,10 +13,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from netlimits.errors import DocumentError, did_you_mean, raise_all
+from netlimits.experiment import mesh
 from netlimits.experiment.document import Document, load
 from netlimits.model import Machine
 
@@ -24,6 +27,7 @@ KEYS = {
     "local": "true for this machine, in place of `ssh`.",
     "interface": "The data interface; needed by what is set on it.",
     "address": "Where the data goes; left out, it is the interface's own.",
+    "group": "In a mesh: a rack or an uplink, through which one measurement goes at a time.",
     "ssh_config": "Beside the roles: the configuration file to resolve `ssh` with, relative to "
     "this file; else the user's own.",
 }
@@ -46,6 +50,11 @@ def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, 
     errors = [*document.repeated]
     config = _ssh_config(document, errors)
     written = {machine.role: machine for machine in _written(document, config, errors)}
+    roles = None if roles is None else tuple(roles)
+    if roles and roles == mesh.names(len(roles)):
+        bound = _of_mesh(document, written, roles, errors)
+        raise_all(errors)
+        return bound
     bound = {}
     for role in written if roles is None else roles:
         if role in written:
@@ -59,6 +68,22 @@ def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, 
             errors.append(document.error(f"no machine plays {role}; add {add}{hint}", role))
     raise_all(errors)
     return bound
+
+
+def _of_mesh(
+    document: Document,
+    written: Mapping[str, Machine],
+    roles: tuple[str, ...],
+    errors: list[DocumentError],
+) -> dict[str, Machine]:
+    """The machines of a mesh: those under `hosts`, or without it the file's first ones."""
+    listed = isinstance(document.data.get(mesh.HOSTS), list)
+    every = [m for role, m in written.items() if role.startswith(f"{mesh.HOSTS}-") or not listed]
+    if len(every) < len(roles) and not errors:
+        machines = f"{len(every)} machine{'' if len(every) == 1 else 's'}"
+        problem = f"has {machines}, and the experiment's mesh is of {len(roles)} hosts"
+        errors.append(document.error(problem, *([mesh.HOSTS] if listed else [])))
+    return {role: replace(m, role=role) for role, m in zip(roles, every, strict=False)}
 
 
 def _ssh_config(document: Document, errors: list[DocumentError]) -> Path | None:
@@ -109,6 +134,7 @@ def _machine(role: str, entry: Mapping[str, Any], config: Path | None) -> Machin
         entry.get("interface"),
         str(ipaddress.ip_address(address)) if address else None,
         config if ssh else None,
+        group=entry.get("group", ""),
     )
 
 
@@ -120,7 +146,7 @@ def _faults(entry: Any) -> Iterator[tuple[str, ...]]:
     unknown = [key for key in entry if key not in _KEYS]
     for key in unknown:
         yield f"unknown key{did_you_mean(key, _KEYS)}", key
-    for key in ("ssh", "address", "interface"):
+    for key in ("ssh", "address", "interface", "group"):
         if key in entry and (problem := _fault_of_text(key, entry[key])):
             yield problem, key
     local = entry.get("local", False)

@@ -17,15 +17,16 @@ import secrets
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import IO
+from functools import partial
+from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import remains, replicates, resolution
+from netlimits.experiment import mesh, remains, replicates, resolution, rounds
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.replicates import RUN_LIMIT
 from netlimits.experiment.setups import Setups
-from netlimits.model import Experiment, Repeat, Run, Setup, Values
+from netlimits.model import Experiment, Mesh, Repeat, Run, Setup, Values
 
 SEED_BITS = 48
 OVERHEAD = 0.1
@@ -198,14 +199,22 @@ class Plan:
             file.write(f"{number},{block},{config}{comma}{cells}{why}\n")
         return len(self)
 
-    def seconds(self) -> float:
+    def seconds(self, groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
         """How long the whole plan will take about, from what its tools say of one run.
+
+        Of a mesh with as many pairs `at_once`, and `groups` of hosts that take turns.
 
         Raises DocumentError of all errors in options.
         """
         from netlimits.tools import tool
 
         raise_all(self._setups.errors())
+        if self.experiment.mesh:
+            runs = [
+                run for run in itertools.islice(self.runs(), _KEPT) if not self.skip(run.values)
+            ]
+            taken = rounds.makespan(self.jobs(runs), groups, at_once)
+            return taken * len(self) / min(_KEPT, len(self))
         total, weight = 0.0, 0
         for number in self._setups.sample():
             often = self._often[number] if self._often else 1
@@ -221,15 +230,17 @@ class Plan:
 
         Raises DocumentError as `resolution.setup` does.
         """
-        return self._setups.of(values)
+        setup = self._setups.of(values)
+        return mesh.at(setup, values) if self.experiment.mesh else setup
 
     def setups(self) -> Iterator[Setup]:
         """All that the plan asks of hosts: each setup once, but for tools that are left out."""
         seen = set()
         for number in range(len(self.configurations)):
-            setup = self.setup(self._configuration(number).values)
+            setup = self._setups.of(self._configuration(number).values)
             if id(setup) not in seen and setup.tool not in self.skipped:
-                yield setup
+                of = self.experiment.mesh
+                yield mesh.everywhere(setup, of) if of else setup
             seen.add(id(setup))
 
     def leaving_out(self, skipped: Mapping[str, str]) -> Plan:
@@ -252,6 +263,8 @@ class Plan:
     ) -> Iterator[tuple[int, int]]:
         """The same of so many blocks, each with its configurations, by one rule and seed."""
         blocks = range(1, count + 1)
+        if self.experiment.mesh:
+            return self._rounds(repeat, blocks, configurations)
         if repeat.order == "listed":
             return ((block, number) for block in blocks for number in configurations(block))
         if repeat.seed is None:
@@ -269,6 +282,47 @@ class Plan:
         return (
             (block, number) for block in blocks for number in _shuffled(configurations(block), draw)
         )
+
+    def _rounds(
+        self, repeat: Repeat, blocks: range, configurations: Callable[[int], range | array[int]]
+    ) -> Iterator[tuple[int, int]]:
+        """The same of a mesh: rounds in each block, or all of them shuffled, or as they come."""
+        if repeat.seed is None and repeat.order != "listed":
+            raise ValueError("no seed: plan.seeded draws one")
+        draw = None if repeat.order == "listed" else random.Random(repeat.seed).random  # noqa: S311
+        if repeat.order == "shuffled":
+            every = ((block, number) for block in blocks for number in configurations(block))
+            chosen = mesh.ordered(every, lambda row: self._apart(*row), draw)
+            return ((1, number) for _, number in chosen)
+        return (
+            (block, number)
+            for block in blocks
+            for number in mesh.ordered(configurations(block), partial(self._apart, block), draw)
+        )
+
+    def _apart(self, block: int, number: int) -> tuple[Any, tuple[str, str]]:
+        """A block with a configuration but for its pair, and the pair."""
+        values = self._configuration(number).values
+        pair = (str(values[Mesh.SENDER]), str(values[Mesh.RECEIVER]))
+        return (block, self.configurations.kind(number, Mesh.SENDER)), pair  # type: ignore[union-attr]
+
+    def round_count(self) -> int:
+        """How many rounds of a mesh there are in its first block."""
+        block = itertools.takewhile(lambda run: run.block == 1, self.runs())
+        pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
+        return max(rounds.numbered(pairs), default=0)
+
+    def jobs(self, runs: Iterable[Run]) -> list[rounds.Job]:
+        """The runs of a mesh as its dispatch sees them."""
+        from netlimits.tools import tool
+
+        jobs = []
+        for run in runs:
+            setup = self._setups.of(run.values)
+            seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD
+            hosts = (str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER]))
+            jobs.append(rounds.Job(hosts, seconds))
+        return jobs
 
 
 def _shuffled(numbers: Iterable[int], draw: Callable[[], float]) -> array[int]:

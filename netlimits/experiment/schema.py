@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netlimits.charts import KINDS
-from netlimits.experiment import templates
+from netlimits.experiment import mesh, templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.report_schema import TEXT, chart_entry, table_entry, verdicts_entry
 
@@ -86,17 +86,23 @@ _CONFIGURED: Mapping[str, Any] = {
     "roles": {
         "title": "Roles",
         "description": "What the hosts file binds to machines: the first role runs the "
-        "tool's client, the last its server. `sinks: 2` is a role that two machines play.",
-        "type": "array",
-        "minItems": 2,
-        "items": {
-            "type": ["string", "object"],
-            "pattern": ROLE,
-            "propertyNames": {"pattern": ROLE},
-            "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64},
-            "minProperties": 1,
-            "maxProperties": 1,
-        },
+        "tool's client, the last its server. `sinks: 2` is a role that two machines play. "
+        "{hosts: 40, pairs: all} is a mesh, whose hosts measure in pairs.",
+        "anyOf": [
+            {
+                "type": "array",
+                "minItems": 2,
+                "items": {
+                    "type": ["string", "object"],
+                    "pattern": ROLE,
+                    "propertyNames": {"pattern": ROLE},
+                    "additionalProperties": {"type": "integer", "minimum": 1, "maximum": 64},
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                },
+            },
+            mesh.SCHEMA,
+        ],
         "default": [*ROLES],
     },
     "factors": {

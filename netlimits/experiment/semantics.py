@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.errors import InputError, did_you_mean
-from netlimits.experiment import schema, templates
+from netlimits.experiment import mesh, schema, templates
 from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
@@ -20,7 +20,7 @@ from netlimits.experiment.names import Names
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.salvage import Salvage
 from netlimits.metrics import metric
-from netlimits.model import Experiment, Repeat, Scalar, SettingUse, Values
+from netlimits.model import Experiment, Mesh, Repeat, Scalar, SettingUse, Values
 from netlimits.tools import PROGRAMS
 
 Lists = Mapping[str, tuple[Scalar, ...]]
@@ -40,6 +40,10 @@ class Reader:
         self.where = where
         self.text = text
         self.names = Names(where, salvaged)
+        self.mesh: Mesh | None = None
+        if isinstance(self.data.get("roles"), dict):
+            self.mesh = mesh.mesh(self.data["roles"])
+            self.names.known += [Mesh.SENDER, Mesh.RECEIVER]
 
     def experiment(self) -> Experiment:
         """The experiment; not to be used where `names.errors` has any."""
@@ -47,13 +51,14 @@ class Reader:
             name: self.values(values, ("factors", name))
             for name, values in self.data.get("factors", {}).items()
         }
-        zips = tuple(self.zips())
+        zips = (*self.zips(), *self.pairs())
         given = dict(factors)
         for group in zips:
             given.update(group)
         derive = self.derive()
         exclude = tuple(self.exclude())
-        groups = self.groups()
+        groups = {mesh.HOSTS: self.mesh.hosts} if self.mesh else self.groups()
+        ends = mesh.BOTH if self.mesh else groups
         measure = self.measure(given)
         return Experiment(
             name=self.data.get("experiment", ""),
@@ -70,13 +75,28 @@ class Reader:
             derive=derive,
             exclude=exclude,
             include=tuple(self.include(given)),
-            settings=tuple(self.settings(groups)),
+            settings=tuple(self.settings(ends)),
             measure=measure,
-            around=self.around(groups),
+            around=self.around(ends),
             repeat=self.repeat(),
             report=tuple(self.report(given)),
             lines=self.where.lines,
+            mesh=self.mesh,
         )
+
+    def pairs(self) -> Iterator[Lists]:
+        """The pairs of a mesh, as lists that move together."""
+        if not self.mesh:
+            return
+        for problem, *key in mesh.faults(self.data["roles"]):
+            self.names.fault(problem, "roles", *key)
+        for name in (Mesh.SENDER, Mesh.RECEIVER):
+            self.names.define(name, ("roles",))
+        if "include" in self.data:
+            problem = "gives no pair: leave it out of a mesh, and list its `pairs`"
+            self.names.fault(problem, "include")
+        senders, receivers = zip(*self.mesh.pairs, strict=True) if self.mesh.pairs else ((), ())
+        yield {Mesh.SENDER: senders, Mesh.RECEIVER: receivers}
 
     def values(self, values: list[Scalar], key: KeyPath) -> tuple[Scalar, ...]:
         """A factor's values, none of them twice."""
@@ -287,6 +307,9 @@ class Reader:
         """Replicates or runs, order and seed."""
         block: dict[str, Any] = self.data.get("repeat", {})
         order = block.get("order", "blocked")
+        if order == "coin-flips" and self.mesh:
+            problem = "has no rounds, in which a mesh's hosts measure; take blocked"
+            self.names.fault(problem, "repeat", "order")
         if order == "coin-flips":
             if "replicates" in block:
                 self.names.fault(

@@ -107,7 +107,7 @@ def _given(
         yield name, ("factors", name), frozenset()
     numbered = isinstance(data.get("zip"), list)
     for number, group in enumerate(experiment.zips):
-        for name in group:
+        for name in group if number < len(experiment.zips) - bool(experiment.mesh) else ():
             key: KeyPath = ("zip", number, name) if numbered else ("zip", name)
             yield name, key, frozenset(group) - {name}
 

@@ -1,12 +1,14 @@
-"""A command that runs beside others, in a kept shell and a thread of its own."""
+"""A command that runs beside others, in a kept shell of its own."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Thread
+from threading import Lock
 
+from netlimits.hosts.drain import DRAIN
 from netlimits.hosts.shell import Shell
+from netlimits.hosts.streams import STALL, TICK
 from netlimits.model import Command, Completed
 
 
@@ -17,27 +19,64 @@ class BackgroundCommand:
         self,
         shell: Shell,
         command: Command,
-        run: Callable[[], Completed],
-        end: Callable[[], None],
+        give_back: Callable[[Shell], None],
+        end: Callable[[Shell], None],
     ) -> None:
-        """Start it; `run` has the shell run the command and takes the shell back, `end` ends it."""
-        self._done: Future[Completed] = Future()
-        self._run, self._end = run, end
-        name = f"{shell.name} {command.argv[0]}"
-        Thread(target=self._work, name=name, daemon=True).start()
-
-    def _work(self) -> None:
+        """Start it in the shell, which is given back when it is over; `end` ends it before."""
+        self._shell, self._give_back, self._end = shell, give_back, end
+        self._turn = Lock()
+        self._over = False
+        self._completed: Completed | None = None
+        self._error: BaseException | None = None
         try:
-            self._done.set_result(self._run())
-        except BaseException as error:  # handed over, to be raised where it is asked for
-            self._done.set_exception(error)
+            shell.begin(command)
+        except BaseException:
+            give_back(shell)
+            raise
+        self._read(0)
+        DRAIN.add(self._look)
 
     def alive(self) -> bool:
         """Whether it still runs."""
-        return not self._done.done()
+        self._look()
+        return not self._over
 
     def stop(self) -> Completed:
         """End it if need be, and hand over what came of it. Raises ConnectionLost as `run`."""
         if self.alive():
-            self._end()
-        return self._done.result()
+            until = time.monotonic() + STALL
+            while not self._over and not self._shell.began and time.monotonic() < until:
+                self._read(TICK)
+            if not self._over:
+                self._end(self._shell)
+        while not self._over:
+            self._read(TICK)
+        if self._error:
+            raise self._error
+        assert self._completed
+        return self._completed
+
+    def _look(self) -> bool:
+        """Read what is there, unless somebody is at it; whether it goes on."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._step(0)
+            finally:
+                self._turn.release()
+        return not self._over
+
+    def _read(self, wait: float) -> None:
+        with self._turn:
+            self._step(wait)
+
+    def _step(self, wait: float) -> None:
+        if self._over:
+            return
+        try:
+            if not self._shell.reached_end(wait):
+                return
+            self._completed = self._shell.completed()
+        except BaseException as error:  # handed over, to be raised where it is asked for
+            self._error = error
+        self._give_back(self._shell)
+        self._over = True

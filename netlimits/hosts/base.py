@@ -68,6 +68,9 @@ class Host(Protocol):
         `stop` ends it if need be, and hands over what came of it; ConnectionLost as `run`.
         """
 
+    def cut_short(self) -> None:
+        """End the commands that other threads run here, whose `run` returns then."""
+
     def close(self) -> None:
         """End the connection and every server. Closing twice is harmless."""
 

@@ -51,10 +51,7 @@ class LoginHost:
 
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""
-        shell = self._shell()
-        return BackgroundCommand(
-            shell, command, lambda: self._in(shell, command), lambda: self._end(shell)
-        )
+        return BackgroundCommand(self._shell(), command, self._give_back, self._end)
 
     def _end(self, shell: Shell) -> None:
         """End the command in a shell, from an idle shell if there is one, which saves a login."""
@@ -67,17 +64,21 @@ class LoginHost:
         self._in(idle, Command(words, deadline=STALL))
 
     def _in(self, shell: Shell, command: Command) -> Completed:
-        """Run a command in a shell, which is then kept as idle, or closed if it failed."""
+        """Run a command in a shell, which is then given back."""
         try:
             return shell.run(command)
         finally:
-            with self._lock:
-                if shell.usable and shell in self._all:
-                    self._idle.append(shell)
-                elif shell in self._all:
-                    self._all.remove(shell)
-            if not shell.usable:
-                shell.close()
+            self._give_back(shell)
+
+    def _give_back(self, shell: Shell) -> None:
+        """Keep a shell as idle, or close it if something failed in it."""
+        with self._lock:
+            if shell.usable and shell in self._all:
+                self._idle.append(shell)
+            elif shell in self._all:
+                self._all.remove(shell)
+        if not shell.usable:
+            shell.close()
 
     def serve(self, command: Command) -> SessionServer:
         """Start `command` in the background, tied to our connection; as `Host.serve`."""
@@ -86,6 +87,13 @@ class LoginHost:
         with self._lock:
             self._servers = [s for s in self._servers if s.alive()] + [server]
         return server
+
+    def cut_short(self) -> None:
+        """End what other threads run here; as `Host.cut_short`."""
+        with self._lock:
+            busy = [shell for shell in self._all if shell not in self._idle]
+        for shell in busy:
+            self._end(shell)
 
     def close(self) -> None:
         """End every server, every shell and the connection. Closing twice is harmless."""

@@ -81,6 +81,9 @@ class ScriptedHost:
         """The script's answer, at once."""
         return self.serve(command)
 
+    def cut_short(self) -> None:
+        """Does nothing: every command is over at once."""
+
     def close(self) -> None:
         """Stop the servers and refuse everything from now on."""
         self.closed = True

@@ -2,8 +2,8 @@
 
 The `sh` that starts the server then waits for it, while a second one reads our end of the
 connection. That end closes when the server is to stop, when the connection breaks, and when this
-process dies, however it dies; the reader then ends the server's process group. A thread here
-reads what the server prints, so that a talkative one never waits for us.
+process dies, however it dies; the reader then ends the server's process group. What the server
+prints is read meanwhile (`drain`), so that a talkative one never waits for us.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
+from netlimits.hosts.drain import DRAIN
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.shell import SUDO, brief, exit_status, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
@@ -68,30 +69,43 @@ class SessionServer:
                 ) from None
             raise
         self._opening = time.monotonic() - self._started
-        self._gone = threading.Event()
-        self._reader = threading.Thread(target=self._read, name=f"{name} server", daemon=True)
-        self._reader.start()
+        self._turn = threading.Lock()
+        self._gone = False
+        DRAIN.add(self._look)
 
-    def _read(self) -> None:
+    def _look(self) -> bool:
+        """Read what is there, unless somebody is at it; whether it goes on."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._step(0)
+            finally:
+                self._turn.release()
+        return not self._gone
+
+    def _step(self, wait: float) -> None:
+        """Read all that comes until there is nothing for so long."""
+        moved = True
         try:
-            while min(len(self._talk.out.marks), len(self._talk.err.marks)) < LAST:
-                self._talk.step(TICK)
+            while moved and not self._gone:
+                _, moved = self._talk.step(wait)
+                self._gone = min(len(self._talk.out.marks), len(self._talk.err.marks)) >= LAST
         except (Broken, OSError):
-            pass
-        finally:
-            self._gone.set()
+            self._gone = True
 
     def alive(self) -> bool:
         """Whether the process still runs, as far as the connection tells."""
-        return not self._gone.is_set()
+        return self._look()
 
     def stop(self) -> Completed:
         """End the process group and hand over what it printed; status 255 if it cannot be known."""
         if self._completed is None:
             self._stream.finish()
-            self._gone.wait(2 * KILL_GRACE + STALL + self._opening)
+            until = time.monotonic() + 2 * KILL_GRACE + STALL + self._opening
+            with self._turn:
+                while not self._gone and time.monotonic() < until:
+                    self._step(TICK)
+                self._gone = True
             self._stream.close()
-            self._reader.join(STALL)
             talk = self._talk
             status = exit_status(talk.out.marks[-1]) if len(talk.out.marks) >= LAST else None
             ended = status is not None

@@ -140,6 +140,7 @@ class Shell:
         self.usable = False
         self._patience = patience
         self._running: Talk | None = None
+        self._command = Command(("true",))
         self._login = login
         nonce = secrets.token_hex(16)
         began = time.monotonic()
@@ -155,20 +156,47 @@ class Shell:
 
     def run(self, command: Command) -> Completed:
         """Run a command; as `Host.run`. Raises HostError where sudo refuses it."""
+        talk = self.begin(command)
+        try:
+            while not self.reached_end(TICK):
+                pass
+        except HostError:
+            raise
+        except BaseException:
+            self._interrupt(talk)
+            raise
+        return self.completed()
+
+    def begin(self, command: Command) -> Talk:
+        """Have a command begin, whose end `reached_end` waits for."""
         command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
         talk = Talk(self._stream, nonce, script(command, nonce, sudo=sudo))
         self.usable = False
-        self._running = talk
+        self._running, self._command = talk, command
+        late = self._patience.seconds
+        talk.allow(command.deadline + KILL_GRACE + late, stretch=late)
+        return talk
+
+    @property
+    def began(self) -> bool:
+        """Whether the host has told the process of the command that runs here."""
+        return self._running is not None and len(self._running.out.marks) > 1
+
+    def reached_end(self, wait: float) -> bool:
+        """Whether the command is over, after one look. Raises ConnectionLost."""
+        assert self._running
         try:
-            late = self._patience.seconds
-            talk.until(LAST, command.deadline + KILL_GRACE + late, stretch=late)
+            return self._running.reached(LAST, wait)
         except Broken as error:
-            raise self._lost(command, talk, self._why(error)) from None
-        except BaseException:
-            self._interrupt(talk)
-            raise
+            raise self._lost(self._command, self._running, self._why(error)) from None
+
+    def completed(self) -> Completed:
+        """What came of the command that is over. Raises HostError where sudo refuses it."""
+        talk, command = self._running, self._command
+        assert talk
+        sudo = command.sudo and self.uid != 0
         status = exit_status(talk.out.marks[-1])
         if status is None:
             raise self._lost(command, talk, "is answered with what is no exit status")

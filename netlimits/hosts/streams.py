@@ -11,6 +11,7 @@ cannot know and therefore not print.
 
 from __future__ import annotations
 
+import math
 import time
 from typing import NamedTuple, Protocol
 
@@ -179,6 +180,7 @@ class Talk:
         self.sent_at = self.moved_at
         self._stream = stream
         self._exited = False
+        self._limit = self._last = math.inf
 
     def until(self, marks: int, seconds: float, stretch: float = 0.0) -> None:
         """Go on until both outputs have that many marks (an end is marked on both).
@@ -186,14 +188,24 @@ class Talk:
         While bytes still move `seconds` are stretched, a little at a time, by `stretch` at most.
         Raises Overdue after it, Ended when the program is gone, Garbled when it makes no sense.
         """
-        limit = time.monotonic() + seconds
-        last = limit + stretch
-        while min(len(self.out.marks), len(self.err.marks)) < marks:
-            if time.monotonic() >= limit:
+        self.allow(seconds, stretch)
+        while not self.reached(marks, seconds + stretch):
+            pass
+
+    def allow(self, seconds: float, stretch: float = 0.0) -> None:
+        """Have `reached` raise Overdue from then on."""
+        self._limit = time.monotonic() + seconds
+        self._last = self._limit + stretch
+
+    def reached(self, marks: int, wait: float) -> bool:
+        """Whether both outputs have that many marks, after one step; raises as `until`."""
+        if min(len(self.out.marks), len(self.err.marks)) < marks:
+            if time.monotonic() >= self._limit:
                 raise Overdue
-            _, moved = self.step(limit - time.monotonic())
+            _, moved = self.step(min(wait, self._limit - time.monotonic()))
             if moved:
-                limit = min(last, max(limit, self.moved_at + STALL))
+                self._limit = min(self._last, max(self._limit, self.moved_at + STALL))
+        return min(len(self.out.marks), len(self.err.marks)) >= marks
 
     def step(self, wait: float) -> tuple[bool, bool]:
         """One exchange of up to `wait` and TICK seconds: whether bytes went, whether any moved.

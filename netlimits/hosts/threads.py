@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -50,10 +50,13 @@ def at_once(
                     future.set_exception(error)
 
     count = min(len(futures), most or len(futures))
-    threads = [Thread(target=work, name=f"at once {n}", daemon=True) for n in range(count)]
+    inline = current_thread() is not main_thread()  # which alone can be interrupted
+    threads = [Thread(target=work, name=f"at once {n}", daemon=True) for n in range(count - inline)]
     try:
         for thread in threads:
             thread.start()
+        if inline:
+            work()
         wait(futures)
         for thread in threads:
             thread.join()

@@ -27,7 +27,7 @@ NAMESPACE_FILES = Path("/etc/netns")
 IN_A_LAB = Path("/run/netlimits-lab")
 """Only the private /run of a lab's host has it."""
 
-HOSTS_LIMIT = 16
+HOSTS_LIMIT = 64
 SWITCH = "switch"
 DATA_BRIDGE = "switch0"
 """In the switch: what joins the data links of all hosts."""

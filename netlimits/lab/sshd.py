@@ -18,6 +18,8 @@ from netlimits.lab.processes import running
 from netlimits.lab.programs import output, program
 
 _DEADLINE = 10.0
+AT_ONCE = 8
+"""Hosts that are started at the same time: of many a busy machine would make all wait too long."""
 
 _START_UP = ".bashrc .bash_profile .bash_login .profile .zshenv .zprofile .zshrc .zlogin"
 """Files in root's home that shells read."""
@@ -43,7 +45,7 @@ exec "$@"
 def start(lab: Lab) -> None:
     """Start every host's sshd and wait until it lets us in. Raises LabError with its last words."""
     daemon = program("sshd")
-    with ThreadPoolExecutor(lab.count) as pool:
+    with ThreadPoolExecutor(min(lab.count, AT_ONCE)) as pool:
         list(pool.map(lambda host: _start(lab, host, daemon), lab.hosts))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Scalar = bool | int | float | str | None
 Values = Mapping[str, Scalar]
@@ -35,7 +35,8 @@ class Machine:
 
     `ssh` is a name that OpenSSH's configuration resolves; None means this machine (`local: true`).
     `interface` is the data interface, `address` the data address others send to; `others` are
-    further addresses of the interface, for configurations that ask for another `family`.
+    further addresses of the interface, for configurations that ask for another `family`. Of a
+    `group`, such as a rack, no two machines of a mesh are in different measurements at once.
     `ssh_config` is the configuration file to resolve `ssh` with, None for the user's own.
     """
 
@@ -45,6 +46,7 @@ class Machine:
     address: str | None = None
     ssh_config: Path | None = None
     others: tuple[str, ...] = ()
+    group: str = ""
 
     def over(self, family: Family | None) -> Machine:
         """The machine with a data address of that family: its own, or the first of the others.
@@ -222,6 +224,21 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Mesh:
+    """Many hosts and the pairs of them that measure, (sender, receiver); `shape` names these.
+
+    Each pair is a value of the factors SENDER and RECEIVER.
+    """
+
+    SENDER: ClassVar[str] = "sender"
+    RECEIVER: ClassVar[str] = "receiver"
+
+    hosts: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """What an experiment file says, checked, with `${…}` still unresolved in settings and measure.
 
@@ -235,6 +252,8 @@ class Experiment:
 
     A duet (experiment.duet) has `sides`: the experiments whose runs are interleaved, by the values
     of the factor `side`. What a configuration sets and measures is then its side's.
+
+    A `mesh` has its hosts as roles, and its pairs among `zips`.
     """
 
     name: str
@@ -258,6 +277,14 @@ class Experiment:
     report: tuple[Mapping[str, Any], ...] = ()
     lines: Mapping[tuple[str | int, ...], int] = field(default_factory=dict)
     sides: Mapping[str, Experiment] = field(default_factory=dict)
+    mesh: Mesh | None = None
+
+    def ends_of(self, values: Values) -> Ends:
+        """Who runs the client in a configuration, and who its servers."""
+        if self.mesh:
+            sender, receiver = (str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER))
+            return {"local": (sender,), "remote": (receiver,)}
+        return self.of(values).ends
 
     def of(self, values: Values) -> Experiment:
         """The side that a configuration is of; this one, where there are none."""
@@ -276,8 +303,11 @@ class Experiment:
     def ends(self) -> Ends:
         """Who runs the tool's client, and who its servers: the first role, and the last.
 
-        Of a duet those of its first side.
+        Of a duet those of its first side, of a mesh those of its first pair.
         """
+        if self.mesh:
+            sender, receiver = self.mesh.pairs[0]
+            return {"local": (sender,), "remote": (receiver,)}
         if self.sides:
             return next(iter(self.sides.values())).ends
         groups = list(self.groups.values()) or [(role,) for role in self.roles]

@@ -184,7 +184,7 @@ def test_what_only_machines_have_wants_machines(name):
         ({}, {"memory": 64}, "128 to 65536"),
         ({}, {"nic": "rtl8139"}, "virtio, e1000e"),
         ({"mtu": 9001}, {}, "576 to 9000"),
-        ({"hosts": 1}, {}, "2 to 16"),
+        ({"hosts": 1}, {}, "2 to 64"),
     ],
 )
 def test_machines_that_cannot_be_are_refused(options, guest, complaint):

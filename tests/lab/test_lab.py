@@ -131,7 +131,7 @@ def test_a_name_that_cannot_be_is_refused(bad):
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [({"hosts": 1}, "2 to 16"), ({"hosts": 17}, "2 to 16"), ({"mtu": 100}, "576 to 65535")],
+    [({"hosts": 1}, "2 to 64"), ({"hosts": 65}, "2 to 64"), ({"mtu": 100}, "576 to 65535")],
 )
 def test_a_lab_that_cannot_be_is_refused(options, complaint):
     with pytest.raises(InputError, match=complaint):

@@ -26,6 +26,12 @@ from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
+FEW = 8
+"""Hosts up to which clocks are read one after the other."""
+
+AT_ONCE = 40
+"""Hosts that are looked at at the same time: mostly they are waited for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
@@ -204,7 +210,7 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
             return Finding(role, "host", "error", str(error).removeprefix(f"{role}: "))
 
     roles = list(roles)
-    return dict(zip(roles, at_once(guarded, roles, 8), strict=True))
+    return dict(zip(roles, at_once(guarded, roles, AT_ONCE), strict=True))
 
 
 def _everywhere(
@@ -229,8 +235,14 @@ def _checked(site: Site, host: Host, role: str, which: Iterable[checks.Check]) -
 
 
 def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, Host]) -> dict[str, Offset]:
-    """How far each host's clock is ahead of ours, one host after the other: it is quick."""
-    offsets = {role: measured(hosts[role].run) for role in machines}
+    """How far each host's clock is ahead of ours, one host after the other: it is quick.
+
+    Of many hosts several at a time, which makes what is known of each a little less.
+    """
+    several = AT_ONCE if len(machines) > FEW else 1
+    offsets = dict(
+        zip(machines, at_once(lambda r: measured(hosts[r].run), machines, several), strict=True)
+    )
     return {role: offset for role, offset in offsets.items() if offset}
 
 

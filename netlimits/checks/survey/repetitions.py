@@ -28,7 +28,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
     dummies = plan.experiment.dummies
     for configuration in plan.configurations:
         values = configuration.values
-        ends = plan.experiment.of(values).ends
+        ends = plan.experiment.ends_of(values)
         setup = repr(plan.setup(values)), repr(ends), *(repr(values.get(name)) for name in dummies)
         groups[setup].append(values)
     alike: dict[tuple[str, ...], list[list[Values]]] = defaultdict(list)

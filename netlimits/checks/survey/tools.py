@@ -10,6 +10,7 @@ from netlimits.checks._base import Finding, Site
 from netlimits.errors import DocumentError, InputError, NetlimitsError
 from netlimits.experiment import resolution
 from netlimits.hosts.base import Host
+from netlimits.hosts.threads import at_once
 from netlimits.metrics import selectors
 from netlimits.model import Command, Experiment, Setup
 from netlimits.tools import Features, at_path, tool
@@ -93,9 +94,13 @@ def _probe(
             which = f"{program}: " if program else ""
             missing.append(_base.error(role, NAME, f"{which}{error}"))
     server = experiment.measure[name].get("server_program", tool(name).server_program)
-    for role in servers:
-        command = Command(("sh", "-c", 'command -v "$1"', "sh", server), deadline=10)
-        if hosts[role].run(command).status != 0:
+    if experiment.mesh:
+        servers = [role for role in experiment.roles if role in hosts]
+    command = Command(("sh", "-c", 'command -v "$1"', "sh", server), deadline=10)
+    for role, answer in zip(
+        servers, at_once(lambda r: hosts[r].run(command), servers, 8), strict=True
+    ):
+        if answer.status != 0:
             problem = f"there is no {server}; install {name} there too"
             missing.append(_base.error(role, NAME, problem))
     return features, missing

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 from typing import TypeVar
 
 from netlimits.errors import CommandFailed, ConnectionLost, HostError, InputError, RestoreError
@@ -33,6 +36,9 @@ PUT_BACK = 60.0
 
 As long as it is held no guard fires; a controller that dies holds it no more.
 """
+
+AT_ONCE = 40
+"""Hosts that are claimed at the same time."""
 
 PARTING = 5.0
 """Seconds that a connection may take to be seen as gone on its host."""
@@ -76,6 +82,16 @@ class Guards:
         self._places: dict[tuple[str, str], _Place] = {}
         self._of: dict[str, _Place] = {}
         self._seconds = patience or PATIENCE
+        self._turns: defaultdict[str, Lock] = defaultdict(Lock)
+
+    def of(self, roles: Collection[str]) -> Guards:
+        """The claims and guards of some roles' hosts alone: to renew, and to ask what fired.
+
+        What is claimed, armed or released is so of all of them.
+        """
+        part = copy.copy(self)
+        part._places = {k: p for k, p in self._places.items() if not {*p.roles}.isdisjoint(roles)}
+        return part
 
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host, or none.
@@ -83,8 +99,7 @@ class Guards:
         Raises HostError that says who is at work there since when, or who left the host changed.
         """
         try:
-            for role in self._roles:
-                self._claim(role, terms)
+            at_once(lambda role: self._claim(role, terms), self._roles, AT_ONCE)
         except BaseException:
             self._places, claimed = {}, self._places
             self._of = {}
@@ -202,19 +217,10 @@ class Guards:
         for _ in range(_TRIES):
             now = self._look(role, terms)
             login = (now.key, now.uid)
-            same_host = next((p for (key, _), p in self._places.items() if key == now.key), None)
-            if login in self._places:
-                self._places[login].roles.append(role)
-            elif same_host:  # another login on it
-                self._places[login] = _Place([role], same_host.claim, leads=False)
-            else:
-                if why := refusal(now, self._holder, terms):
-                    raise HostError(why, host=role)
-                taken = self._take(role, now, terms)
-                if isinstance(taken, str):
-                    problem = taken
-                    continue  # somebody else was at it at the same time, or a lost connection
-                self._places[login] = _Place([role], taken.stdout.strip(), leads=True)
+            with self._turns[now.key]:  # two roles may be one host
+                problem = self._claimed(role, login, now, terms)
+            if problem:
+                continue  # somebody else was at it at the same time, or a lost connection
             self._of[role] = place = self._places[login]
             _twice(partial(self._held, place))
             return
@@ -223,6 +229,23 @@ class Guards:
             "`netlimits status --hosts FILE`",
             host=role,
         )
+
+    def _claimed(self, role: str, login: tuple[str, str], now: Seen, terms: Terms) -> str:
+        """Claim the host of a role for it; why that failed, or ""."""
+        places = [*self._places.items()]
+        same_host = next((place for (key, _), place in places if key == now.key), None)
+        if login in self._places:
+            self._places[login].roles.append(role)
+        elif same_host:  # another login on it
+            self._places[login] = _Place([role], same_host.claim, leads=False)
+        else:
+            if why := refusal(now, self._holder, terms):
+                raise HostError(why, host=role)
+            taken = self._take(role, now, terms)
+            if isinstance(taken, str):
+                return taken
+            self._places[login] = _Place([role], taken.stdout.strip(), leads=True)
+        return ""
 
     def _look(self, role: str, terms: Terms) -> Seen:
         """The host as it is now; waits a little for a connection that is just ending."""
@@ -310,9 +333,12 @@ def snapshot(host: Callable[[str], Host], role: str) -> Seen:
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:
     """Raise HostError where another campaign is at work; called before a campaign is created."""
     nobody = Holder("", "", "", "", 0, 0)
-    for role in hosts:
+
+    def refuse(role: str) -> None:
         if why := refusal(snapshot(hosts.__getitem__, role), nobody):
             raise HostError(why, host=role)
+
+    at_once(refuse, hosts, AT_ONCE)
 
 
 def patience(text: str) -> float | None:

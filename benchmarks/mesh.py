@@ -1,0 +1,171 @@
+"""What a mesh of many hosts takes of the machine that runs it, and how full its rounds are.
+
+1. 40 network namespaces, each with an sshd of its own: seconds from the command to its first run,
+   the process's threads and memory for each host, how many pairs measured at once, and the share of
+   the bound of rounds that hosts were measuring (paced iperf3, which leaves the CPUs idle).
+2. 1,000 scripted hosts, whose runs are over at once: what a run's thread, dispatch and news cost.
+3. All 499,500 pairs of 1,000 hosts through the dispatch alone.
+
+    sudo .venv/bin/python benchmarks/mesh.py [--hosts 40] [--seconds 3] [--only 1|2|3]
+
+Exits 1 where a bound is missed: 10 s to the first run, 2 threads and 5 MB a host, 1 ms a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from netlimits.archive.store import Archive
+from netlimits.campaign import pairs
+from netlimits.campaign.interrupt import Stop
+from netlimits.campaign.recorder import Recorder
+from netlimits.campaign.runner import TimeLeft
+from netlimits.experiment import load, mesh, rounds
+from netlimits.experiment.plan import Plan
+from netlimits.hosts.scripted import ScriptedHost
+from netlimits.lab import labs
+from netlimits.model import Command, Record
+
+NAME = "benchmesh"
+FIRST_RUN_S, THREADS, MEMORY_MB, RUN_MS = 10.0, 2.0, 5.0, 1.0
+
+EXPERIMENT = """\
+experiment: mesh
+roles: {{hosts: {hosts}, pairs: {pairs}}}
+measure:
+  iperf3: {{protocol: tcp, seconds: {seconds}, rate: 100000, send_size: 1024}}
+repeat: {{replicates: {replicates}, seed: 1}}
+"""
+
+
+def over_ssh(count: int, seconds: int) -> bool:
+    """A ring over real SSH; whether its bounds hold."""
+    lab = labs.up(NAME, count)
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder) / "mesh.yaml", Path(folder) / "results"
+        file.write_text(EXPERIMENT.format(hosts=count, pairs="ring", seconds=seconds, replicates=3))
+        command = [sys.executable, "-m", "netlimits", "run", str(file), "--out", str(out), "-q"]
+        try:
+            began = time.time()
+            ran = subprocess.Popen([*command, "--hosts", str(lab.hosts_file)])
+            alone = psutil.Process(ran.pid)
+            threads = memory = 0.0
+            base = 0
+            while ran.poll() is None:
+                try:
+                    base = base or (alone.memory_info().rss if alone.num_threads() > 3 else 0)
+                    threads = max(threads, alone.num_threads())
+                    memory = max(memory, alone.memory_info().rss)
+                except psutil.Error:
+                    break
+                time.sleep(0.05)
+            ran.wait()
+        finally:
+            labs.down(NAME)
+        events = list(Archive.open(out).events())
+    starts = {e["run"]: e for e in events if e["event"] == "start"}
+    ends = [e for e in events if e["event"] == "end"]
+    first = min(e["started"] for e in starts.values()) - began
+    jobs = [
+        rounds.Job((e["values"]["sender"], e["values"]["receiver"]), e["duration_s"]) for e in ends
+    ]
+    took = max(e["at"] for e in ends) - min(e["started"] for e in starts.values())
+    points = [(e["started"], 1) for e in starts.values()] + [(e["at"], -1) for e in ends]
+    most = max(itertools.accumulate(step for _, step in sorted(points)))
+    ok = sum(e["status"] == "ok" for e in ends)
+    share = rounds.bound(jobs) / took
+    each = (memory - base) / 1e6 / count
+    print(f"{count} hosts over SSH, ring, {len(ends)} runs of {seconds} s, {ok} ok, {most} at once")
+    print(f"  first run {first:.1f} s after the command (bound {FIRST_RUN_S:g} s)")
+    print(f"  {threads / count:.2f} threads a host at most (bound {THREADS:g}, and a few)")
+    print(f"  {each:.2f} MB a host beyond what the program takes (bound {MEMORY_MB:g} MB)")
+    print(f"  {100 * share:.1f} % of the bound in hosts' time")
+    few = 4 / count  # the main thread, the drain, and two of libraries
+    held = first <= FIRST_RUN_S and threads / count <= THREADS + few and each <= MEMORY_MB
+    return held and ok == len(ends)
+
+
+class _Scripted(pairs.PairsRunner):
+    """A campaign of scripted hosts: each run asks both ends for a word, and is over."""
+
+    def __init__(self, plan: Plan, stop: Stop) -> None:
+        self.plan, self.stop = plan, stop
+        self._entries = []
+        self._hosts = {
+            role: Recorder(ScriptedHost(lambda command: "1\n", role), self._entries)
+            for role in plan.experiment.roles
+        }
+
+    def for_pair(self, roles, cut):
+        """This campaign: nothing that a run changes is kept."""
+        return self
+
+    def _one_run(self, run, attempt, last):
+        for end in ("sender", "receiver"):
+            self._hosts[run.values[end]].run(Command(("true",)))
+        return Record(run, attempt, "ok", "", time.time(), 0.0, {})
+
+
+def scripted(count: int) -> bool:
+    """What a run costs with scripted hosts; whether the bound holds."""
+    text = EXPERIMENT.format(hosts=count, pairs="ring", seconds=1, replicates=10)
+    plan = Plan(load.parse(text, "mesh.yaml"))
+    runs = list(plan.runs())
+    with Stop() as stop:
+        runner = _Scripted(plan, stop)
+        jobs = plan.jobs(runs)
+        began = time.monotonic()
+        clock = TimeLeft(sum(job.seconds for job in jobs))
+        standing = pairs._Standing(clock, 1.0, len(runs), {}, {})
+        work = pairs._Work(runner, runs, rounds.Dispatch(jobs), standing)
+        work.carry_out(lambda progress: None)
+        each = 1e3 * (time.monotonic() - began) / len(runs)
+    print(f"{count} scripted hosts, {len(runs)} runs: {each:.3f} ms a run (bound {RUN_MS:g} ms)")
+    return each <= RUN_MS
+
+
+def dispatched(count: int) -> bool:
+    """What the dispatch of all pairs costs; whether the bound holds."""
+    chance = random.Random(1)
+    began = time.monotonic()
+    shape = mesh.mesh({"hosts": count}).pairs
+    order = [number for chosen in rounds.matchings(shape, chance.random) for number in chosen]
+    planned = time.monotonic()
+    jobs = [rounds.Job(shape[number], 10.0) for number in order]
+    lengths = [10 * chance.lognormvariate(0, 0.02) for _ in jobs]
+    took = rounds.makespan(jobs, lengths=lengths)
+    each = 1e3 * (time.monotonic() - planned) / len(jobs)
+    share = rounds.bound(rounds.Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True)) / took
+    print(f"all {len(jobs):,} pairs of {count} hosts: planned in {planned - began:.1f} s;")
+    print(f"  dispatch {each:.3f} ms a run (bound {RUN_MS:g} ms), {100 * share:.1f} % of the bound")
+    return each <= RUN_MS
+
+
+def main() -> None:
+    """Measure, print, and exit 1 where a bound is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--hosts", type=int, default=40)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--only", type=int, choices=[1, 2, 3])
+    asked = parser.parse_args()
+    held = []
+    if asked.only in (None, 1):
+        held.append(over_ssh(asked.hosts, asked.seconds))
+    if asked.only in (None, 2):
+        held.append(scripted(1000))
+    if asked.only in (None, 3):
+        held.append(dispatched(1000))
+    sys.exit(0 if all(held) else 1)
+
+
+if __name__ == "__main__":
+    main()

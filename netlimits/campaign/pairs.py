@@ -1,0 +1,298 @@
+"""A mesh's campaign: several pairs measure at once, each as a campaign of two hosts would.
+
+One thread says which runs begin (experiment.rounds.Dispatch) and writes no run itself; each run has
+a thread of its own, with its pair's hosts, its own raw output and its own view of claims. Journal,
+servers, changes and settings are those of the one campaign; a host is in one run at a time, so what
+they keep for each host nobody else touches.
+
+A host whose connection is lost is called again beside the others' runs, as long as its patience
+lasts. If it does not come back, its pairs' runs are left, and `resume` goes on with them.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Thread
+
+from netlimits.archive.records import history
+from netlimits.campaign.interrupt import Interrupted
+from netlimits.campaign.measurement import Testbed
+from netlimits.campaign.runner import ATTEMPTS, Progress, Runner, TimeLeft
+from netlimits.errors import ConnectionLost, HostError, NetlimitsError
+from netlimits.experiment.rounds import Dispatch, makespan
+from netlimits.hosts.threads import at_once
+from netlimits.model import Record, Run
+from netlimits.restore.guard.guards import PATIENCE
+
+RENEW = PATIENCE / 5
+"""Seconds after which the claims of hosts that wait are renewed; none is younger than PATIENCE."""
+
+PULSE = 0.5
+"""Seconds between two attempts to end what still runs after Ctrl-C."""
+
+
+class Cut:
+    """Ctrl-C as the threads of runs hear it: `interrupt.Stop` takes signals in the main one."""
+
+    def __init__(self) -> None:
+        self.requested = ""
+
+    def check(self) -> None:
+        """Raise Interrupted when the end was asked for."""
+        if self.requested:
+            raise Interrupted(self.requested)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """What runs within it is ended from outside; then it raises Interrupted."""
+        self.check()
+        yield
+        self.check()
+
+
+@dataclass(slots=True)
+class _Standing:
+    """How far the campaign is; `together` is how long it takes of what its runs would in turn."""
+
+    clock: TimeLeft
+    together: float
+    total: int
+    outcomes: dict[int, Record]
+    attempts: dict[int, int]
+    begun: Counter[int] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.counts.update(record.status for record in self.outcomes.values())
+
+    def add(self, record: Record, meant: float) -> None:
+        """Count a run that has an outcome now."""
+        self.outcomes[record.run.number] = record
+        self.counts[record.status] += 1
+        self.clock.spent(meant, record.duration_s)
+
+    def progress(self, last: Record | None) -> Progress:
+        counts = self.counts
+        failed = counts.total() - counts["ok"]
+        done = len(self.outcomes)
+        left = self.clock.left * self.together
+        return Progress(done, failed, self.total, left, last, dict(counts))
+
+
+class PairsRunner(Runner):
+    """One process's work on a mesh's campaign; `at_once` pairs measure at most, if it is not 0."""
+
+    pairs_at_once = 0
+
+    def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
+        runs = [run for run in self.plan.runs() if not self.plan.skip(run.values)]
+        before = history(self.archive, {run.number: run for run in runs}).records
+        outcomes = {r.run.number: r for r in before if r.status != "interrupted"}
+        pending = [run for run in runs if run.number not in outcomes]
+        jobs = self.plan.jobs(pending)
+        groups = {role: machine.group for role, machine in self.survey.machines.items()}
+        clock = TimeLeft(sum(job.seconds for job in jobs))
+        together = makespan(jobs, groups, self.pairs_at_once) / max(clock.left, 1e-9)
+        attempts = {r.run.number: r.attempt for r in before}
+        standing = _Standing(clock, together, len(runs), outcomes, attempts)
+        work = _Work(self, pending, Dispatch(jobs, groups, self.pairs_at_once), standing)
+        on_progress(standing.progress(None))
+        return work.carry_out(on_progress)
+
+    def for_pair(self, roles: tuple[str, ...], cut: Cut) -> Runner:
+        """The same campaign for the time of a run, with its two hosts alone."""
+        pair = copy.copy(self)
+        pair._hosts = {role: self._hosts[role] for role in roles}
+        pair._entries = []
+        for host in pair._hosts.values():
+            host.entries = pair._entries
+        pair.stop = cut  # type: ignore[assignment]  # what a run's thread needs of it
+        pair._guards = self._guards.of(roles)
+        pair._measuring = Testbed(self._host, self.survey.machines, self._servers, cut)  # type: ignore[arg-type]
+        return pair
+
+    def renew(self, roles: list[str]) -> None:
+        """Renew the claims of hosts that wait."""
+        self._guards.of(roles).renew(0.0)
+
+    def lost(self, roles: tuple[str, ...]) -> list[str]:
+        """The hosts among these whose connection is gone."""
+        return [role for role in roles if self._hosts[role].lost]
+
+    def call_again(self, role: str) -> None:
+        """Make a lost connection again. Raises HostError where it does not come back."""
+        self._connect_again(role, nullcontext())
+
+    def cut_short(self, roles: tuple[str, ...]) -> None:
+        """End what runs on these hosts."""
+        at_once(lambda role: self._hosts[role].cut_short(), roles)
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """A run's thread is over, with its record, or what kept it from having one."""
+
+    number: int
+    record: Record | None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """A host was called again: `error` says why it did not come back."""
+
+    role: str
+    error: BaseException | None = None
+
+
+class _Work:
+    """The runs that go on, and what is to come."""
+
+    def __init__(
+        self, runner: PairsRunner, runs: list[Run], dispatch: Dispatch, standing: _Standing
+    ) -> None:
+        self._runner = runner
+        self._runs = runs
+        self._dispatch = dispatch
+        self._standing = standing
+        self._news: SimpleQueue[_Over | _Called] = SimpleQueue()
+        self._cut = Cut()
+        self._going: dict[int, tuple[str, ...]] = {}
+        self._away: dict[str, str] = {}
+        self._heard = dict.fromkeys(dispatch.hosts, time.monotonic())
+        self._looked = time.monotonic()
+        self.gone: dict[str, str] = {}
+
+    def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
+        """Every run, as hosts are free for it. Raises Interrupted once all have ended."""
+        progress = self._standing.progress(None)
+        try:
+            while True:
+                self._runner.stop.check()
+                for number in self._dispatch.ready(time.monotonic()):
+                    self._begin(number)
+                if not self._going and not self._away:
+                    break
+                self._renew()
+                if record := self._hear():
+                    progress = self._standing.progress(record)
+                    on_progress(progress)
+        except BaseException as error:
+            self._end(str(error))
+            raise
+        if self.gone:
+            left = self._standing.total - len(self._standing.outcomes)
+            who = "; ".join(f"{role}: {why}" for role, why in self.gone.items())
+            raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
+        return progress
+
+    def _begin(self, number: int) -> None:
+        run, roles = self._runs[number], self._dispatch.jobs[number].hosts
+        attempt = self._standing.attempts.get(run.number, 0) + 1
+        self._standing.attempts[run.number] = attempt
+        self._standing.begun[number] += 1
+        last = self._standing.begun[number] >= ATTEMPTS
+        self._going[number] = roles
+        pair = self._runner.for_pair(roles, self._cut)
+
+        def work() -> None:
+            try:
+                record = pair._one_run(run, attempt, last)
+                self._news.put(_Over(number, record))
+            except BaseException as error:  # handed over, to be acted on by who waits
+                self._news.put(_Over(number, None, error))
+
+        Thread(target=work, name=f"run {run.number}", daemon=True).start()
+
+    def _hear(self) -> Record | None:
+        """Wait for news and act on it; the record of a run that ended."""
+        try:
+            with self._runner.stop.interruptible():
+                news = self._news.get(timeout=RENEW / 2)
+        except Empty:
+            return None
+        if isinstance(news, _Called):
+            self._came_back(news)
+            return None
+        return self._over(news)
+
+    def _over(self, news: _Over) -> Record | None:
+        now = time.monotonic()
+        roles = self._going.pop(news.number)
+        self._heard |= dict.fromkeys(roles, now)
+        lost = self._runner.lost(roles)
+        for role in lost:
+            self._call(role)
+        if news.error and not (lost and isinstance(news.error, ConnectionLost)):
+            raise news.error
+        record = news.record
+        self._dispatch.over(news.number, now, away=lost)
+        if record is None or record.status == "interrupted":
+            self._dispatch.again(news.number)
+            return record
+        self._standing.add(record, self._dispatch.jobs[news.number].seconds)
+        return record
+
+    def _call(self, role: str) -> None:
+        """Call a host again whose connection was lost, beside the runs of others."""
+        self._away[role] = ""
+
+        def call() -> None:
+            try:
+                self._runner.call_again(role)
+                self._news.put(_Called(role))
+            except BaseException as error:  # handed over, as above
+                self._news.put(_Called(role, error))
+
+        Thread(target=call, name=f"call {role}", daemon=True).start()
+
+    def _came_back(self, news: _Called) -> None:
+        del self._away[news.role]
+        if news.error is None:
+            self._dispatch.back(news.role)
+            self._heard[news.role] = time.monotonic()
+            return
+        if not isinstance(news.error, HostError):
+            raise news.error
+        self._dispatch.lose(news.role)
+        self._heard.pop(news.role, None)
+        self.gone[news.role] = str(news.error).removeprefix(f"{news.role}: ")
+
+    def _renew(self) -> None:
+        """Renew the claims of hosts that have waited for long."""
+        now = time.monotonic()
+        if now - self._looked < RENEW / 4:
+            return
+        self._looked = now
+        busy = {role for roles in self._going.values() for role in roles} | self._away.keys()
+        late = [r for r, at in self._heard.items() if now - at > RENEW and r not in busy]
+        if not late:
+            return
+        try:
+            self._runner.renew(late)
+            self._heard |= dict.fromkeys(late, now)
+        except ConnectionLost:
+            for role in self._runner.lost(tuple(late)):
+                self._dispatch.hold(role)
+                self._call(role)
+
+    def _end(self, why: str) -> None:
+        """End every run that goes on, and wait until each has written its end."""
+        self._cut.requested = why
+        while self._going:
+            roles = tuple(role for pair in self._going.values() for role in pair)
+            with suppress(NetlimitsError):  # a host that is gone runs nothing more for us
+                self._runner.cut_short(roles)
+            try:
+                while True:
+                    news = self._news.get(timeout=PULSE)
+                    if isinstance(news, _Over):
+                        self._going.pop(news.number)
+            except Empty:
+                continue

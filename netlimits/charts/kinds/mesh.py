@@ -1,0 +1,115 @@
+"""A mesh: its links as a heat map, its hosts as points, outliers named in both.
+
+Colours of the map run from orange over white to blue, which people with colour-vision deficiency
+tell apart; an outlier has a frame, so that the map also reads in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.patches import Rectangle
+
+from netlimits.analysis import caveats, frames
+from netlimits.analysis.mesh import RECEIVER, SENDER, hosts, links, number, outliers
+from netlimits.charts._colours import BLUE, GREY, ORANGE
+from netlimits.charts._labels import heading
+from netlimits.charts._style import Chart, blank, style
+
+NAMED = 6
+"""Outliers that a chart's heading names."""
+
+LABELLED = 24
+"""Hosts up to which each has its name at the axes; of more every so many."""
+
+
+def mesh_links(
+    frame: pd.DataFrame,
+    of: str = "throughput",
+    pool: str | Sequence[str] = (),
+    title: str | None = None,
+) -> Chart:
+    """Each pair as a cell, sender by row and receiver by column: its ratio to the median pair.
+
+    Raises DataError as `analysis.mesh.links` does.
+    """
+    table = links(frame, of, pool)
+    metric = frames.column(frame, of)
+    names = sorted({*table[SENDER], *table[RECEIVER]}, key=number)
+    place = {name: index for index, name in enumerate(names)}
+    cells = np.full((len(names), len(names)), np.nan)
+    for row in table.to_dict("records"):
+        cells[place[row[SENDER]], place[row[RECEIVER]]] = 100 * (row["ratio"] - 1)
+    most = float(np.nanmax(np.abs(cells))) or 1.0
+    colours = LinearSegmentedColormap.from_list("mesh", [ORANGE, "#ffffff", BLUE])
+    size = min(9.0, 3.6 + 0.2 * len(names))
+    with style():
+        chart, (axes,) = blank(size + 0.8, size)
+        norm = TwoSlopeNorm(0.0, -most, most)
+        image = axes.imshow(cells, cmap=colours, norm=norm, interpolation="nearest")
+        axes.set_facecolor("#eeeeee")
+        for row in table[table["outlier"]].to_dict("records"):
+            corner = (place[row[RECEIVER]] - 0.5, place[row[SENDER]] - 0.5)
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#000000", lw=1.6))
+        every = -(-len(names) // LABELLED)
+        ticks = range(0, len(names), every)
+        axes.set_xticks(ticks, [names[tick] for tick in ticks], rotation=90)
+        axes.set_yticks(ticks, [names[tick] for tick in ticks])
+        axes.grid(visible=False)
+        axes.set_xlabel("Receiver")
+        axes.set_ylabel("Sender")
+        bar = chart.colorbar(image, ax=axes, shrink=0.8)
+        bar.set_label(f"{metric.title}, % from the median pair")
+        heading(axes, title or f"{metric.title} by pair", _notes(frame, of, pool))
+    return chart
+
+
+def mesh_hosts(
+    frame: pd.DataFrame,
+    of: str = "throughput",
+    pool: str | Sequence[str] = (),
+    title: str | None = None,
+) -> Chart:
+    """Each host's effect as sender and as receiver, in percent of the middle of all hosts.
+
+    Raises DataError as `analysis.mesh.hosts` does.
+    """
+    table = hosts(frame, of, pool)
+    metric = frames.column(frame, of)
+    names = sorted({*table["host"]}, key=number)
+    place = {name: index for index, name in enumerate(names)}
+    with style():
+        chart, (axes,) = blank(6.8, min(9.0, 1.6 + 0.22 * len(names)))
+        axes.axvline(0, color=GREY, lw=1)
+        for end, colour, marker, offset in (
+            (SENDER, BLUE, "o", -0.15),
+            (RECEIVER, ORANGE, "s", 0.15),
+        ):
+            rows = table[table["end"] == end]
+            x = 100 * (rows["ratio"] - 1)
+            y = [place[name] + offset for name in rows["host"]]
+            axes.plot(x, y, marker, color=colour, ms=4.5, label=f"as {end}")
+            odd = rows["outlier"].to_numpy(dtype=bool)
+            axes.plot(x[odd], np.array(y)[odd], "o", mfc="none", mec="#000000", ms=10, mew=1.4)
+        every = -(-len(names) // (2 * LABELLED))
+        ticks = range(0, len(names), every)
+        axes.set_yticks(ticks, [names[tick] for tick in ticks])
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(f"{metric.title}, % from the middle of all hosts")
+        axes.legend(loc="best")
+        heading(axes, title or f"{metric.title} by host", _notes(frame, of, pool))
+    return chart
+
+
+def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> str:
+    """What the reader must know: which way is better, the outliers, and the frame's own."""
+    metric = frames.column(frame, of)
+    odd = outliers(frame, of, pool)
+    more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
+    named = f"outliers: {', '.join(odd[:NAMED])}{more}" if odd else "no outliers"
+    notes = [metric.direction, named, *caveats.notes(frame, [metric.column])]
+    return " · ".join(note for note in notes if note)

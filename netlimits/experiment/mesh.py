@@ -1,0 +1,166 @@
+"""A mesh: many hosts, of which two measure at a time, in `roles: {hosts: 40, pairs: all}`.
+
+The pair is what varies: `sender` and `receiver` are factors like any other, whose values are the
+hosts' names, and each run's tool has its client on the first and its server on the second. Under
+`settings:` and `trace:` they stand for the two of each run, and `hosts` for both.
+
+Of all pairs each is there once, and so that every host is sender and receiver about equally often.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from netlimits.experiment import rounds
+from netlimits.model import Mesh, Setup, Values
+
+R = TypeVar("R", bound=Hashable)
+
+HOSTS = "hosts"
+"""The key of a mesh in `roles:`, and in a hosts file the list of its machines."""
+
+LIMIT = 1000
+SHAPES = ("all", "ring", "bipartite")
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": [HOSTS],
+    "properties": {
+        HOSTS: {
+            "description": "How many hosts: in a hosts file the list `hosts`, or its first ones.",
+            "type": "integer",
+            "minimum": 2,
+            "maximum": LIMIT,
+        },
+        "pairs": {
+            "description": "all: each two hosts once; ring: each with the next; bipartite: each "
+            "of the first half with each of the second; or a list of [sender, receiver], by "
+            "the hosts' numbers from 1.",
+            "anyOf": [
+                {"type": "string", "enum": list(SHAPES)},
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "array",
+                        "minItems": 2,
+                        "maxItems": 2,
+                        "items": {"type": "integer", "minimum": 1},
+                    },
+                },
+            ],
+            "default": "all",
+        },
+    },
+}
+
+BOTH: Mapping[str, tuple[str, ...]] = {
+    Mesh.SENDER: (Mesh.SENDER,),
+    Mesh.RECEIVER: (Mesh.RECEIVER,),
+    HOSTS: (Mesh.SENDER, Mesh.RECEIVER),
+}
+"""What may stand for roles in the rest of the file, and which ends of a pair are meant."""
+
+
+def names(count: int) -> tuple[str, ...]:
+    """The hosts' names: hosts-1, hosts-2."""
+    return tuple(f"{HOSTS}-{number}" for number in range(1, count + 1))
+
+
+def mesh(written: Mapping[str, Any]) -> Mesh:
+    """The mesh that `roles:` describes; what `faults` names is left out."""
+    hosts, shape = names(written[HOSTS]), written.get("pairs", "all")
+    if isinstance(shape, str):
+        return Mesh(hosts, tuple(_shaped(hosts, shape)), shape)
+    wrong = {place for _, *key in faults(written) for place in key[1:2]}
+    chosen = (pair for place, pair in enumerate(shape) if place not in wrong)
+    return Mesh(hosts, tuple((hosts[a - 1], hosts[b - 1]) for a, b in chosen), "list")
+
+
+def _shaped(hosts: Sequence[str], shape: str) -> Iterator[tuple[str, str]]:
+    """The pairs of a shape that has a name, sender first."""
+    count = len(hosts)
+    if shape == "ring":
+        yield from itertools.islice(zip(hosts, (*hosts[1:], hosts[0]), strict=True), count)
+    elif shape == "bipartite":
+        yield from itertools.product(hosts[: count // 2], hosts[count // 2 :])
+    else:
+        for a, b in itertools.combinations(range(count), 2):
+            # as on a clock's face: to whoever is less than half way round
+            first = 2 * (b - a) < count or (2 * (b - a) == count and a % 2 == 0)
+            yield (hosts[a], hosts[b]) if first else (hosts[b], hosts[a])
+
+
+def faults(written: Mapping[str, Any]) -> Iterator[tuple[str, *tuple[str | int, ...]]]:
+    """What is wrong with a mesh of the right shape: a sentence, and its key below `roles`."""
+    count, pairs = written[HOSTS], written.get("pairs", "all")
+    if pairs == "bipartite" and count % 2:
+        yield f"{count} hosts have no two halves; bipartite takes an even number", HOSTS
+    if pairs == "ring" and count < 3:
+        yield "a ring has three hosts at least; two are a pair: all", "pairs"
+    seen: dict[tuple[int, int], int] = {}
+    for place, (a, b) in enumerate(pairs if isinstance(pairs, list) else ()):
+        if unknown := [number for number in (a, b) if number > count]:
+            problem = f"[{a}, {b}]: there is no host {unknown[0]}: the mesh has {count}"
+            yield problem, "pairs", place
+        elif a == b:
+            yield f"[{a}, {b}]: host {a} would measure against itself", "pairs", place
+        elif (a, b) in seen:
+            problem = f"[{a}, {b}] is entry {seen[a, b] + 1} already; `repeat` runs it more often"
+            yield problem, "pairs", place
+        seen.setdefault((a, b), place)
+
+
+def at(setup: Setup, values: Values) -> Setup:
+    """What a configuration sets and measures, with the pair's hosts for the ends that it names."""
+    host = {end: str(values[end]) for end in (Mesh.SENDER, Mesh.RECEIVER)}
+    around = setup.around
+    if around.trace:
+        traced = tuple(host[end] for end in around.trace.roles)
+        around = replace(around, trace=replace(around.trace, roles=traced))
+    settings = tuple(
+        replace(use, roles=tuple(host[r] for r in use.roles)) for use in setup.settings
+    )
+    return replace(setup, settings=settings, around=around)
+
+
+def everywhere(setup: Setup, of: Mesh) -> Setup:
+    """The same for all of the mesh's hosts that may be such an end: what checks are to look at."""
+    hosts = {
+        Mesh.SENDER: tuple(dict.fromkeys(a for a, _ in of.pairs)),
+        Mesh.RECEIVER: tuple(dict.fromkeys(b for _, b in of.pairs)),
+    }
+
+    def every(ends: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(host for end in ends for host in hosts[end]))
+
+    around = setup.around
+    if around.trace:
+        around = replace(around, trace=replace(around.trace, roles=every(around.trace.roles)))
+    settings = tuple(replace(use, roles=every(use.roles)) for use in setup.settings)
+    return replace(setup, settings=settings, around=around)
+
+
+def ordered(
+    rows: Iterable[R],
+    apart: Callable[[R], tuple[Any, tuple[str, str]]],
+    draw: rounds.Draw | None,
+) -> Iterator[R]:
+    """The configurations of a block in an order of rounds, which are shuffled with `draw`.
+
+    `apart` gives what a row of them is but for its pair, and the pair. A round holds pairs of
+    one kind of configuration, which take the same time.
+    """
+    kinds: dict[Any, list[tuple[R, tuple[str, str]]]] = {}
+    for row in rows:
+        kind, pair = apart(row)
+        kinds.setdefault(kind, []).append((row, pair))
+    parted = [
+        tuple(members[place][0] for place in chosen)
+        for members in kinds.values()
+        for chosen in rounds.matchings([pair for _, pair in members], draw)
+    ]
+    return itertools.chain.from_iterable(rounds.shuffled(parted, draw))

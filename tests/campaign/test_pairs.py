@@ -1,0 +1,147 @@
+"""Several pairs at once: who runs when, what an end, a lost host and Ctrl-C do; without a host."""
+
+from __future__ import annotations
+
+import time
+from threading import Event, Lock
+
+import pytest
+
+from netlimits.campaign import pairs
+from netlimits.campaign.interrupt import Interrupted, Stop
+from netlimits.campaign.runner import TimeLeft
+from netlimits.errors import ConnectionLost, HostError
+from netlimits.experiment import load
+from netlimits.experiment.plan import Plan
+from netlimits.experiment.rounds import Dispatch
+from netlimits.model import Record
+
+MESH = """\
+experiment: mesh
+roles: {hosts: 6, pairs: all}
+measure:
+  netperf: {test: omni, seconds: 1}
+repeat: {replicates: 2, seed: 7}
+"""
+
+
+class Fake(pairs.PairsRunner):
+    """A campaign whose runs take a moment and are watched; `lost_at` loses a host at a run."""
+
+    def __init__(self, stop, lost_at=0, comes_back=False):
+        self.stop = stop
+        self.lost_at, self.comes_back = lost_at, comes_back
+        self.busy: set[str] = set()
+        self.records: list[Record] = []
+        self.most = 0
+        self.away: set[str] = set()
+        self.turn, self.begun = Lock(), Event()
+        self.cut: pairs.Cut | None = None
+
+    def for_pair(self, roles, cut):
+        self.cut = cut
+        return self
+
+    def _one_run(self, run, attempt, last):
+        ends = {run.values["sender"], run.values["receiver"]}
+        with self.turn:
+            assert not self.busy & ends
+            self.busy |= ends
+            self.most = max(self.most, len(self.busy) // 2)
+        time.sleep(0.01)
+        with self.turn:
+            self.busy -= ends
+        self.begun.set()
+        status = "ok"
+        if self.cut.requested:
+            status = "interrupted"
+        elif run.number == self.lost_at and attempt == 1:
+            self.away.add(run.values["receiver"])
+            status = "interrupted"
+        record = Record(run, attempt, status, "", time.time(), 0.01, {})
+        with self.turn:
+            self.records.append(record)
+        if self.cut.requested:
+            raise Interrupted(self.cut.requested)
+        return record
+
+    def lost(self, roles):
+        return [role for role in roles if role in self.away]
+
+    def call_again(self, role):
+        if not self.comes_back:
+            raise ConnectionLost("the connection does not come back", host=role)
+        self.away.discard(role)
+
+    def cut_short(self, roles):
+        """Nothing runs."""
+
+
+def work(runner: Fake, at_once: int = 0) -> tuple[pairs._Work, list]:
+    plan = Plan(load.parse(MESH, "mesh.yaml"))
+    runs = list(plan.runs())
+    jobs = plan.jobs(runs)
+    standing = pairs._Standing(TimeLeft(1.0), 1.0, len(runs), {}, {})
+    return pairs._Work(runner, runs, Dispatch(jobs, at_once=at_once), standing), runs
+
+
+@pytest.mark.parametrize(("at_once", "most"), [(0, 3), (2, 2), (1, 1)])
+def test_every_run_is_made_once_and_no_host_is_in_two(at_once, most):
+    with Stop() as stop:
+        runner = Fake(stop)
+        going, runs = work(runner, at_once)
+        progress = going.carry_out(lambda _: None)
+    assert sorted(r.run.number for r in runner.records) == [run.number for run in runs]
+    assert runner.most == most
+    assert (progress.done, progress.failed) == (30, 0)
+
+
+def test_a_host_that_is_gone_takes_its_pairs_along_and_no_other():
+    with Stop() as stop:
+        runner = Fake(stop, lost_at=5)
+        going, runs = work(runner)
+        with pytest.raises(HostError, match=r"runs are left, of hosts that are gone: hosts-"):
+            going.carry_out(lambda _: None)
+    (gone,) = runner.away
+    done = {r.run.number for r in runner.records if r.status == "ok"}
+    missing = [run for run in runs if run.number not in done]
+    assert missing
+    assert all(gone in run.values.values() for run in missing)
+    others = [run for run in runs if gone not in run.values.values()]
+    assert {run.number for run in others} <= done
+
+
+def test_a_host_that_comes_back_has_its_run_again():
+    with Stop() as stop:
+        runner = Fake(stop, lost_at=5, comes_back=True)
+        going, runs = work(runner)
+        assert going.carry_out(lambda _: None).done == len(runs)
+    attempts = [(r.attempt, r.status) for r in runner.records if r.run.number == 5]
+    assert attempts == [(1, "interrupted"), (2, "ok")]
+
+
+def test_ctrl_c_ends_what_goes_on_and_begins_nothing_more():
+    with Stop() as stop:
+        runner = Fake(stop)
+        going, runs = work(runner)
+
+        def after_five(progress) -> None:
+            if progress.done == 5:
+                stop.requested = "SIGINT"
+
+        with pytest.raises(Interrupted, match="SIGINT"):
+            going.carry_out(after_five)
+    assert not runner.busy
+    assert 5 <= len(runner.records) <= 5 + 3
+    assert len(runner.records) < len(runs)
+
+
+def test_a_mistake_in_a_runs_thread_ends_the_campaign():
+    class Broken(Fake):
+        def _one_run(self, run, attempt, last):
+            raise ValueError("a mistake")
+
+    with Stop() as stop:
+        going, _ = work(Broken(stop))
+        with pytest.raises(ValueError, match="a mistake"):
+            going.carry_out(lambda _: None)
