@@ -62,7 +62,7 @@ def locked(campaign: Campaign) -> Iterator[None]:
         archive.close()
         if registration and not doubt:
             try:
-                registry.extend(registration, *extent)
+                registry.extend(registration, archive.folder, *extent)
             except OSError as error:
                 echo(f"warning: {registry.place()}: {one_line(error)}", err=True)
 
