@@ -88,7 +88,8 @@ def rolled_frame(
     factors, derived = list(_factors(experiment)), list(experiment.derive)
     metrics = _metrics(chunks.names(of_attempts), experiment)
     every = [*IDENTITY, *factors, *derived, *metrics]
-    names = [n for n in every if chosen is None or n in chosen or n in chunks.KEY]
+    always = {*chunks.KEY, *factors, *derived}
+    names = [n for n in every if chosen is None or n in chosen or n in always]
     constant = {"shared_kernel": shared_kernel}
     table, rows = rolled.frame(of_attempts, names, frozenset((*factors, *derived)), constant)
     table, _ = rolled.last_told(table, rows)

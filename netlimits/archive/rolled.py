@@ -106,7 +106,7 @@ def _together(name: str, parts: list[list[Any]], label: bool) -> pd.Series[Any]:
     rows = [{name: value} for value in distinct.values()]
     frames.one_type(rows, name, label)
     written = dict(zip(distinct, (row[name] for row in rows), strict=True))
-    values = [None if v is None else written[type(v), v] for part in parts for v in part]
+    values = [np.nan if v is None else written[type(v), v] for part in parts for v in part]
     return pd.DataFrame({name: values})[name]
 
 
