@@ -1,27 +1,31 @@
 """Archives of 10,000, 120,000 and a million runs: what it takes to read them, beside plain engines.
 
-    sudo python benchmarks/archive.py make 1000000 DIR     # DIR/runs: the archive
-    sudo python benchmarks/archive.py DIR                  # every command on it
+    sudo python benchmarks/archive.py DIR --make 1000000
+    sudo python benchmarks/archive.py DIR --resume
 
-`make` measures a few dozen runs in a lab of its own (namespaces), with all evidence, and goes on with
-that campaign by its own recorder: each further run is one of those of its configuration, its figures
-varied by a seeded generator, and a run in 500 failed. Only the fsync of each line is left out. The
-last 60 runs are left to `resume`, which begins on the lab's hosts.
+`--make` measures three dozen runs in a lab of its own (namespaces), with all evidence, and goes on
+with that campaign in DIR/runs: each further run is one of those of its configuration, its figures
+varied by a seeded generator, and a run in 500 failed. Its lines are sealed by the journal's own
+code and rolled into parts by the campaign's; the fsync of each is left out. The last 60 runs are
+left to `resume`, which is measured from the command to the first run on the lab's hosts.
 
-Then each command is a process of its own, five times (`--rounds`), and beside it one that reads just
-the columns that `table` needs, of the same parts, with DuckDB or pandas, and does the same groupby
-(mean, deviation, count, median). They are run in turn; medians of seconds, peaks of memory, and the
-ratio to the faster engine are printed. Exit status 1 where a bound is missed (`BOUNDS`).
+Without it each command is a process of its own, five times (`--rounds`), and beside them processes
+that read just the columns of the report's table, of the same parts, by DuckDB and by pandas, and do
+the same groupby (mean, deviation, count, median). They run in turn. Medians of seconds, of CPU
+seconds and of peaks of memory are printed, and the ratio of CPU to the engine that takes less. Exit
+status 1 where a bound of a million runs is missed.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +41,6 @@ from netlimits.model import Record, Run
 
 EXPERIMENT = Path(__file__).parents[1] / "experiments" / "stateless-offloads.yaml"
 CAPTURED, LEFT, CONFIGURATIONS = 36, 60, 6
-MIB = 2**20
 BOUNDS = {
     "status": (1.0, 150),
     "resume": (5.0, 300),
@@ -124,7 +127,9 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
             head.add(lines[-1])
         if run.number % 1000 == 0:
             written(archive, lines)
+            archive.roll()
     written(archive, lines)
+    archive.roll_all()
 
 
 def another(of: Record, run: Run, chance: np.random.Generator, *, raw: bool) -> Record:
@@ -150,3 +155,121 @@ def written(archive: Archive, lines: list[bytes]) -> None:
     archive.journal._file.write(data)
     archive.journal.digest.update(data)
     lines.clear()
+
+
+# -- measuring --------------------------------------------------------------------------------
+
+COLUMNS = ("status", "send_size", "transport", "throughput_mbps", "local_sd_us_per_kib",
+           "remote_sd_us_per_kib")  # fmt: skip
+"""What the report's table is of."""
+
+
+def duckdb(out: Path) -> None:
+    """The columns' groupby by DuckDB, straight from the parts."""
+    import duckdb as engine
+
+    figures = ", ".join(f"avg({c}), stddev({c}), count({c}), median({c})" for c in COLUMNS[3:])
+    parts = f"read_parquet('{out}/parts/??????.parquet', union_by_name = true)"
+    keys = ", ".join(COLUMNS[1:3])
+    engine.sql(f"select {keys}, {figures} from {parts} where status = 'ok' group by all").fetchall()
+
+
+def pandas(out: Path) -> None:
+    """The same by pandas."""
+    import pandas as pd
+
+    parts = sorted(out.glob("parts/??????.parquet"))
+    frame = pd.concat([pd.read_parquet(part, columns=list(COLUMNS)) for part in parts])
+    ok = frame[frame["status"] == "ok"]
+    ok.groupby(list(COLUMNS[1:3]))[list(COLUMNS[3:])].agg(["mean", "std", "count", "median"])
+
+
+ENGINES = {"duckdb": duckdb, "pandas": pandas}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process took: wall and CPU seconds, and its peak of memory in MiB."""
+
+    seconds: float
+    cpu: float
+    memory: float
+
+
+def cost(words: list[str], until: Path | None = None) -> Cost:
+    """A process's cost to its end; or until the journal `until` has a `start` more."""
+    began, size = time.monotonic(), until.stat().st_size if until else 0
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    seconds = 0.0
+    while until and not seconds and process.poll() is None:
+        with until.open("rb") as journal:
+            journal.seek(size)
+            if b'"event": "start"' in journal.read():
+                seconds = time.monotonic() - began
+                process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    _, status, used = os.wait4(process.pid, 0)
+    if not until and status:
+        raise SystemExit(f"{' '.join(words)}: ended with {status}")
+    seconds = seconds or time.monotonic() - began
+    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def measure(out: Path, rounds: int, *, resume: bool) -> int:
+    """Print what each command costs; 1 where a bound is missed."""
+    command = [sys.executable, "-m", "netlimits"]
+    drawn = out.parent / "figures"
+    ways = {
+        **{name: [sys.executable, __file__, str(out), "--engine", name] for name in ENGINES},
+        "status": [*command, "status", str(out)],
+        "table": [*command, "table", str(out)],
+        "figures": [*command, "figures", str(out), "--out", str(drawn)],
+    }
+    costs: dict[str, list[Cost]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, words in ways.items():
+            costs[name].append(cost(words))
+    if resume:
+        words = [*command, "resume", str(out), "--accept-changed-hosts"]
+        costs["resume"] = [cost(words, out / "journal.jsonl")]
+    campaign = reader.open(out)
+    size = (out / "journal.jsonl").stat().st_size / 1e6
+    print(f"{len(campaign.plan):,} runs, {size:,.0f} MB of journal")
+    faster = min(statistics.median(c.cpu for c in costs[name]) for name in ENGINES)
+    missed = 0
+    for name, each in costs.items():
+        seconds, cpu, memory = (
+            statistics.median(getattr(c, what) for c in each)
+            for what in ("seconds", "cpu", "memory")
+        )
+        most, mib = BOUNDS.get(name, (None, None))
+        bad = mib and (memory > mib or (seconds > most if most else cpu > RATIO * faster))
+        missed |= int(bool(bad))
+        print(
+            f"{name:<10}{seconds:8.2f} s {cpu:8.2f} s of CPU {memory:8.0f} MiB"
+            f"{cpu / faster:8.1f} times the faster engine{'   missed' if bad else ''}"
+        )
+    return missed
+
+
+def main() -> int:
+    """Make an archive, or measure what it costs to read one."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("place", type=Path, help="The folder that has, or gets, the archive.")
+    parser.add_argument("--make", type=int, metavar="RUNS", help="Make an archive of so many.")
+    parser.add_argument("--raw", action="store_true", help="With raw output, for `parse`.")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--resume", action="store_true", help="Measure resume, on its lab.")
+    parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.engine:
+        ENGINES[given.engine](given.place)
+        return 0
+    if given.make:
+        make(given.make, given.place, raw=given.raw)
+        return 0
+    return measure(given.place / "runs", given.rounds, resume=given.resume)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

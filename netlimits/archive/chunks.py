@@ -60,6 +60,21 @@ def of_part(archive: Archive, part: Part, which: int = 0) -> Chunk:
     return Chunk(about["rows"], kinds, table)
 
 
+def whole(archive: Archive, part: Part) -> bool:
+    """Whether a part's files are what was written, to the last byte that is ever read."""
+    for name, about in (
+        (part.name, part.about["attempts"]),
+        (part.interim_name, part.about["interim"]),
+    ):
+        try:
+            if about is not None:
+                with archive.folder.reader(name) as file:
+                    columns.held(file, about)
+        except (OSError, columns.Damaged):
+            return False
+    return True
+
+
 def _tail(archive: Archive, parts: Sequence[Part], which: int) -> Iterator[Chunk]:
     tail = rolling.Stretch()
     archive.take_tail(tail, parts)

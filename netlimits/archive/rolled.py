@@ -112,10 +112,11 @@ def _together(name: str, parts: list[list[Any]], label: bool) -> pd.Series[Any]:
 
 def last_told(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
     """One row an attempt: what was told of it last, at the place of what was told first."""
-    keys = pd.MultiIndex.from_frame(table[[*KEY]])
-    if not keys.has_duplicates:
+    run, attempt = (table[name].to_numpy() for name in KEY)
+    later = (run[1:] > run[:-1]) | (run[1:] == run[:-1]) & (attempt[1:] > attempt[:-1])
+    if later.all():  # as in every campaign that was not parsed again
         return table, rows
-    codes, unique = keys.factorize()
+    codes, unique = pd.MultiIndex.from_arrays([run, attempt]).factorize()
     place = np.empty(len(unique), dtype=np.int64)
     place[codes] = np.arange(len(table))  # of several the last one stays
     return table.iloc[place].reset_index(drop=True), rows[place]

@@ -340,6 +340,15 @@ class Archive:
             self._parts = (*self._parts, part)
         return part is not None
 
+    def roll_all(self) -> None:
+        """Write every part that is due, and those again whose files are lost or damaged."""
+        from netlimits.archive import chunks
+
+        sound = next((n for n, p in enumerate(self._parts) if not chunks.whole(self, p)), None)
+        self._parts = self._parts[:sound]
+        while self.roll():
+            pass
+
     def extent(self) -> tuple[int, int, str]:
         """How far the journal goes, as whoever holds its lock knows: lines, bytes, SHA-256."""
         head = self.journal.head

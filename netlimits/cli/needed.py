@@ -47,7 +47,7 @@ def of_charts(
 
 
 def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
-    columns, shown = {*IDENTITY, *LOOKED_AT}, 0
+    columns, shown = {*IDENTITY, *LOOKED_AT} - {"reason"}, 0
     for entry in entries:
         for key, value in entry.items():
             words = [value] if isinstance(value, str) else value
@@ -64,5 +64,5 @@ def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
                     return None
                 if "process_cpu" in column or column.startswith("highest_average"):
                     return None
-                columns |= {column, f"netperf_{column}"}
+                columns.add(column)
     return frozenset(columns) if shown else None
