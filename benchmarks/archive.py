@@ -103,8 +103,9 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
     Its lines are sealed and summed by the journal's own code, and written a thousand runs at once.
     """
     measured: dict[str, list[Record]] = {}
-    first = 1
+    first, begun = 1, set()
     for record in campaign.records():
+        begun.add(record.run.number)
         if record.status == "ok":
             measured.setdefault(record.run.config, []).append(record)
             first = record.run.number + 1
@@ -117,10 +118,11 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
             continue
         several = measured[run.config]
         of = several[run.number % len(several)]
-        record = another(of, run, chance, raw=raw)
+        attempt = 2 if run.number in begun else 1
+        record = another(of, run, attempt, chance, raw=raw)
         if raw:
-            archive.write_raw(run.number, 1, archive.read_raw(of.run.number, of.attempt))
-        started = {**run_fields(run), "attempt": 1, "started": record.started}
+            archive.write_raw(run.number, attempt, archive.read_raw(of.run.number, of.attempt))
+        started = {**run_fields(run), "attempt": attempt, "started": record.started}
         for name, fields in (("start", started), ("end", end_fields(record))):
             body = msgspec.json.encode({"event": name, "at": record.started, **fields})
             lines.append(head.sealed(body))
@@ -132,19 +134,21 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
     archive.roll_all()
 
 
-def another(of: Record, run: Run, chance: np.random.Generator, *, raw: bool) -> Record:
+def another(
+    of: Record, run: Run, attempt: int, chance: np.random.Generator, *, raw: bool
+) -> Record:
     """A run as that one; what has its raw output has its figures to the digit too."""
     started = of.started + 2.0 * run.number
     if not raw and chance.random() < 0.002:
         reason = "netperf exited with 1: no response received"
-        return Record(run, 1, "failed", reason, started, of.duration_s, {}, cost=of.cost)
+        return Record(run, attempt, "failed", reason, started, of.duration_s, {}, cost=of.cost)
     figures = dict(of.figures)
     if not raw:
         varied = [name for name, value in figures.items() if type(value) is float]
         factors = chance.normal(1, 0.03, len(varied))
         values = np.array([figures[name] for name in varied]) * factors
         figures |= zip(varied, values.tolist(), strict=True)
-    return replace(of, run=run, attempt=1, started=started, figures=figures)
+    return replace(of, run=run, attempt=attempt, started=started, figures=figures)
 
 
 def written(archive: Archive, lines: list[bytes]) -> None:

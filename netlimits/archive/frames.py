@@ -18,7 +18,7 @@ import pandas as pd
 
 from netlimits import __version__
 from netlimits.archive.checksums import digest, made_of
-from netlimits.archive.parts import Part
+from netlimits.archive.parts import Part, apart
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveUnwritable, one_line
 from netlimits.metrics import IDENTITY, METRICS
@@ -99,6 +99,29 @@ def rolled_frame(
     if "started" in table.columns:
         table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
     return table
+
+
+def pieces(
+    archive: Archive, parts: Sequence[Part], experiment: Experiment, shared_kernel: bool | None
+) -> Iterator[pd.DataFrame]:
+    """The same, a frame a part, as long as an attempt is told of once and a label is of one kind.
+
+    Integers stay integers in a column that other parts lack.
+    """
+    from netlimits.archive import chunks, rolled
+
+    of_attempts = [chunk for chunk in chunks.attempts(archive, parts) if chunk.rows]
+    labels = frozenset((*_factors(experiment), *experiment.derive))
+    kinds = {(name, chunk.kinds.get(name)) for chunk in of_attempts for name in labels}
+    if len(kinds) > len(labels) or not apart(parts, archive.tally(parts)):
+        yield rolled_frame(archive, parts, experiment, shared_kernel)
+        return
+    metrics = _metrics(chunks.names(of_attempts), experiment)
+    names = [*IDENTITY, *_factors(experiment), *experiment.derive, *metrics]
+    for chunk in of_attempts:
+        table, _ = rolled.frame([chunk], names, labels, {"shared_kernel": shared_kernel})
+        table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
+        yield table
 
 
 def one_type(rows: list[dict[str, Any]], name: str, label: bool) -> None:

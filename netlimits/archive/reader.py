@@ -8,7 +8,7 @@ campaign.packets(1)    # one row a packet of a run's trace
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -146,6 +146,18 @@ class Campaign:
         if not self.imported:
             frame.attrs["planned"] = [self.planned_runs(), int(frame["run"].nunique())]
         return frame
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """The frame in pieces, each with all columns: of a campaign with parts one for each."""
+        from netlimits.archive import frames
+
+        parts = self.archive.parts()
+        if not parts:
+            yield self.frame()
+            return
+        yield from frames.pieces(
+            self.archive, parts, self.experiment, self.archive.meta["shared_kernel"]
+        )
 
     def _rolled(self, columns: Collection[str] | None) -> pd.DataFrame | None:
         """The frame out of the parts; None where there are none, or they do not tell it."""

@@ -68,7 +68,7 @@ def history(archive: Archive, runs: Mapping[int, Run]) -> History:
 
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
     """The `found` events that no `put_back` answers: what a killed process left changed."""
-    parts = archive.parts()
+    parts = archive.own_parts()
     changes = OpenChanges.of(parts[-1].about["unfinished"]) if parts else OpenChanges()
     for _, event in archive.numbered(parts[-1].end if parts else None):
         changes.add(event)

@@ -48,6 +48,8 @@ class Registration:
     sha256: str
     changed: int = 0
     """When the journal was last changed by then, in ns of its file system (ctime); 0: not known."""
+    part: str = ""
+    """The checksum of the last part that was written here (archive.parts): what it says counts."""
 
 
 def place() -> Path:
@@ -82,6 +84,12 @@ def extend(entry: Registration, folder: Folder, lines: int, size: int, sha256: s
     with folder.reader("journal.jsonl") as journal:
         changed = os.fstat(journal.fileno()).st_ctime_ns
     _keep(replace(entry, lines=lines, size=size, sha256=sha256, changed=changed))
+
+
+def rolled(entry: Registration, part: str) -> Registration:
+    """Register a part of its journal by its checksum; the entry with it. Raises OSError."""
+    _keep(extended := replace(entry, part=part))
+    return extended
 
 
 def entry(identity: str) -> Registration | None:

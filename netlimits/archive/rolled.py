@@ -116,7 +116,7 @@ def last_told(table: pd.DataFrame, rows: np.ndarray) -> tuple[pd.DataFrame, np.n
     later = (run[1:] > run[:-1]) | (run[1:] == run[:-1]) & (attempt[1:] > attempt[:-1])
     if later.all():  # as in every campaign that was not parsed again
         return table, rows
-    codes, unique = pd.MultiIndex.from_arrays([run, attempt]).factorize()
+    codes, unique = pd.factorize(run * (int(attempt.max(initial=0)) + 1) + attempt)
     place = np.empty(len(unique), dtype=np.int64)
     place[codes] = np.arange(len(table))  # of several the last one stays
     return table.iloc[place].reset_index(drop=True), rows[place]

@@ -71,6 +71,8 @@ class Archive:
         self._bound: Mapping[str, Machine] | None = None
         self._parts: tuple[Part, ...] = ()
         self._rolling = True
+        self.on_part: Callable[[str], None] = lambda _: None
+        """Told of the checksum of each part that is written."""
 
     @classmethod
     def create(
@@ -318,6 +320,16 @@ class Archive:
         begin = after[-1].end if after else Head()
         self._hold_to(witnesses, rolling.take_in(told, self.journal, begin))
 
+    def own_parts(self) -> tuple[Part, ...]:
+        """Those up to the last one that this user is known to have written here.
+
+        What is put back on hosts goes by no others: a folder may have got parts from elsewhere.
+        """
+        entry = registry.entry(self.identity) if self.identity else None
+        parts = self.parts()
+        own = [n for n, part in enumerate(parts, 1) if entry and part.about["sha256"] == entry.part]
+        return parts[: own[0]] if own else ()
+
     def extensions(self) -> list[dict[str, Any]]:
         """Each `extended` event, by which runs were added to the plan."""
         parts = self.parts()
@@ -338,6 +350,7 @@ class Archive:
             return False
         if part:
             self._parts = (*self._parts, part)
+            self.on_part(part.about["sha256"])
         return part is not None
 
     def roll_all(self) -> None:

@@ -11,14 +11,15 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recorded import EXPERIMENT, recorded, rewritten
+from recorded import EXPERIMENT, begun, recorded, rewritten
 
 import netlimits
 from netlimits.archive import parts, reader
+from netlimits.archive.checksums import digest
 from netlimits.archive.done import done
 from netlimits.archive.reader import Campaign
-from netlimits.archive.records import end_fields, history, run_fields
-from netlimits.cli import group
+from netlimits.archive.records import end_fields, history, run_fields, unfinished
+from netlimits.cli import group, logins
 from netlimits.errors import ArchiveError
 from netlimits.model import Record
 
@@ -269,6 +270,30 @@ def test_nothing_is_read_through_a_link(out, tmp_path, name):
     assert len(reader.open(out).archive.parts()) == (0 if name.endswith("json") else 6)
 
 
+def test_what_is_put_back_goes_by_parts_of_ones_own_alone(out, tmp_path, monkeypatch):
+    """Somebody may have put parts into a folder whose journal is as it was."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.rmtree(out / "parts")
+    campaign = begun(out)
+    with logins.locked(campaign):
+        campaign.archive.append("put_back", role="source", interface="data0", setting="offload")
+        campaign.archive.roll_all()
+        registered = len(campaign.archive.parts())
+    place = {"role": "source", "interface": "data0", "setting": "offload"}
+    assert registered > 4
+    assert len(reader.open(out).archive.own_parts()) == registered
+    assert unfinished(reader.open(out).archive) == ()
+    file = out / parts.json_name(registered)
+    about = json.loads(file.read_text())
+    about.pop("sha256")
+    about["unfinished"] = [{"event": "found", "at": 1.0, **place, "state": {"a": 2}}]
+    file.write_text(json.dumps({**about, "sha256": digest(about)}))
+    archive = reader.open(out).archive
+    assert len(archive.parts()) == registered, "it says of itself that it is whole"
+    assert archive.own_parts() == ()
+    assert unfinished(archive) == ()
+
+
 def test_what_is_written_goes_through_no_link(out, tmp_path):
     shutil.rmtree(out / "parts")
     trap = tmp_path / "trap"
@@ -302,6 +327,14 @@ def test_commands_on_a_campaign_with_parts(out):
     state = json.loads(CliRunner().invoke(group, ["status", str(out), "--json"]).output)
     assert (state["ok"], state["failed"], state["interrupted"]) == (22, 2, 1)
     assert state["not_put_back"] == [{"role": "source", "interface": "data0", "setting": "offload"}]
+
+
+def test_csv_comes_in_pieces(out, tmp_path):
+    assert len([*reader.open(out).frames()]) == len(reader.open(out).archive.parts()) + 1
+    CliRunner().invoke(group, ["export", str(out), "--format", "csv", "--out", str(tmp_path / "c")])
+    reader.open(out)._frame().to_csv(tmp_path / "whole.csv", index=False)
+    mine, whole = pd.read_csv(tmp_path / "c"), pd.read_csv(tmp_path / "whole.csv")
+    pd.testing.assert_frame_equal(mine, whole)
 
 
 def test_results_of_before_there_were_parts_go(out):
