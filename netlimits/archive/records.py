@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
 from netlimits.archive.tally import CUT_OFF, OpenChanges
 from netlimits.errors import ArchiveError
@@ -64,6 +65,19 @@ def history(archive: Archive, runs: Mapping[int, Run]) -> History:
     archive.refuse_lost(kept - attempts.keys())
     records = (_record(runs[run], attempt, event) for (run, attempt), event in attempts.items())
     return History(tuple(records), changes.unfinished, opened, tuple(reconnected), line)
+
+
+def between(archive: Archive, begin: Head, end: int) -> list[Record]:
+    """The attempts that are told of between two places of the journal, which begin there too."""
+    attempts: dict[tuple[int, int], dict[str, Any]] = {}
+    for _, event in archive.journal.events(begin, end):
+        if event["event"] in ("start", "end", "parsed"):
+            key = (event["run"], event["attempt"])
+            attempts[key] = {**attempts.get(key, {}), "interim": (), **event}
+    return [
+        _record(Run(run, event["block"], event["config"], event["values"]), attempt, event)
+        for (run, attempt), event in attempts.items()
+    ]
 
 
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:

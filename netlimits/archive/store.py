@@ -10,6 +10,7 @@
     raw/imported/      the files that results were imported from
     results.csv, results.parquet   one row an attempt; made from the journal, may be deleted
     results.json       of what they were made: checksums, and how far the journal went
+    parts/             of a large campaign in their place: the journal in columns (archive.parts)
 
 The journal is appended to with one write an event, then fsynced. A process killed in the middle
 leaves at most a torn last line, which is cut off when the journal is opened again; a run that
@@ -24,7 +25,8 @@ Version 1: the first.
 Version 2: `id` in campaign.json; the journal's lines are numbered and chained, the first is
     `created`; `start`, `end` and `parsed` have `block`, `config` and `values`. Version 1 is still
     read and continued, as version 1. `end` may have `controller`, what the attempt cost here;
-    before, the raw output had that as a command of no host.
+    before, the raw output had that as a command of no host. `parts` came later, and an older
+    netlimits, which does not know them, reads the journal as before.
 """
 
 from __future__ import annotations

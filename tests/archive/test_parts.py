@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import folders
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -23,6 +24,7 @@ from netlimits.cli import group, logins
 from netlimits.errors import ArchiveError
 from netlimits.model import Record
 
+EXAMPLE = Path(__file__).parents[2] / "notebooks" / "example-campaign"
 MANY = EXPERIMENT.replace("replicates: 2", "replicates: 12")
 
 
@@ -327,6 +329,28 @@ def test_commands_on_a_campaign_with_parts(out):
     state = json.loads(CliRunner().invoke(group, ["status", str(out), "--json"]).output)
     assert (state["ok"], state["failed"], state["interrupted"]) == (22, 2, 1)
     assert state["not_put_back"] == [{"role": "source", "interface": "data0", "setting": "offload"}]
+
+
+def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, monkeypatch):
+    out = folders.complete(tmp_path / "out", EXAMPLE / "experiment.yaml", replicates=3).path
+    example = reader.open(EXAMPLE)
+    campaign = reader.open(out)
+    by_config = {r.run.config: r.run.number for r in example.records()}
+    for number, run in campaign.runs.items():
+        campaign.archive.write_raw(number, 1, example.archive.read_raw(by_config[run.config], 1))
+    bare(out, tmp_path / "bare")
+    campaign.archive.lock()
+    campaign.archive.roll_all()
+    campaign.archive.close()
+    assert len(campaign.archive.parts()) == 2
+    printed = []
+    for folder in (out, tmp_path / "bare"):
+        ran = CliRunner().invoke(group, ["parse", str(folder)])
+        assert ran.exception is None, ran.output
+        printed.append(ran.output.splitlines()[0])
+    assert printed == ["18 attempts read again, 18 changed"] * 2
+    told = [reader.open(folder).frame() for folder in (out, tmp_path / "bare")]
+    pd.testing.assert_frame_equal(*told)
 
 
 def test_csv_comes_in_pieces(out, tmp_path):
