@@ -47,7 +47,7 @@ def of(campaign: Campaign, history: History | None = None) -> dict[str, Any]:
     else:
         progress = _of_history(history or campaign.history(), bool(at_work))
     skipped = campaign.skipped_runs()
-    planned = campaign.planned_runs()
+    planned = len(campaign.runs) if campaign.imported else campaign.planned_runs()
     return {
         "path": str(campaign.path),
         "experiment": campaign.experiment.name,
