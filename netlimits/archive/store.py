@@ -347,7 +347,7 @@ class Archive:
             return False
         try:
             part = rolling.next_part(self.journal, self._parts)
-        except OSError:
+        except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
             self._rolling = False
             return False
         if part:

@@ -316,10 +316,25 @@ def test_a_full_disk_stops_no_campaign(out, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(type(archive.folder), "write", full)
-    assert not archive.roll()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(archive.folder), "write", full)
+        assert not archive.roll()
+    assert not archive.roll(), "it is not tried after every run"
     archive.append("opened")
     archive.close()
+
+
+def test_a_journal_damaged_meanwhile_is_for_its_readers_to_tell(out):
+    shutil.rmtree(out / "parts")
+    archive = reader.open(out).archive
+    archive.lock()
+    raw = bytearray((out / "journal.jsonl").read_bytes())
+    raw[1500] ^= 1
+    (out / "journal.jsonl").write_bytes(raw)
+    assert not archive.roll()
+    archive.close()
+    with pytest.raises(ArchiveError, match=r"journal\.jsonl:\d+: "):
+        reader.open(out).frame()
 
 
 def test_commands_on_a_campaign_with_parts(out):
