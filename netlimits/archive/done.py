@@ -40,10 +40,9 @@ class Done:
 
     def hold_to(self, run: Run) -> None:
         """Raise ArchiveError where the journal tells another configuration of a planned run."""
-        config = self.told.get(run.number, run.config)
-        if config != run.config:
+        if self.told.get(run.number, run.config) != run.config:
             raise ArchiveError(
-                f"{self.path}: run {run.number} was of the configuration {config}, and "
+                f"{self.path}: run {run.number} was of another configuration, and "
                 f"experiment.yaml now makes it {run.config}: it was changed, or another netlimits "
                 "wrote it"
             )
