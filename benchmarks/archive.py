@@ -204,16 +204,17 @@ def cost(words: list[str], until: Path | None = None) -> Cost:
     """A process's cost to its end; or until the journal `until` has a `start` more."""
     began, size = time.monotonic(), until.stat().st_size if until else 0
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    seconds = 0.0
-    while until and not seconds and process.poll() is None:
+    seconds, ended = 0.0, (0, 0, None)
+    while until and not seconds and not ended[0]:
+        ended = os.wait4(process.pid, os.WNOHANG)
         with until.open("rb") as journal:
             journal.seek(size)
             if b'"event": "start"' in journal.read():
                 seconds = time.monotonic() - began
                 process.send_signal(signal.SIGINT)
         time.sleep(0.01)
-    _, status, used = os.wait4(process.pid, 0)
-    if not until and status:
+    _, status, used = ended if ended[0] else os.wait4(process.pid, 0)
+    if status and not seconds:
         raise SystemExit(f"{' '.join(words)}: ended with {status}")
     seconds = seconds or time.monotonic() - began
     return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
