@@ -2,7 +2,8 @@
 
 Each pair is one run of the very same netperf command on one lab of namespaces: bare, and as a
 campaign of one run with all evidence and samples read; which of them comes first alternates. Where
-there are two CPUs each end has its own, or the scheduler's choice would be most of what differs.
+there are two CPUs each end has its own, or the scheduler's choice would be most of what differs;
+sends are of 1 KiB, with which the runs of one command differ least.
 Printed: the ratio, through us over bare, of throughput and of the sender's service demand, both
 netperf's own figures, with its interval over the pairs. The reach is 0.99 to 1.01, on a machine
 that does nothing else. With `--keep FILE` the pairs are added to those of the file, and all of them
@@ -32,7 +33,7 @@ from netlimits.lab import labs
 EXPERIMENT = """\
 experiment: disturbance
 measure:
-  netperf: {{seconds: {seconds}, send_size: 16384, {pinned}select: [throughput, local_sd]}}
+  netperf: {{seconds: {seconds}, send_size: 1024, {pinned}select: [throughput, local_sd]}}
 repeat: {{replicates: 1, order: listed, seed: 1}}
 """
 PINNED = 'cpu_bind: "0,1", ' if (os.cpu_count() or 1) > 1 else ""

@@ -27,12 +27,16 @@ ARRIVED = frozenset(
 )
 
 
-def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
+def notes(
+    frame: pd.DataFrame, columns: Iterable[str], usable: pd.DataFrame | None = None
+) -> tuple[str, ...]:
     """Sentences that a reader of a table of `columns` must know.
 
-    Runs left out, or disturbed; roles on one kernel; means without variance.
+    Runs left out, or disturbed; roles on one kernel; means without variance. `usable` are the runs
+    that count, where they are known already.
     """
     sentences = []
+    ok = frames.usable(frame) if usable is None else usable
     columns = [*columns]
     runs = frames.last_attempts(frame)
     left = frames.without_outcome(runs) if "status" in runs.columns else 0
@@ -44,9 +48,9 @@ def notes(frame: pd.DataFrame, columns: Iterable[str]) -> tuple[str, ...]:
     if {*columns} & SENT and {*columns} & ARRIVED:
         sentences += filter(None, [windows(frame)])
     if "paced_by" in frame.columns:
-        ways = sorted(frames.usable(frame)["paced_by"].dropna().unique())
+        ways = sorted(ok["paced_by"].dropna().unique())
         sentences += [f"paced by {' and '.join(ways)}"] if ways else []
-    several = frames.weights(frames.usable(frame)).loc[lambda n: n > 1]
+    several = frames.weights(ok).loc[lambda n: n > 1]
     if len(several):
         low, high = several.min(), several.max()
         sentences.append(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from netlimits.analysis import wording
@@ -75,10 +76,21 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
             "(netlimits.joined makes it)"
         )
     frame = frame.reset_index(drop=True)  # frames put together repeat their index
-    place = frame["attempt"]
+    again = frame[frame.duplicated(_run(frame), keep=False)]  # few of many
+    if again.empty:
+        return frame
+    place = again["attempt"]
     if "status" in frame.columns:
-        place = place.where(frame["status"] != "interrupted", place - place.max() - 1)
-    return frame.loc[place.groupby([frame[n] for n in _run(frame)], sort=False).idxmax()]
+        place = place.where(again["status"] != "interrupted", place - place.max() - 1)
+    groups = place.groupby([again[n] for n in _run(frame)], sort=False)
+    last, first = groups.idxmax().to_numpy(), groups.head(1).index.to_numpy()
+    places = np.arange(len(frame))
+    places[again.index] = -1
+    places[last] = first  # a run stands where its first attempt stood
+    kept = np.flatnonzero(places >= 0)
+    if (np.diff(places[kept]) < 0).any():
+        kept = kept[np.argsort(places[kept])]
+    return frame.iloc[kept]
 
 
 def without_outcome(runs: pd.DataFrame) -> int:
@@ -95,7 +107,10 @@ def without_outcome(runs: pd.DataFrame) -> int:
 def with_outcome(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each run that has an outcome, ok or not; an interrupted run has none."""
     rows = last_attempts(frame)
-    return rows[rows["status"].isin(OUTCOMES)] if "status" in rows.columns else rows
+    if "status" not in rows.columns:
+        return rows
+    ended = rows["status"].isin(OUTCOMES)
+    return rows if ended.all() else rows[ended]
 
 
 def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:

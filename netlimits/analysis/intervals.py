@@ -177,6 +177,18 @@ def _signed_rank_p(differences: np.ndarray) -> float:
     return min(1.0, 2 * float(ndtr((least + 0.5 - total / 2) / deviation)))
 
 
+def _among(ordered: np.ndarray, low: float, high: float, place: int) -> float:
+    """The Walsh average at a place of those above `low` and up to `high`, which are few."""
+    own = np.arange(len(ordered))
+    first = np.maximum(np.searchsorted(ordered, 2 * low - ordered, side="right"), own)
+    last = np.maximum(np.searchsorted(ordered, 2 * high - ordered, side="right"), own)
+    counts = last - first
+    left = np.repeat(own, counts)
+    right = np.arange(len(left)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    averages = (ordered[left] + ordered[right]) / 2
+    return float(np.partition(averages, place)[place])
+
+
 def _walsh(ordered: np.ndarray, place: int) -> float:
     """The Walsh average at a place (from 0) of all in their order, without making them all.
 
@@ -206,6 +218,8 @@ def _walsh(ordered: np.ndarray, place: int) -> float:
     for turn in range(100):
         if high - low <= 1e-11 * max(abs(low), abs(high), 1e-300):
             break
+        if at_high - at_low <= 2 * n:
+            return _among(ordered, low, high, place - at_low)
         share = (place + 0.5 - at_low) / max(at_high - at_low, 1)
         step = 0.5 if turn % 3 == 2 else min(max(share, 0.001), 0.999)
         t = low + step * (high - low)

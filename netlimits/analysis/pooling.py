@@ -152,18 +152,27 @@ def _may_be_either(column: pd.Series[Any]) -> bool:
 
 def is_factor(frame: pd.DataFrame, name: str) -> bool:
     """Whether a column has one value in each configuration: else it was measured."""
-    texts = frame[name].map(_plain)
-    grouped = texts.groupby([frame[n] for n in _configured(frame)], dropna=False)
-    return bool((grouped.nunique(dropna=False) <= 1).all())
+    of_config = frame[_configured(frame)]
+    values = of_config.assign(**{_VALUE: _hashable(frame[name])})
+    return len(values.drop_duplicates()) == len(of_config.drop_duplicates())
 
 
 def _differs(runs: pd.DataFrame, keys: Sequence[str], name: str) -> bool:
     """Whether `name` has several values within some combination of `keys`."""
-    texts = runs[name].map(_plain)
+    texts = _hashable(runs[name])
     if not keys:
         return texts.nunique(dropna=False) > 1
-    grouped = texts.groupby([runs[key].map(_plain) for key in keys], dropna=False)
+    grouped = texts.groupby([_hashable(runs[key]) for key in keys], dropna=False)
     return bool((grouped.nunique(dropna=False) > 1).any())
+
+
+_VALUE = " value"
+"""A name that no column has."""
+
+
+def _hashable(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The column's values as `_plain` has them; only those of mixed columns have to be asked."""
+    return column.map(_plain) if pd.api.types.is_object_dtype(column) else column
 
 
 def _plain(value: Any) -> Any:

@@ -84,11 +84,12 @@ def summary(
     keys = _keys(frame, rows, columns)
     over = None if improvement is None else improvements.values(frame, rows, improvement)
     laid_out = grid(frame, keys)
-    pooling.refuse(frames.with_outcome(frame), keys, pool)
+    tried = frames.with_outcome(frame)
+    pooling.refuse(tried, keys, pool)
     estimates: list[Estimate] = []
     gains: list[Improvement] = []
-    notes = [*caveats.notes(frame, _columns(frame, names))]
-    notes += pooling.remarks(frames.with_outcome(frame), keys, pool)
+    notes = [*caveats.notes(frame, _columns(frame, names), laid_out.ok)]
+    notes += pooling.remarks(tried, keys, pool)
     lost: list[DataError] = []
     for name in dict.fromkeys(names):
         try:

@@ -262,6 +262,39 @@ class MadeOf(TypedDict):
     sha256: str
 
 
+class PartFile(TypedDict):
+    """A Parquet file of a part: bytes, rows, CRC-32 of its footer and of each column's bytes."""
+
+    size: Annotated[int, Meta(ge=0, lt=2**53)]
+    rows: Annotated[int, Meta(ge=0, lt=2**53)]
+    footer: tuple[Annotated[int, Meta(ge=0, lt=2**53)], int]
+    columns: dict[str, tuple[str, Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)], int]]
+
+
+class PartFooter(TypedDict):
+    """parts/NUMBER.json: which lines of the journal a part is of, and what they say, counted."""
+
+    netlimits: str
+    begin: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)], int, int]
+    end: tuple[Count, Count, int, int]
+    chain: tuple[Annotated[str, Meta(pattern=r"\A(?:[0-9a-f]{64})?\Z")], int]
+    attempts: PartFile | None
+    interim: PartFile | None
+    outcomes: dict[Status, Count]
+    runs: tuple[Count, Count] | None
+    highest: Annotated[int, Meta(ge=0, lt=2**53)]
+    again: bool
+    interrupted: int
+    disturbed: int
+    reasons: dict[str, Count]
+    reconnected: dict[Name, Count]
+    opened: Instant | None
+    extended: list[ExtendedEvent]
+    unfinished: list[FoundEvent]
+    going: list[StartEvent]
+    sha256: str
+
+
 class LinkValue(TypedDict):
     """The parts of a host's link that code reads."""
 

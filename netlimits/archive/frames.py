@@ -9,14 +9,16 @@ while every one of them holds, and else made again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from netlimits import __version__
 from netlimits.archive.checksums import digest, made_of
+from netlimits.archive.parts import Part, apart
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveUnwritable, one_line
 from netlimits.metrics import IDENTITY, METRICS
@@ -57,18 +59,76 @@ def frame(
     """
     rows = [_row(record, shared_kernel) for record in records]
     factors, derived = list(_factors(experiment)), list(experiment.derive)
-    metrics = _metrics(rows, experiment)
+    metrics = _metrics((name for row in rows for name in row), experiment)
     columns = [*IDENTITY, *factors, *derived, *metrics]
     labels = {*factors, *derived}
     for name in columns:
-        _one_type(rows, name, name in labels)
+        one_type(rows, name, name in labels)
     table = pd.DataFrame(rows, columns=columns)
     table.attrs["columns"] = {"factors": factors, "derived": derived, "metrics": metrics}
     table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
     return table
 
 
-def _one_type(rows: list[dict[str, Any]], name: str, label: bool) -> None:
+def rolled_frame(
+    archive: Archive,
+    parts: Sequence[Part],
+    experiment: Experiment,
+    shared_kernel: bool | None,
+    chosen: Collection[str] | None = None,
+) -> pd.DataFrame:
+    """The same of a campaign with parts, all columns or the `chosen` ones of them.
+
+    `attrs["narrowed"]` has the columns that were left out. Raises rolled.Unlike where only the
+    journal tells.
+    """
+    from netlimits.archive import chunks, rolled
+
+    of_attempts = chunks.attempts(archive, parts)
+    factors, derived = list(_factors(experiment)), list(experiment.derive)
+    metrics = _metrics(chunks.names(of_attempts), experiment)
+    every = [*IDENTITY, *factors, *derived, *metrics]
+    always = {*chunks.KEY, *factors, *derived}
+    at_once = _at_once(parts)
+    always |= {"started"} if at_once else set()
+    names = [n for n in every if chosen is None or n in chosen or n in always]
+    constant = {"shared_kernel": shared_kernel}
+    table, rows = rolled.frame(of_attempts, names, frozenset((*factors, *derived)), constant)
+    table, rows = rolled.last_told(table, rows)
+    if at_once:
+        table, _ = rolled.as_started(table, rows)
+    table.attrs["columns"] = {"factors": factors, "derived": derived, "metrics": metrics}
+    if left := [name for name in every if name not in names]:
+        table.attrs["narrowed"] = left
+    if "started" in table.columns:
+        table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
+    return table
+
+
+def pieces(
+    archive: Archive, parts: Sequence[Part], experiment: Experiment, shared_kernel: bool | None
+) -> Iterator[pd.DataFrame]:
+    """The same, a frame a part, as long as an attempt is told of once and a label is of one kind.
+
+    Integers stay integers in a column that other parts lack.
+    """
+    from netlimits.archive import chunks, rolled
+
+    of_attempts = [chunk for chunk in chunks.attempts(archive, parts) if chunk.rows]
+    labels = frozenset((*_factors(experiment), *experiment.derive))
+    kinds = {(name, chunk.kinds.get(name)) for chunk in of_attempts for name in labels}
+    if len(kinds) > len(labels) or not apart(parts, archive.tally(parts)):
+        yield rolled_frame(archive, parts, experiment, shared_kernel)
+        return
+    metrics = _metrics(chunks.names(of_attempts), experiment)
+    names = [*IDENTITY, *_factors(experiment), *experiment.derive, *metrics]
+    for chunk in of_attempts:
+        table, _ = rolled.frame([chunk], names, labels, {"shared_kernel": shared_kernel})
+        table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
+        yield table
+
+
+def one_type(rows: list[dict[str, Any]], name: str, label: bool) -> None:
     """Give a column one type: a factor such as [0, "128K"] is text, and so is one of 10²⁹.
 
     What differed still differs then: of 1 and "1" the text is in quotes, and 1 and 1.0 are texts.
@@ -118,6 +178,40 @@ def intervals(records: Sequence[Record]) -> pd.DataFrame:
     return of_runs(pd.DataFrame(rows), (record.run for record in records))
 
 
+def rolled_intervals(
+    archive: Archive, parts: Sequence[Part], experiment: Experiment
+) -> pd.DataFrame:
+    """The interim results of a campaign with parts, as `intervals` has them."""
+    from netlimits.archive import chunks, rolled
+
+    labels = [*_factors(experiment), *experiment.derive]
+    attempts = chunks.attempts(archive, parts)
+    varied = [name for name in labels if name in chunks.names(attempts)]
+    names = [*chunks.KEY, "status", *varied]
+    read = [*names, "started"] if (at_once := _at_once(parts)) else names
+    of_attempts, told_in = rolled.frame(attempts, read, frozenset(varied))
+    of_attempts, told_in = rolled.last_told(of_attempts.assign(_chunk=told_in), told_in)
+    if at_once:
+        of_attempts, told_in = rolled.as_started(of_attempts, told_in)
+    of_interim = chunks.interim(archive, parts)
+    of_rows = [name for name in chunks.names(of_interim) if name not in chunks.KEY]
+    rows, chunk = rolled.frame(of_interim, [*chunks.KEY, *of_rows])
+    # a row's chunk is the one that told of its attempt last
+    place = np.flatnonzero([c.rows for c in of_interim])
+    told = np.flatnonzero([c.rows for c in attempts])
+    of_attempts["_chunk"] = told[of_attempts["_chunk"].to_numpy()]
+    merged = of_attempts.merge(rows.assign(_chunk=place[chunk]), on=[*chunks.KEY, "_chunk"])
+    table = merged[[*names, *of_rows]]
+    others = [name for name in table.columns if name not in varied]
+    table.attrs["columns"] = {"factors": varied, "derived": [], "metrics": others}
+    return table
+
+
+def _at_once(parts: Sequence[Part]) -> bool:
+    """Whether attempts went on at the same time, so that parts have them as they ended."""
+    return any(part.about["going"] for part in parts)
+
+
 def of_runs(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
     """A table of several rows a run, with what of it was varied in `attrs["columns"]`."""
     names = dict.fromkeys(name for run in runs for name in run.values)
@@ -157,6 +251,15 @@ def write(archive: Archive, table: pd.DataFrame, lines: int) -> tuple[Path, Path
     return archive.path / "results.csv", archive.path / "results.parquet"
 
 
+def remove(archive: Archive) -> None:
+    """Remove what `write` wrote. Raises ArchiveUnwritable where it cannot be."""
+    for name in ("results.json", "results.parquet", "results.csv"):
+        try:
+            archive.folder.remove(name)
+        except OSError as error:
+            raise ArchiveUnwritable(f"{archive.path / name}: {one_line(error)}") from None
+
+
 def _digests(archive: Archive) -> dict[str, str]:
     """The checksums of the Parquet file and of all that it is made of."""
     existing = {path.name for path in archive.path.iterdir()}
@@ -186,9 +289,10 @@ def _factors(experiment: Experiment) -> Iterator[str]:
         yield from group
 
 
-def _metrics(rows: Iterable[dict[str, Any]], experiment: Experiment) -> list[str]:
-    """The metrics' columns that rows hold: those of METRICS in its order, then the tools' own."""
+def _metrics(names: Iterable[str], experiment: Experiment) -> list[str]:
+    """The metrics' columns among these: those of METRICS in its order, then the tools' own."""
     other = {*IDENTITY, *_factors(experiment), *experiment.derive}
-    columns = dict.fromkeys(name for row in rows for name in row if name not in other)
+    columns = dict.fromkeys(name for name in names if name not in other)
     metrics = [m.column for m in METRICS if m.column in columns]
-    return [*metrics, *(name for name in columns if name not in metrics)]
+    known = {*metrics}
+    return [*metrics, *(name for name in columns if name not in known)]

@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from netlimits.archive import formats
+from netlimits.archive.blocks import BlockDigest
 from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
 from netlimits.model.folder import Folder
 
@@ -38,11 +38,12 @@ _ENVELOPE = re.compile(rb'\{"n":([1-9][0-9]{0,18}),"crc":"([0-9a-f]{8})",')
 
 @dataclass(slots=True)
 class Head:
-    """How far a journal goes: lines, bytes of them, the last line's checksum."""
+    """How far a journal goes: lines, bytes, the last line's checksum and where it begins."""
 
     lines: int = 0
     size: int = 0
     crc: int = 0
+    last: int = 0
 
     def sealed(self, body: bytes) -> bytes:
         """An event's JSON as the next line, with its newline."""
@@ -68,6 +69,7 @@ class Head:
     def add(self, line: bytes) -> None:
         """Count a line that has no problem."""
         self.lines += 1
+        self.last = self.size
         self.size += len(line)
         if match := _ENVELOPE.match(line):
             self.crc = int(match[2], 16)
@@ -85,8 +87,8 @@ class Journal:
     sealed: bool
     """Whether its lines are numbered and chained: from version 2 of the archive on."""
     head: Head = field(default_factory=Head)
-    digest: Any = field(default_factory=hashlib.sha256)
-    """The SHA-256 of it all, kept up while it is locked."""
+    digest: BlockDigest = field(default_factory=BlockDigest)
+    """The checksum of it all, kept up while it is locked."""
     _file: IO[bytes] | None = None
 
     @property
@@ -96,20 +98,44 @@ class Journal:
 
     # -- reading ------------------------------------------------------------------------------
 
-    def lines(self) -> Iterator[tuple[int, bytes]]:
+    def lines(
+        self, begin: Head | None = None, end: int | None = None
+    ) -> Iterator[tuple[int, bytes]]:
         """(number, line) of every whole line, each held against its checksum.
 
-        A torn last line is left out. Raises ArchiveError naming the line that is wrong.
+        From a place on that is known (`begin`), and up to `end` bytes where it is said. A torn last
+        line is left out. Raises ArchiveError naming the line that is wrong.
         """
         try:
             with self.folder.reader(NAME) as file:
-                yield from self._lines(file, Head())
+                head = replace(begin or Head())
+                file.seek(head.size)
+                yield from self._lines(file, head, end)
         except OSError as error:
             raise ArchiveError(f"{self.path}: {one_line(error)}") from None
 
-    def _lines(self, file: BinaryIO | IO[bytes], head: Head) -> Iterator[tuple[int, bytes]]:
+    def ends(self, heads: Sequence[Head]) -> int:
+        """How many of these places, one after another, are ends of lines as they say.
+
+        A line's checksum stands for all before it, so that nothing else is read.
+        """
+        try:
+            with self.folder.reader(NAME) as file:
+                for count, head in enumerate(heads):
+                    envelope = b'{"n":%d,"crc":"%08x",' % (head.lines, head.crc)
+                    if os.pread(file.fileno(), len(envelope), head.last) != envelope:
+                        return count
+                    if os.pread(file.fileno(), 1, head.size - 1) != b"\n":
+                        return count
+        except (OSError, OverflowError):
+            return 0
+        return len(heads)
+
+    def _lines(
+        self, file: BinaryIO | IO[bytes], head: Head, end: int | None = None
+    ) -> Iterator[tuple[int, bytes]]:
         size = os.fstat(file.fileno()).st_size
-        while True:
+        while end is None or head.size < end:
             number = head.lines + 1
             if size - head.size > LINE_LIMIT and cast(BufferedReader, file).peek(1)[:1] != b"{":
                 raise ArchiveError(f"{self.path}:{number}: is damaged")  # holes, read for minutes
@@ -129,25 +155,28 @@ class Journal:
             head.add(line)
             yield number, line
 
-    def events(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def events(
+        self, begin: Head | None = None, end: int | None = None
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
         """(line, event) in order. Raises ArchiveError naming the line of one that is damaged."""
-        for number, line in self.lines():
+        for number, line in self.lines(begin, end):
             event = formats.event(line)
             if event is None:
                 raise ArchiveError(f"{self.path}:{number}: is damaged")
             yield number, event
 
-    def extensions(self) -> list[dict[str, Any]]:
+    def extensions(self, begin: Head | None = None) -> list[dict[str, Any]]:
         """Each `extended` event, without the time that it takes to read the JSON of all others."""
-        lines = [line for _, line in self.lines() if b'"extended"' in line]
+        lines = [line for _, line in self.lines(begin) if b'"extended"' in line]
         events = (formats.event(line) for line in lines)
         return [event for event in events if event and event["event"] == "extended"]
 
     # -- appending ----------------------------------------------------------------------------
 
-    def lock(self) -> None:
+    def lock(self, begin: Head | None = None, digest: BlockDigest | None = None) -> None:
         """Open it for appending, for this process alone; cut off a torn last line.
 
+        It is read from a place on that is known (`begin`, and the `digest` up to a place before).
         Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
         """
         try:
@@ -162,8 +191,10 @@ class Journal:
                     f"{self.folder.path}: another netlimits is running this campaign; wait for it "
                     "or end it"
                 ) from None
-            self.head, self.digest = Head(), hashlib.sha256()
+            self.head, self.digest = replace(begin or Head()), digest or BlockDigest()
             with os.fdopen(os.dup(file.fileno()), "rb") as whole:
+                whole.seek(self.digest.size)
+                self.digest.update(whole.read(self.head.size - self.digest.size))
                 for _, line in self._lines(whole, self.head):
                     self.digest.update(line)
             file.truncate(self.head.size)

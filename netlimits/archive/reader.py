@@ -8,22 +8,20 @@ campaign.packets(1)    # one row a packet of a run's trace
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from netlimits.archive import formats, lock, records
+from netlimits.archive import formats, records
 from netlimits.archive.checksums import TextDigest
 from netlimits.archive.records import History
 from netlimits.archive.store import AGAINST, Archive
 from netlimits.errors import ArchiveError, one_line
 from netlimits.experiment import document, duet, load
 from netlimits.experiment.plan import Plan
-from netlimits.model import STATUSES, Experiment, Record, Run
+from netlimits.model import Experiment, Record, Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +101,7 @@ class Campaign:
         if self.planned:
             return self.planned.leaving_out(self.skipped)
         plan = Plan(self.experiment).leaving_out(self.skipped)
-        for added in self.archive.journal.extensions():
+        for added in self.archive.extensions():
             plan = plan.extended(added["replicates"], added["seed"])
         return plan
 
@@ -132,18 +130,47 @@ class Campaign:
         """Every attempt, in the order in which they started."""
         return [*self.history().records]
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self, columns: Collection[str] | None = None) -> pd.DataFrame:
         """One row an attempt: identity, factors and derived values, metrics (archive.frames).
 
+        `columns` are all that is needed of it: of a campaign with parts no others are read.
         `attrs["planned"]`: how many runs are planned, and how many are in the frame.
         """
         from netlimits.archive import frames
 
-        kept = frames.kept(self.archive)
-        frame = self._frame() if kept is None else kept
+        frame = self._rolled(columns)
+        if frame is None:
+            frame = frames.kept(self.archive)
+        if frame is None:
+            frame = self._frame()
         if not self.imported:
-            frame.attrs["planned"] = [self._count(), int(frame["run"].nunique())]
+            frame.attrs["planned"] = [self.planned_runs(), int(frame["run"].nunique())]
         return frame
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """The frame in pieces, each with all columns: of a campaign with parts one for each."""
+        from netlimits.archive import frames
+
+        parts = self.archive.parts()
+        if not parts:
+            yield self.frame()
+            return
+        yield from frames.pieces(
+            self.archive, parts, self.experiment, self.archive.meta["shared_kernel"]
+        )
+
+    def _rolled(self, columns: Collection[str] | None) -> pd.DataFrame | None:
+        """The frame out of the parts; None where there are none, or they do not tell it."""
+        parts = self.archive.parts()
+        if not parts:
+            return None
+        from netlimits.archive import frames, rolled
+
+        shared = self.archive.meta["shared_kernel"]
+        try:
+            return frames.rolled_frame(self.archive, parts, self.experiment, shared, columns)
+        except rolled.Unlike:
+            return None
 
     def intervals(self) -> pd.DataFrame:
         """One row an interim result: run, attempt, factors, `ending_s`, `interval_s`, the rate.
@@ -153,6 +180,8 @@ class Campaign:
         """
         from netlimits.archive import frames
 
+        if parts := self.archive.parts():
+            return frames.rolled_intervals(self.archive, parts, self.experiment)
         return frames.intervals(self.records())
 
     def packets(
@@ -186,8 +215,9 @@ class Campaign:
 
     def ok_runs(self) -> list[int]:
         """The numbers of the runs whose last attempt is ok, in the plan's order."""
-        last = {record.run.number: record.status for record in self.records()}
-        return sorted(number for number, status in last.items() if status == "ok")
+        frame = self.frame(("status",))
+        last = frame.drop_duplicates("run", keep="last")
+        return sorted(map(int, last.loc[last["status"] == "ok", "run"]))
 
     def _attempt(self, run: int, attempt: int | None) -> Record:
         """An attempt at a run, or its last one. Raises ArchiveError for one that was not made."""
@@ -199,14 +229,18 @@ class Campaign:
             raise ArchiveError(f"{self.path}: there was no {which}")
         return attempts[-1]
 
-    def write_results(self, history: History | None = None) -> tuple[Path, Path]:
+    def write_results(self, history: History | None = None) -> tuple[Path, ...]:
         """Make `results.csv` and `results.parquet` anew from the journal; returns their paths.
 
-        Nothing may append to the journal meanwhile, or since `history` was read of it: results.json
-        says how far it went.
+        A campaign with parts has these instead: nothing is written of it as a whole, and what was
+        before it had them goes. Nothing may append to the journal meanwhile, or since `history`
+        was read of it: results.json says how far it went.
         """
         from netlimits.archive import frames
 
+        if self.archive.parts():
+            frames.remove(self.archive)
+            return (self.path / "parts",)
         history = history or self.history()
         return frames.write(self.archive, self._frame(history), history.lines)
 
@@ -221,53 +255,19 @@ class Campaign:
 
         `running` says by whom it is being run right now, and at which run; None where nobody does.
         """
-        at_work = lock.holder(self.path)  # before the journal: what ends meanwhile has ended
-        history = history or self.history()
-        attempts = [*history.records]
-        present = _present(attempts, history.opened) if at_work else []
-        attempts = [record for record in attempts if record not in present]
-        outcomes = {r.run.number: r.status for r in attempts if r.status != "interrupted"}
-        counts = Counter(outcomes.values())
-        skipped = self.skipped_runs()
-        planned = len(self.runs) - sum(part["runs"] for part in skipped)
-        return {
-            "path": str(self.path),
-            "experiment": self.experiment.name,
-            "seed": self.experiment.repeat.seed,
-            "imported": self.imported and [file["file"] for file in self.imported["files"]],
-            "planned": planned,
-            "skipped": skipped,
-            **{status: counts.get(status, 0) for status in STATUSES if status != "interrupted"},
-            "left": planned - len(outcomes),
-            "disturbed": sum(
-                r.status == "ok" and bool(r.figures.get("disturbed_pct")) for r in attempts
-            ),
-            "interrupted": sum(r.status == "interrupted" for r in attempts),
-            "not_put_back": [
-                {k: e[k] for k in ("role", "interface", "setting")} for e in history.unfinished
-            ],
-            "running": at_work
-            and {
-                "by": str(at_work),
-                "pid": at_work.pid or None,
-                "since": history.opened,
-                "run": present[0].run.number if present else None,
-                "attempt": present[0].attempt if present else None,
-                "runs": [record.run.number for record in present],
-            },
-            "reconnected": dict(Counter(history.reconnected)),
-            "reasons": dict(Counter(r.reason for r in attempts if r.reason).most_common()),
-        }
+        from netlimits.archive import state
+
+        return state.of(self, history)
 
     def left(self, frame: pd.DataFrame) -> tuple[int, int]:
         """How many runs have no outcome in this campaign's frame, and how many are planned."""
         if self.imported:
             return 0, len(self.runs)
-        planned = self._count()
+        planned = self.planned_runs()
         done = frame.loc[frame["status"] != "interrupted", "run"].nunique()
         return planned - int(done), planned
 
-    def _count(self) -> int:
+    def planned_runs(self) -> int:
         """How many runs are planned, without those that are left out."""
         return len(self.plan) - self.plan.left_out().total()
 
@@ -278,21 +278,6 @@ class Campaign:
             {"tool": tool, "runs": left_out[tool], "reason": reason}
             for tool, reason in self.skipped.items()
         ]
-
-
-def _present(records: list[Record], opened: float | None) -> list[Record]:
-    """The attempts that are running now: those without an end that this process began.
-
-    Of a mesh there may be several; one that was interrupted has its reason in its end.
-    """
-    last = {record.run.number: record for record in records}
-    return [
-        record
-        for record in last.values()
-        if record.status == "interrupted"
-        and math.isnan(record.duration_s)
-        and not record.started < (opened or 0.0)
-    ]
 
 
 def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.open

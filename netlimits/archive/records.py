@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
+from netlimits.archive.tally import CUT_OFF, OpenChanges
 from netlimits.errors import ArchiveError
 from netlimits.model import ControllerCost, Record, Run, decoding
 
@@ -41,7 +43,7 @@ def history(archive: Archive, runs: Mapping[int, Run]) -> History:
     """
     kept = archive.raw_attempts()  # before the journal, which may grow meanwhile
     attempts: dict[tuple[int, int], dict[str, Any]] = {}
-    changes = _Changes()
+    changes = OpenChanges()
     opened: float | None = None
     reconnected, line = [], 0
     for line, event in archive.numbered():
@@ -57,47 +59,35 @@ def history(archive: Archive, runs: Mapping[int, Run]) -> History:
         for row in rows:
             key = (row["run"], row["attempt"])
             _hold_to_plan(archive, line, row, runs.get(row["run"]))
-            attempts[key] = {**attempts.get(key, {}), **row} if "event" in row else row
-    if lost := sorted(kept - attempts.keys()):
-        run, attempt = lost[0]
-        raise ArchiveError(
-            f"{archive.journal.path}: its last lines are lost: it does not know of attempt "
-            f"{attempt} at run {run}, whose output is {archive.raw_path(run, attempt)}; put it "
-            "back from a copy"
-        )
+            # what is read again may have no interim results any more
+            before = {**attempts.get(key, {}), "interim": ()}
+            attempts[key] = {**before, **row} if "event" in row else row
+    archive.refuse_lost(kept - attempts.keys())
     records = (_record(runs[run], attempt, event) for (run, attempt), event in attempts.items())
     return History(tuple(records), changes.unfinished, opened, tuple(reconnected), line)
 
 
+def between(archive: Archive, begin: Head, end: int) -> list[Record]:
+    """The attempts that are told of between two places of the journal, which begin there too."""
+    attempts: dict[tuple[int, int], dict[str, Any]] = {}
+    for _, event in archive.journal.events(begin, end):
+        if event["event"] in ("start", "end", "parsed"):
+            key = (event["run"], event["attempt"])
+            attempts[key] = {**attempts.get(key, {}), "interim": (), **event}
+    # an attempt without an end here was interrupted, or its end is told of behind
+    return [
+        _record(Run(run, event["block"], event["config"], event["values"]), attempt, event)
+        for (run, attempt), event in attempts.items()
+    ]
+
+
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
     """The `found` events that no `put_back` answers: what a killed process left changed."""
-    changes = _Changes()
-    for event in archive.events():
+    parts = archive.own_parts()
+    changes = OpenChanges.of(parts[-1].about["unfinished"]) if parts else OpenChanges()
+    for _, event in archive.numbered(parts[-1].end if parts else None):
         changes.add(event)
     return changes.unfinished
-
-
-class _Changes:
-    """The `found` events that no `put_back` has answered yet."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[str, ...], dict[str, Any]] = {}
-
-    def add(self, event: Mapping[str, Any]) -> None:
-        """Take note of an event; those of other kinds change nothing."""
-        if event["event"] not in ("found", "put_back"):
-            return
-        place = (event["role"], event["interface"], event["setting"])
-        if event["event"] == "found":
-            first = self._open.get(place, event)
-            self._open[place] = {**first, "state": {**event["state"], **first["state"]}}
-        else:
-            self._open.pop(place, None)
-
-    @property
-    def unfinished(self) -> tuple[dict[str, Any], ...]:
-        """One event for each place, in the order of the first; each part as it was found first."""
-        return tuple(self._open.values())
 
 
 def _hold_to_plan(archive: Archive, line: int, row: Mapping[str, Any], run: Run | None) -> None:
@@ -170,7 +160,7 @@ def _record(run: Run, attempt: int, event: Mapping[str, Any]) -> Record:
         run=run,
         attempt=attempt,
         status=event["status"] if ended else "interrupted",
-        reason=event["reason"] if ended else "the process ended before the run did",
+        reason=event["reason"] if ended else CUT_OFF,
         started=_known(event.get("started")),
         duration_s=_known(event["duration_s"] if ended else None),
         figures=event["figures"] if ended else {},

@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from netlimits.archive.blocks import BLOCK, BlockDigest
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 from netlimits.model.named_file import whole
@@ -45,6 +46,10 @@ class Registration:
     lines: int
     size: int
     sha256: str
+    changed: int = 0
+    """When the journal was last changed by then, in ns of its file system (ctime); 0: not known."""
+    part: str = ""
+    """The checksum of the last part that was written here (archive.parts): what it says counts."""
 
 
 def place() -> Path:
@@ -74,9 +79,17 @@ def write(entry: Registration, configurations: Iterable[Path] = ()) -> None:
     _keep(replace(entry, logins={str(path): _digest(path) for path in configurations}))
 
 
-def extend(entry: Registration, lines: int, size: int, sha256: str) -> None:
+def extend(entry: Registration, folder: Folder, lines: int, size: int, sha256: str) -> None:
     """Register how far a campaign's journal goes by now. Raises OSError."""
-    _keep(replace(entry, lines=lines, size=size, sha256=sha256))
+    with folder.reader("journal.jsonl") as journal:
+        changed = os.fstat(journal.fileno()).st_ctime_ns
+    _keep(replace(entry, lines=lines, size=size, sha256=sha256, changed=changed))
+
+
+def rolled(entry: Registration, part: str) -> Registration:
+    """Register a part of its journal by its checksum; the entry with it. Raises OSError."""
+    _keep(extended := replace(entry, part=part))
+    return extended
 
 
 def entry(identity: str) -> Registration | None:
@@ -118,13 +131,18 @@ def _continues(registration: Registration, folder: Folder) -> bool:
     """Whether the journal is the file that was written here, or a copy that holds no more."""
     with folder.reader("journal.jsonl") as file:
         about = os.fstat(file.fileno())
-        if about.st_ino != registration.inode and about.st_size != registration.size:
+        same = about.st_ino == registration.inode
+        if not same and about.st_size != registration.size:
             return False
-        digest, left = hashlib.sha256(), registration.size
+        if same and (about.st_size, about.st_ctime_ns) == (registration.size, registration.changed):
+            return True  # nothing was written since
+        whole, blocks, left = hashlib.sha256(), BlockDigest(), registration.size
         while left and (part := file.read(min(left, 2**20))):
-            digest.update(part)
+            blocks.update(part)
+            if registration.size > BLOCK and not registration.changed:
+                whole.update(part)  # as it was summed before there were blocks
             left -= len(part)
-    return not left and digest.hexdigest() == registration.sha256
+    return not left and registration.sha256 in (blocks.hexdigest(), whole.hexdigest())
 
 
 def _keep(entry: Registration) -> None:

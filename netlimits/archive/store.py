@@ -10,6 +10,7 @@
     raw/imported/      the files that results were imported from
     results.csv, results.parquet   one row an attempt; made from the journal, may be deleted
     results.json       of what they were made: checksums, and how far the journal went
+    parts/             of a large campaign in their place: the journal in columns (archive.parts)
 
 The journal is appended to with one write an event, then fsynced. A process killed in the middle
 leaves at most a torn last line, which is cut off when the journal is opened again; a run that
@@ -24,7 +25,8 @@ Version 1: the first.
 Version 2: `id` in campaign.json; the journal's lines are numbered and chained, the first is
     `created`; `start`, `end` and `parsed` have `block`, `config` and `values`. Version 1 is still
     read and continued, as version 1. `end` may have `controller`, what the attempt cost here;
-    before, the raw output had that as a command of no host.
+    before, the raw output had that as a command of no host. `parts` came later, and an older
+    netlimits, which does not know them, reads the journal as before.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from io import TextIOWrapper
@@ -44,10 +46,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TextIO
 
-from netlimits.archive import formats, raw, registry
+from netlimits.archive import formats, parts, raw, registry, rolling
 from netlimits.archive.checksums import made_of
 from netlimits.archive.formats import json_of
 from netlimits.archive.journal import Head, Journal
+from netlimits.archive.parts import Part
+from netlimits.archive.tally import Tally
 from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
 from netlimits.model import Machine
 from netlimits.model.folder import Folder
@@ -69,6 +73,10 @@ class Archive:
         self.journal = Journal(self.folder, sealed=version > 1)
         self._turn = Lock()
         self._bound: Mapping[str, Machine] | None = None
+        self._parts: tuple[Part, ...] = ()
+        self._rolling = True
+        self.on_part: Callable[[str], None] = lambda _: None
+        """Told of the checksum of each part that is written."""
 
     @classmethod
     def create(
@@ -263,7 +271,11 @@ class Archive:
         Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
         """
         witnesses = self._witnesses()
-        self.journal.lock()
+        self._parts = self.parts()
+        if self._parts:
+            self.journal.lock(self._parts[-1].end, self._parts[-1].block)
+        else:
+            self.journal.lock()
         try:
             self._hold_to(witnesses, self.journal.head.lines)
         except BaseException:
@@ -290,13 +302,74 @@ class Archive:
         """
         return (event for _, event in self.numbered())
 
-    def numbered(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The same, each with its line."""
+    def numbered(self, begin: Head | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The same, each with its line; those after a place that is known, where it is given."""
         witnesses = self._witnesses()  # before the journal, which may grow meanwhile
-        line = 0
-        for line, event in self.journal.events():
+        line = begin.lines if begin else 0
+        for line, event in self.journal.events(begin):
             yield line, event
         self._hold_to(witnesses, line)
+
+    def parts(self) -> tuple[Part, ...]:
+        """The parts that are of this journal, in order (archive.parts)."""
+        return parts.of_journal(parts.written(self.folder), self.journal)
+
+    def tally(self, after: Sequence[Part]) -> Tally:
+        """What the journal tells after these parts, counted. Raises as `events` does."""
+        tally = Tally.after(after[-1].about if after else None)
+        kept = self.raw_attempts()  # before the journal, which may grow meanwhile
+        self.take_tail(tally, after)
+        highest = max((part.about["highest"] for part in after), default=0)
+        self.refuse_lost(a for a in kept - tally.attempts.keys() if a[0] > highest)
+        return tally
+
+    def take_tail(self, told: Tally | rolling.Stretch, after: Sequence[Part]) -> None:
+        """Add what the journal tells after these parts. Raises ArchiveError as `events` does."""
+        witnesses = self._witnesses()
+        begin = after[-1].end if after else Head()
+        self._hold_to(witnesses, rolling.take_in(told, self.journal, begin))
+
+    def own_parts(self) -> tuple[Part, ...]:
+        """Those up to the last one that this user is known to have written here.
+
+        What is put back on hosts goes by no others: a folder may have got parts from elsewhere.
+        """
+        entry = registry.entry(self.identity) if self.identity else None
+        parts = self.parts()
+        own = [n for n, part in enumerate(parts, 1) if entry and part.about["sha256"] == entry.part]
+        return parts[: own[0]] if own else ()
+
+    def extensions(self) -> list[dict[str, Any]]:
+        """Each `extended` event, by which runs were added to the plan."""
+        parts = self.parts()
+        added = ({**event} for part in parts for event in part.about["extended"])
+        return [*added, *self.journal.extensions(parts[-1].end if parts else None)]
+
+    def roll(self) -> bool:
+        """Write the next part, where there is enough for one; whether it was. The lock is held.
+
+        It is for readers' sake alone: where it cannot be written, nothing is lost.
+        """
+        if not self._rolling:
+            return False
+        try:
+            part = rolling.next_part(self.journal, self._parts)
+        except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
+            self._rolling = False
+            return False
+        if part:
+            self._parts = (*self._parts, part)
+            self.on_part(part.about["sha256"])
+        return part is not None
+
+    def roll_all(self) -> None:
+        """Write every part that is due, and those again whose files are lost or damaged."""
+        from netlimits.archive import chunks
+
+        sound = next((n for n, p in enumerate(self._parts) if not chunks.whole(self, p)), None)
+        self._parts = self._parts[:sound]
+        while self.roll():
+            pass
 
     def extent(self) -> tuple[int, int, str]:
         """How far the journal goes, as whoever holds its lock knows: lines, bytes, SHA-256."""
@@ -308,6 +381,9 @@ class Archive:
         witnesses = []
         if sources := made_of(self.folder):
             witnesses.append((sources["lines"], "when results.csv was made of it"))
+        if written := parts.written(self.folder):
+            last = written[-1].about["end"][0]
+            witnesses.append((last, f"when {parts.json_name(written[-1].number)} was made of it"))
         try:
             entry = registry.entry(self.identity) if self.identity else None
             with self.folder.reader("journal.jsonl") as journal:
@@ -360,6 +436,16 @@ class Archive:
             return raw.entries(data.decode("utf-8"))
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
+
+    def refuse_lost(self, attempts: Iterable[tuple[int, int]]) -> None:
+        """Raise ArchiveError where there are attempts that the journal does not know of."""
+        if lost := sorted(attempts):
+            run, attempt = lost[0]
+            raise ArchiveError(
+                f"{self.journal.path}: its last lines are lost: it does not know of attempt "
+                f"{attempt} at run {run}, whose output is {self.raw_path(run, attempt)}; put it "
+                "back from a copy"
+            )
 
     def raw_attempts(self) -> set[tuple[int, int]]:
         """The attempts, as (run, attempt), of which raw output is kept.

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from netlimits.archive.records import history
+from netlimits.archive import done
 from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.runner import ATTEMPTS, Progress, Runner, TimeLeft
@@ -63,26 +63,21 @@ class _Standing:
     clock: TimeLeft
     together: float
     total: int
-    outcomes: dict[int, Record]
+    counts: Counter[str]
     attempts: dict[int, int]
     begun: Counter[int] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self.counts.update(record.status for record in self.outcomes.values())
 
     def add(self, record: Record, meant: float) -> None:
         """Count a run that has an outcome now."""
-        self.outcomes[record.run.number] = record
         self.counts[record.status] += 1
+        self.attempts.pop(record.run.number, None)
         self.clock.spent(meant, record.duration_s)
 
     def progress(self, last: Record | None) -> Progress:
         counts = self.counts
         failed = counts.total() - counts["ok"]
-        done = len(self.outcomes)
         left = self.clock.left * self.together
-        return Progress(done, failed, self.total, left, last, dict(counts))
+        return Progress(counts.total(), failed, self.total, left, last, dict(counts))
 
 
 class PairsRunner(Runner):
@@ -91,16 +86,14 @@ class PairsRunner(Runner):
     pairs_at_once = 0
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        runs = [run for run in self.plan.runs() if not self.plan.skip(run.values)]
-        before = history(self.archive, {run.number: run for run in runs}).records
-        outcomes = {r.run.number: r for r in before if r.status != "interrupted"}
-        pending = [run for run in runs if run.number not in outcomes]
+        before = done.done(self.archive)
+        pending = [*self._pending(before)]
         jobs = self.plan.jobs(pending)
         groups = {role: machine.group for role, machine in self.survey.machines.items()}
         clock = TimeLeft(sum(job.seconds for job in jobs))
         together = makespan(jobs, groups, self.pairs_at_once) / max(clock.left, 1e-9)
-        attempts = {r.run.number: r.attempt for r in before}
-        standing = _Standing(clock, together, len(runs), outcomes, attempts)
+        total = before.outcomes.total() + len(pending)
+        standing = _Standing(clock, together, total, before.outcomes, before.attempts)
         work = _Work(self, pending, Dispatch(jobs, groups, self.pairs_at_once), standing)
         on_progress(standing.progress(None))
         return work.carry_out(on_progress)
@@ -187,7 +180,7 @@ class _Work:
             self._end(str(error))
             raise
         if self.gone:
-            left = self._standing.total - len(self._standing.outcomes)
+            left = self._standing.total - self._standing.counts.total()
             who = "; ".join(f"{role}: {why}" for role, why in self.gone.items())
             raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
         return progress
@@ -237,6 +230,7 @@ class _Work:
             self._dispatch.again(news.number)
             return record
         self._standing.add(record, self._dispatch.jobs[news.number].seconds)
+        self._runner.archive.roll()
         return record
 
     def _call(self, role: str) -> None:

@@ -10,14 +10,13 @@ Whatever happens, hosts are put back at the end: after an error, after Ctrl-C, a
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from netlimits.archive import raw
-from netlimits.archive.records import end_fields, history, run_fields
+from netlimits.archive import done, raw
+from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
 from netlimits.campaign import interpret, specifications, steps
 from netlimits.campaign.controller import Controller, controller_figures
@@ -39,6 +38,9 @@ from netlimits.restore.changes import Changes
 from netlimits.restore.guard.guards import PATIENCE
 from netlimits.restore.put_back import CampaignLog, guards, put_back
 from netlimits.tools import Features
+
+KEPT = 1000
+"""Configurations whose specifications are kept, so that memory does not grow with them."""
 
 ATTEMPTS = 2
 """How often a run is begun by one process: once more after a connection was lost under it."""
@@ -147,32 +149,39 @@ class Runner:
             )
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
-        runs = [run for run in self.plan.runs() if not self.plan.skip(run.values)]
-        by_number = {run.number: run for run in runs}
-        before = history(self.archive, by_number).records
-        outcomes = {r.run.number: r for r in before if r.status != "interrupted"}
-        attempts = {r.run.number: r.attempt for r in before}
-        pending = [run for run in runs if run.number not in outcomes]
-        counts = Counter[str](r.status for r in outcomes.values())
-        failed = sum(r.status != "ok" for r in outcomes.values())
-        clock = TimeLeft(sum(self._seconds(run) for run in pending))
-        progress = Progress(len(outcomes), failed, len(runs), clock.left, None, dict(counts))
+        before = done.done(self.archive)
+        counts = before.outcomes
+        total, seconds = counts.total(), 0.0
+        failed = total - counts["ok"]
+        for run in self._pending(before):
+            total += 1
+            seconds += self._seconds(run)
+        clock = TimeLeft(seconds)
+        progress = Progress(counts.total(), failed, total, clock.left, None, dict(counts))
         on_progress(progress)
-        for run in pending:
-            first = attempts.get(run.number, 0) + 1
+        for run in self._pending(before):
+            first = before.attempts.get(run.number, 0) + 1
             for attempt in range(first, first + ATTEMPTS):
                 record = self._one_run(run, attempt, last=attempt == first + ATTEMPTS - 1)
                 if record.status != "interrupted":
                     break
                 on_progress(replace(progress, last=record))
+            self.archive.roll()
             clock.spent(self._seconds(run), record.duration_s)
             failed += record.status != "ok"
             counts[record.status] += 1
-            left = clock.left
-            done = progress.done + 1
-            progress = Progress(done, failed, len(runs), left, record, dict(counts))
+            left, runs = clock.left, progress.done + 1
+            progress = Progress(runs, failed, total, left, record, dict(counts))
             on_progress(progress)
         return progress
+
+    def _pending(self, before: done.Done) -> Iterator[Run]:
+        """The planned runs that have no outcome yet, in their order; a stream."""
+        for run in self.plan.runs():
+            if run.number in before.told:
+                before.hold_to(run)
+            if run.number not in before and not self.plan.skip(run.values):
+                yield run
 
     def _one_run(self, run: Run, attempt: int, last: bool) -> Record:
         """One attempt, from its `start` in the journal to its `end`.
@@ -304,6 +313,8 @@ class Runner:
     def _specification(self, run: Run) -> Specification:
         """The specification of a run; it is made once for each configuration."""
         if run.config not in self._specifications:
+            if len(self._specifications) >= KEPT:
+                self._specifications.pop(next(iter(self._specifications)))
             self._specifications[run.config] = specifications.specified(
                 self.plan.setup(run.values),
                 self.plan.experiment.ends_of(run.values),

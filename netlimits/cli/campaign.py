@@ -285,7 +285,7 @@ def _carry_out(
         error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
         raise
     campaign.archive.append("closed")
-    history = campaign.history()
+    history = None if campaign.archive.parts() else campaign.history()
     state, written = campaign.state(history), campaign.write_results(history)
     first = "compare" if campaign.experiment.sides else "table"
     _report(state, written, campaign.path, first, as_json)

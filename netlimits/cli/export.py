@@ -20,22 +20,25 @@ def export(results: Path, form: str, out: Path | None) -> None:
     """Print the figures of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
     Every run's last attempt, with its factors as labels and the units of `results.csv`.
-    openmetrics is what Prometheus reads, influx InfluxDB's line protocol.
+    openmetrics is what Prometheus reads, influx InfluxDB's line protocol. csv is the frame itself,
+    with every attempt, which a campaign of more than some thousand runs has no results.csv of.
 
     \b
     Examples:
       netlimits export results/stateless-offloads-20260101-120000 --format openmetrics
       netlimits export runs.csv --format influx --out runs.lp
+      netlimits export results/a-million-runs --format csv --out results.csv
     """
     from netlimits.analysis import frames
     from netlimits.experiment import resolution
 
-    source = opened(results)
+    source = opened(results, needed=(lambda _: frozenset()) if form == "csv" else None)
     name, factors = results.stem, frames.varied(source.frame)
     if source.campaign:
         name = source.campaign.experiment.name
         factors = list(resolution.names(source.campaign.experiment))
-    lines = FORMATS[form](Runs(name, source.frame, factors))
+    pieces = source.campaign.frames() if source.campaign and source.narrow else None
+    lines = FORMATS[form](Runs(name, source.frame, factors, pieces))
     if out is None:
         for line in lines:
             echo(line, nl=False)

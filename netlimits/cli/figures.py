@@ -7,15 +7,24 @@ one; an option overrides that (`cli.entries`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from netlimits import charts
-from netlimits.cli import drawing, echo, entries
+from netlimits.cli import drawing, echo, entries, needed
 from netlimits.cli.options import LIST, pool_option, window_option
-from netlimits.cli.results import end, list_metrics, opened, say, say_missing
+from netlimits.cli.results import (
+    Results,
+    end,
+    list_metrics,
+    opened,
+    say,
+    say_missing,
+    whole_if_need_be,
+)
 from netlimits.errors import DataError, InputError
 from netlimits.model.folder import Folder
 
@@ -75,11 +84,6 @@ def figures(
         return
     if chart is not None and chart not in charts.KINDS:
         raise DataError(f"no chart is called {chart!r}; there are {', '.join(charts.KINDS)}")
-    source = drawing.marked(opened(*results))
-    say_missing(source)
-    if LIST in of:
-        list_metrics(source)
-        return
     options = {
         "chart": chart,
         "of": list(of),
@@ -89,12 +93,24 @@ def figures(
     }
     first, alone = results[0], len(results) == 1 and results[0].is_dir()
     folder = out or (first if alone else first.parent) / "figures"
-    drawn: list[tuple[str, Any]] = []
-    chosen = entries.charts(source.report, options, source.frame)
-    failed: list[DataError] = []
-    for entry in entries.narrowed(chosen, {"run": run, "window_s": window}):
-        for name, figure in drawing.figures_of(source, entry, failed, say):
-            drawn.append((name, figure))
+
+    def figures_of(source: Results) -> tuple[list[tuple[str, Any]], list[DataError]]:
+        source = drawing.marked(source)
+        drawn: list[tuple[str, Any]] = []
+        failed: list[DataError] = []
+        for entry in entries.narrowed(
+            entries.charts(source.report, options, source.frame), {"run": run, "window_s": window}
+        ):
+            drawn += drawing.figures_of(source, entry, failed, say)
+        return drawn, failed
+
+    narrow = len(results) == 1 and LIST not in of
+    source = opened(*results, needed=partial(needed.of_charts, options=options) if narrow else None)
+    say_missing(source)
+    if LIST in of:
+        list_metrics(drawing.marked(source))
+        return
+    drawn, failed = whole_if_need_be(source, figures_of)
     if failed and not drawn:
         raise failed[0]
     inside = source.campaign is not None and not out

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +55,14 @@ def locked(campaign: Campaign) -> Iterator[None]:
     registration = registry.entry(archive.identity)
     doubt = _doubt(campaign)
     archive.lock()
+
+    def on_part(checksum: str) -> None:
+        nonlocal registration
+        if registration and not doubt:
+            with suppress(OSError):  # then the journal is read for what is to be put back
+                registration = registry.rolled(registration, checksum)
+
+    archive.on_part = on_part
     try:
         yield
     finally:
@@ -62,7 +70,7 @@ def locked(campaign: Campaign) -> Iterator[None]:
         archive.close()
         if registration and not doubt:
             try:
-                registry.extend(registration, *extent)
+                registry.extend(registration, archive.folder, *extent)
             except OSError as error:
                 echo(f"warning: {registry.place()}: {one_line(error)}", err=True)
 

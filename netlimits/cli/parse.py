@@ -15,6 +15,9 @@ from netlimits.cli.options import RESULTS
 def parse(results: Path) -> None:
     """Read the raw output of every run again, and make results.csv and results.parquet anew.
 
+    Of a campaign of more than some thousand runs that is the folder parts: each part that is lost
+    or damaged is made again from the journal, which is held against its checksums from end to end.
+
     What the parser says now is added to the journal; what it said before stays there.
 
     \b
@@ -31,6 +34,7 @@ def parse(results: Path) -> None:
             read, changed = folder.reparse(campaign)
         else:
             read, changed = reparse(campaign)
+            campaign.archive.roll_all()
     echo(f"{read} attempts read again, {changed} changed")
     for path in campaign.write_results():
         echo(str(path))

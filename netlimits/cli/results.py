@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from netlimits.charts import KINDS
 from netlimits.cli import echo, quoted
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
 
 
+Needed = Callable[[Sequence[Mapping[str, Any]]], frozenset[str] | None]
+"""From an experiment's `report:` to the columns that it takes; None for all."""
+
+
 @dataclass(frozen=True)
 class Results:
     """What is drawn: the runs and, of a campaign's folder, the campaign."""
@@ -27,6 +31,11 @@ class Results:
     campaign: Campaign | None = None
     parts: Sequence[tuple[str, Results]] = ()
     """Several campaigns drawn together, by name; then `campaign` is none."""
+
+    @property
+    def narrow(self) -> bool:
+        """Whether columns were left out."""
+        return "narrowed" in self.frame.attrs
 
     @property
     def report(self) -> Sequence[Mapping[str, Any]]:
@@ -75,9 +84,10 @@ class Results:
         return aggregate.of_ok_runs(self.campaign.intervals())
 
 
-def opened(path: Path, *others: Path) -> Results:
+def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
     """The results in a campaign's folder, or in a CSV or Parquet file of runs.
 
+    `needed` tells from an experiment's `report:` which columns are read of a campaign with parts.
     Several campaigns of one experiment become one frame; its column `campaign` holds their names.
     Raises DataError for what is neither, and for campaigns that cannot be drawn together.
     """
@@ -98,7 +108,8 @@ def opened(path: Path, *others: Path) -> Results:
         from netlimits.archive import reader
 
         campaign = reader.open(path)
-        return Results(path, campaign.frame(), campaign)
+        columns = needed(campaign.experiment.report) if needed else None
+        return Results(path, campaign.frame(columns), campaign)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
     from netlimits.archive import run_files
@@ -141,6 +152,27 @@ def _differs(parts: Sequence[tuple[str, Results]], key: str) -> bool:
     """Whether the campaigns name different numbers (a column is each run's own anyway)."""
     values = [_limits(part).get(key) for _, part in parts]
     return None not in values and len(set(map(str, values))) > 1
+
+
+Shown = TypeVar("Shown")
+
+
+def whole_if_need_be(
+    results: Results, show: Callable[[Results], tuple[Shown, list[DataError]]]
+) -> tuple[Shown, list[DataError]]:
+    """What is shown of the results; of all their columns where those that were read do not do.
+
+    So a complaint names what there is.
+    """
+    try:
+        shown, failed = show(results)
+    except DataError:
+        if not results.narrow:
+            raise
+    else:
+        if not (failed and results.narrow):
+            return shown, failed
+    return show(opened(results.path))
 
 
 def say_missing(results: Results) -> None:

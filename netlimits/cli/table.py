@@ -7,14 +7,15 @@ one; an option overrides that (`cli.entries`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, entries
+from netlimits.cli import echo, entries, needed
 from netlimits.cli.options import LIST, pool_option, window_option
-from netlimits.cli.results import Results, end, list_metrics, opened, say_missing
+from netlimits.cli.results import Results, end, list_metrics, opened, say_missing, whole_if_need_be
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS
 from netlimits.model import TABLE_FORMATS
@@ -69,11 +70,6 @@ def table(
     """
     from netlimits import tables
 
-    source = opened(results)
-    say_missing(source)
-    if LIST in of:
-        list_metrics(source)
-        return
     options = {
         "of": list(of),
         "rows": rows,
@@ -82,14 +78,25 @@ def table(
         "improvement": improvement,
         "window_s": window,
     }
-    texts, failed = [], []
-    for entry in entries.tables(source.report, options, source.frame):
-        try:
-            frame = summary_of(source, entry, window)
-        except DataError as error:
-            failed.append(error)
-            continue
-        texts.append(tables.render(frame, form, intervals, entry.get("title", "")))
+
+    def rendered(source: Results) -> tuple[list[str], list[DataError]]:
+        texts, failed = [], []
+        for entry in entries.tables(source.report, options, source.frame):
+            try:
+                frame = summary_of(source, entry, window)
+            except DataError as error:
+                failed.append(error)
+                continue
+            texts.append(tables.render(frame, form, intervals, entry.get("title", "")))
+        return texts, failed
+
+    narrow = LIST not in of
+    source = opened(results, needed=partial(needed.of_tables, options=options) if narrow else None)
+    say_missing(source)
+    if not narrow:
+        list_metrics(source)
+        return
+    texts, failed = whole_if_need_be(source, rendered)
     if failed and not texts:
         raise failed[0]
     if form in ("csv", "json") and len(texts) > 1:

@@ -174,6 +174,8 @@ class Plan:
 
     def skip(self, values: Values) -> str:
         """Why a configuration's runs are left out; "" where they are not."""
+        if not self.skipped:
+            return ""
         return self.skipped.get(resolution.tool_of(self.experiment, values), "")
 
     def left_out(self) -> Counter[str]:

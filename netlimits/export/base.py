@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,11 +35,15 @@ class ExportedRun:
 
 @dataclass(frozen=True)
 class Runs:
-    """A frame of runs under a name; `factors` are those columns that tell configurations apart."""
+    """A frame of runs under a name; `factors` are those columns that tell configurations apart.
+
+    `pieces` are its rows, with all columns, where they are too many for a frame.
+    """
 
     name: str
     frame: pd.DataFrame
     factors: Sequence[str]
+    pieces: Iterable[pd.DataFrame] | None = None
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from threading import Event, Lock
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,7 +30,7 @@ repeat: {replicates: 2, seed: 7}
 class Fake(pairs.PairsRunner):
     """A campaign whose runs take a moment and are watched; `lost_at` loses a host at a run."""
 
-    def __init__(self, stop, lost_at=0, comes_back=False):
+        self.stop, self.archive = stop, SimpleNamespace(roll=bool)
         self.stop = stop
         self.lost_at, self.comes_back = lost_at, comes_back
         self.busy: set[str] = set()
@@ -81,7 +83,7 @@ def work(runner: Fake, at_once: int = 0) -> tuple[pairs._Work, list]:
     plan = Plan(load.parse(MESH, "mesh.yaml"))
     runs = list(plan.runs())
     jobs = plan.jobs(runs)
-    standing = pairs._Standing(TimeLeft(1.0), 1.0, len(runs), {}, {})
+    standing = pairs._Standing(TimeLeft(1.0), 1.0, len(runs), Counter(), {})
     return pairs._Work(runner, runs, Dispatch(jobs, at_once=at_once), standing), runs
 
 

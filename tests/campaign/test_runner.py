@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from simulated import Fails, SimulatedMachine
 
+from netlimits.archive import done, parts, reader
 from netlimits.archive.journal import Journal
 from netlimits.archive.records import unfinished
 from netlimits.campaign import creation, interpret, runner
@@ -379,3 +382,37 @@ def test_a_cap_is_held_against_what_the_tool_says(work):
         slower = replace(specification, caps=caps, speeds=speeds)
         with pytest.raises(ToolFailure, match=r"800 Mbit/s is more than the 4[0-9.]+ that"):
             interpret.read(slower, entries)
+
+
+def test_a_campaign_is_rolled_into_parts_as_it_goes(tmp_path, two, monkeypatch):
+    """Interrupted and gone on with, it tells what its journal tells, and keeps nothing of it."""
+    monkeypatch.setattr(parts, "ATTEMPTS", 4)
+    work = Work(tmp_path / "results", two, TEXT.replace("replicates: 2", "replicates: 12"))
+    written = []
+
+    def stopping(progress):
+        written.append(len(parts.written(work.campaign.archive.folder)))
+        if progress.done == 11:
+            raise Interrupted("enough")
+
+    with pytest.raises(Interrupted):
+        work.run(on_progress=stopping)
+    assert written[:11] == sorted(written[:11])
+    assert written[-1] >= 2, "a part as soon as it is due"
+    opened = reader.open(work.campaign.path)
+    before = done.done(opened.archive)
+    assert (before.outcomes, before.attempts) == (Counter(ok=11), {})
+    seen = []
+    end = work.run(on_progress=seen.append)
+    assert (seen[0].done, end.done, end.failed, end.total) == (11, 24, 0, 24)
+    assert len(opened.archive.parts()) >= 5
+    frame = opened.frame()
+    assert list(frame["run"]) == [*range(1, 25)]
+    shutil.rmtree(opened.path / "parts")
+    pd.testing.assert_frame_equal(opened.frame(), frame)
+
+
+def test_what_is_kept_of_configurations_is_bounded(tmp_path, two, monkeypatch):
+    monkeypatch.setattr(runner, "KEPT", 1)
+    work = Work(tmp_path / "results", two)
+    assert work.run().done == 4

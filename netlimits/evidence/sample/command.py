@@ -4,7 +4,8 @@ One process looks about five times a second from before the connection is made: 
 what changed (what the kernel has counted since a connection was made holds the start-up), and no
 moment stands for the whole. That process is Perl's, which every distribution's own programs need:
 it asks the kernel what `ss` asks (looks.pl), at some 0.5 ms of one CPU for each look, where a
-process of `ss` takes 3. It looks a certain number of times and ends by itself.
+process of `ss` takes 3. It has a session of its own, to come after all others in the kernel's
+choice, looks a certain number of times and ends by itself.
 
 A host without Perl is looked at by `ss`, with a process each time (the lab's machines too: where a
 CPU is translated, Perl takes seconds to begin): so twice in a run, or, where the measure itself is
@@ -32,7 +33,7 @@ _SCRIPT = r"""
 first=$1 every=$2 count=$3 program=$4 interface=$5 counting=$6 looks=$7 often=$8 perl=$9
 shift 9
 if perl -MTime::HiRes -MSocket -e 1 2>/dev/null; then
-  exec perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" "$@"
+  exec setsid perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" "$@"
 fi
 echo "namespace $(readlink /proc/self/ns/net)"
 sleep "$first"

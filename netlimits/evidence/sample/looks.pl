@@ -151,6 +151,15 @@ sub counters {
     $out .= sprintf "read %.9f\n", time;
 }
 
+# Lets whatever else wants this CPU go first: a look in the midst of what is measured makes it wait,
+# and what waited then comes in larger pieces, which cost less each. With autogroups `nice` counts
+# within a session alone, so this one, which is nobody else's, has a rank of its own.
+sub step_back {
+    setpriority(0, 0, 19);
+    return unless getpgrp(0) == $$;
+    open(my $f, ">", "/proc/self/autogroup") and syswrite($f, "19");
+}
+
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
 my ($began, $scans) = (time, 0);
 for (my $n = 1; !$end; $n++) {
@@ -160,6 +169,7 @@ for (my $n = 1; !$end; $n++) {
     # once there is data the tool's processes are there, and of datagrams a little later
     if (!@threads && $scans < 3 && ($data || time - $began > 0.7 || $n == $count)) { $scans++; processes() }
     more();
+    step_back() if $n == 1;
     if (length $out > 16384) { syswrite STDOUT, $out; $out = "" }
     last if $n == $count || $end;
     my $rest = $began + $n * $every - time;

@@ -1,0 +1,280 @@
+"""Archives of 10,000, 120,000 and a million runs: what it takes to read them, beside plain engines.
+
+    sudo python benchmarks/archive.py DIR --make 1000000
+    sudo python benchmarks/archive.py DIR --resume
+
+`--make` measures three dozen runs in a lab of its own (namespaces), with all evidence, and goes on
+with that campaign in DIR/runs: each further run is one of those of its configuration, its figures
+varied by a seeded generator, and a run in 500 failed. Its lines are sealed by the journal's own
+code and rolled into parts by the campaign's; the fsync of each is left out. The last 60 runs are
+left to `resume`, which is measured from the command to the first run on the lab's hosts.
+
+Without it each command is a process of its own, five times (`--rounds`), and beside them processes
+that read just the columns of the report's table, of the same parts, by DuckDB and by pandas, and do
+the same groupby (mean, deviation, count, median). They run in turn. Medians of seconds, of CPU
+seconds and of peaks of memory are printed, and the ratio of CPU to the engine that takes less. Exit
+status 1 where a bound of a million runs is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netlimits.archive import reader
+from netlimits.archive.reader import Campaign
+from netlimits.archive.records import end_fields, run_fields
+from netlimits.archive.store import Archive
+from netlimits.cli import logins
+from netlimits.model import Record, Run
+
+EXPERIMENT = Path(__file__).parents[1] / "experiments" / "stateless-offloads.yaml"
+CAPTURED, LEFT, CONFIGURATIONS = 36, 60, 6
+BOUNDS = {
+    "status": (1.0, 150),
+    "resume": (5.0, 300),
+    "table": (None, 1000),
+    "figures": (None, 1000),
+}
+"""Seconds and MiB of a million runs; a ratio of 2 to the faster engine where no seconds stand."""
+RATIO = 2.0
+
+
+# -- making an archive ------------------------------------------------------------------------
+
+
+def make(count: int, place: Path, *, raw: bool) -> Campaign:
+    """A campaign of so many runs: the first ones measured, all but the last 60 made of them."""
+    place.mkdir(parents=True, exist_ok=True)
+    hosts = place / "hosts.yaml"
+    if not hosts.exists():
+        ran = netlimits("lab", "up", "--name", lab(place), capture_output=True, check=True)
+        hosts.symlink_to(ran.stdout.decode().split()[-1])
+    out = place / "runs"
+    begin(out, hosts, -(-count // CONFIGURATIONS))
+    campaign = reader.open(out)
+    sync, os.fsync = os.fsync, lambda _: None  # of two million lines
+    try:
+        with logins.locked(campaign):
+            fill(campaign, raw=raw)
+    finally:
+        os.fsync = sync
+    return campaign
+
+
+def lab(place: Path) -> str:
+    """The name of its lab."""
+    return f"archive-{place.name}"[:20]
+
+
+def netlimits(*words: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """A command, run to its end."""
+    return subprocess.run([sys.executable, "-m", "netlimits", *map(str, words)], **options)
+
+
+def begin(out: Path, hosts: Path, replicates: int) -> None:
+    """Measure the first runs, and interrupt the campaign."""
+    words = ("--set", "measure.netperf.seconds=1", "--set", f"repeat.replicates={replicates}")
+    command = [sys.executable, "-m", "netlimits", "run", EXPERIMENT, "--hosts", hosts, *words[:2]]
+    process = subprocess.Popen([*map(str, command), *words[2:], "--out", str(out)])
+    journal = out / "journal.jsonl"
+    while process.poll() is None:
+        if journal.exists() and journal.read_bytes().count(b'"event": "end"') >= CAPTURED:
+            process.send_signal(signal.SIGINT)
+            break
+        time.sleep(0.2)
+    process.wait()
+
+
+def fill(campaign: Campaign, *, raw: bool) -> None:
+    """Go on to all but the last runs, each made of one that was measured.
+
+    Its lines are sealed and summed by the journal's own code, and written a thousand runs at once.
+    """
+    measured: dict[str, list[Record]] = {}
+    first, begun = 1, set()
+    for record in campaign.records():
+        begun.add(record.run.number)
+        if record.status == "ok":
+            measured.setdefault(record.run.config, []).append(record)
+            first = record.run.number + 1
+    chance = np.random.default_rng(16)
+    archive, head = campaign.archive, campaign.archive.journal.head
+    archive.append("opened")
+    lines: list[bytes] = []
+    for run in campaign.plan.runs():
+        if not first <= run.number <= len(campaign.plan) - LEFT:
+            continue
+        several = measured[run.config]
+        of = several[run.number % len(several)]
+        attempt = 2 if run.number in begun else 1
+        record = another(of, run, attempt, chance, raw=raw)
+        if raw:
+            archive.write_raw(run.number, attempt, archive.read_raw(of.run.number, of.attempt))
+        started = {**run_fields(run), "attempt": attempt, "started": record.started}
+        for name, fields in (("start", started), ("end", end_fields(record))):
+            body = msgspec.json.encode({"event": name, "at": record.started, **fields})
+            lines.append(head.sealed(body))
+            head.add(lines[-1])
+        if run.number % 1000 == 0:
+            written(archive, lines)
+            archive.roll()
+    written(archive, lines)
+    archive.roll_all()
+
+
+def another(
+    of: Record, run: Run, attempt: int, chance: np.random.Generator, *, raw: bool
+) -> Record:
+    """A run as that one; what has its raw output has its figures to the digit too."""
+    started = of.started + 2.0 * run.number
+    if not raw and chance.random() < 0.002:
+        reason = "netperf exited with 1: no response received"
+        return Record(run, attempt, "failed", reason, started, of.duration_s, {}, cost=of.cost)
+    figures = dict(of.figures)
+    if not raw:
+        varied = [name for name, value in figures.items() if type(value) is float]
+        factors = chance.normal(1, 0.03, len(varied))
+        values = np.array([figures[name] for name in varied]) * factors
+        figures |= zip(varied, values.tolist(), strict=True)
+    return replace(of, run=run, attempt=attempt, started=started, figures=figures)
+
+
+def written(archive: Archive, lines: list[bytes]) -> None:
+    """Append lines that the journal's head knows already."""
+    data = b"".join(lines)
+    assert archive.journal._file
+    archive.journal._file.seek(0, os.SEEK_END)
+    archive.journal._file.write(data)
+    archive.journal.digest.update(data)
+    lines.clear()
+
+
+# -- measuring --------------------------------------------------------------------------------
+
+COLUMNS = ("status", "send_size", "transport", "throughput_mbps", "local_sd_us_per_kib",
+           "remote_sd_us_per_kib")  # fmt: skip
+"""What the report's table is of."""
+
+
+def duckdb(out: Path) -> None:
+    """The columns' groupby by DuckDB, straight from the parts."""
+    import duckdb as engine
+
+    figures = ", ".join(f"avg({c}), stddev({c}), count({c}), median({c})" for c in COLUMNS[3:])
+    parts = f"read_parquet('{out}/parts/??????.parquet', union_by_name = true)"
+    keys = ", ".join(COLUMNS[1:3])
+    engine.sql(f"select {keys}, {figures} from {parts} where status = 'ok' group by all").fetchall()
+
+
+def pandas(out: Path) -> None:
+    """The same by pandas."""
+    import pandas as pd
+
+    parts = sorted(out.glob("parts/??????.parquet"))
+    frame = pd.concat([pd.read_parquet(part, columns=list(COLUMNS)) for part in parts])
+    ok = frame[frame["status"] == "ok"]
+    ok.groupby(list(COLUMNS[1:3]))[list(COLUMNS[3:])].agg(["mean", "std", "count", "median"])
+
+
+ENGINES = {"duckdb": duckdb, "pandas": pandas}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process took: wall and CPU seconds, and its peak of memory in MiB."""
+
+    seconds: float
+    cpu: float
+    memory: float
+
+
+def cost(words: list[str], until: Path | None = None) -> Cost:
+    """A process's cost to its end; or until the journal `until` has a `start` more."""
+    began, size = time.monotonic(), until.stat().st_size if until else 0
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    seconds, ended = 0.0, (0, 0, None)
+    while until and not seconds and not ended[0]:
+        ended = os.wait4(process.pid, os.WNOHANG)
+        with until.open("rb") as journal:
+            journal.seek(size)
+            if b'"event": "start"' in journal.read():
+                seconds = time.monotonic() - began
+                process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    _, status, used = ended if ended[0] else os.wait4(process.pid, 0)
+    if status and not seconds:
+        raise SystemExit(f"{' '.join(words)}: ended with {status}")
+    seconds = seconds or time.monotonic() - began
+    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def measure(out: Path, rounds: int, *, resume: bool) -> int:
+    """Print what each command costs; 1 where a bound is missed."""
+    command = [sys.executable, "-m", "netlimits"]
+    drawn = out.parent / "figures"
+    ways = {
+        **{name: [sys.executable, __file__, str(out), "--engine", name] for name in ENGINES},
+        "status": [*command, "status", str(out)],
+        "table": [*command, "table", str(out)],
+        "figures": [*command, "figures", str(out), "--out", str(drawn)],
+    }
+    costs: dict[str, list[Cost]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, words in ways.items():
+            costs[name].append(cost(words))
+    if resume:
+        words = [*command, "resume", str(out), "--accept-changed-hosts"]
+        costs["resume"] = [cost(words, out / "journal.jsonl")]
+    campaign = reader.open(out)
+    size = (out / "journal.jsonl").stat().st_size / 1e6
+    print(f"{len(campaign.plan):,} runs, {size:,.0f} MB of journal")
+    faster = min(statistics.median(c.cpu for c in costs[name]) for name in ENGINES)
+    missed = 0
+    for name, each in costs.items():
+        seconds, cpu, memory = (
+            statistics.median(getattr(c, what) for c in each)
+            for what in ("seconds", "cpu", "memory")
+        )
+        most, mib = BOUNDS.get(name, (None, None))
+        bad = mib and (memory > mib or (seconds > most if most else cpu > RATIO * faster))
+        missed |= int(bool(bad))
+        print(
+            f"{name:<10}{seconds:8.2f} s {cpu:8.2f} s of CPU {memory:8.0f} MiB"
+            f"{cpu / faster:8.1f} times the faster engine{'   missed' if bad else ''}"
+        )
+    return missed
+
+
+def main() -> int:
+    """Make an archive, or measure what it costs to read one."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("place", type=Path, help="The folder that has, or gets, the archive.")
+    parser.add_argument("--make", type=int, metavar="RUNS", help="Make an archive of so many.")
+    parser.add_argument("--raw", action="store_true", help="With raw output, for `parse`.")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--resume", action="store_true", help="Measure resume, on its lab.")
+    parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.engine:
+        ENGINES[given.engine](given.place)
+        return 0
+    if given.make:
+        make(given.make, given.place, raw=given.raw)
+        return 0
+    return measure(given.place / "runs", given.rounds, resume=given.resume)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

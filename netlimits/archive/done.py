@@ -1,0 +1,97 @@
+"""Which runs have an outcome already: what `resume` leaves alone.
+
+A bit a run, so that a campaign's memory does not grow with what was done before it went on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from netlimits.archive import parts
+from netlimits.archive.parts import Part
+from netlimits.archive.store import Archive
+from netlimits.errors import ArchiveError
+from netlimits.model import Run
+
+
+@dataclass(slots=True)
+class Done:
+    """The runs that have an outcome, how many of each, and the last attempt of the others."""
+
+    path: Path
+    outcomes: Counter[str] = field(default_factory=Counter)
+    attempts: dict[int, int] = field(default_factory=dict)
+    told: dict[int, str] = field(default_factory=dict)
+    """The configurations of runs that no part tells of, to be held to the plan."""
+    _bits: bytearray = field(default_factory=bytearray)
+
+    def __contains__(self, run: int) -> bool:
+        return run >> 3 < len(self._bits) and bool(self._bits[run >> 3] & 1 << (run & 7))
+
+    def add(self, run: int) -> None:
+        """Add a run that has an outcome."""
+        if (place := run >> 3) >= len(self._bits):
+            self._bits.extend(bytes(place - len(self._bits) + 1))
+        self._bits[place] |= 1 << (run & 7)
+        self.attempts.pop(run, None)
+
+    def hold_to(self, run: Run) -> None:
+        """Raise ArchiveError where the journal tells another configuration of a planned run."""
+        if self.told.get(run.number, run.config) != run.config:
+            raise ArchiveError(
+                f"{self.path}: run {run.number} was of another configuration, and "
+                f"experiment.yaml now makes it {run.config}: it was changed, or another netlimits "
+                "wrote it"
+            )
+
+
+def done(archive: Archive) -> Done:
+    """What the parts and the lines after them tell. Raises ArchiveError as `events` does."""
+    of_parts = archive.parts()
+    tail = archive.tally(of_parts)
+    runs = Done(archive.journal.path)
+    if parts.apart(of_parts, tail):
+        for part in of_parts:
+            runs.outcomes.update(part.about["outcomes"])
+            low, high = part.about["runs"] or (1, 0)
+            if not part.about["interrupted"] and runs.outcomes and _count(part) == high - low + 1:
+                for run in range(low, high + 1):
+                    runs.add(run)
+                continue
+            for run, attempt, status in _attempts(archive, (part,)):
+                _add(runs, run, attempt, status)
+        runs.outcomes.update(tail.outcomes.values())
+    else:
+        statuses = {}
+        for run, attempt, status in _attempts(archive, of_parts):
+            _add(runs, run, attempt, status)
+            if status != "interrupted":
+                statuses[run] = status
+        runs.outcomes.update((statuses | tail.outcomes).values())
+    for (run, attempt), (status, _, _) in tail.attempts.items():
+        _add(runs, run, attempt, status)
+    runs.told.update(tail.configurations)
+    return runs
+
+
+def _add(runs: Done, run: int, attempt: int, status: str) -> None:
+    if status != "interrupted":
+        runs.add(run)
+    elif run not in runs:
+        runs.attempts[run] = max(attempt, runs.attempts.get(run, 0))
+
+
+def _count(part: Part) -> int:
+    return sum(part.about["outcomes"].values())
+
+
+def _attempts(archive: Archive, of_parts: tuple[Part, ...]) -> Iterator[tuple[int, int, str]]:
+    """(run, attempt, status) of every attempt in these parts."""
+    from netlimits.archive import chunks
+
+    for part in of_parts:
+        table = chunks.of_part(archive, part).table(["run", "attempt", "status"])
+        yield from zip(*(column.to_pylist() for column in table.columns), strict=True)

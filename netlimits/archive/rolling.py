@@ -1,0 +1,197 @@
+"""The journal rolled into parts (archive.parts), a section after another.
+
+Whoever holds the journal's lock does it when a run has ended. Other attempts may go on then (of a
+mesh): they belong to the next part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
+from typing import TYPE_CHECKING, Any
+
+from netlimits import __version__
+from netlimits.archive import formats, parts
+from netlimits.archive.blocks import BlockDigest
+from netlimits.archive.checksums import digest
+from netlimits.archive.journal import Head, Journal
+from netlimits.archive.parts import Part
+from netlimits.archive.tally import CUT_OFF, Tally
+from netlimits.errors import ArchiveError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Table = tuple[pa.Table, Mapping[str, str]]
+    """Rows, and each column's kind (archive.columns)."""
+
+
+class Stretch:
+    """The lines of one part, read once: rows of attempts and of interim results, and the counts."""
+
+    def __init__(self, before: Part | None = None) -> None:
+        """What comes after a part, or from the journal's begin on."""
+        self.tally = Tally.after(before.about if before else None)
+        self._attempts, self._interim = Rows(), Rows()
+        self._open = {key: _begun(start) for key, start in self.tally.going.items()}
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Take in an event. Rows come in the order of their starts."""
+        self.tally.add(event)
+        if event["event"] not in ("start", "end", "parsed"):
+            return
+        key = (event["run"], event["attempt"])
+        if event["event"] == "parsed" and key not in self._open:
+            self.tally.again = True  # the attempt has a row already
+        self._open[key] = {**self._open.get(key, {}), **_begun(event)}
+        if event["event"] != "start":
+            self._close_first()
+
+    def _close_first(self) -> None:
+        """Make rows of the first attempts, as long as they have ended."""
+        while self._open and "status" in (event := next(iter(self._open.values()))):
+            self._close(event)
+
+    def _close(self, event: dict[str, Any]) -> None:
+        del self._open[event["run"], event["attempt"]]
+        self._attempts.add(row_of(event))
+        for row in event.get("interim", ()):
+            self._interim.add({"run": event["run"], "attempt": event["attempt"], **row})
+
+    def tables(self, going: bool = False) -> tuple[Table, Table]:
+        """The attempts and the interim results; those that are `going` on, too, if asked."""
+        from netlimits.archive.columns import table
+
+        for key, event in [*self._open.items()]:
+            if going or key not in self.tally.going:
+                self._close(event)
+        return table(self._attempts), table(self._interim)
+
+
+def _begun(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {"interim": (), **event}
+
+
+class Rows:
+    """Rows on their way to a table: a list for each column, so that no row is kept."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.columns: dict[str, list[Any]] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row; it may have columns that others lack."""
+        for name, value in row.items():
+            column = self.columns.setdefault(name, [])
+            if len(column) < self.count:
+                column.extend([None] * (self.count - len(column)))
+            column.append(value)
+        self.count += 1
+
+
+def row_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of an attempt, of its `start` and what came after it."""
+    ended = "status" in event
+    return {
+        "run": event["run"],
+        "block": event.get("block", 1),
+        "config": event["config"],
+        "attempt": event["attempt"],
+        "status": event["status"] if ended else "interrupted",
+        "reason": event["reason"] if ended else CUT_OFF,
+        "started": event["started"],
+        "duration_s": event["duration_s"] if ended else None,
+        **(event["figures"] if ended else {}),
+        **event["values"],  # an experiment's own name wins over a tool's
+    }
+
+
+def take_in(told: Tally | Stretch, journal: Journal, begin: Head, end: int | None = None) -> int:
+    """Add what stands between two places of a journal to `told`; how many lines there are in all.
+
+    Raises ArchiveError for a line that does not say what its run was set to.
+    """
+    line = begin.lines
+    for line, event in journal.events(begin, end):
+        _labelled(journal, line, event)
+        told.add(event)
+    return line
+
+
+def _labelled(journal: Journal, line: int, event: Mapping[str, Any]) -> None:
+    of_run = journal.sealed and event["event"] in ("start", "end", "parsed")
+    if of_run and not {"config", "values"} <= event.keys():
+        raise ArchiveError(
+            f"{journal.path}:{line}: does not say what run {event['run']} was set to"
+        )
+
+
+def due(begin: Head, head: Head) -> bool:
+    """Whether there is enough between two places for a part."""
+    many = head.lines - begin.lines >= 2 * parts.ATTEMPTS
+    return many or head.size - begin.size >= parts.SIZE
+
+
+def next_part(journal: Journal, done: Sequence[Part]) -> Part | None:
+    """Write the part that comes after those that are done; None where it is not yet due.
+
+    Raises OSError where it cannot be written, ArchiveError for a journal that is damaged.
+    """
+    begin = done[-1].end if done else Head()
+    if not journal.sealed or not due(begin, journal.head):
+        return None
+    block = done[-1].block if done else BlockDigest()
+    if block.size < begin.size:
+        with journal.folder.reader("journal.jsonl") as file:
+            file.seek(block.size)
+            block.update(file.read(begin.size - block.size))
+    section = Stretch(done[-1] if done else None)
+    head = replace(begin)
+    for number, line in journal.lines(begin):
+        event = formats.event(line)
+        if event is None:
+            raise ArchiveError(f"{journal.path}:{number}: is damaged")
+        if event["event"] == "imported":
+            return None  # such a campaign is read as a whole
+        _labelled(journal, number, event)
+        section.add(event)
+        head.add(line)
+        block.update(line)
+        if event["event"] in ("end", "parsed") and due(begin, head):
+            return write(journal, len(done) + 1, begin, head, block, section)
+    return None
+
+
+def write(
+    journal: Journal, number: int, begin: Head, end: Head, block: BlockDigest, section: Stretch
+) -> Part:
+    """Write a part, its JSON last. Raises OSError."""
+    from netlimits.archive.columns import parquet
+
+    folder = journal.folder
+    folder.make(parts.FOLDER)
+    attempts, interim = section.tables()
+    abouts: list[formats.PartFile | None] = []
+    part = Part(number, {})  # type: ignore[typeddict-item]  # only its names are asked for
+    for name, (table, kinds) in ((part.name, attempts), (part.interim_name, interim)):
+        if not table.num_rows:
+            abouts.append(None)
+            folder.remove(name)
+            continue
+        data, about_file = parquet(table, kinds)
+        folder.write(name, data)
+        abouts.append(about_file)
+    about = {
+        "netlimits": __version__,
+        "begin": astuple(begin),
+        "end": astuple(end),
+        "chain": (block.chain, block.behind),
+        "attempts": abouts[0],
+        "interim": abouts[1],
+        **parts.counts(section.tally),
+    }
+    about = json.loads(json.dumps(about))  # as it will be read: lists, not tuples
+    about["sha256"] = digest(about)
+    folder.write(parts.json_name(number), json.dumps(about))
+    return Part(number, about)

@@ -1,0 +1,70 @@
+"""Which columns of a large campaign a table or chart needs, so that no others are read.
+
+All factors and derived values are, what a run is known by, and what analyses look at by themselves
+(`LOOKED_AT`: the caveats of analysis.caveats, the direction of analysis.frames). Whatever cannot be
+told beforehand needs all of them, and so does a complaint, which names what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from netlimits.errors import InputError
+from netlimits.experiment.report_schema import VERDICTS
+from netlimits.metrics import IDENTITY, metric
+
+LOOKED_AT = (
+    *("disturbed_pct", "loss_pct", "transport_mss_bytes", "window_s", "elapsed_s", "paced_by"),
+    *("aggregated_runs", "transaction_rate_tps", "throughput_mbps"),
+    *("local_send_throughput_mbps", "remote_recv_throughput_mbps"),
+    *("local_recv_throughput_mbps", "remote_send_throughput_mbps"),
+)
+CHARTS = ("percentiles", "boxes", "bars", "spread", "cost")
+"""The charts that look at no other columns than those they are told."""
+
+
+def of_tables(
+    report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+) -> frozenset[str] | None:
+    """What the tables of a report, or of options in its place, are made of; None for all."""
+    named = [entry for entry in report if "table" in entry]
+    if any(entry["table"] == VERDICTS for entry in named):
+        return None
+    return _columns([*named, options])
+
+
+def of_charts(
+    report: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
+) -> frozenset[str] | None:
+    """The same of charts."""
+    if any(entry.get("table") == VERDICTS for entry in report):  # charts have its marks
+        return None
+    named = [entry for entry in report if "chart" in entry]
+    chart = options.get("chart")
+    kinds = [chart] if chart else [entry["chart"] for entry in named]
+    if not kinds or not {*kinds} <= {*CHARTS}:
+        return None
+    return _columns([*named, options])
+
+
+def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
+    columns, shown = {*IDENTITY, *LOOKED_AT} - {"reason"}, 0
+    for entry in entries:
+        for key, value in entry.items():
+            words = [value] if isinstance(value, str) else value
+            if not isinstance(words, list | tuple) or key in ("title", "chart", "table"):
+                continue
+            columns.update(str(word) for word in words)
+            if key != "of":
+                continue
+            for name in words:
+                shown += 1
+                try:
+                    column = metric(name).column
+                except InputError:
+                    return None
+                if "process_cpu" in column or column.startswith("highest_average"):
+                    return None
+                columns.add(column)
+    return frozenset(columns) if shown else None

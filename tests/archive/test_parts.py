@@ -1,0 +1,449 @@
+"""The journal in columns: what parts tell is what the journal tells, whatever is lost of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import folders
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recorded import EXPERIMENT, begun, recorded, rewritten
+
+import netlimits
+from netlimits.archive import parts, reader
+from netlimits.archive.checksums import digest
+from netlimits.archive.done import done
+from netlimits.archive.reader import Campaign
+from netlimits.archive.records import end_fields, history, run_fields, unfinished
+from netlimits.cli import group, logins
+from netlimits.errors import ArchiveError
+from netlimits.model import Record
+
+EXAMPLE = Path(__file__).parents[2] / "notebooks" / "example-campaign"
+MANY = EXPERIMENT.replace("replicates: 2", "replicates: 12")
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(parts, "ATTEMPTS", 4)
+
+
+def rolled(path: Path, failed=(3, 9), text: str = MANY) -> Campaign:
+    """A campaign of 24 runs in parts of four attempts, all but its last runs."""
+    recorded(path, failed=failed, text=text, traced=())
+    campaign = reader.open(path)
+    campaign.archive.lock()
+    place = {"role": "source", "interface": "data0", "setting": "offload"}
+    campaign.archive.append("found", **place, state={"a": 1})
+    run = campaign.runs[1]
+    campaign.archive.append("start", **run_fields(run), attempt=2, started=2e9)
+    while campaign.archive.roll():
+        pass
+    campaign.archive.close()
+    return reader.open(path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    before, parts.ATTEMPTS = parts.ATTEMPTS, 4
+    out = tmp_path_factory.mktemp("rolled") / "out"
+    rolled(out)
+    parts.ATTEMPTS = before
+    return out
+
+
+@pytest.fixture
+def out(whole: Path, tmp_path: Path) -> Path:
+    shutil.copytree(whole, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def bare(folder: Path, to: Path) -> Campaign:
+    """The same campaign without parts."""
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("parts"))
+    return reader.open(to)
+
+
+def alike(folder: Path, other: Campaign) -> None:
+    """What is read of a folder is what the journal alone tells."""
+    campaign = reader.open(folder)
+    pd.testing.assert_frame_equal(campaign.frame(), other.frame())
+    assert campaign.frame().attrs == other.frame().attrs
+    mine, theirs = campaign.intervals(), other.intervals()
+    pd.testing.assert_frame_equal(mine, theirs)
+    assert mine.attrs == theirs.attrs
+    state, expected = campaign.state(), other.state()
+    assert {**state, "path": ""} == {**expected, "path": ""}
+    assert campaign.ok_runs() == other.ok_runs()
+    runs = done(campaign.archive)
+    before = history(other.archive, other.runs).records
+    assert {r for r in other.runs if r in runs} == {
+        r.run.number for r in before if r.status != "interrupted"
+    }
+
+
+def test_parts_tell_what_the_journal_tells(out, tmp_path):
+    assert len(reader.open(out).archive.parts()) > 4
+    alike(out, bare(out, tmp_path / "bare"))
+
+
+def test_columns_that_are_not_asked_for_are_not_read(out):
+    frame = reader.open(out).frame(("throughput_mbps", "status"))
+    assert list(frame.columns) == ["run", "attempt", "status", "mtu", "throughput_mbps"]
+    assert "streams" in frame.attrs["narrowed"]
+    whole = reader.open(out).frame()
+    pd.testing.assert_frame_equal(frame, whole[frame.columns], check_like=True)
+
+
+def test_what_is_parsed_again_takes_the_place_of_what_was_told(out, tmp_path):
+    campaign = reader.open(out)
+    campaign.archive.lock()
+    for run, status in ((2, "failed"), (17, "invalid"), (24, "failed")):
+        record = Record(campaign.runs[run], 1, status, "now known", 1e9, 4, {})
+        campaign.archive.append("parsed", **end_fields(record))
+    campaign.archive.close()
+    alike(out, bare(out, tmp_path / "bare"))
+    campaign.archive.lock()
+    for run in (2, 5, 6, 7, 8, 9, 10, 11, 12):
+        interim = ({"stream": 1, "ending_s": 1e9, "interval_s": 1.0, "throughput_mbps": 7.5},)
+        figures = {"throughput_mbps": 7.5, "disturbed_pct": 3.0}
+        record = Record(campaign.runs[run], 1, "ok", "", 1e9, 4, figures, interim)
+        campaign.archive.append("parsed", **end_fields(record))
+    count = len(campaign.archive.parts())
+    assert campaign.archive.roll()
+    assert len(campaign.archive.parts()) == count + 1
+    campaign.archive.close()
+    alike(out, bare(out, tmp_path / "again"))
+
+
+def test_figures_of_several_kinds_are_what_they_are_in_the_journal(tmp_path, monkeypatch):
+    values = '[1, "a b", true, 2.5]'
+    text = MANY.replace("[1500, 8896]", values).replace('"${mtu}"', "1K")
+    recorded(tmp_path / "out", text=text, traced=())
+    campaign = reader.open(tmp_path / "out")
+    archive = campaign.archive
+    odd = (0, 1, 2.5, True, "x", 2**70, -1, float("nan"), "é", "\ud800", "2.5")
+    archive.lock()
+    for number, run in campaign.runs.items():
+        figures = {
+            "mixed": odd[number % len(odd)],
+            **({"late": odd[4]} if number > 40 else {}),
+            **({"whole": number} if number % 3 else {}),
+            "flag": bool(number % 2),
+            "words": odd[8 + number % 2],
+            "wide": 2**70 if number == 5 else number,
+            "shares": number / 7 if number % 5 else number,
+        }
+        record = Record(run, 2, "ok", "", 1e9, 4, figures)
+        archive.append("start", **run_fields(run), attempt=2, started=1e9)
+        archive.append("end", **end_fields(record))
+    while archive.roll():
+        pass
+    archive.close()
+    assert len(archive.parts()) > 8
+    other = bare(tmp_path / "out", tmp_path / "bare")
+    pd.testing.assert_frame_equal(reader.open(campaign.path).frame(), other.frame())
+
+
+def at_once(path: Path, ends: list[int], killed: int | None = None) -> Campaign:
+    """A campaign three of whose runs go on at a time; `ends` says which of them ends each time.
+
+    Its process is killed before the run `killed`, and another one goes on.
+    """
+    recorded(path, text=MANY, traced=())
+    campaign = reader.open(path)
+    archive, going = campaign.archive, []
+    archive.lock()
+    for number, (run, end) in enumerate(zip(campaign.runs.values(), ends, strict=True), 1):
+        if number == killed:
+            going.clear()
+            archive.append("opened")
+        archive.append("start", **run_fields(run), attempt=2, started=1e9 + number)
+        going.append((run, 1e9 + number))
+        if len(going) < 3:
+            continue
+        run, started = going.pop(end)
+        interim = ({"stream": 1, "ending_s": started, "interval_s": 1.0, "throughput_mbps": 7.5},)
+        record = Record(run, 2, "ok", "", started, 4, {"throughput_mbps": number}, interim)
+        archive.append("end", **end_fields(record))
+        archive.roll()
+    while archive.roll():
+        pass
+    archive.close()
+    return reader.open(path)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    ends=st.lists(st.integers(0, 2), min_size=24, max_size=24),
+    killed=st.none() | st.integers(2, 24),
+    lost=st.integers(0, 9),
+)
+def test_runs_that_go_on_at_the_end_of_a_part_are_told_by_the_next(
+    tmp_path_factory, ends, killed, lost
+):
+    folder = tmp_path_factory.mktemp("at_once")
+    campaign = at_once(folder / "out", ends, killed)
+    written = campaign.archive.parts()
+    assert len(written) > 8
+    assert any(part.about["going"] for part in written)
+    alike(campaign.path, bare(campaign.path, folder / "bare"))
+    (campaign.path / f"parts/{lost:06d}.parquet").unlink(missing_ok=True)
+    alike(campaign.path, reader.open(folder / "bare"))
+    shutil.rmtree(folder)
+
+
+def test_runs_that_are_measured_now_are_told(tmp_path):
+    campaign = at_once(tmp_path / "parted", [1] * 24)
+    shutil.copytree(campaign.path, tmp_path / "bare", ignore=shutil.ignore_patterns("parts"))
+    campaign.archive.lock()
+    try:
+        state = reader.open(campaign.path).state()
+    finally:
+        campaign.archive.close()
+    other = reader.open(tmp_path / "bare")
+    other.archive.lock()
+    try:
+        expected = reader.open(other.path).state()
+    finally:
+        other.archive.close()
+    assert state["running"]["runs"] == expected["running"]["runs"] == [23, 24]
+    assert state["interrupted"] == expected["interrupted"] == 0
+
+
+# -- what is lost ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_parts_cut_or_flipped_anywhere_change_no_table(tmp_path_factory, whole, data):
+    folder = tmp_path_factory.mktemp("cut") / "out"
+    shutil.copytree(whole, folder)
+    right = reader.open(whole)
+    files = sorted((folder / "parts").iterdir())
+    for file in data.draw(st.lists(st.sampled_from(files), min_size=1, max_size=3, unique=True)):
+        raw = bytearray(file.read_bytes())
+        what = data.draw(st.sampled_from(("cut", "flip", "gone")))
+        if what == "gone":
+            file.unlink()
+        elif what == "cut":
+            file.write_bytes(raw[: data.draw(st.integers(0, len(raw) - 1))])
+        else:
+            bit = data.draw(st.integers(0, 8 * len(raw) - 1))
+            raw[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(raw)
+    campaign = reader.open(folder)
+    pd.testing.assert_frame_equal(campaign.frame(), right.frame())
+    pd.testing.assert_frame_equal(campaign.intervals(), right.intervals())
+    assert {**campaign.state(), "path": ""} == {**right.state(), "path": ""}
+    shutil.rmtree(folder)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_kill_at_any_byte_of_the_journal_and_of_the_parts_is_gone_on_from(
+    tmp_path_factory, whole, data
+):
+    """The journal cut anywhere, with any of the parts that were written by then."""
+    folder = tmp_path_factory.mktemp("killed") / "out"
+    shutil.copytree(whole, folder)
+    journal = folder / "journal.jsonl"
+    text = journal.read_bytes()
+    cut = data.draw(st.integers(text.index(b"\n") + 1, len(text)))
+    journal.write_bytes(text[:cut])
+    for part in parts.written(reader.open(whole).archive.folder):
+        names = [part.name, part.interim_name, parts.json_name(part.number)]
+        kept = names
+        if part.end.size > cut:
+            kept = []
+        elif data.draw(st.booleans()):  # killed while it was written: its JSON comes last
+            kept = names[: data.draw(st.integers(0, 2))]
+        for name in set(names) - {*kept}:
+            (folder / name).unlink(missing_ok=True)
+    for file in (folder / "raw").iterdir():
+        file.unlink()
+    campaign = reader.open(folder)
+    other = bare(folder, folder.parent / "bare")
+    pd.testing.assert_frame_equal(campaign.frame(), other.frame())
+    campaign.archive.lock()
+    extent = campaign.archive.extent()
+    while campaign.archive.roll():
+        pass
+    run = campaign.runs[24]
+    campaign.archive.append("start", **run_fields(run), attempt=3, started=9.0)
+    campaign.archive.close()
+    other.archive.lock()
+    assert other.archive.extent() == extent
+    other.archive.append("start", **run_fields(run), attempt=3, started=9.0)
+    other.archive.close()
+    pd.testing.assert_frame_equal(reader.open(folder).frame(), reader.open(other.path).frame())
+    shutil.rmtree(folder.parent)
+
+
+def test_a_journal_shorter_than_its_parts_is_told(out):
+    path = out / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:20]))
+    last = reader.open(out).archive
+    count = parts.written(last.folder)[-1]
+    for command in ("status", "table", "parse"):
+        ran = CliRunner().invoke(group, [command, str(out)])
+        assert isinstance(ran.exception, ArchiveError)
+        assert (
+            f"journal.jsonl:21: is lost, and all after it: it had {count.end.lines} lines when"
+            in str(ran.exception)
+        )
+
+
+def test_parts_of_another_journal_count_for_nothing(out, tmp_path):
+    rewritten(
+        out, lambda body: body.replace(b'"throughput_mbps": 200.0', b'"throughput_mbps": 250.0')
+    )
+    assert reader.open(out).archive.parts() == ()
+    frame = reader.open(out).frame()
+    assert next(iter(frame["throughput_mbps"])) == 250.0
+    campaign = reader.open(out)
+    campaign.archive.lock()
+    while campaign.archive.roll():
+        pass
+    campaign.archive.close()
+    assert len(reader.open(out).archive.parts()) > 4
+    pd.testing.assert_frame_equal(reader.open(out).frame(), frame)
+
+
+@pytest.mark.parametrize("name", ["000002.parquet", "000003-interim.parquet", "000001.json"])
+def test_parse_makes_what_is_lost_of_parts_again(out, name):
+    before = {file.name: file.read_bytes() for file in (out / "parts").iterdir()}
+    raw = bytearray(before[name])
+    raw[len(raw) // 2] ^= 1
+    (out / "parts" / name).write_bytes(raw)
+    (out / "parts" / "000005.parquet").unlink()
+    ran = CliRunner().invoke(group, ["parse", str(out)])
+    assert ran.exception is None, ran.output
+    assert {file.name: file.read_bytes() for file in (out / "parts").iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["000001.json", "000001.parquet", "000002-interim.parquet"])
+def test_nothing_is_read_through_a_link(out, tmp_path, name):
+    file = out / "parts" / name
+    elsewhere = tmp_path / name
+    shutil.move(file, elsewhere)
+    file.symlink_to(elsewhere)
+    alike(out, bare(out, tmp_path / "bare"))
+    assert len(reader.open(out).archive.parts()) == (0 if name.endswith("json") else 6)
+
+
+def test_what_is_put_back_goes_by_parts_of_ones_own_alone(out, tmp_path, monkeypatch):
+    """Somebody may have put parts into a folder whose journal is as it was."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.rmtree(out / "parts")
+    campaign = begun(out)
+    with logins.locked(campaign):
+        campaign.archive.append("put_back", role="source", interface="data0", setting="offload")
+        campaign.archive.roll_all()
+        registered = len(campaign.archive.parts())
+    place = {"role": "source", "interface": "data0", "setting": "offload"}
+    assert registered > 4
+    assert len(reader.open(out).archive.own_parts()) == registered
+    assert unfinished(reader.open(out).archive) == ()
+    file = out / parts.json_name(registered)
+    about = json.loads(file.read_text())
+    about.pop("sha256")
+    about["unfinished"] = [{"event": "found", "at": 1.0, **place, "state": {"a": 2}}]
+    file.write_text(json.dumps({**about, "sha256": digest(about)}))
+    archive = reader.open(out).archive
+    assert len(archive.parts()) == registered, "it says of itself that it is whole"
+    assert archive.own_parts() == ()
+    assert unfinished(archive) == ()
+
+
+def test_what_is_written_goes_through_no_link(out, tmp_path):
+    shutil.rmtree(out / "parts")
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    (out / "parts").symlink_to(trap)
+    archive = reader.open(out).archive
+    archive.lock()
+    assert not archive.roll()
+    archive.close()
+    assert not [*trap.iterdir()]
+
+
+def test_a_full_disk_stops_no_campaign(out, monkeypatch):
+    shutil.rmtree(out / "parts")
+    archive = reader.open(out).archive
+    archive.lock()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(archive.folder), "write", full)
+        assert not archive.roll()
+    assert not archive.roll(), "it is not tried after every run"
+    archive.append("opened")
+    archive.close()
+
+
+def test_a_journal_damaged_meanwhile_is_for_its_readers_to_tell(out):
+    shutil.rmtree(out / "parts")
+    archive = reader.open(out).archive
+    archive.lock()
+    raw = bytearray((out / "journal.jsonl").read_bytes())
+    raw[1500] ^= 1
+    (out / "journal.jsonl").write_bytes(raw)
+    assert not archive.roll()
+    archive.close()
+    with pytest.raises(ArchiveError, match=r"journal\.jsonl:\d+: "):
+        reader.open(out).frame()
+
+
+def test_commands_on_a_campaign_with_parts(out):
+    for command in (["status"], ["table"], ["export"], ["figures", "--out", str(out / "f")]):
+        ran = CliRunner().invoke(group, [command[0], str(out), *command[1:]])
+        assert isinstance(ran.exception, SystemExit | None), ran.exception
+    state = json.loads(CliRunner().invoke(group, ["status", str(out), "--json"]).output)
+    assert (state["ok"], state["failed"], state["interrupted"]) == (22, 2, 1)
+    assert state["not_put_back"] == [{"role": "source", "interface": "data0", "setting": "offload"}]
+
+
+def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, monkeypatch):
+    out = folders.complete(tmp_path / "out", EXAMPLE / "experiment.yaml", replicates=3).path
+    example = reader.open(EXAMPLE)
+    campaign = reader.open(out)
+    by_config = {r.run.config: r.run.number for r in example.records()}
+    for number, run in campaign.runs.items():
+        campaign.archive.write_raw(number, 1, example.archive.read_raw(by_config[run.config], 1))
+    bare(out, tmp_path / "bare")
+    campaign.archive.lock()
+    campaign.archive.roll_all()
+    campaign.archive.close()
+    assert len(campaign.archive.parts()) == 2
+    printed = []
+    for folder in (out, tmp_path / "bare"):
+        ran = CliRunner().invoke(group, ["parse", str(folder)])
+        assert ran.exception is None, ran.output
+        printed.append(ran.output.splitlines()[0])
+    assert printed == ["18 attempts read again, 18 changed"] * 2
+    told = [reader.open(folder).frame() for folder in (out, tmp_path / "bare")]
+    pd.testing.assert_frame_equal(*told)
+
+
+def test_csv_comes_in_pieces(out, tmp_path):
+    assert len([*reader.open(out).frames()]) == len(reader.open(out).archive.parts()) + 1
+    CliRunner().invoke(group, ["export", str(out), "--format", "csv", "--out", str(tmp_path / "c")])
+    reader.open(out)._frame().to_csv(tmp_path / "whole.csv", index=False)
+    mine, whole = pd.read_csv(tmp_path / "c"), pd.read_csv(tmp_path / "whole.csv")
+    pd.testing.assert_frame_equal(mine, whole)
+
+
+def test_results_of_before_there_were_parts_go(out):
+    (out / "results.csv").write_text("old\n")
+    campaign = netlimits.open(out)
+    assert campaign.write_results() == (out / "parts",)
+    assert not (out / "results.csv").exists()
