@@ -212,7 +212,7 @@ def test_runs_that_are_measured_now_are_told(tmp_path):
         expected = reader.open(other.path).state()
     finally:
         other.archive.close()
-    assert state["running"]["runs"] == expected["running"]["runs"] == [23, 24]
+    assert state["running"]["runs"] == expected["running"]["runs"] == [1, 24]
     assert state["interrupted"] == expected["interrupted"] == 0
 
 

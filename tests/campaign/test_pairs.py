@@ -30,8 +30,8 @@ repeat: {replicates: 2, seed: 7}
 class Fake(pairs.PairsRunner):
     """A campaign whose runs take a moment and are watched; `lost_at` loses a host at a run."""
 
+    def __init__(self, stop, lost_at=0, comes_back=False):
         self.stop, self.archive = stop, SimpleNamespace(roll=bool)
-        self.stop = stop
         self.lost_at, self.comes_back = lost_at, comes_back
         self.busy: set[str] = set()
         self.records: list[Record] = []
