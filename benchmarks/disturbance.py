@@ -22,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -59,34 +61,32 @@ def through_us(lab: labs.Lab, seconds: int) -> tuple[tuple[float, ...], list[str
         return figures(client.stdout), list(client.argv)
 
 
-def bare(lab: labs.Lab, argv: list[str]) -> tuple[float, ...]:
-    """The same command with a netserver of its own, and nobody who looks."""
-    sender, receiver = lab.hosts[:2]
-    address, port = lab.data(receiver), argv[argv.index("-p") + 1]
+@contextmanager
+def serving(lab: labs.Lab, port: int | str) -> Iterator[None]:
+    """A netserver of its own at the receiver, once it listens."""
+    receiver = lab.hosts[1]
+    there = ("ip", "netns", "exec", lab.namespace(receiver))
     server = subprocess.Popen(
-        ["ip", "netns", "exec", lab.namespace(receiver), "netserver", "-D",
-         "-L", f"{address},4", "-p", port],
+        [*there, "netserver", "-D", "-L", f"{lab.data(receiver)},4", "-p", str(port)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        listening = [
-            "ip",
-            "netns",
-            "exec",
-            lab.namespace(receiver),
-            "ss",
-            "-Hltn",
-            f"sport = {port}",
-        ]
+        listening = [*there, "ss", "-Hltn", f"sport = {port}"]
         while not subprocess.run(listening, capture_output=True, check=True).stdout:
             if server.poll() is not None:
                 sys.exit(f"netserver ended with status {server.returncode}")
             time.sleep(0.02)
-        command = ["ip", "netns", "exec", lab.namespace(sender), *argv]
-        return figures(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        yield
     finally:
         server.terminate()
         server.wait()
+
+
+def bare(lab: labs.Lab, argv: list[str]) -> tuple[float, ...]:
+    """The same command, and nobody who looks."""
+    with serving(lab, argv[argv.index("-p") + 1]):
+        command = ["ip", "netns", "exec", lab.namespace(lab.hosts[0]), *argv]
+        return figures(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def main() -> None:
