@@ -88,14 +88,35 @@ class Marks:
                     annotation_clip=False,
                 )
 
-    def key(self, figure: Figure) -> None:
-        """The key beneath the chart: what each letter is, or the one limit that all have."""
+    def within(self, axes: Axes, bars: Iterable[tuple[Key, float]]) -> None:
+        """Write the letters at the foot of bars, where no line's label is: (combination, x)."""
+        for key, x in bars:
+            if letters := self.at(key):
+                axes.annotate(
+                    letters,
+                    (x, 0),
+                    xytext=(0, 5),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom",
+                    fontsize=8,
+                    bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0},
+                )
+
+    @property
+    def words(self) -> str:
+        """What each letter is, or the one limit that all have; "" where nothing is known."""
         if not self.letters:
-            return
+            return ""
         words = " · ".join(f"{letter} {name}" for name, letter in self.letters.items())
         if len(self.letters) == 1:
             (words,) = self.letters
-        figure.supxlabel(f"Limited by: {words}", x=0.01, ha="left", fontsize=8.5, color=GREY)
+        return f"Limited by: {words}"
+
+    def key(self, figure: Figure) -> None:
+        """The key beneath a chart that has no legend there."""
+        if self.words:
+            figure.supxlabel(self.words, x=0.01, ha="left", fontsize=8.5, color=GREY)
 
 
 def _texts(key: Key) -> tuple[str, ...]:

@@ -93,6 +93,50 @@ def test_without_verdicts_nothing_is_drawn(kind):
     assert figure.get_supxlabel() == ""
 
 
+def test_nothing_hides_the_limits_of_bars_beside_bounds_and_a_legend():
+    intervals = pd.DataFrame(
+        [
+            {
+                "run": run,
+                "attempt": 1,
+                "block": 1,
+                "config": f"{machine}{mtu}",
+                "status": "ok",
+                "mtu": mtu,
+                "machine": machine,
+                "stream": 1,
+                "ending_s": float(second),
+                "interval_s": 1.0,
+                "throughput_mbps": rate,
+                "limited_by": limit,
+            }
+            for run, (machine, mtu, rate, limit) in enumerate(
+                [
+                    ("small", 1500, 9.9, "path-cap"),
+                    ("small", 8896, 10.0, "path-cap"),
+                    ("large", 1500, 18.8, "link"),
+                    ("large", 8896, 19.8, "undetermined"),
+                ],
+                1,
+            )
+            for second in range(1, 6)
+        ]
+    )
+    figure = charts.highest_average(intervals, 4, series="machine", link="20M", cap="20M")
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert legend.get_title().get_text() == "Limited by: a link · b path-cap · ? undetermined"
+    (axes,) = figure.axes
+    shown = [t for t in axes.texts if t.get_text()]
+    letters = [t for t in shown if len(t.get_text()) == 1]
+    assert sorted(t.get_text() for t in letters) == ["?", "a", "b", "b"]
+    boxes = [t.get_window_extent() for t in shown if t not in letters]
+    boxes += [legend.get_window_extent(), axes.xaxis.label.get_window_extent()]
+    for letter in letters:
+        assert not any(letter.get_window_extent().overlaps(box) for box in boxes)
+    assert not legend.get_window_extent().overlaps(axes.xaxis.label.get_window_extent())
+
+
 def test_a_point_of_several_limits_has_all_letters():
     marks = Marks.of(runs(), ["send_size"])
     assert marks.letters == {

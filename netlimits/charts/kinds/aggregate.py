@@ -141,11 +141,8 @@ def highest_average(
                 edgecolor="white",
                 linewidth=0,
             )
-            tops = part.groupby(by)[metric.column].max()
-            marks.beside(
-                axes,
-                (((*key, value), at, tops[value]) for at, value in zip(x, tops.index, strict=True)),
-            )
+            bars = zip(means.index, x, strict=True)
+            marks.within(axes, (((*key, value), at) for value, at in bars))
             if len(part) > len(means):
                 dots = [places.index(value) + middle for value in part[by]]
                 axes.plot(dots, part[metric.column], **DOTS)
@@ -157,9 +154,13 @@ def highest_average(
         axes.set_xlabel(wording.title(by))
         axes.set_ylabel(metric.label)
         thousands(axes)
-        marks.key(figure)
         if keys:
-            figure.legend(loc="outside lower center", handlelength=1.2, ncols=2)
+            figure.legend(
+                loc="outside lower center", handlelength=1.2, ncols=2,
+                title=marks.words or None, title_fontproperties={"size": 8.5},
+            )  # fmt: skip
+        else:
+            marks.key(figure)
         length = "all the time" if window_s is None else f"any {window_s:g} s"
         about = f"highest average over {length} that all streams of a run share"
         if len(runs) > len(runs.drop_duplicates([by, *keys])):
