@@ -85,7 +85,10 @@ class LoginHost:
         self._check()
         server = SessionServer(self.login, self.name, command, self.patience)
         with self._lock:
-            self._servers = [s for s in self._servers if s.alive()] + [server]
+            over = [s for s in self._servers if not s.alive()]
+            self._servers = [s for s in self._servers if s not in over] + [server]
+        for ended in over:
+            ended.stop()
         return server
 
     def cut_short(self) -> None:

@@ -219,10 +219,10 @@ class Guards:
             login = (now.key, now.uid)
             with self._turns[now.key]:  # two roles may be one host
                 problem = self._claimed(role, login, now, terms)
-            if problem:
-                continue  # somebody else was at it at the same time, or a lost connection
-            self._of[role] = place = self._places[login]
-            _twice(partial(self._held, place))
+                if problem:
+                    continue  # somebody else was at it at the same time, or a lost connection
+                self._of[role] = place = self._places[login]
+                _twice(partial(self._held, place))
             return
         raise HostError(
             f"it cannot be claimed for this campaign: {problem}; see "
