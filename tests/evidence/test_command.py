@@ -10,11 +10,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
-from waiting import LONG
+from waiting import LONG, wait
 
 from netlimits.evidence import sample
 from netlimits.evidence.sample import snapshots
+from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
 
 pytestmark = pytest.mark.skipif(
@@ -141,6 +143,36 @@ def test_a_counting_look_is_ended_and_loses_nothing(path):
     assert len(seen) >= 2
     assert all({"rx_bytes", "rx_packets", "udp_in"} <= look.counters.keys() for look in seen[:-1])
     assert seen[0].read is not None
+
+
+def test_looks_come_after_all_else_in_the_kernels_choice():
+    """In a session of their own, or with autogroups their rank would count for nothing."""
+    command = sample.command("nothing-is-called-so", (), 1, seconds=60, deadline=60)
+    host = local_host()
+    try:
+        look = host.background(command)
+        (perl,) = wait(stepped_back)
+        assert os.getsid(perl.pid) == perl.pid
+        own = Path(f"/proc/{perl.pid}/autogroup")
+        assert not own.exists() or own.read_text().endswith("nice 19\n")
+        shells = psutil.Process().children()
+        assert shells
+        assert all(shell.nice() < 19 or psutil.Process().nice() == 19 for shell in shells)
+        look.stop()
+        assert not perl.is_running(), "it is in no group of ours, and ends when told to"
+    finally:
+        host.close()
+
+
+def stepped_back() -> list[psutil.Process]:
+    """The looks of that test, once they have the last rank."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "nice"])
+        if (process.info["cmdline"] or [])[:1] == ["perl"]
+        and process.info["cmdline"][5:6] == ["nothing-is-called-so"]
+        and process.info["nice"] == 19
+    ]
 
 
 def test_the_script_is_what_the_package_ships():

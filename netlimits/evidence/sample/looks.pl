@@ -155,9 +155,9 @@ sub counters {
 # and what waited then comes in larger pieces, which cost less each. With autogroups `nice` counts
 # within a session alone, so this one, which is nobody else's, has a rank of its own.
 sub step_back {
+    my $ours = getpgrp(0) == $$ && open(my $f, ">", "/proc/self/autogroup");
+    syswrite($f, "19") if $ours;
     setpriority(0, 0, 19);
-    return unless getpgrp(0) == $$;
-    open(my $f, ">", "/proc/self/autogroup") and syswrite($f, "19");
 }
 
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
