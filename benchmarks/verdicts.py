@@ -32,6 +32,7 @@ from zlib import crc32
 import confusion
 import yaml
 from confusion import Judged, Labelled
+from yamlcore import CoreDumper, CoreLoader
 
 import netlimits as nl
 from netlimits.errors import DataError
@@ -114,10 +115,12 @@ class Labs:
 
 def short(label: Label) -> Label:
     """The same with the first value of each factor alone."""
-    document = yaml.safe_load(label.experiment)
+    document = yaml.load(label.experiment, CoreLoader)
     for section in ("factors", "zip"):
         document |= {section: {n: v[:1] for n, v in document.get(section, {}).items()}}
-    return replace(label, experiment=yaml.safe_dump({k: v for k, v in document.items() if v}))
+    return replace(
+        label, experiment=yaml.dump({k: v for k, v in document.items() if v}, Dumper=CoreDumper)
+    )
 
 
 def make(trial: Trial, out: Path, hosts: Path, replicates: int) -> None:
