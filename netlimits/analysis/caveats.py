@@ -41,7 +41,7 @@ def notes(
     runs = frames.last_attempts(frame)
     left = frames.without_outcome(runs) if "status" in runs.columns else 0
     if left or ("status" in runs.columns and not (runs["status"] == "ok").all()):
-        counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
+        counts = {str(k): int(v) for k, v in runs["status"].value_counts().items() if v}
         sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
     sentences += filter(None, [disturbance(runs), sessions(runs)])
     sentences += _of_cpu(frame, columns)
@@ -87,6 +87,12 @@ def _of_cpu(frame: pd.DataFrame, columns: Iterable[str]) -> Iterator[str]:
         yield f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is"
 
 
+def _of(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """These columns of a frame, as far as it has them, and those that say which runs count."""
+    names = {*columns, "campaign", "run", "attempt", "status", "reason"}
+    return frame[[name for name in frame.columns if name in names]]
+
+
 def windows(frame: pd.DataFrame) -> str:
     """A sentence on runs whose sent and received rates are of different times; "" for none.
 
@@ -95,7 +101,7 @@ def windows(frame: pd.DataFrame) -> str:
     """
     if not {"window_s", "elapsed_s"} <= set(frame.columns):
         return ""
-    runs = frames.usable(frame)
+    runs = frames.usable(_of(frame, ("window_s", "elapsed_s")))
     shares = pd.to_numeric(runs["window_s"]) / pd.to_numeric(runs["elapsed_s"])
     part = shares[shares < WHOLE]
     if part.empty:
@@ -115,7 +121,7 @@ def losses(frame: pd.DataFrame) -> str:
     it sends again: what it sent and did not arrive yet only waited.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
-    runs = frames.usable(frame)
+    runs = frames.usable(_of(frame, ("loss_pct", sent, arrived, "transport_mss_bytes")))
     if "loss_pct" in frame.columns:
         lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
     elif {sent, arrived} <= set(frame.columns):
@@ -135,11 +141,13 @@ def sessions(runs: pd.DataFrame) -> str:
     """
     if not {"started", "duration_s"} <= set(runs.columns) or runs["started"].dtype.kind != "M":
         return ""
+    runs = _of(runs, ("started", "duration_s"))
     seconds = runs["duration_s"].astype(float)
     if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
         seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
     timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
-    timed = timed.sort_values("started")
+    if not timed["started"].is_monotonic_increasing:
+        timed = timed.sort_values("started")
     ended = timed["started"] + pd.to_timedelta(timed["duration_s"], unit="s")
     several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
     breaks = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
@@ -156,8 +164,10 @@ def disturbance(runs: pd.DataFrame) -> str:
     """A sentence on how many ok runs had other traffic on their link, and how much; "" for none."""
     if "disturbed_pct" not in runs.columns:
         return ""
-    ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
-    shares = pd.to_numeric(ok["disturbed_pct"], errors="coerce").dropna()  # words tell no share
+    ok = runs["disturbed_pct"]
+    if "status" in runs.columns:
+        ok = ok[runs["status"] == "ok"]
+    shares = pd.to_numeric(ok, errors="coerce").dropna()  # words tell no share
     disturbed = shares[shares > 0]
     if disturbed.empty:
         return ""

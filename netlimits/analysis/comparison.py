@@ -109,7 +109,7 @@ def compare(
         )
     unlike = [*_few(rows, paired), *_unlike(rows, metrics, factors, called)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
-    discovered = _discovered(chances)
+    discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
     for row in rows:
         row["verdict"] = row["verdict"] or _verdict(
@@ -256,17 +256,6 @@ def _shared(blocks: Sequence[np.ndarray]) -> int:
     """How many blocks hold runs of both sides."""
     first, second = blocks
     return len(np.intersect1d(first, second))
-
-
-def _discovered(chances: Sequence[float]) -> float:
-    """The greatest p-value that counts as more than chance (Benjamini-Hochberg); -1 for none."""
-    from scipy.stats import false_discovery_control
-
-    if not chances:
-        return -1.0
-    adjusted = false_discovery_control(chances)
-    real = [p for p, q in zip(chances, adjusted, strict=True) if q <= FALSE_DISCOVERIES]
-    return max(real, default=-1.0)
 
 
 def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: float) -> str:

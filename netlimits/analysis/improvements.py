@@ -123,9 +123,8 @@ def notes(ratios: Sequence[Contrast]) -> Iterator[str]:
     yield from (f"improvement {words}" for method, words in _METHODS.items() if method in used)
     chances = [ratio.p for ratio in ratios if not np.isnan(ratio.p)]
     if len(chances) > 1:
-        from scipy.stats import false_discovery_control
-
-        real = int((false_discovery_control(chances) <= FALSE_DISCOVERIES).sum())
+        most = contrasts.discovered(chances, FALSE_DISCOVERIES)
+        real = sum(p <= most for p in chances)
         yield (
             f"{real} of {len(chances)} improvements are more than chance, at a false discovery "
             f"rate of {100 * FALSE_DISCOVERIES:g} % (Benjamini-Hochberg)"

@@ -76,11 +76,13 @@ def rolled_frame(
     experiment: Experiment,
     shared_kernel: bool | None,
     chosen: Collection[str] | None = None,
+    *,
+    coded: bool = False,
 ) -> pd.DataFrame:
     """The same of a campaign with parts, all columns or the `chosen` ones of them.
 
-    `attrs["narrowed"]` has the columns that were left out. Raises rolled.Unlike where only the
-    journal tells.
+    `attrs["narrowed"]` has the columns that were left out. Text that is `coded` comes as
+    categories. Raises rolled.Unlike where only the journal tells.
     """
     from netlimits.archive import chunks, rolled
 
@@ -93,7 +95,8 @@ def rolled_frame(
     always |= {"started"} if at_once else set()
     names = [n for n in every if chosen is None or n in chosen or n in always]
     constant = {"shared_kernel": shared_kernel}
-    table, rows = rolled.frame(of_attempts, names, frozenset((*factors, *derived)), constant)
+    labels = frozenset((*factors, *derived))
+    table, rows = rolled.frame(of_attempts, names, labels, constant, coded=coded)
     table, rows = rolled.last_told(table, rows)
     if at_once:
         table, _ = rolled.as_started(table, rows)

@@ -130,15 +130,18 @@ class Campaign:
         """Every attempt, in the order in which they started."""
         return [*self.history().records]
 
-    def frame(self, columns: Collection[str] | None = None) -> pd.DataFrame:
+    def frame(
+        self, columns: Collection[str] | None = None, *, coded: bool = False
+    ) -> pd.DataFrame:
         """One row an attempt: identity, factors and derived values, metrics (archive.frames).
 
-        `columns` are all that is needed of it: of a campaign with parts no others are read.
+        `columns` are all that is needed of it: of a campaign with parts no others are read. Its
+        text may be `coded`, as categories, which take less memory and time.
         `attrs["planned"]`: how many runs are planned, and how many are in the frame.
         """
         from netlimits.archive import frames
 
-        frame = self._rolled(columns)
+        frame = self._rolled(columns, coded)
         if frame is None:
             frame = frames.kept(self.archive)
         if frame is None:
@@ -159,7 +162,7 @@ class Campaign:
             self.archive, parts, self.experiment, self.archive.meta["shared_kernel"]
         )
 
-    def _rolled(self, columns: Collection[str] | None) -> pd.DataFrame | None:
+    def _rolled(self, columns: Collection[str] | None, coded: bool) -> pd.DataFrame | None:
         """The frame out of the parts; None where there are none, or they do not tell it."""
         parts = self.archive.parts()
         if not parts:
@@ -168,7 +171,9 @@ class Campaign:
 
         shared = self.archive.meta["shared_kernel"]
         try:
-            return frames.rolled_frame(self.archive, parts, self.experiment, shared, columns)
+            return frames.rolled_frame(
+                self.archive, parts, self.experiment, shared, columns, coded=coded
+            )
         except rolled.Unlike:
             return None
 
