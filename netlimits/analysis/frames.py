@@ -7,7 +7,7 @@ factor that is asked for may not: then DataError names it and what is there.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.empty:
         raise DataError("there are no runs in this frame")
     for name in PROCESS_CPU:
-        for own_name in _tools_own(frame, name):
+        for own_name in tools_own_of(frame.columns, name):
             own = pd.to_numeric(frame[own_name])
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
@@ -133,13 +133,11 @@ def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
     return chosen
 
 
-def _tools_own(frame: pd.DataFrame, column: str) -> list[str]:
+def tools_own_of(columns: Iterable[str], column: str) -> list[str]:
     """The columns with the tools' own figures for `column`: its name behind a tool's prefix."""
     if column not in PROCESS_CPU:
         return []
-    return [
-        name for name, quantity in tools_own(frame.columns).items() if quantity.column == column
-    ]
+    return [name for name, quantity in tools_own(columns).items() if quantity.column == column]
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
@@ -174,7 +172,7 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     naming the metric and those that are there; InputError for a name that is no metric's.
     """
     quantity = metric(name)
-    if quantity.column not in frame.columns and not _tools_own(frame, quantity.column):
+    if quantity.column not in frame.columns and not tools_own_of(frame.columns, quantity.column):
         if f"netperf_{quantity.column}" in frame.columns:
             quantity = metric(f"netperf_{quantity.name}")
         elif quantity.column in frame.attrs.get("lacking", {}):

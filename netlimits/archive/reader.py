@@ -26,6 +26,8 @@ from netlimits.model import Experiment, Record, Run
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netlimits.analysis.relations import Relation
+
 
 @dataclass(frozen=True)
 class Campaign:
@@ -149,6 +151,29 @@ class Campaign:
         if not self.imported:
             frame.attrs["planned"] = [self.planned_runs(), int(frame["run"].nunique())]
         return frame
+
+    def relation(
+        self, columns: Collection[str] | None = None, memory: str | None = None
+    ) -> Relation:
+        """The same as `frame`, in DuckDB: for more runs than memory holds (archive.relation).
+
+        `summary`, `compare`, `analysis.percentiles` and `analysis.spread` take it in a frame's
+        place. `memory` is what DuckDB may take for itself ("1GB"). Raises DataError where DuckDB
+        is not installed.
+        """
+        from netlimits.analysis.relations import Relation
+        from netlimits.archive import relation
+
+        opened = relation.connection(memory or relation.MEMORY)
+        shared, parts = self.archive.meta["shared_kernel"], self.archive.parts()
+        told = None
+        if parts:
+            told = relation.rows(opened, self.archive, parts, self.experiment, shared, columns)
+        if told is None:
+            frame = self.frame(columns)
+            return Relation(relation.of_frame(opened, frame), opened, dict(frame.attrs))
+        rows, attrs = told
+        return Relation(rows, opened, {**attrs, "planned": [self.planned_runs()]})
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """The frame in pieces, each with all columns: of a campaign with parts one for each."""

@@ -1,0 +1,285 @@
+"""Runs in DuckDB: what an analysis asks of more of them than memory holds.
+
+An analysis of a relation is the same as of a frame: what tells configurations apart is judged by
+their `sketch`, a frame of two rows of each kind there is, and figures come cell by cell, as arrays
+of all their runs (`samples`), 8 bytes a run for the one column at work. What is only counted
+(`counted`) is counted by DuckDB.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from netlimits.analysis import frames, wording
+from netlimits.metrics import metric
+from netlimits.model import OUTCOMES
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+BATCH = 1 << 20
+"""Rows that come from DuckDB at once."""
+
+_SIGNS = (
+    *("transaction_rate_tps", "local_recv_throughput_mbps", "remote_send_throughput_mbps"),
+    *("local_send_throughput_mbps", "remote_recv_throughput_mbps"),
+)
+"""Columns by which frames.direction judges: what matters is where they are above zero."""
+
+_TOLD = ("config", "campaign", "status", "shared_kernel", "paced_by")
+"""Columns of which a sketch has every value, beside factors and derived values."""
+
+_NUMBERS = itertools.count(1)
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Runs, one row an attempt: `rows` is DuckDB's relation, `attrs` are those of such a frame.
+
+    Rows stand in no order. A campaign's comes from `campaign.relation()`.
+    """
+
+    rows: duckdb.DuckDBPyRelation
+    connection: duckdb.DuckDBPyConnection
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return self.rows.columns
+
+    def filter(self, condition: str) -> Relation:
+        """The rows for which a condition of SQL holds."""
+        return replace(self, rows=self.rows.filter(condition), attrs=self._of_some)
+
+    def without(self, *columns: str) -> Relation:
+        """All but these columns."""
+        kept = ", ".join(_name(name) for name in self.columns if name not in columns)
+        return replace(self, rows=self.rows.project(kept))
+
+    def frame(self) -> pd.DataFrame:
+        """All of it as a frame, which has to fit into memory."""
+        frame = self.rows.df()
+        frame.attrs.update(self.attrs)
+        return frame
+
+    @property
+    def _of_some(self) -> dict[str, Any]:
+        """The attributes of a part: nobody knows which other runs were planned of it."""
+        return {name: value for name, value in self.attrs.items() if name != "planned"}
+
+    @cached_property
+    def last(self) -> duckdb.DuckDBPyRelation:
+        """One row a run, as frames.last_attempts has it."""
+        run = [name for name in ("campaign", "run") if name in self.columns]
+        if "run" not in run or "attempt" not in self.columns:
+            return self.rows
+        again = self.rows.query("runs", "select 1 from runs where attempt > 1 limit 1")
+        if not again.fetchall():
+            return self.rows
+        keys = ", ".join(run)
+        order = "attempt desc"
+        if "status" in self.columns:
+            order = f"(status <> 'interrupted') desc, {order}"
+        superseded = self.rows.query(
+            "runs",
+            f"select {keys}, attempt from (select {keys}, attempt, row_number() over "
+            f"(partition by {keys} order by {order}) as place from runs semi join "
+            f"(select {keys} from runs where attempt > 1) using ({keys})) where place > 1",
+        ).to_arrow_table()
+        table = self._beside(superseded)
+        return self.rows.query("runs", f"select * from runs anti join {table} using ({keys}, attempt)")
+
+    def _beside(self, table: pa.Table) -> str:
+        """The name under which a table stands beside the runs, for as long as the connection."""
+        name = f"beside_{next(_NUMBERS)}"
+        self.connection.register(name, table)
+        return name
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The columns that were varied, as frames.varied names them."""
+        head = pd.DataFrame(columns=self.columns)
+        head.attrs.update(self.attrs)
+        return frames.varied(head)
+
+    def sketch(self, figures: Sequence[str] = ()) -> pd.DataFrame:
+        """A frame that stands for the runs where only their kinds matter, of last attempts.
+
+        Two rows of each combination of labels, status and direction (one, where there is but one
+        run): a column that is there but is none of those has a value for the `figures` alone, some
+        run's of that combination. `attrs["_runs"]` has how many runs each row stands for.
+        """
+        told = [n for n in self.columns if n in self.labels or n in _TOLD]
+        signs = [n for n in self.columns if n in _SIGNS and n not in told]
+        some = [n for n in self.columns if n in figures and n not in told]
+        above = [f"coalesce(try_cast({_name(n)} as double) > 0, false)" for n in signs]
+        selected = [
+            *(f"{_name(n)} as k{i}" for i, n in enumerate(told)),
+            *(f"{sign} as s{i}" for i, sign in enumerate(above)),
+            *(f"any_value({_name(n)}) as f{i}" for i, n in enumerate(some)),
+            "count(*) as runs",
+        ]
+        grouped = [*(_name(n) for n in told), *above]
+        by = f" group by {', '.join(grouped)} order by min(run)" if grouped else ""
+        by = by if "run" in self.columns else by.replace(" order by min(run)", "")
+        kinds = self.last.query("runs", f"select {', '.join(selected)} from runs{by}").df()
+        columns: dict[str, Any] = {}
+        for name in self.columns:
+            if name in told:
+                columns[name] = kinds[f"k{told.index(name)}"]
+            elif name in some:
+                columns[name] = kinds[f"f{some.index(name)}"]
+            elif name in signs:
+                columns[name] = kinds[f"s{signs.index(name)}"].astype(float)
+            else:
+                columns[name] = np.nan
+        sketch = pd.DataFrame(columns, index=kinds.index).drop(columns=["run", "attempt"], errors="ignore")
+        counts = kinds["runs"].to_numpy()
+        twice = np.repeat(np.arange(len(kinds)), np.minimum(counts, 2))
+        sketch = sketch.iloc[twice].reset_index(drop=True)
+        sketch.attrs.update(self._of_some)
+        return sketch
+
+    def counted(self, **expressions: str) -> dict[str, Any]:
+        """The value of each expression of SQL over the last attempts, by its name."""
+        selected = ", ".join(f"{sql} as {name}" for name, sql in expressions.items())
+        row = self.last.query("runs", f"select {selected} from runs").fetchall()[0]
+        return dict(zip(expressions, row, strict=True))
+
+    @cached_property
+    def outcomes(self) -> dict[str, int]:
+        """How many runs came to what."""
+        if "status" not in self.columns:
+            return {"ok": self.counted(runs="count(*)")["runs"]}
+        of_status = "select status, count(*) from runs group by status order by 2 desc"
+        return dict(self.last.query("runs", of_status).fetchall())
+
+    @property
+    def without_outcome(self) -> int:
+        """How many runs have none, those of the plan that never began included."""
+        runs = self.attrs.get("planned", [sum(self.outcomes.values())])[0]
+        return max(0, runs - sum(self.outcomes.get(name, 0) for name in OUTCOMES))
+
+    def breaks(self, least: float) -> list[float]:
+        """Seconds between a run's end and the start of the next one, where they are more than that.
+
+        Of all runs in their order no two stand in memory: of those that start within half of that
+        time of each other only the first and the last can be beside such a break.
+        """
+        ended = "started + to_microseconds((coalesce(duration_s, 0) * 1e6)::bigint)"
+        known = "started is not null and (duration_s is not null or status = 'interrupted')"
+        bins = self.last.query(
+            "runs",
+            f"select min(epoch(started)) as first, epoch(arg_max({ended}, started)) as last from "
+            f"runs where {known} group by floor(epoch(started) / {least / 2}) order by first",
+        ).fetchall()
+        gaps = (after[0] - before[1] for before, after in itertools.pairwise(bins))
+        return [gap for gap in gaps if gap > least]
+
+    @property
+    def ok(self) -> str:
+        """The condition that a run counts, in SQL."""
+        return "status = 'ok'" if "status" in self.columns else "true"
+
+    @cached_property
+    def in_blocks(self) -> bool:
+        """Whether its runs stand in blocks (analysis.contrasts.blocks), of one campaign."""
+        if "block" not in self.columns or "campaign" in self.columns:
+            return False
+        told = self.counted(known="count(*) = count(block)", several="min(block) <> max(block)")
+        return bool(told["known"] and told["several"])
+
+    def tried(self, keys: Sequence[str]) -> dict[Key, tuple[Key, int]]:
+        """For each combination of values, as it hashes: the values, and how many have an outcome."""
+        where = f" where status in {OUTCOMES}" if "status" in self.columns else ""
+        names = ", ".join(map(_name, keys))
+        if not keys:
+            count = self.last.query("runs", f"select count(*) from runs{where}").fetchall()[0][0]
+            return {(): ((), count)} if count else {}
+        counts = f"select {names}, count(*) from runs{where} group by {names}"
+        return {
+            _hashed(row[:-1]): (row[:-1], row[-1]) for row in self.last.query("runs", counts).fetchall()
+        }
+
+    def samples(
+        self, keys: Sequence[str], columns: Sequence[str], *, only_ok: bool = True
+    ) -> dict[Key, tuple[np.ndarray, ...]]:
+        """For each combination of the keys' values the columns' values, an array each.
+
+        A missing value is NaN. The combinations are those of runs that are ok, unless told else.
+        """
+        where = f" where {self.ok}" if only_ok else ""
+        names = ", ".join(map(_name, keys))
+        by = f" group by {names}" if keys else ""
+        grouped = f"select {names}{',' if keys else ''} count(*) as runs from runs{where}{by}"
+        cells = self.last.query("runs", grouped).to_arrow_table()
+        counts = cells.column("runs").to_numpy()
+        codes = self._beside(cells.append_column("code", [np.arange(len(counts), dtype=np.int32)]))
+        matched = " and ".join(
+            f"runs.{_name(n)} is not distinct from {codes}.{_name(n)}" for n in keys
+        )
+        values = ", ".join(self._number(name) for name in columns)
+        read = f"select code, {values} from runs join {codes} on {matched or 'true'}{where}"
+        kinds = [np.int32 if name == "block" else np.float64 for name in columns]
+        arrays = [np.empty(int(counts.sum()), kind) for kind in kinds]
+        filled = np.cumsum(counts) - counts
+        begins = filled.copy()
+        for batch in self.last.query("runs", read).to_arrow_reader(BATCH):
+            cell = batch.column(0).to_numpy(zero_copy_only=False)
+            order = np.argsort(cell, kind="stable")
+            firsts = np.flatnonzero(np.diff(cell[order], prepend=-1))
+            for rows in np.split(order, firsts[1:]) if len(order) else ():
+                code = cell[rows[0]]
+                for array, values_of in zip(arrays, batch.columns[1:], strict=True):
+                    part = values_of.to_numpy(zero_copy_only=False)[rows]
+                    array[filled[code] : filled[code] + len(rows)] = part
+                filled[code] += len(rows)
+        self.connection.unregister(codes)
+        keys_of = zip(*(cells.column(i).to_pylist() for i in range(len(keys))), strict=True)
+        every = [tuple(key) for key in keys_of] if keys else [()] * len(counts)
+        return {
+            key: tuple(array[begin : begin + count] for array in arrays)
+            for key, begin, count in zip(every, begins.tolist(), counts.tolist(), strict=True)
+        }
+
+    def _number(self, column: str) -> str:
+        if column == "block":
+            return "runs.block"
+        own = frames.tools_own_of(self.columns, column)
+        names = [name for name in dict.fromkeys((column, *own)) if name in self.columns]
+        return f"cast(coalesce({', '.join(f'runs.{_name(n)}' for n in names)}) as double)"
+
+
+def _name(column: str) -> str:
+    """A column's name in SQL."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _hashed(key: Key) -> Key:
+    return tuple(None if wording.is_missing(value) else value for value in key)
+
+
+Runs: TypeAlias = pd.DataFrame | Relation
+"""What an analysis takes: a frame, or a relation."""
+
+
+def sketched(runs: Runs, of: str | Sequence[str] = ()) -> pd.DataFrame:
+    """What stands for the runs where only their kinds matter: of a frame itself."""
+    if isinstance(runs, pd.DataFrame):
+        return runs
+    figures = []
+    for name in [of] if isinstance(of, str) else of:
+        column = metric(name).column
+        figures += [column, f"netperf_{column}", *frames.tools_own_of(runs.columns, column)]
+    return runs.sketch(figures)
