@@ -102,7 +102,7 @@ def _of_cpu(runs: Runs, columns: Iterable[str]) -> Iterator[str]:
 def _shared(runs: Runs) -> bool:
     """Whether some run had both roles on one kernel; where nobody knows counts as no."""
     if isinstance(runs, Relation):
-        return bool(runs.counted(shared="bool_or(shared_kernel)")["shared"])
+        runs = runs.sketch()
     return bool((runs["shared_kernel"] == True).any())  # noqa: E712 - None counts as no
 
 

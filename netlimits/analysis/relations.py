@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from netlimits.analysis import frames, wording
 from netlimits.metrics import metric
@@ -23,7 +24,6 @@ from netlimits.model import OUTCOMES
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
 BATCH = 1 << 20
 """Rows that come from DuckDB at once."""
@@ -38,6 +38,10 @@ _TOLD = ("config", "campaign", "status", "shared_kernel", "paced_by")
 """Columns of which a sketch has every value, beside factors and derived values."""
 
 _NUMBERS = itertools.count(1)
+_RUNS = "runs of this kind"
+
+FEW = 200
+"""Attempts that are named one by one, where others took their place."""
 
 Key = tuple[Any, ...]
 
@@ -64,7 +68,7 @@ class Relation:
 
     def without(self, *columns: str) -> Relation:
         """All but these columns."""
-        kept = ", ".join(_name(name) for name in self.columns if name not in columns)
+        kept = ", ".join(quoted(name) for name in self.columns if name not in columns)
         return replace(self, rows=self.rows.project(kept))
 
     def frame(self) -> pd.DataFrame:
@@ -97,8 +101,20 @@ class Relation:
             f"(partition by {keys} order by {order}) as place from runs semi join "
             f"(select {keys} from runs where attempt > 1) using ({keys})) where place > 1",
         ).to_arrow_table()
-        table = self._beside(superseded)
-        return self.rows.query("runs", f"select * from runs anti join {table} using ({keys}, attempt)")
+        if superseded.num_rows > FEW:
+            table = self._beside(superseded)
+            of_rows = f"select * from runs anti join {table} using ({keys}, attempt)"
+            return self.rows.query("runs", of_rows)
+        if not superseded.num_rows:
+            return self.rows
+        numbers = ", ".join(map(str, superseded.column("run").to_pylist()))
+        names = [*run, "attempt"]
+        rows = zip(*(superseded.column(name).to_pylist() for name in names), strict=True)
+        each = " or ".join(
+            "(" + " and ".join(f"{n} = {_literal(v)}" for n, v in zip(names, row, strict=True)) + ")"
+            for row in rows
+        )
+        return self.rows.filter(f"run not in ({numbers}) or not ({each})")
 
     def _beside(self, table: pa.Table) -> str:
         """The name under which a table stands beside the runs, for as long as the connection."""
@@ -118,38 +134,60 @@ class Relation:
 
         Two rows of each combination of labels, status and direction (one, where there is but one
         run): a column that is there but is none of those has a value for the `figures` alone, some
-        run's of that combination. `attrs["_runs"]` has how many runs each row stands for.
+        run's of that combination.
         """
-        told = [n for n in self.columns if n in self.labels or n in _TOLD]
-        signs = [n for n in self.columns if n in _SIGNS and n not in told]
-        some = [n for n in self.columns if n in figures and n not in told]
-        above = [f"coalesce(try_cast({_name(n)} as double) > 0, false)" for n in signs]
-        selected = [
-            *(f"{_name(n)} as k{i}" for i, n in enumerate(told)),
-            *(f"{sign} as s{i}" for i, sign in enumerate(above)),
-            *(f"any_value({_name(n)}) as f{i}" for i, n in enumerate(some)),
-            "count(*) as runs",
-        ]
-        grouped = [*(_name(n) for n in told), *above]
-        by = f" group by {', '.join(grouped)} order by min(run)" if grouped else ""
-        by = by if "run" in self.columns else by.replace(" order by min(run)", "")
-        kinds = self.last.query("runs", f"select {', '.join(selected)} from runs{by}").df()
-        columns: dict[str, Any] = {}
-        for name in self.columns:
-            if name in told:
-                columns[name] = kinds[f"k{told.index(name)}"]
-            elif name in some:
-                columns[name] = kinds[f"f{some.index(name)}"]
-            elif name in signs:
-                columns[name] = kinds[f"s{signs.index(name)}"].astype(float)
-            else:
-                columns[name] = np.nan
-        sketch = pd.DataFrame(columns, index=kinds.index).drop(columns=["run", "attempt"], errors="ignore")
-        counts = kinds["runs"].to_numpy()
-        twice = np.repeat(np.arange(len(kinds)), np.minimum(counts, 2))
-        sketch = sketch.iloc[twice].reset_index(drop=True)
+        kinds = self._grouped(frozenset(figures) & {*self.columns})
+        rows = kinds.drop(columns=[_RUNS]).reindex(columns=self.columns)
+        rows = rows.drop(columns=["run", "attempt"], errors="ignore")
+        twice = np.repeat(np.arange(len(kinds)), np.minimum(kinds[_RUNS], 2))
+        sketch = rows.iloc[twice].reset_index(drop=True)
         sketch.attrs.update(self._of_some)
         return sketch
+
+    def _grouped(self, figures: frozenset[str]) -> pd.DataFrame:
+        """The kinds of runs that a sketch is of, and of how many runs each is (_RUNS)."""
+        for known, kinds in self._sketches.items():
+            if figures <= known:
+                return kinds
+        told = [name for name in self.columns if name in self.labels or name in _TOLD]
+        above = {
+            name: f"coalesce(try_cast({quoted(name)} as double) > 0, false)"
+            for name in self.columns
+            if name in _SIGNS and name not in told
+        }
+        values = [n for n in self.columns if n in figures and n not in told and n not in above]
+        selected = [
+            *(f"runs.{quoted(n)}" for n in told),
+            *(f"{sign}::double as {quoted(n)}" for n, sign in above.items()),
+            *(f"any_value(runs.{quoted(n)}) as {quoted(n)}" for n in values),
+            f"count(*) as {quoted(_RUNS)}",
+        ]
+        grouped = [*(f"runs.{quoted(n)}" for n in told), *above.values()]
+        by = f" group by {', '.join(grouped)}" if grouped else ""
+        if grouped and "run" in self.columns:
+            by += " order by min(runs.run)"
+        kinds = self.last.query("runs", f"select {', '.join(selected)} from runs{by}").df()
+        self._sketches[figures] = kinds
+        return kinds
+
+    @cached_property
+    def _sketches(self) -> dict[frozenset[str], pd.DataFrame]:
+        return {}
+
+    def _counts(self, keys: Sequence[str], only: Sequence[str]) -> pd.DataFrame:
+        """How many runs (_RUNS) of these outcomes each combination of the keys' values has."""
+        kinds = self._grouped(frozenset())
+        if not {*keys} <= {*kinds.columns}:
+            names = ", ".join(map(quoted, keys))
+            where = f" where status in {(*only, '')}" if "status" in self.columns else ""
+            counted = f'select {names}, count(*) as "{_RUNS}" from runs{where} group by {names}'
+            return self.last.query("runs", counted).df()
+        if "status" in kinds.columns:
+            kinds = kinds[kinds["status"].isin(only)]
+        if not keys:
+            return pd.DataFrame({_RUNS: [int(kinds[_RUNS].sum())]}).loc[lambda t: t[_RUNS] > 0]
+        grouped = kinds.groupby([*keys], sort=False, dropna=False, observed=True)
+        return grouped[_RUNS].sum().reset_index()
 
     def counted(self, **expressions: str) -> dict[str, Any]:
         """The value of each expression of SQL over the last attempts, by its name."""
@@ -159,11 +197,12 @@ class Relation:
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
-        """How many runs came to what."""
-        if "status" not in self.columns:
-            return {"ok": self.counted(runs="count(*)")["runs"]}
-        of_status = "select status, count(*) from runs group by status order by 2 desc"
-        return dict(self.last.query("runs", of_status).fetchall())
+        """How many runs came to what, the most frequent first."""
+        kinds = self._grouped(frozenset())
+        if "status" not in kinds.columns:
+            return {"ok": int(kinds[_RUNS].sum())}
+        counts = kinds.groupby("status", sort=False)[_RUNS].sum().sort_values(ascending=False)
+        return {str(name): int(count) for name, count in counts.items()}
 
     @property
     def without_outcome(self) -> int:
@@ -202,35 +241,26 @@ class Relation:
 
     def tried(self, keys: Sequence[str]) -> dict[Key, tuple[Key, int]]:
         """For each combination of values, as it hashes: the values, and how many have an outcome."""
-        where = f" where status in {OUTCOMES}" if "status" in self.columns else ""
-        names = ", ".join(map(_name, keys))
-        if not keys:
-            count = self.last.query("runs", f"select count(*) from runs{where}").fetchall()[0][0]
-            return {(): ((), count)} if count else {}
-        counts = f"select {names}, count(*) from runs{where} group by {names}"
-        return {
-            _hashed(row[:-1]): (row[:-1], row[-1]) for row in self.last.query("runs", counts).fetchall()
-        }
+        counts = self._counts(keys, OUTCOMES)
+        rows = zip(*(counts[name] for name in (*keys, _RUNS)), strict=True)
+        return {_hashed(row[:-1]): (row[:-1], int(row[-1])) for row in rows}
 
     def samples(
-        self, keys: Sequence[str], columns: Sequence[str], *, only_ok: bool = True
+        self, keys: Sequence[str], columns: Sequence[str]
     ) -> dict[Key, tuple[np.ndarray, ...]]:
         """For each combination of the keys' values the columns' values, an array each.
 
-        A missing value is NaN. The combinations are those of runs that are ok, unless told else.
+        Of the runs that are ok. A missing value is NaN.
         """
-        where = f" where {self.ok}" if only_ok else ""
-        names = ", ".join(map(_name, keys))
-        by = f" group by {names}" if keys else ""
-        grouped = f"select {names}{',' if keys else ''} count(*) as runs from runs{where}{by}"
-        cells = self.last.query("runs", grouped).to_arrow_table()
-        counts = cells.column("runs").to_numpy()
-        codes = self._beside(cells.append_column("code", [np.arange(len(counts), dtype=np.int32)]))
+        cells = self._counts(keys, ("ok",))
+        counts = cells[_RUNS].to_numpy()
+        table = pa.Table.from_pandas(cells[[*keys]].assign(code=np.arange(len(counts), dtype=np.int32)))
+        codes = self._beside(table)
         matched = " and ".join(
-            f"runs.{_name(n)} is not distinct from {codes}.{_name(n)}" for n in keys
+            f"runs.{quoted(n)} is not distinct from {codes}.{quoted(n)}" for n in keys
         )
         values = ", ".join(self._number(name) for name in columns)
-        read = f"select code, {values} from runs join {codes} on {matched or 'true'}{where}"
+        read = f"select code, {values} from runs join {codes} on {matched or 'true'} where {self.ok}"
         kinds = [np.int32 if name == "block" else np.float64 for name in columns]
         arrays = [np.empty(int(counts.sum()), kind) for kind in kinds]
         filled = np.cumsum(counts) - counts
@@ -246,8 +276,7 @@ class Relation:
                     array[filled[code] : filled[code] + len(rows)] = part
                 filled[code] += len(rows)
         self.connection.unregister(codes)
-        keys_of = zip(*(cells.column(i).to_pylist() for i in range(len(keys))), strict=True)
-        every = [tuple(key) for key in keys_of] if keys else [()] * len(counts)
+        every = [*zip(*(cells[name] for name in keys), strict=True)] if keys else [()] * len(cells)
         return {
             key: tuple(array[begin : begin + count] for array in arrays)
             for key, begin, count in zip(every, begins.tolist(), counts.tolist(), strict=True)
@@ -258,16 +287,20 @@ class Relation:
             return "runs.block"
         own = frames.tools_own_of(self.columns, column)
         names = [name for name in dict.fromkeys((column, *own)) if name in self.columns]
-        return f"cast(coalesce({', '.join(f'runs.{_name(n)}' for n in names)}) as double)"
+        return f"cast(coalesce({', '.join(f'runs.{quoted(n)}' for n in names)}) as double)"
 
 
-def _name(column: str) -> str:
+def quoted(column: str) -> str:
     """A column's name in SQL."""
     return '"' + column.replace('"', '""') + '"'
 
 
 def _hashed(key: Key) -> Key:
     return tuple(None if wording.is_missing(value) else value for value in key)
+
+
+def _literal(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
 Runs: TypeAlias = pd.DataFrame | Relation

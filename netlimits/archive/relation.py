@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from netlimits.analysis.relations import quoted
 from netlimits.archive import chunks, columns, frames
 from netlimits.archive.chunks import Chunk
 from netlimits.archive.parts import Part
@@ -37,6 +38,9 @@ _TYPES: Mapping[frozenset[str], str] = {
     frozenset(("str",)): "VARCHAR",
 }
 """A column's kinds (archive.columns) -> its type; those of other numbers are DOUBLE."""
+
+GROUPS = 8
+"""Groups of files of the same columns and kinds that are read each by itself."""
 
 _NUMBERS = {"int", "float", "number"}
 _PLACE = "place among all that was told"
@@ -117,14 +121,13 @@ def _sources(
     placed: bool,
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     """The parts' files that hold together, then each other chunk of rows, with the same columns."""
-    whole: list[str] = []
-    here: set[str] = set()
+    whole: dict[frozenset[tuple[str, str]], list[str]] = {}
     for number, chunk in enumerate(of_attempts):
         names = [name for name in types if name in chunk.kinds]
         part = parts[number] if number < len(parts) else None
         if part and chunk.rows and _holds(archive, part, names):
-            whole.append(str(archive.path / part.name))
-            here |= {*names}
+            alike = frozenset((name, chunk.kinds[name]) for name in names)
+            whole.setdefault(alike, []).append(str(archive.path / part.name))
         elif chunk.rows:
             table = chunk.table(names)
             places = pa.array(range(table.num_rows), pa.int64())
@@ -132,12 +135,24 @@ def _sources(
             yield _selected(
                 opened.from_arrow(table.append_column("row", places)), {*names}, types, placed, place
             )
-    if whole:
-        files = opened.read_parquet(
-            whole, union_by_name=True, file_row_number=placed, filename=placed
+    # without union_by_name only one file's footer is read each time that a query is planned
+    number = "parse_filename(filename, true)::bigint - 1"
+    for alike, files in _together(whole):
+        read = opened.read_parquet(
+            files, union_by_name=alike is None, file_row_number=placed, filename=placed
         )
-        number = "parse_filename(filename, true)::bigint - 1"
-        yield _selected(files, here, types, placed, f"(({number}) << 32) + file_row_number")
+        here = {*read.columns}
+        yield _selected(read, here, types, placed, f"(({number}) << 32) + file_row_number")
+
+
+def _together(
+    files: Mapping[frozenset[tuple[str, str]], list[str]],
+) -> Iterator[tuple[frozenset[tuple[str, str]] | None, list[str]]]:
+    """Files by their columns' kinds; those of many kinds at once."""
+    ordered = sorted(files.items(), key=lambda item: -len(item[1]))
+    yield from ordered[:GROUPS]
+    if rest := [name for _, names in ordered[GROUPS:] for name in names]:
+        yield None, rest
 
 
 def _selected(
@@ -164,11 +179,6 @@ def _holds(archive: Archive, part: Part, names: Sequence[str]) -> bool:
     except (OSError, columns.Damaged):
         return False
     return True
-
-
-def quoted(name: str) -> str:
-    """A column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _literal(value: bool | None) -> str:
