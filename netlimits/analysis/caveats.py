@@ -151,11 +151,11 @@ def losses(frame: Runs) -> str:
     it sends again: what it sent and did not arrive yet only waited.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
+    if "loss_pct" not in frame.columns and not {sent, arrived} <= {*frame.columns}:
+        return ""
     if isinstance(frame, Relation):
         lossy = f"try_cast(loss_pct as double) > {100 * LOSS}"
         if "loss_pct" not in frame.columns:
-            if not {sent, arrived} <= set(frame.columns):
-                return ""
             lossy = f"{arrived} < {1 - LOSS} * {sent}"
             if "transport_mss_bytes" in frame.columns:
                 lossy += " and transport_mss_bytes is null"
@@ -167,12 +167,10 @@ def losses(frame: Runs) -> str:
     runs = frames.usable(_of(frame, ("loss_pct", sent, arrived, "transport_mss_bytes")))
     if "loss_pct" in frame.columns:
         lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
-    elif {sent, arrived} <= set(frame.columns):
+    else:
         lost = runs[arrived] < (1 - LOSS) * runs[sent]
         if "transport_mss_bytes" in frame.columns:
             lost &= runs["transport_mss_bytes"].isna()
-    else:
-        return ""
     return f"{int(lost.sum())} of {len(runs)} runs lost packets" if lost.any() else ""
 
 

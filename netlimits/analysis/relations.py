@@ -241,9 +241,11 @@ class Relation:
 
     def tried(self, keys: Sequence[str]) -> dict[Key, tuple[Key, int]]:
         """For each combination of values, as it hashes: the values, and how many have an outcome."""
-        counts = self._counts(keys, OUTCOMES)
-        rows = zip(*(counts[name] for name in (*keys, _RUNS)), strict=True)
-        return {_hashed(row[:-1]): (row[:-1], int(row[-1])) for row in rows}
+        return _by_key(self._counts(keys, OUTCOMES), keys)
+
+    def good(self, keys: Sequence[str]) -> dict[Key, tuple[Key, int]]:
+        """The same of runs that are ok."""
+        return _by_key(self._counts(keys, ("ok",)), keys)
 
     def samples(
         self, keys: Sequence[str], columns: Sequence[str]
@@ -282,6 +284,23 @@ class Relation:
             for key, begin, count in zip(every, begins.tolist(), counts.tolist(), strict=True)
         }
 
+    def figures(self, keys: tuple[str, ...], column: str) -> dict[Key, np.ndarray]:
+        """The values of one column by the keys as they hash, kept until others are asked for."""
+        kept = self._kept
+        if column == "block" and ("block", keys) in kept:
+            return kept["block", keys]
+        if (column, keys) not in kept:
+            kept.clear()
+            columns = [column, *(["block"] if "block" in self.columns and self.in_blocks else [])]
+            samples = self.samples(keys, columns)
+            for place, name in enumerate(columns):
+                kept[name, keys] = {_hashed(key): v[place] for key, v in samples.items()}
+        return kept[column, keys]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[str, tuple[str, ...]], dict[Key, np.ndarray]]:
+        return {}
+
     def _number(self, column: str) -> str:
         if column == "block":
             return "runs.block"
@@ -290,9 +309,50 @@ class Relation:
         return f"cast(coalesce({', '.join(f'runs.{quoted(n)}' for n in names)}) as double)"
 
 
+class Part:
+    """The runs of one configuration: a column of them is read when it is asked for.
+
+    The `figures` of all configurations are read at once, and those of one metric are kept.
+    """
+
+    def __init__(self, runs: Relation, factors: Sequence[str], key: Key, count: int) -> None:
+        self.runs, self.factors, self.key, self.count = runs, factors, key, count
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return self.runs.columns
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns
+
+    def __getitem__(self, column: str) -> pd.Series[Any]:
+        """A column of the runs that are ok, the block beside it among them."""
+        return pd.Series(self.runs.figures(tuple(self.factors), column)[_hashed(self.key)])
+
+    @property
+    def outcomes(self) -> pd.DataFrame:
+        """Status and reason of those that are not ok: as many rows as there are of each."""
+        names = [name for name in ("status", "reason") if name in self.columns]
+        of_key = " and ".join(
+            f"{quoted(n)} is not distinct from {_literal(v)}"
+            for n, v in zip(self.factors, _hashed(self.key), strict=True)
+        )
+        rows = f"select {', '.join(names)} from runs where {of_key or 'true'} and not ({self.runs.ok})"
+        return self.runs.last.query("runs", rows).df()
+
+
 def quoted(column: str) -> str:
     """A column's name in SQL."""
     return '"' + column.replace('"', '""') + '"'
+
+
+def _by_key(counts: pd.DataFrame, keys: Sequence[str]) -> dict[Key, tuple[Key, int]]:
+    rows = zip(*(counts[name] for name in (*keys, _RUNS)), strict=True)
+    return {_hashed(row[:-1]): (row[:-1], int(row[-1])) for row in rows}
 
 
 def _hashed(key: Key) -> Key:
@@ -300,7 +360,9 @@ def _hashed(key: Key) -> Key:
 
 
 def _literal(value: Any) -> str:
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return "null" if value is None else str(value)
 
 
 Runs: TypeAlias = pd.DataFrame | Relation

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from netlimits.analysis import frames, pooling, wording
+from netlimits.analysis.relations import Part, Relation
 from netlimits.errors import DataError
 
 FAILED, RECOVERED = "failed", "recovered"
 """What became of a configuration that has runs which are ok on one side only."""
 SHOWN = 6
 """Configurations that a note names."""
+
+Configured: TypeAlias = pd.DataFrame | Part
+"""The runs of a configuration."""
 
 Key = tuple[str, ...]
 """A configuration's values as they are written, "" where it has none."""
@@ -55,13 +60,26 @@ def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return frames.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
-def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, pd.DataFrame]:
+def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, Configured]:
     """Each configuration of a side with its runs."""
     return {
-        tuple("" if wording.is_missing(value) else wording.text(value) for value in values): runs
-        for values, runs in frames.groups(side, factors)
-        if len(runs)
+        _written(values): runs for values, runs in frames.groups(side, factors) if len(runs)
     }
+
+
+def of_relation(side: Relation, factors: Sequence[str], *, ok: bool) -> dict[Key, Configured]:
+    """The same of a relation: of the runs that are ok, or of those that have an outcome."""
+    every = side.tried(factors) if not ok else side.good(factors)
+    ordered = sorted(every.values(), key=lambda item: tuple(map(wording.rank, item[0])))
+    return {_written(key): Part(side, factors, key, count) for key, count in ordered}
+
+
+def _written(values: Iterable[Any]) -> Key:
+    return tuple("" if wording.is_missing(value) else wording.text(value) for value in values)
+
+
+def _outcomes(runs: Configured) -> pd.DataFrame:
+    return runs.outcomes if isinstance(runs, Part) else runs
 
 
 def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
@@ -75,8 +93,8 @@ def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
 
 
 def gaps(
-    ok: Sequence[dict[Key, pd.DataFrame]],
-    tried: Sequence[dict[Key, pd.DataFrame]],
+    ok: Sequence[dict[Key, Configured]],
+    tried: Sequence[dict[Key, Configured]],
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
@@ -96,5 +114,5 @@ def gaps(
             good, every = (len(part[opposite].get(key, ())) for part in (ok, tried))
             yield (
                 f"{FAILED} {called[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
-                f"({wording.outcomes(runs)}); {good} of {every} {called[opposite]}"
+                f"({wording.outcomes(_outcomes(runs))}); {good} of {every} {called[opposite]}"
             )
