@@ -89,7 +89,7 @@ def compare(
     if all(side.empty for side in good):
         frames.usable(sketches[0])  # raises, with the reason
     factors = sides.factors(good, outcomes, among)
-    ok = [_configured(*both, factors, ok=True) for both in zip(runs_of, good, strict=True)]
+    ok = [_configured(*both, factors, ok=True, paired=paired) for both in zip(runs_of, good, strict=True)]
     tried = [_configured(*both, factors, ok=False) for both in zip(runs_of, outcomes, strict=True)]
     keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
@@ -183,10 +183,10 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
 
 
 def _configured(
-    runs: Runs, sketch: pd.DataFrame, factors: Sequence[str], *, ok: bool
+    runs: Runs, sketch: pd.DataFrame, factors: Sequence[str], *, ok: bool, paired: bool = False
 ) -> dict[Key, Configured]:
     if isinstance(runs, Relation):
-        return sides.of_relation(runs, factors, ok=ok)
+        return sides.of_relation(runs, factors, ok=ok, paired=paired)
     return sides.configurations(sketch, factors)
 
 

@@ -73,7 +73,7 @@ class Relation:
 
     def frame(self) -> pd.DataFrame:
         """All of it as a frame, which has to fit into memory."""
-        frame = self.rows.df()
+        frame = self.rows.to_arrow_table().to_pandas()
         frame.attrs.update(self.attrs)
         return frame
 
@@ -166,7 +166,8 @@ class Relation:
         by = f" group by {', '.join(grouped)}" if grouped else ""
         if grouped and "run" in self.columns:
             by += " order by min(runs.run)"
-        kinds = self.last.query("runs", f"select {', '.join(selected)} from runs{by}").df()
+        kinds = self.last.query("runs", f"select {', '.join(selected)} from runs{by}")
+        kinds = kinds.to_arrow_table().to_pandas()
         self._sketches[figures] = kinds
         return kinds
 
@@ -181,7 +182,7 @@ class Relation:
             names = ", ".join(map(quoted, keys))
             where = f" where status in {(*only, '')}" if "status" in self.columns else ""
             counted = f'select {names}, count(*) as "{_RUNS}" from runs{where} group by {names}'
-            return self.last.query("runs", counted).df()
+            return self.last.query("runs", counted).to_arrow_table().to_pandas()
         if "status" in kinds.columns:
             kinds = kinds[kinds["status"].isin(only)]
         if not keys:
@@ -216,12 +217,13 @@ class Relation:
         Of all runs in their order no two stand in memory: of those that start within half of that
         time of each other only the first and the last can be beside such a break.
         """
-        ended = "started + to_microseconds((coalesce(duration_s, 0) * 1e6)::bigint)"
+        start = "epoch(started::timestamptz)"
+        ended = f"{start} + coalesce(duration_s, 0)"
         known = "started is not null and (duration_s is not null or status = 'interrupted')"
         bins = self.last.query(
             "runs",
-            f"select min(epoch(started)) as first, epoch(arg_max({ended}, started)) as last from "
-            f"runs where {known} group by floor(epoch(started) / {least / 2}) order by first",
+            f"select min({start}) as first, arg_max({ended}, started) as last from runs "
+            f"where {known} group by floor({start} / {least / 2}) order by first",
         ).fetchall()
         gaps = (after[0] - before[1] for before, after in itertools.pairwise(bins))
         return [gap for gap in gaps if gap > least]
@@ -284,14 +286,14 @@ class Relation:
             for key, begin, count in zip(every, begins.tolist(), counts.tolist(), strict=True)
         }
 
-    def figures(self, keys: tuple[str, ...], column: str) -> dict[Key, np.ndarray]:
+    def figures(
+        self, keys: tuple[str, ...], column: str, paired: bool = False
+    ) -> dict[Key, np.ndarray]:
         """The values of one column by the keys as they hash, kept until others are asked for."""
         kept = self._kept
-        if column == "block" and ("block", keys) in kept:
-            return kept["block", keys]
         if (column, keys) not in kept:
             kept.clear()
-            columns = [column, *(["block"] if "block" in self.columns and self.in_blocks else [])]
+            columns = [column, *(["block"] if paired else [])]
             samples = self.samples(keys, columns)
             for place, name in enumerate(columns):
                 kept[name, keys] = {_hashed(key): v[place] for key, v in samples.items()}
@@ -312,11 +314,15 @@ class Relation:
 class Part:
     """The runs of one configuration: a column of them is read when it is asked for.
 
-    The `figures` of all configurations are read at once, and those of one metric are kept.
+    The figures of all configurations are read at once, those of one metric and, of sides that are
+    `paired`, the blocks.
     """
 
-    def __init__(self, runs: Relation, factors: Sequence[str], key: Key, count: int) -> None:
+    def __init__(
+        self, runs: Relation, factors: Sequence[str], key: Key, count: int, paired: bool = False
+    ) -> None:
         self.runs, self.factors, self.key, self.count = runs, factors, key, count
+        self.paired = paired
 
     @property
     def columns(self) -> list[str]:
@@ -330,8 +336,9 @@ class Part:
         return column in self.columns
 
     def __getitem__(self, column: str) -> pd.Series[Any]:
-        """A column of the runs that are ok, the block beside it among them."""
-        return pd.Series(self.runs.figures(tuple(self.factors), column)[_hashed(self.key)])
+        """A metric of the runs that are ok, or their blocks."""
+        values = self.runs.figures(tuple(self.factors), column, self.paired)
+        return pd.Series(values[_hashed(self.key)])
 
     @property
     def outcomes(self) -> pd.DataFrame:
@@ -342,7 +349,7 @@ class Part:
             for n, v in zip(self.factors, _hashed(self.key), strict=True)
         )
         rows = f"select {', '.join(names)} from runs where {of_key or 'true'} and not ({self.runs.ok})"
-        return self.runs.last.query("runs", rows).df()
+        return self.runs.last.query("runs", rows).to_arrow_table().to_pandas()
 
 
 def quoted(column: str) -> str:

@@ -67,11 +67,13 @@ def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, Conf
     }
 
 
-def of_relation(side: Relation, factors: Sequence[str], *, ok: bool) -> dict[Key, Configured]:
+def of_relation(
+    side: Relation, factors: Sequence[str], *, ok: bool, paired: bool = False
+) -> dict[Key, Configured]:
     """The same of a relation: of the runs that are ok, or of those that have an outcome."""
     every = side.tried(factors) if not ok else side.good(factors)
     ordered = sorted(every.values(), key=lambda item: tuple(map(wording.rank, item[0])))
-    return {_written(key): Part(side, factors, key, count) for key, count in ordered}
+    return {_written(key): Part(side, factors, key, count, paired) for key, count in ordered}
 
 
 def _written(values: Iterable[Any]) -> Key:
