@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, sketches
 from netlimits.analysis.relations import Relation, Runs
 from netlimits.model import of_all
 
@@ -38,7 +38,7 @@ def notes(
     """
     sentences = []
     if usable is None:
-        usable = frames.usable(runs.sketch() if isinstance(runs, Relation) else runs)
+        usable = frames.usable(sketches.sketched(runs))
     ok = usable
     columns = [*columns]
     if not isinstance(runs, Relation):
@@ -67,7 +67,7 @@ def notes(
 def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
     """How many runs came to what, and how many of the campaign have not."""
     if isinstance(runs, Relation):
-        return runs.outcomes, runs.without_outcome
+        return sketches.outcomes(runs), sketches.without_outcome(runs)
     counts = {str(k): int(v) for k, v in runs["status"].value_counts().items() if v}
     return counts, frames.without_outcome(runs)
 
@@ -102,7 +102,7 @@ def _of_cpu(runs: Runs, columns: Iterable[str]) -> Iterator[str]:
 def _shared(runs: Runs) -> bool:
     """Whether some run had both roles on one kernel; where nobody knows counts as no."""
     if isinstance(runs, Relation):
-        runs = runs.sketch()
+        runs = sketches.sketch(runs)
     return bool((runs["shared_kernel"] == True).any())  # noqa: E712 - None counts as no
 
 
@@ -196,8 +196,8 @@ def sessions(runs: Runs) -> str:
         timed = timed.sort_values("started")
     ended = timed["started"] + pd.to_timedelta(timed["duration_s"], unit="s")
     several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
-    breaks = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
-    long = breaks[breaks > BREAK]
+    between = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
+    long = between[between > BREAK]
     if long.empty:
         return ""
     return _sessions(len(long) + several.nunique(), float(long.max()))

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, wording
+from netlimits.analysis import contrasts, frames, sketches, streams, wording
 from netlimits.analysis.relations import Relation, Runs
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
+from netlimits.model import OUTCOMES
 
 Key = tuple[Any, ...]
 """The factors' values of one cell."""
@@ -95,7 +96,7 @@ class Streamed:
 def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | Streamed:
     """The runs by the factors `keys`. Raises DataError where none is ok."""
     if isinstance(runs, Relation):
-        return Streamed(tuple(keys), frames.usable(runs.sketch()), runs, compares)
+        return Streamed(tuple(keys), frames.usable(sketches.sketch(runs)), runs, compares)
     frame = runs
     ok = frames.usable(frame)
     return Grid(tuple(keys), ok, _places(ok, keys), _places(frames.with_outcome(frame), keys))
@@ -122,10 +123,11 @@ def _streamed(grid: Streamed, metric: Metric) -> list[Rows]:
         raise DataError(f"{frames.AGGREGATED}: rows that are means of runs come in a frame alone")
     blocked = grid.compares and grid.relation.in_blocks
     columns = [metric.column, *(["block"] if blocked else [])]
-    samples = {hashed(k): v for k, v in grid.relation.samples(grid.keys, columns).items()}
+    every_sample = streams.samples(grid.relation, grid.keys, columns)
+    samples = {wording.hashed(key): values for key, values in every_sample.items()}
     nothing = (np.empty(0), np.empty(0, dtype=int))
     every = []
-    for hashed_key, (key, tried) in grid.relation.tried(grid.keys).items():
+    for hashed_key, (key, tried) in sketches.cells(grid.relation, grid.keys, OUTCOMES).items():
         values, *blocks = samples.get(hashed_key, nothing)
         weights = np.broadcast_to(1, len(values))
         every.append(Rows(key, values, weights, blocks[0] if blocked else None, tried))
@@ -167,7 +169,9 @@ def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key,
             (key, part[metric.column].to_numpy(dtype=float))
             for key, part in frames.groups(frame, keys)
         ]
-    of_keys = {key: values[0] for key, values in runs.samples(keys, [metric.column]).items()}
+    of_keys = {
+        key: values[0] for key, values in streams.samples(runs, keys, [metric.column]).items()
+    }
     count = sum(map(len, of_keys.values()))
     for what, is_so in (("missing", np.isnan), ("infinite", np.isinf)):
         if number := sum(int(is_so(values).sum()) for values in of_keys.values()):
@@ -194,10 +198,5 @@ def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
     places = {}
     for rows in np.split(order, starts[1:]):
         key = tuple(runs[name].iloc[rows[0]] for name in keys)
-        places[hashed(key)] = (key, rows)
+        places[wording.hashed(key)] = (key, rows)
     return places
-
-
-def hashed(key: Key) -> Key:
-    """The key as it can be looked up: a missing value, which equals none, is None."""
-    return tuple(None if wording.is_missing(value) else value for value in key)

@@ -26,8 +26,9 @@ from scipy.special import ndtri, stdtrit
 
 from netlimits.analysis import caveats, contrasts, defaults, frames, intervals, sides, wording
 from netlimits.analysis.contrasts import Contrast
-from netlimits.analysis.relations import Relation, Runs, quoted, sketched
+from netlimits.analysis.relations import Relation, Runs, literal, quoted
 from netlimits.analysis.sides import FAILED, RECOVERED, Configured, Key, listed
+from netlimits.analysis.sketches import sketched
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 from netlimits.model import SIDE, SIDES
@@ -89,7 +90,10 @@ def compare(
     if all(side.empty for side in good):
         frames.usable(sketches[0])  # raises, with the reason
     factors = sides.factors(good, outcomes, among)
-    ok = [_configured(*both, factors, ok=True, paired=paired) for both in zip(runs_of, good, strict=True)]
+    ok = [
+        _configured(*both, factors, ok=True, paired=paired)
+        for both in zip(runs_of, good, strict=True)
+    ]
     tried = [_configured(*both, factors, ok=False) for both in zip(runs_of, outcomes, strict=True)]
     keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
@@ -131,9 +135,7 @@ def compare(
     gaps = sides.gaps(ok, tried, factors, called)
     meaning = _meaning(len(chances), threshold, INTERLEAVED if paired else SESSIONS)
     some = [
-        (name, runs)
-        for name, runs, side in zip(called, told, good, strict=True)
-        if not side.empty
+        (name, runs) for name, runs, side in zip(called, told, good, strict=True) if not side.empty
     ]
     known = caveats.of_sides(some, [metric.column for metric in metrics])
     table.attrs["notes"] = (*gaps, *meaning, *known, *unlike)
@@ -165,7 +167,7 @@ def duet(
         )
     parts: list[Runs]
     if isinstance(frame, Relation):
-        parts = [frame.filter(f"{SIDE} = '{name}'").without(SIDE) for name in called]
+        parts = [frame.filter(f"{SIDE} = {literal(name)}").without(SIDE) for name in called]
     else:
         parts = [frame[frame[SIDE] == name].drop(columns=[SIDE]) for name in called]
     names = None if among is None else [name for name in among if name != SIDE]

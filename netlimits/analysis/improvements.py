@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import contrasts, frames, wording
-from netlimits.analysis.cells import Cell, Key, hashed
+from netlimits.analysis.cells import Cell, Key
 from netlimits.analysis.contrasts import Contrast
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.errors import DataError
@@ -75,7 +75,7 @@ def improvements(
     """
     columns: dict[Key, dict[str, Cell]] = {}
     for cell in cells:
-        columns.setdefault(hashed(cell.key[1:]), {})[wording.text(cell.key[0])] = cell
+        columns.setdefault(wording.hashed(cell.key[1:]), {})[wording.text(cell.key[0])] = cell
     ratios, notes = [], []
     pairs = [pair for column in columns.values() if (pair := _pair(column, values))]
     for over, under in pairs:

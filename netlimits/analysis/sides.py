@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from netlimits.analysis import frames, pooling, wording
-from netlimits.analysis.relations import Part, Relation
+from netlimits.analysis import frames, pooling, sketches, wording
+from netlimits.analysis.relations import Relation
+from netlimits.analysis.streams import Part
 from netlimits.errors import DataError
+from netlimits.model import OUTCOMES
 
 FAILED, RECOVERED = "failed", "recovered"
 """What became of a configuration that has runs which are ok on one side only."""
@@ -62,16 +64,14 @@ def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, Configured]:
     """Each configuration of a side with its runs."""
-    return {
-        _written(values): runs for values, runs in frames.groups(side, factors) if len(runs)
-    }
+    return {_written(values): runs for values, runs in frames.groups(side, factors) if len(runs)}
 
 
 def of_relation(
     side: Relation, factors: Sequence[str], *, ok: bool, paired: bool = False
 ) -> dict[Key, Configured]:
     """The same of a relation: of the runs that are ok, or of those that have an outcome."""
-    every = side.tried(factors) if not ok else side.good(factors)
+    every = sketches.cells(side, factors, ("ok",) if ok else OUTCOMES)
     ordered = sorted(every.values(), key=lambda item: tuple(map(wording.rank, item[0])))
     return {_written(key): Part(side, factors, key, count, paired) for key, count in ordered}
 

@@ -25,7 +25,8 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from netlimits.analysis import cells, frames, intervals, pooling, wording
-from netlimits.analysis.relations import Relation, Runs, sketched
+from netlimits.analysis.relations import Relation, Runs
+from netlimits.analysis.sketches import sketched
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
@@ -55,7 +56,9 @@ def spread(
     metric = frames.metric_beside(sketch, of, keys)
     pooling.refuse(frames.usable(sketch), keys, meant)
     if isinstance(frame, Relation):
-        table = _streamed(frame, [*frames.factors(whole, series), *frames.factors(whole, by)], metric)
+        table = _streamed(
+            frame, [*frames.factors(whole, series), *frames.factors(whole, by)], metric
+        )
         table = table.rename(columns=dict(zip(table.columns, keys, strict=False)))
     else:
         table = _points(frames.complete(frames.usable(sketch), [metric.column]), keys, metric)

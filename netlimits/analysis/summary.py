@@ -27,7 +27,8 @@ from netlimits.analysis import caveats, frames, improvements, intervals, pooling
 from netlimits.analysis.cells import Cell, Key, cells, grid
 from netlimits.analysis.improvements import Improvement
 from netlimits.analysis.intervals import ENOUGH, RARE, Interval
-from netlimits.analysis.relations import Runs, sketched
+from netlimits.analysis.relations import Runs
+from netlimits.analysis.sketches import sketched
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 

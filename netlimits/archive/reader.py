@@ -132,9 +132,7 @@ class Campaign:
         """Every attempt, in the order in which they started."""
         return [*self.history().records]
 
-    def frame(
-        self, columns: Collection[str] | None = None, *, coded: bool = False
-    ) -> pd.DataFrame:
+    def frame(self, columns: Collection[str] | None = None, *, coded: bool = False) -> pd.DataFrame:
         """One row an attempt: identity, factors and derived values, metrics (archive.frames).
 
         `columns` are all that is needed of it: of a campaign with parts no others are read. Its
@@ -171,7 +169,11 @@ class Campaign:
             told = relation.rows(opened, self.archive, parts, self.experiment, shared, columns)
         if told is None:
             frame = self.frame(columns)
-            return Relation(relation.of_frame(opened, frame), opened, dict(frame.attrs))
+            return Relation(
+                relation.of_frame(opened, frame),
+                opened,
+                {str(name): value for name, value in frame.attrs.items()},
+            )
         rows, attrs = told
         return Relation(rows, opened, {**attrs, "planned": [self.planned_runs()]})
 

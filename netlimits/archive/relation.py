@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from netlimits.analysis.relations import quoted
+from netlimits.analysis.relations import answer, quoted
 from netlimits.archive import chunks, columns, frames
 from netlimits.archive.chunks import Chunk
 from netlimits.archive.parts import Part
@@ -91,12 +91,12 @@ def rows(
         _sources(opened, archive, parts, of_attempts, types, again),
     )
     if again:
-        told = told.query(
-            "told",
-            f'select * exclude ("{_PLACE}") from told semi join (select run, attempt, '
-            f'max("{_PLACE}") as "{_PLACE}" from told group by run, attempt) '
-            f'using (run, attempt, "{_PLACE}")',
+        place = quoted(_PLACE)
+        latest = f"(select run, attempt, max({place}) as {place} from runs group by run, attempt)"
+        query = (
+            f"select * exclude ({place}) from runs semi join {latest} using (run, attempt, {place})"
         )
+        told = answer(told, query)
     written = {
         "shared_kernel": f"cast({_literal(shared_kernel)} as boolean)",
         "started": "to_timestamp(started)",
@@ -133,16 +133,20 @@ def _sources(
             places = pa.array(range(table.num_rows), pa.int64())
             place = f"({number}::bigint << 32) + row"
             yield _selected(
-                opened.from_arrow(table.append_column("row", places)), {*names}, types, placed, place
+                opened.from_arrow(table.append_column("row", places)),
+                {*names},
+                types,
+                placed,
+                place,
             )
     # without union_by_name only one file's footer is read each time that a query is planned
-    number = "parse_filename(filename, true)::bigint - 1"
+    part_number = "parse_filename(filename, true)::bigint - 1"
     for alike, files in _together(whole):
         read = opened.read_parquet(
             files, union_by_name=alike is None, file_row_number=placed, filename=placed
         )
         here = {*read.columns}
-        yield _selected(read, here, types, placed, f"(({number}) << 32) + file_row_number")
+        yield _selected(read, here, types, placed, f"(({part_number}) << 32) + file_row_number")
 
 
 def _together(
@@ -150,7 +154,8 @@ def _together(
 ) -> Iterator[tuple[frozenset[tuple[str, str]] | None, list[str]]]:
     """Files by their columns' kinds; those of many kinds at once."""
     ordered = sorted(files.items(), key=lambda item: -len(item[1]))
-    yield from ordered[:GROUPS]
+    for alike, names in ordered[:GROUPS]:
+        yield alike, names
     if rest := [name for _, names in ordered[GROUPS:] for name in names]:
         yield None, rest
 

@@ -7,9 +7,10 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from netlimits.analysis import caveats, relations
+from netlimits.analysis import caveats, relations, sketches
 from netlimits.analysis.comparison import compare, duet
 from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.relations import Relation
@@ -69,7 +70,7 @@ def runs(count: int = 600, seed: int = 1) -> pd.DataFrame:
 def of(frame: pd.DataFrame) -> Relation:
     """The same in DuckDB."""
     opened = duckdb.connect()
-    rows = opened.from_arrow(relations.pa.Table.from_pandas(frame, preserve_index=False))
+    rows = opened.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
     return Relation(rows, opened, dict(frame.attrs))
 
 
@@ -173,8 +174,8 @@ def test_only_the_columns_that_are_asked_for_are_read() -> None:
 
 def test_part_of_a_campaign_lacks_no_runs_that_were_planned() -> None:
     frame, relation = runs(), of(runs())
-    assert relation.without_outcome == 7
-    assert relation.filter("run <= 30").without_outcome == 0
+    assert sketches.without_outcome(relation) == 7
+    assert sketches.without_outcome(relation.filter("run <= 30")) == 0
     assert len(relation.frame()) == len(frame)
 
 
@@ -186,5 +187,7 @@ def test_sessions_are_those_of_the_runs_in_their_order(seed: int) -> None:
     started = 1e9 + np.cumsum(gaps + 1.5)
     frame["started"] = pd.to_datetime(started[chance.permutation(len(frame))], unit="s", utc=True)
     assert caveats.sessions(frame)
-    whole = caveats.sessions(frame.sort_values(["run", "attempt"]).drop_duplicates("run", keep="last"))
+    whole = caveats.sessions(
+        frame.sort_values(["run", "attempt"]).drop_duplicates("run", keep="last")
+    )
     assert caveats.sessions(of(frame.sort_values(["run", "attempt"]))) == whole

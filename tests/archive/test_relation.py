@@ -122,5 +122,7 @@ def test_analyses_take_it(out: Path) -> None:
 
 def test_without_duckdb_it_says_what_to_install(out: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(DataError, match=r"^a relation needs DuckDB: pip install 'netlimits\[large\]'$"):
+    with pytest.raises(
+        DataError, match=r"^a relation needs DuckDB: pip install 'netlimits\[large\]'$"
+    ):
         reader.open(out).relation()
