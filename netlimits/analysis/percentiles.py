@@ -29,8 +29,9 @@ def percentiles(
 
     A series of more than `points` runs is given at `points` evenly spaced percentiles of the
     same rule instead (least and greatest included), so that a million runs still make a chart.
-    `frame` may be a relation (`campaign.relation()`). Raises DataError when the metric or a factor is not there, some run lacks the metric, or runs
-    of a series differ in something that is neither among `series` nor meant to (`pool`).
+    `frame` may be a relation (`campaign.relation()`). Raises DataError when the metric or a factor
+    is not there, some run lacks the metric, or runs of a series differ in something that is
+    neither among `series` nor meant to (`pool`).
     """
     whole = sketched(frame, of)
     sketch, (keys, meant) = frames.apart(whole, series, pool)

@@ -120,5 +120,5 @@ def outcomes(runs: Relation) -> dict[str, int]:
 def without_outcome(runs: Relation) -> int:
     """How many runs have none, those of the plan that never began included."""
     known = outcomes(runs)
-    planned = runs.attrs.get("planned", [sum(known.values())])[0]
+    planned: int = runs.attrs.get("planned", [sum(known.values())])[0]
     return max(0, planned - sum(known.get(name, 0) for name in OUTCOMES))

@@ -141,9 +141,9 @@ def _sources(
             )
     # without union_by_name only one file's footer is read each time that a query is planned
     part_number = "parse_filename(filename, true)::bigint - 1"
-    for alike, files in _together(whole):
+    for of_one_kind, files in _together(whole):
         read = opened.read_parquet(
-            files, union_by_name=alike is None, file_row_number=placed, filename=placed
+            files, union_by_name=of_one_kind is None, file_row_number=placed, filename=placed
         )
         here = {*read.columns}
         yield _selected(read, here, types, placed, f"(({part_number}) << 32) + file_row_number")
@@ -154,8 +154,7 @@ def _together(
 ) -> Iterator[tuple[frozenset[tuple[str, str]] | None, list[str]]]:
     """Files by their columns' kinds; those of many kinds at once."""
     ordered = sorted(files.items(), key=lambda item: -len(item[1]))
-    for alike, names in ordered[:GROUPS]:
-        yield alike, names
+    yield from ordered[:GROUPS]
     if rest := [name for _, names in ordered[GROUPS:] for name in names]:
         yield None, rest
 

@@ -95,7 +95,9 @@ def _coded(arrays: Sequence[pa.ChunkedArray]) -> pd.Series[Any]:
     """Text as categories: a dictionary, and each row's place in it."""
     text = pa.dictionary(pa.int32(), pa.string())
     places = [array.cast(text) for array in arrays]
-    return pa.chunked_array([chunk for each in places for chunk in each.chunks], text).to_pandas()
+    chunks = [chunk for each in places for chunk in each.chunks]
+    coded: pd.Series[Any] = pa.chunked_array(chunks, text).to_pandas()
+    return coded
 
 
 def _chunked(arrays: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:
