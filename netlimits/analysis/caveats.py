@@ -38,7 +38,8 @@ def notes(
     """
     sentences = []
     if usable is None:
-        usable = frames.usable(sketches.sketched(runs))
+        some = sketches.sketched(runs)
+        usable = frames.usable(_of(some, ("paced_by", frames.AGGREGATED)))
     ok = usable
     columns = [*columns]
     if not isinstance(runs, Relation):

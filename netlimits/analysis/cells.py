@@ -164,7 +164,10 @@ def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key,
     Raises DataError, with their number, where runs lack the metric or have an infinite one.
     """
     if not isinstance(runs, Relation):
-        frame = frames.complete(frames.usable(runs), [metric.column])[[*keys, metric.column]]
+        own = frames.tools_own_of(runs.columns, metric.column)
+        names = {*keys, metric.column, *own, "campaign", "run", "attempt", "status", "reason"}
+        ok = frames.usable(runs[[name for name in runs.columns if name in names]])
+        frame = frames.complete(ok, [metric.column])[[*keys, metric.column]]
         return [
             (key, part[metric.column].to_numpy(dtype=float))
             for key, part in frames.groups(frame, keys)

@@ -51,7 +51,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
                 why = f"; the first says: {reasons.iloc[0]}" if len(reasons) else ""
                 raise DataError(f"none of the {len(frame)} runs is ok{why}")
             frame = frame[good]
-    if frame.empty:
+    if not len(frame):
         raise DataError("there are no runs in this frame")
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
@@ -252,6 +252,12 @@ def varied(frame: pd.DataFrame) -> list[str]:
         for c in frame.columns
         if c not in metrics and c not in IDENTITY and not (tools and str(c).startswith(tools))
     ]
+
+
+def labelled(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns that tell runs apart, without what was measured."""
+    names = {*varied(frame), *IDENTITY}
+    return frame[[name for name in frame.columns if name in names]]
 
 
 def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -34,6 +34,13 @@ _WIDEST = 2**63
 """Integers from here on fit no column."""
 
 
+class Names(list[str]):
+    """Columns in the `attrs` of a frame, which pandas copies deeply at each step: not these."""
+
+    def __deepcopy__(self, memo: object) -> Names:
+        return self
+
+
 def kept(archive: Archive) -> pd.DataFrame | None:
     """The frame in `results.parquet`; None where a file that it was made of has changed since."""
     import pyarrow as pa
@@ -121,11 +128,10 @@ def layout(
     every = [*IDENTITY, *factors, *derived, *metrics]
     always = {*chunks.KEY, *factors, *derived, *besides}
     names = [n for n in every if chosen is None or n in chosen or n in always]
-    attrs: dict[str, Any] = {
-        "columns": {"factors": factors, "derived": derived, "metrics": metrics}
-    }
+    roles = {"factors": factors, "derived": derived, "metrics": metrics}
+    attrs: dict[str, Any] = {"columns": {role: Names(of) for role, of in roles.items()}}
     if left := [name for name in every if name not in names]:
-        attrs["narrowed"] = left
+        attrs["narrowed"] = Names(left)
     return names, attrs
 
 
