@@ -67,7 +67,7 @@ class Grid:
     tried_places: Places
 
 
-class Rows(NamedTuple):
+class CellRuns(NamedTuple):
     """The runs of one combination: their values (NaN: none), weights and blocks, and how many.
 
     `runs` are those that came to something, ok or not.
@@ -102,7 +102,7 @@ def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | St
     return Grid(tuple(keys), ok, _places(ok, keys), _places(frames.with_outcome(frame), keys))
 
 
-def rows(grid: Grid | Streamed, metric: Metric) -> list[Rows]:
+def rows(grid: Grid | Streamed, metric: Metric) -> list[CellRuns]:
     """The runs' values of a metric, for each combination that some run has come to something of."""
     if isinstance(grid, Streamed):
         return _streamed(grid, metric)
@@ -114,11 +114,11 @@ def rows(grid: Grid | Streamed, metric: Metric) -> list[Rows]:
     for hashed_key, (key, tried) in grid.tried_places.items():
         _, places = grid.ok_places.get(hashed_key, (key, np.array([], dtype=int)))
         of_rows = None if blocks is None else blocks[places]
-        every.append(Rows(key, values[places], weights[places], of_rows, len(tried)))
+        every.append(CellRuns(key, values[places], weights[places], of_rows, len(tried)))
     return every
 
 
-def _streamed(grid: Streamed, metric: Metric) -> list[Rows]:
+def _streamed(grid: Streamed, metric: Metric) -> list[CellRuns]:
     if frames.AGGREGATED in grid.relation.columns:
         raise DataError(f"{frames.AGGREGATED}: rows that are means of runs come in a frame alone")
     blocked = grid.compares and grid.relation.in_blocks
@@ -130,7 +130,7 @@ def _streamed(grid: Streamed, metric: Metric) -> list[Rows]:
     for hashed_key, (key, tried) in sketches.cells(grid.relation, grid.keys, OUTCOMES).items():
         values, *blocks = samples.get(hashed_key, nothing)
         weights = np.broadcast_to(1, len(values))
-        every.append(Rows(key, values, weights, blocks[0] if blocked else None, tried))
+        every.append(CellRuns(key, values, weights, blocks[0] if blocked else None, tried))
     return every
 
 

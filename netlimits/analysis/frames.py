@@ -254,9 +254,9 @@ def varied(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def labelled(frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns that tell runs apart, without what was measured."""
-    names = {*varied(frame), *IDENTITY}
+def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
+    """The columns that tell runs apart, and `others`, without all else that was measured."""
+    names = {*varied(frame), *IDENTITY, *others}
     return frame[[name for name in frame.columns if name in names]]
 
 

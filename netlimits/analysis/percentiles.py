@@ -36,7 +36,7 @@ def percentiles(
     whole = sketched(frame, of)
     sketch, (keys, meant) = frames.apart(whole, series, pool)
     metric = frames.metric_beside(sketch, of, keys)
-    pooling.refuse(frames.usable(frames.labelled(sketch)), keys, meant)
+    pooling.refuse(frames.usable(frames.labelled(sketch, *keys, *meant)), keys, meant)
     parts = []
     for key, values in cells.complete(frame, frames.factors(whole, series), metric):
         ordered = np.sort(values)

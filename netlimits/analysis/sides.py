@@ -9,7 +9,7 @@ import pandas as pd
 
 from netlimits.analysis import frames, pooling, sketches, wording
 from netlimits.analysis.relations import Relation
-from netlimits.analysis.streams import Part
+from netlimits.analysis.streams import ConfigurationRuns
 from netlimits.errors import DataError
 from netlimits.model import OUTCOMES
 
@@ -18,7 +18,7 @@ FAILED, RECOVERED = "failed", "recovered"
 SHOWN = 6
 """Configurations that a note names."""
 
-Configured: TypeAlias = pd.DataFrame | Part
+Configured: TypeAlias = pd.DataFrame | ConfigurationRuns
 """The runs of a configuration."""
 
 Key = tuple[str, ...]
@@ -73,7 +73,10 @@ def of_relation(
     """The same of a relation: of the runs that are ok, or of those that have an outcome."""
     every = sketches.cells(side, factors, ("ok",) if ok else OUTCOMES)
     ordered = sorted(every.values(), key=lambda item: tuple(map(wording.rank, item[0])))
-    return {_written(key): Part(side, factors, key, count, paired) for key, count in ordered}
+    return {
+        _written(key): ConfigurationRuns(side, factors, key, count, paired)
+        for key, count in ordered
+    }
 
 
 def _written(values: Iterable[Any]) -> Key:
@@ -81,7 +84,7 @@ def _written(values: Iterable[Any]) -> Key:
 
 
 def _outcomes(runs: Configured) -> pd.DataFrame:
-    return runs.outcomes if isinstance(runs, Part) else runs
+    return runs.outcomes if isinstance(runs, ConfigurationRuns) else runs
 
 
 def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:

@@ -72,7 +72,7 @@ def _number(runs: Relation, column: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ConfigurationRuns:
     """The runs of one configuration: a column of them is read when it is asked for.
 
     That of all configurations is, and kept until another one is; of sides that are `paired` the

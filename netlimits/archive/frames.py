@@ -34,10 +34,10 @@ _WIDEST = 2**63
 """Integers from here on fit no column."""
 
 
-class Names(list[str]):
+class ColumnNames(list[str]):
     """Columns in the `attrs` of a frame, which pandas copies deeply at each step: not these."""
 
-    def __deepcopy__(self, memo: object) -> Names:
+    def __deepcopy__(self, memo: object) -> ColumnNames:
         return self
 
 
@@ -129,9 +129,9 @@ def layout(
     always = {*chunks.KEY, *factors, *derived, *besides}
     names = [n for n in every if chosen is None or n in chosen or n in always]
     roles = {"factors": factors, "derived": derived, "metrics": metrics}
-    attrs: dict[str, Any] = {"columns": {role: Names(of) for role, of in roles.items()}}
+    attrs: dict[str, Any] = {"columns": {role: ColumnNames(of) for role, of in roles.items()}}
     if left := [name for name in every if name not in names]:
-        attrs["narrowed"] = Names(left)
+        attrs["narrowed"] = ColumnNames(left)
     return names, attrs
 
 

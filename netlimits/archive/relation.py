@@ -87,7 +87,7 @@ def rows(
         types[name] = kind
     again = any(part.about["again"] for part in parts) or archive.tally(parts).again
     told = reduce(
-        lambda one, two: one.union(two),
+        lambda before, after: before.union(after),
         _sources(opened, archive, parts, of_attempts, types, again),
     )
     if again:
