@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import time
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,8 @@ def make(count: int, place: Path, *, raw: bool) -> Campaign:
 
 
 def lab(place: Path) -> str:
-    """The name of its lab."""
-    return f"archive-{place.name}"[:20]
+    """The name of its lab, of nine letters at most."""
+    return f"a{zlib.crc32(place.name.encode()):08x}"
 
 
 def netlimits(*words: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from netlimits.analysis import frames
+from netlimits.analysis import frames, sketches
+from netlimits.analysis.relations import Relation, Runs
 from netlimits.model import of_all
 
 LOSS = 0.001
@@ -28,7 +29,7 @@ ARRIVED = frozenset(
 
 
 def notes(
-    frame: pd.DataFrame, columns: Iterable[str], usable: pd.DataFrame | None = None
+    runs: Runs, columns: Iterable[str], usable: pd.DataFrame | None = None
 ) -> tuple[str, ...]:
     """Sentences that a reader of a table of `columns` must know.
 
@@ -36,18 +37,22 @@ def notes(
     that count, where they are known already.
     """
     sentences = []
-    ok = frames.usable(frame) if usable is None else usable
+    if usable is None:
+        some = sketches.sketched(runs)
+        usable = frames.usable(_of(some, ("paced_by", frames.AGGREGATED)))
+    ok = usable
     columns = [*columns]
-    runs = frames.last_attempts(frame)
-    left = frames.without_outcome(runs) if "status" in runs.columns else 0
-    if left or ("status" in runs.columns and not (runs["status"] == "ok").all()):
-        counts = {str(k): int(v) for k, v in runs["status"].value_counts().items()}
-        sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
+    if not isinstance(runs, Relation):
+        runs = frames.last_attempts(runs)
+    if "status" in runs.columns:
+        counts, left = _outcomes(runs)
+        if left or {*counts} != {"ok"}:
+            sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
     sentences += filter(None, [disturbance(runs), sessions(runs)])
-    sentences += _of_cpu(frame, columns)
+    sentences += _of_cpu(runs, columns)
     if {*columns} & SENT and {*columns} & ARRIVED:
-        sentences += filter(None, [windows(frame)])
-    if "paced_by" in frame.columns:
+        sentences += filter(None, [windows(runs)])
+    if "paced_by" in ok.columns:
         ways = sorted(ok["paced_by"].dropna().unique())
         sentences += [f"paced by {' and '.join(ways)}"] if ways else []
     several = frames.weights(ok).loc[lambda n: n > 1]
@@ -60,7 +65,15 @@ def notes(
     return tuple(sentences)
 
 
-def of_sides(sides: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[str]) -> tuple[str, ...]:
+def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
+    """How many runs came to what, and how many of the campaign have not."""
+    if isinstance(runs, Relation):
+        return sketches.outcomes(runs), sketches.without_outcome(runs)
+    counts = {str(k): int(v) for k, v in runs["status"].value_counts().items() if v}
+    return counts, frames.without_outcome(runs)
+
+
+def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple[str, ...]:
     """Sentences that a reader of a comparison of `columns` must know, each with its side's name.
 
     What is so on every side is said once.
@@ -68,8 +81,8 @@ def of_sides(sides: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[str]) 
     sides, columns = [*sides], [*columns]
     named: dict[str, list[str]] = {}
     for name, frame in sides:
-        runs = frames.last_attempts(frame)
-        for sentence in filter(None, [disturbance(runs), *_of_cpu(frame, columns)]):
+        runs = frame if isinstance(frame, Relation) else frames.last_attempts(frame)
+        for sentence in filter(None, [disturbance(runs), *_of_cpu(runs, columns)]):
             named.setdefault(sentence, []).append(name)
     return tuple(
         sentence if len(names) == len(sides) else f"{' and '.join(names)}: {sentence}"
@@ -77,17 +90,30 @@ def of_sides(sides: Iterable[tuple[str, pd.DataFrame]], columns: Iterable[str]) 
     )
 
 
-def _of_cpu(frame: pd.DataFrame, columns: Iterable[str]) -> Iterator[str]:
+def _of_cpu(runs: Runs, columns: Iterable[str]) -> Iterator[str]:
     """Sentences on what columns of CPU time mean: shared CPUs, and what they are divided by."""
     columns = [*columns]
     of_cpu = any("_sd_" in c or "_cpu_" in c for c in columns)
-    if of_cpu and "shared_kernel" in frame.columns and (frame["shared_kernel"] == True).any():  # noqa: E712 - None counts as no
+    if of_cpu and "shared_kernel" in runs.columns and _shared(runs):
         yield SHARED_KERNEL
-    if any("remote_sd_" in c for c in columns) and (lossy := losses(frame)):
+    if any("remote_sd_" in c for c in columns) and (lossy := losses(runs)):
         yield f"{lossy}: the receiver's service demand is per KiB sent, as netperf's is"
 
 
-def windows(frame: pd.DataFrame) -> str:
+def _shared(runs: Runs) -> bool:
+    """Whether some run had both roles on one kernel; where nobody knows counts as no."""
+    if isinstance(runs, Relation):
+        runs = sketches.sketch(runs)
+    return bool((runs["shared_kernel"] == True).any())  # noqa: E712 - None counts as no
+
+
+def _of(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """These columns of a frame, as far as it has them, and those that say which runs count."""
+    names = {*columns, "campaign", "run", "attempt", "status", "reason"}
+    return frame[[name for name in frame.columns if name in names]]
+
+
+def windows(frame: Runs) -> str:
     """A sentence on runs whose sent and received rates are of different times; "" for none.
 
     Where a tool does not tell what arrived of several streams, the receiving host does, over the
@@ -95,73 +121,120 @@ def windows(frame: pd.DataFrame) -> str:
     """
     if not {"window_s", "elapsed_s"} <= set(frame.columns):
         return ""
-    runs = frames.usable(frame)
-    shares = pd.to_numeric(runs["window_s"]) / pd.to_numeric(runs["elapsed_s"])
-    part = shares[shares < WHOLE]
-    if part.empty:
+    if isinstance(frame, Relation):
+        share = "window_s / nullif(elapsed_s, 0)"
+        short = f"where {frame.ok} and {share} < {WHOLE}"
+        of, runs, least, most = frame.counted(
+            short=f"count(*) filter ({short})",
+            runs=f"count(*) filter (where {frame.ok})",
+            least=f"min({share}) filter ({short})",
+            most=f"max({share}) filter ({short})",
+        ).values()
+    else:
+        ok = frames.usable(_of(frame, ("window_s", "elapsed_s")))
+        shares = pd.to_numeric(ok["window_s"]) / pd.to_numeric(ok["elapsed_s"])
+        part = shares[shares < WHOLE]
+        of, runs, least, most = len(part), len(ok), part.min(), part.max()
+    if not of:
         return ""
-    low, high = (f"{100 * share:.0f}" for share in (part.min(), part.max()))
+    low, high = (f"{100 * share:.0f}" for share in (least, most))
     return (
-        f"in {len(part)} of {len(runs)} runs what was sent is counted over the whole time, and "
+        f"in {of} of {runs} runs what was sent is counted over the whole time, and "
         f"what arrived over the {low if low == high else f'{low} to {high}'} % of it in which all "
         "their streams ran (window_s): the difference is no loss"
     )
 
 
-def losses(frame: pd.DataFrame) -> str:
+def losses(frame: Runs) -> str:
     """How many runs lost packets: "2 of 6 runs lost packets"; "" for none.
 
     A run counts when the share of its datagrams that did not arrive is above LOSS. What TCP loses
     it sends again: what it sent and did not arrive yet only waited.
     """
     sent, arrived = "local_send_throughput_mbps", "remote_recv_throughput_mbps"
-    runs = frames.usable(frame)
+    if "loss_pct" not in frame.columns and not {sent, arrived} <= {*frame.columns}:
+        return ""
+    if isinstance(frame, Relation):
+        lossy = f"try_cast(loss_pct as double) > {100 * LOSS}"
+        if "loss_pct" not in frame.columns:
+            lossy = f"{arrived} < {1 - LOSS} * {sent}"
+            if "transport_mss_bytes" in frame.columns:
+                lossy += " and transport_mss_bytes is null"
+        of, count = frame.counted(
+            lossy=f"count(*) filter (where {frame.ok} and {lossy})",
+            runs=f"count(*) filter (where {frame.ok})",
+        ).values()
+        return f"{of} of {count} runs lost packets" if of else ""
+    runs = frames.usable(_of(frame, ("loss_pct", sent, arrived, "transport_mss_bytes")))
     if "loss_pct" in frame.columns:
         lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
-    elif {sent, arrived} <= set(frame.columns):
+    else:
         lost = runs[arrived] < (1 - LOSS) * runs[sent]
         if "transport_mss_bytes" in frame.columns:
             lost &= runs["transport_mss_bytes"].isna()
-    else:
-        return ""
     return f"{int(lost.sum())} of {len(runs)} runs lost packets" if lost.any() else ""
 
 
-def sessions(runs: pd.DataFrame) -> str:
+def sessions(runs: Runs) -> str:
     """A sentence on how many sessions the runs were made in; "" for one, or without times.
 
     A session ends where nothing ran for longer than BREAK: a campaign went on later, or was added
     to. A block lies within one session, or nearly so; a mean is over all of them.
     """
-    if not {"started", "duration_s"} <= set(runs.columns) or runs["started"].dtype.kind != "M":
+    if not {"started", "duration_s"} <= set(runs.columns):
         return ""
+    if isinstance(runs, Relation):
+        breaks = runs.breaks(BREAK)
+        return _sessions(len(breaks) + 1, max(breaks)) if breaks else ""
+    if runs["started"].dtype.kind != "M":
+        return ""
+    runs = _of(runs, ("started", "duration_s"))
     seconds = runs["duration_s"].astype(float)
     if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
         seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
     timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
-    timed = timed.sort_values("started")
+    if not timed["started"].is_monotonic_increasing:
+        timed = timed.sort_values("started")
     ended = timed["started"] + pd.to_timedelta(timed["duration_s"], unit="s")
     several = timed["campaign"] if "campaign" in timed.columns else pd.Series("", timed.index)
-    breaks = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
-    long = breaks[breaks > BREAK]
+    between = (timed["started"] - ended.groupby(several).shift()).dt.total_seconds()
+    long = between[between > BREAK]
     if long.empty:
         return ""
+    return _sessions(len(long) + several.nunique(), float(long.max()))
+
+
+def _sessions(count: int, longest: float) -> str:
     return (
-        f"runs were made in {len(long) + several.nunique()} sessions, with up to "
-        f"{long.max() / 3600:.2g} h between them: means hold what drifted meanwhile"
+        f"runs were made in {count} sessions, with up to "
+        f"{longest / 3600:.2g} h between them: means hold what drifted meanwhile"
     )
 
 
-def disturbance(runs: pd.DataFrame) -> str:
+def disturbance(runs: Runs) -> str:
     """A sentence on how many ok runs had other traffic on their link, and how much; "" for none."""
     if "disturbed_pct" not in runs.columns:
         return ""
-    ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
-    shares = pd.to_numeric(ok["disturbed_pct"], errors="coerce").dropna()  # words tell no share
+    if isinstance(runs, Relation):
+        share = "try_cast(disturbed_pct as double)"
+        of, count, most = runs.counted(
+            disturbed=f"count(*) filter (where {runs.ok} and {share} > 0)",
+            runs=f"count(*) filter (where {runs.ok})",
+            most=f"max({share}) filter (where {runs.ok} and {share} > 0)",
+        ).values()
+        return _disturbance(of, count, most) if of else ""
+    ok = runs["disturbed_pct"]
+    if "status" in runs.columns:
+        ok = ok[runs["status"] == "ok"]
+    shares = pd.to_numeric(ok, errors="coerce").dropna()  # words tell no share
     disturbed = shares[shares > 0]
     if disturbed.empty:
         return ""
+    return _disturbance(len(disturbed), len(ok), float(disturbed.max()))
+
+
+def _disturbance(of: int, runs: int, most: float) -> str:
     return (
-        f"{len(disturbed)} of {len(ok)} runs had other traffic on their link, up to "
-        f"{disturbed.max():.2g} % of their own (disturbed_pct)"
+        f"{of} of {runs} runs had other traffic on their link, up to "
+        f"{most:.2g} % of their own (disturbed_pct)"
     )

@@ -26,7 +26,9 @@ from scipy.special import ndtri, stdtrit
 
 from netlimits.analysis import caveats, contrasts, defaults, frames, intervals, sides, wording
 from netlimits.analysis.contrasts import Contrast
-from netlimits.analysis.sides import FAILED, RECOVERED, Key, listed
+from netlimits.analysis.relations import Relation, Runs, literal, quoted
+from netlimits.analysis.sides import FAILED, RECOVERED, Configured, Key, listed
+from netlimits.analysis.sketches import sketched
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 from netlimits.model import SIDE, SIDES
@@ -53,8 +55,8 @@ INTERLEAVED = (
 
 
 def compare(
-    before: pd.DataFrame,
-    after: pd.DataFrame,
+    before: Runs,
+    after: Runs,
     of: str | Sequence[str] = (),
     threshold: float = THRESHOLD,
     confidence: float = 0.95,
@@ -73,7 +75,7 @@ def compare(
     whose runs all failed on one or on both. `threshold` is a share, 0.03 for 3 %; `among` are the
     columns that may be factors, where that is known. Runs that are `paired` by their blocks, which
     both sides have in common, have a column `blocks` too: how many hold both. Notes call the sides
-    what they are `called`.
+    what they are `called`. Either side may be a relation (`campaign.relation()`).
 
     Raises DataError where no configuration is on both sides, where no run of either is ok, for a
     metric that is not there or that is neither better higher nor lower, and for a threshold that
@@ -81,13 +83,18 @@ def compare(
     """
     if not 0 < threshold < 1:
         raise DataError(f"a threshold is a share between 0 and 1 (3 % is 0.03), not {threshold}")
-    outcomes = [frames.with_outcome(before), frames.with_outcome(after)]
-    good = [sides.ok(before), sides.ok(after)]
+    runs_of = (before, after)
+    sketches = [sketched(side, of or defaults.TABLES) for side in runs_of]
+    outcomes = [frames.with_outcome(side) for side in sketches]
+    good = [sides.ok(side) for side in sketches]
     if all(side.empty for side in good):
-        frames.usable(before)  # raises, with the reason
+        frames.usable(sketches[0])  # raises, with the reason
     factors = sides.factors(good, outcomes, among)
-    ok = [sides.configurations(side, factors) for side in good]
-    tried = [sides.configurations(side, factors) for side in outcomes]
+    ok = [
+        _configured(*both, factors, ok=True, paired=paired)
+        for both in zip(runs_of, good, strict=True)
+    ]
+    tried = [_configured(*both, factors, ok=False) for both in zip(runs_of, outcomes, strict=True)]
     keys = [key for key in tried[0] if key in tried[1]]
     if not keys:
         raise DataError(
@@ -95,7 +102,11 @@ def compare(
             f"{listed(tried[1], factors)} {called[1]}"
         )
     metrics = _metrics(good[1] if good[0].empty else good[0], of)
-    _refuse_infinite(good, metrics, called)
+    told = [
+        runs if isinstance(runs, Relation) else side
+        for runs, side in zip(runs_of, good, strict=True)
+    ]
+    _refuse_infinite(told, metrics, called)
     rows = []
     for metric in metrics:
         for key in keys:
@@ -109,7 +120,7 @@ def compare(
         )
     unlike = [*_few(rows, paired), *_unlike(rows, metrics, factors, called)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
-    discovered = _discovered(chances)
+    discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
     for row in rows:
         row["verdict"] = row["verdict"] or _verdict(
@@ -123,14 +134,16 @@ def compare(
     table.attrs["factors"] = headings
     gaps = sides.gaps(ok, tried, factors, called)
     meaning = _meaning(len(chances), threshold, INTERLEAVED if paired else SESSIONS)
-    told = [(name, side) for name, side in zip(called, good, strict=True) if not side.empty]
-    known = caveats.of_sides(told, [metric.column for metric in metrics])
+    some = [
+        (name, runs) for name, runs, side in zip(called, told, good, strict=True) if not side.empty
+    ]
+    known = caveats.of_sides(some, [metric.column for metric in metrics])
     table.attrs["notes"] = (*gaps, *meaning, *known, *unlike)
     return table
 
 
 def duet(
-    frame: pd.DataFrame,
+    frame: Runs,
     of: str | Sequence[str] = (),
     threshold: float = THRESHOLD,
     confidence: float = 0.95,
@@ -142,7 +155,7 @@ def duet(
     `frame` holds the runs of both, told apart by the column `side`. Raises DataError where that is
     not there, or has other values.
     """
-    values = set(frame[SIDE].dropna()) if SIDE in frame.columns else set()
+    values = set(sketched(frame)[SIDE].dropna()) if SIDE in frame.columns else set()
     if not values or not values <= set(called):
         raise DataError(
             f"not a duet of {' and '.join(called)}: "
@@ -152,7 +165,11 @@ def duet(
                 else "it has no side"
             )
         )
-    parts = [frame[frame[SIDE] == name].drop(columns=[SIDE]) for name in called]
+    parts: list[Runs]
+    if isinstance(frame, Relation):
+        parts = [frame.filter(f"{SIDE} = {literal(name)}").without(SIDE) for name in called]
+    else:
+        parts = [frame[frame[SIDE] == name].drop(columns=[SIDE]) for name in called]
     names = None if among is None else [name for name in among if name != SIDE]
     before, after = parts
     return compare(before, after, of, threshold, confidence, names, paired=True, called=called)
@@ -167,17 +184,32 @@ def _metrics(frame: pd.DataFrame, of: str | Sequence[str]) -> list[Metric]:
     return [metric for metric in metrics if metric.better]
 
 
+def _configured(
+    runs: Runs, sketch: pd.DataFrame, factors: Sequence[str], *, ok: bool, paired: bool = False
+) -> dict[Key, Configured]:
+    if isinstance(runs, Relation):
+        return sides.of_relation(runs, factors, ok=ok, paired=paired)
+    return sides.configurations(sketch, factors)
+
+
 def _refuse_infinite(
-    good: Sequence[pd.DataFrame], metrics: Sequence[Metric], called: Sequence[str]
+    good: Sequence[Runs], metrics: Sequence[Metric], called: Sequence[str]
 ) -> None:
     """Raise DataError for a metric that is infinite in some run."""
     for metric in metrics:
         for name, side in zip(called, good, strict=True):
-            if metric.column in side and side[metric.column].isin([math.inf, -math.inf]).any():
+            if metric.column not in side.columns:
+                continue
+            if isinstance(side, Relation):
+                is_so = f"bool_or(isinf(try_cast({quoted(metric.column)} as double)))"
+                infinite = side.counted(infinite=f"{is_so} filter (where {side.ok})")["infinite"]
+            else:
+                infinite = side[metric.column].isin([math.inf, -math.inf]).any()
+            if infinite:
                 raise DataError(f"{metric.column} is infinite in some run {name}")
 
 
-def _tells(runs: Sequence[pd.DataFrame | None], metric: Metric) -> bool:
+def _tells(runs: Sequence[Configured | None], metric: Metric) -> bool:
     """Whether a run of either side has a figure of the metric."""
     return any(
         bool(part[metric.column].notna().any())
@@ -189,7 +221,7 @@ def _tells(runs: Sequence[pd.DataFrame | None], metric: Metric) -> bool:
 def _row(
     key: Key,
     metric: Metric,
-    runs: Sequence[pd.DataFrame | None],
+    runs: Sequence[Configured | None],
     tried: Sequence[int],
     confidence: float,
     paired: bool,
@@ -256,17 +288,6 @@ def _shared(blocks: Sequence[np.ndarray]) -> int:
     """How many blocks hold runs of both sides."""
     first, second = blocks
     return len(np.intersect1d(first, second))
-
-
-def _discovered(chances: Sequence[float]) -> float:
-    """The greatest p-value that counts as more than chance (Benjamini-Hochberg); -1 for none."""
-    from scipy.stats import false_discovery_control
-
-    if not chances:
-        return -1.0
-    adjusted = false_discovery_control(chances)
-    real = [p for p, q in zip(chances, adjusted, strict=True) if q <= FALSE_DISCOVERIES]
-    return max(real, default=-1.0)
 
 
 def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: float) -> str:

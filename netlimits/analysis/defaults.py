@@ -21,6 +21,9 @@ BESIDE = (
 DIRECTIONS = ("remote_recv_throughput", "local_recv_throughput")
 """What a bidirectional test has one of for each way."""
 
+TABLES = (*HEADLINES, *DIRECTIONS, *BESIDE)
+"""What a table is of, of the metrics that there are."""
+
 SWEEP = 5
 """Sizes from which on a curve over them tells more than percentiles of each."""
 

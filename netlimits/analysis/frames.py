@@ -7,7 +7,7 @@ factor that is asked for may not: then DataError names it and what is there.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,10 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
                 why = f"; the first says: {reasons.iloc[0]}" if len(reasons) else ""
                 raise DataError(f"none of the {len(frame)} runs is ok{why}")
             frame = frame[good]
-    if frame.empty:
+    if not len(frame):
         raise DataError("there are no runs in this frame")
     for name in PROCESS_CPU:
-        for own_name in _tools_own(frame, name):
+        for own_name in tools_own_of(frame.columns, name):
             own = pd.to_numeric(frame[own_name])
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
@@ -68,7 +68,7 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     DataError where an attempt stands there twice, as in campaigns put together without a column
     `campaign`.
     """
-    if not _tried_again(frame):
+    if not _tried_again(frame) or _one_each(frame):
         return frame
     if frame.duplicated([*_run(frame), "attempt"]).any():
         raise DataError(
@@ -91,6 +91,12 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     if (np.diff(places[kept]) < 0).any():
         kept = kept[np.argsort(places[kept])]
     return frame.iloc[kept]
+
+
+def _one_each(frame: pd.DataFrame) -> bool:
+    """Whether no run stands there twice, where that shows at a glance: their numbers rise."""
+    runs = frame["run"].to_numpy()
+    return "campaign" not in frame.columns and bool((runs[1:] > runs[:-1]).all())
 
 
 def without_outcome(runs: pd.DataFrame) -> int:
@@ -127,13 +133,11 @@ def one_run(rows: pd.DataFrame, run: int | None) -> pd.DataFrame:
     return chosen
 
 
-def _tools_own(frame: pd.DataFrame, column: str) -> list[str]:
+def tools_own_of(columns: Iterable[str], column: str) -> list[str]:
     """The columns with the tools' own figures for `column`: its name behind a tool's prefix."""
     if column not in PROCESS_CPU:
         return []
-    return [
-        name for name, quantity in tools_own(frame.columns).items() if quantity.column == column
-    ]
+    return [name for name, quantity in tools_own(columns).items() if quantity.column == column]
 
 
 def weights(runs: pd.DataFrame) -> pd.Series[Any]:
@@ -168,7 +172,7 @@ def column(frame: pd.DataFrame, name: str) -> Metric:
     naming the metric and those that are there; InputError for a name that is no metric's.
     """
     quantity = metric(name)
-    if quantity.column not in frame.columns and not _tools_own(frame, quantity.column):
+    if quantity.column not in frame.columns and not tools_own_of(frame.columns, quantity.column):
         if f"netperf_{quantity.column}" in frame.columns:
             quantity = metric(f"netperf_{quantity.name}")
         elif quantity.column in frame.attrs.get("lacking", {}):
@@ -248,6 +252,12 @@ def varied(frame: pd.DataFrame) -> list[str]:
         for c in frame.columns
         if c not in metrics and c not in IDENTITY and not (tools and str(c).startswith(tools))
     ]
+
+
+def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
+    """The columns that tell runs apart, and `others`, without all else that was measured."""
+    names = {*varied(frame), *IDENTITY, *others}
+    return frame[[name for name in frame.columns if name in names]]
 
 
 def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

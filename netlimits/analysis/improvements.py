@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits.analysis import contrasts, frames, wording
-from netlimits.analysis.cells import Cell, Key, hashed
+from netlimits.analysis.cells import Cell, Key
 from netlimits.analysis.contrasts import Contrast
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.errors import DataError
@@ -75,7 +75,7 @@ def improvements(
     """
     columns: dict[Key, dict[str, Cell]] = {}
     for cell in cells:
-        columns.setdefault(hashed(cell.key[1:]), {})[wording.text(cell.key[0])] = cell
+        columns.setdefault(wording.hashed(cell.key[1:]), {})[wording.text(cell.key[0])] = cell
     ratios, notes = [], []
     pairs = [pair for column in columns.values() if (pair := _pair(column, values))]
     for over, under in pairs:
@@ -123,9 +123,8 @@ def notes(ratios: Sequence[Contrast]) -> Iterator[str]:
     yield from (f"improvement {words}" for method, words in _METHODS.items() if method in used)
     chances = [ratio.p for ratio in ratios if not np.isnan(ratio.p)]
     if len(chances) > 1:
-        from scipy.stats import false_discovery_control
-
-        real = int((false_discovery_control(chances) <= FALSE_DISCOVERIES).sum())
+        most = contrasts.discovered(chances, FALSE_DISCOVERIES)
+        real = sum(p <= most for p in chances)
         yield (
             f"{real} of {len(chances)} improvements are more than chance, at a false discovery "
             f"rate of {100 * FALSE_DISCOVERIES:g} % (Benjamini-Hochberg)"

@@ -7,8 +7,9 @@ median's interval and Wilcoxon's hold there too, from six runs on. No method res
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
+from bisect import bisect_left
+from functools import lru_cache, partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
@@ -72,9 +73,14 @@ def median(sample: np.ndarray, confidence: float = 0.95) -> Interval:
     if n < ENOUGH:
         return Interval(value, np.nan, np.nan)
     tail = (1 - confidence) / 2
-    below = bdtr(np.arange(n), n, 0.5)  # P(B < d) of a binomial B, for d from 1 to n
-    rank = max(1, int(np.searchsorted(below, tail)))  # the largest d with P(B < d) within the tail
-    outer, inner = (1 - 2 * float(below[d - 1]) for d in (rank, rank + 1))
+
+    def below(d: int) -> float:
+        """P(B < d) of a binomial B, which is of one half."""
+        return float(bdtr(d - 1, n, 0.5))
+
+    # the largest d with P(B < d) within the tail
+    rank = max(1, bisect_left(range(1, n + 1), tail, key=below))
+    outer, inner = (1 - 2 * below(d) for d in (rank, rank + 1))
     if outer < confidence:  # even the least and the greatest cover less
         return Interval(value, np.nan, np.nan)
     share = (outer - confidence) / (outer - inner)
@@ -161,15 +167,18 @@ def _signed_rank(n: int, tail: float) -> int:
 
 
 def _signed_rank_p(differences: np.ndarray) -> float:
-    """The two-sided p-value of Wilcoxon's signed-rank test."""
-    from scipy.stats import rankdata
+    """The two-sided p-value of Wilcoxon's signed-rank test.
 
-    nonzero = differences[differences != 0]
+    The positive ranks' sum is the number of Walsh averages above zero, and half of those that are
+    zero, as ranks of equal size are averaged (Tukey 1949).
+    """
+    nonzero = np.sort(differences[differences != 0])
     n = len(nonzero)
     if n == 0:
         return 1.0
     total = n * (n + 1) / 2
-    plus = float(rankdata(np.abs(nonzero))[nonzero > 0].sum())
+    above = total - _upto(nonzero, 0.0)
+    plus = (above + total - _upto(nonzero, 0.0, side="left")) / 2
     least = min(plus, total - plus)
     if n <= _EXACT:
         return min(1.0, 2 * float(np.cumsum(_null(n))[int(least)]))
@@ -179,14 +188,25 @@ def _signed_rank_p(differences: np.ndarray) -> float:
 
 def _among(ordered: np.ndarray, low: float, high: float, place: int) -> float:
     """The Walsh average at a place of those above `low` and up to `high`, which are few."""
-    own = np.arange(len(ordered))
-    first = np.maximum(np.searchsorted(ordered, 2 * low - ordered, side="right"), own)
-    last = np.maximum(np.searchsorted(ordered, 2 * high - ordered, side="right"), own)
+    lesser = ordered[: np.searchsorted(ordered, high, side="right")]
+    own = np.arange(len(lesser))
+    first = np.maximum(np.searchsorted(ordered, 2 * low - lesser, side="right"), own)
+    last = np.maximum(np.searchsorted(ordered, 2 * high - lesser, side="right"), own)
     counts = last - first
     left = np.repeat(own, counts)
     right = np.arange(len(left)) + np.repeat(first - np.cumsum(counts) + counts, counts)
     averages = (ordered[left] + ordered[right]) / 2
     return float(np.partition(averages, place)[place])
+
+
+def _upto(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
+    """How many averages of two, each pair and each value itself once, are at most t.
+
+    Or, from the `left`, below t. Only a value that is so itself is the lesser one of such a pair.
+    """
+    lesser = ordered[: np.searchsorted(ordered, t, side=side)]
+    upto = np.searchsorted(ordered, 2 * t - lesser, side=side)
+    return int(upto.sum()) - len(lesser) * (len(lesser) - 1) // 2
 
 
 def _walsh(ordered: np.ndarray, place: int) -> float:
@@ -196,13 +216,7 @@ def _walsh(ordered: np.ndarray, place: int) -> float:
     the secant where that gains, else by halves, down to what a float can tell apart.
     """
     n = len(ordered)
-    own = np.arange(n)
-
-    def below(t: float) -> int:
-        """How many averages of two, each pair and each value itself once, are at most t."""
-        upto = np.searchsorted(ordered, 2 * t - ordered, side="right")
-        return int(np.maximum(upto - own, 0).sum())
-
+    below = partial(_upto, ordered)
     low, high = float(ordered[0]), float(ordered[-1])
     at_low, at_high = below(low), n * (n + 1) // 2
     if at_low > place:

@@ -13,11 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import frames, pooling
+from netlimits.analysis import cells, frames, pooling
+from netlimits.analysis.relations import Runs
+from netlimits.analysis.sketches import sketched
 
 
 def percentiles(
-    frame: pd.DataFrame,
+    frame: Runs,
     of: str,
     series: str | Sequence[str] = (),
     points: int = 1001,
@@ -27,16 +29,17 @@ def percentiles(
 
     A series of more than `points` runs is given at `points` evenly spaced percentiles of the
     same rule instead (least and greatest included), so that a million runs still make a chart.
-    Raises DataError when the metric or a factor is not there, some run lacks the metric, or runs
-    of a series differ in something that is neither among `series` nor meant to (`pool`).
+    `frame` may be a relation (`campaign.relation()`). Raises DataError when the metric or a factor
+    is not there, some run lacks the metric, or runs of a series differ in something that is
+    neither among `series` nor meant to (`pool`).
     """
-    frame, (keys, meant) = frames.apart(frame, series, pool)
-    metric = frames.metric_beside(frame, of, keys)
-    pooling.refuse(frames.usable(frame), keys, meant)
-    runs = frames.complete(frames.usable(frame), [metric.column])
+    whole = sketched(frame, of)
+    sketch, (keys, meant) = frames.apart(whole, series, pool)
+    metric = frames.metric_beside(sketch, of, keys)
+    pooling.refuse(frames.usable(frames.labelled(sketch, *keys, *meant)), keys, meant)
     parts = []
-    for key, part in frames.groups(runs[[*keys, metric.column]], keys):
-        ordered = np.sort(part[metric.column].to_numpy(dtype=float))
+    for key, values in cells.complete(frame, frames.factors(whole, series), metric):
+        ordered = np.sort(values)
         n = len(ordered)
         position = np.linspace(0, 100, n) if n > 1 else np.array([50.0])
         if n > points:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import pandas as pd
 
-from netlimits.analysis import frames, pooling, wording
+from netlimits.analysis import frames, pooling, sketches, wording
+from netlimits.analysis.relations import Relation
+from netlimits.analysis.streams import ConfigurationRuns
 from netlimits.errors import DataError
+from netlimits.model import OUTCOMES
 
 FAILED, RECOVERED = "failed", "recovered"
 """What became of a configuration that has runs which are ok on one side only."""
 SHOWN = 6
 """Configurations that a note names."""
+
+Configured: TypeAlias = pd.DataFrame | ConfigurationRuns
+"""The runs of a configuration."""
 
 Key = tuple[str, ...]
 """A configuration's values as they are written, "" where it has none."""
@@ -55,13 +62,29 @@ def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return frames.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
-def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, pd.DataFrame]:
+def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, Configured]:
     """Each configuration of a side with its runs."""
+    return {_written(values): runs for values, runs in frames.groups(side, factors) if len(runs)}
+
+
+def of_relation(
+    side: Relation, factors: Sequence[str], *, ok: bool, paired: bool = False
+) -> dict[Key, Configured]:
+    """The same of a relation: of the runs that are ok, or of those that have an outcome."""
+    every = sketches.cells(side, factors, ("ok",) if ok else OUTCOMES)
+    ordered = sorted(every.values(), key=lambda item: tuple(map(wording.rank, item[0])))
     return {
-        tuple("" if wording.is_missing(value) else wording.text(value) for value in values): runs
-        for values, runs in frames.groups(side, factors)
-        if len(runs)
+        _written(key): ConfigurationRuns(side, factors, key, count, paired)
+        for key, count in ordered
     }
+
+
+def _written(values: Iterable[Any]) -> Key:
+    return tuple("" if wording.is_missing(value) else wording.text(value) for value in values)
+
+
+def _outcomes(runs: Configured) -> pd.DataFrame:
+    return runs.outcomes if isinstance(runs, ConfigurationRuns) else runs
 
 
 def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
@@ -75,8 +98,8 @@ def listed(keys: Iterable[Key], factors: Sequence[str]) -> str:
 
 
 def gaps(
-    ok: Sequence[dict[Key, pd.DataFrame]],
-    tried: Sequence[dict[Key, pd.DataFrame]],
+    ok: Sequence[dict[Key, Configured]],
+    tried: Sequence[dict[Key, Configured]],
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
@@ -96,5 +119,5 @@ def gaps(
             good, every = (len(part[opposite].get(key, ())) for part in (ok, tried))
             yield (
                 f"{FAILED} {called[side]}: {f'{where}: ' if where else ''}0 of {len(runs)} runs ok "
-                f"({wording.outcomes(runs)}); {good} of {every} {called[opposite]}"
+                f"({wording.outcomes(_outcomes(runs))}); {good} of {every} {called[opposite]}"
             )

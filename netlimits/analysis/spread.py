@@ -24,13 +24,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from netlimits.analysis import frames, intervals, pooling, wording
+from netlimits.analysis import cells, frames, intervals, pooling, wording
+from netlimits.analysis.relations import Relation, Runs
+from netlimits.analysis.sketches import sketched
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
 
 def spread(
-    frame: pd.DataFrame,
+    frame: Runs,
     of: str = "throughput",
     by: str | Sequence[str] = "send_size",
     series: str | Sequence[str] = (),
@@ -48,21 +50,18 @@ def spread(
     spread). Raises DataError for what is not there, and for runs of a point that differ in what
     is not meant to (`pool`).
     """
-    frame, (across, along, meant) = frames.apart(frame, series, by, pool)
+    whole = sketched(frame, of)
+    sketch, (across, along, meant) = frames.apart(whole, series, by, pool)
     keys = [*across, *along]
-    metric = frames.metric_beside(frame, of, keys)
-    pooling.refuse(frames.usable(frame), keys, meant)
-    runs = frames.complete(frames.usable(frame), [metric.column])
-    rows = runs[keys].assign(**_figures(runs, metric))
-    grouped = rows.groupby(keys, sort=False, dropna=False, observed=True)
-    table = grouped.agg(
-        n=("_n", "sum"),
-        min=("_min", "min"),
-        max=("_max", "max"),
-        sum=("_sum", "sum"),
-        sd=("_mean", "std"),
-        most=("_n", "max"),
-    ).reset_index()
+    metric = frames.metric_beside(sketch, of, keys)
+    pooling.refuse(frames.usable(sketch), keys, meant)
+    if isinstance(frame, Relation):
+        table = _streamed(
+            frame, [*frames.factors(whole, series), *frames.factors(whole, by)], metric
+        )
+        table = table.rename(columns=dict(zip(table.columns, keys, strict=False)))
+    else:
+        table = _points(frames.complete(frames.usable(sketch), [metric.column]), keys, metric)
     table["mean"] = table["sum"] / table["n"]
     table["sd"] = table["sd"].where(table["most"] == 1)
     ranks = table[keys].apply(lambda row: tuple(wording.rank(value) for value in row), axis=1)
@@ -73,6 +72,33 @@ def spread(
     half /= table["n"] ** 0.5
     table["low"], table["high"] = table["mean"] - half, table["mean"] + half
     return table[[*keys, "n", "min", "mean", "max", "range", "sd", "cv_pct", "low", "high"]]
+
+
+def _points(runs: pd.DataFrame, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
+    """The figures of each point, by the keys."""
+    rows = runs[[*keys]].assign(**_figures(runs, metric))
+    grouped = rows.groupby([*keys], sort=False, dropna=False, observed=True)
+    return grouped.agg(
+        n=("_n", "sum"),
+        min=("_min", "min"),
+        max=("_max", "max"),
+        sum=("_sum", "sum"),
+        sd=("_mean", "std"),
+        most=("_n", "max"),
+    ).reset_index()
+
+
+def _streamed(relation: Relation, keys: Sequence[str], metric: Metric) -> pd.DataFrame:
+    """The same of a relation, a point's runs after another's; the keys come first."""
+    if frames.AGGREGATED in relation.columns:
+        raise DataError(f"{frames.AGGREGATED}: rows that are means of runs come in a frame alone")
+    points = []
+    for key, values in cells.complete(relation, keys, metric):
+        alone = pd.DataFrame({"point": np.zeros(len(values), np.int8), metric.column: values})
+        points.append((key, _points(alone, ["point"], metric).drop(columns="point")))
+    labels = pd.DataFrame([key for key, _ in points], columns=[*keys])
+    figures = pd.concat([figure for _, figure in points], ignore_index=True)
+    return pd.concat([labels, figures], axis=1)
 
 
 def _figures(runs: pd.DataFrame, metric: Metric) -> dict[str, pd.Series[Any]]:

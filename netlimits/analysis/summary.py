@@ -27,6 +27,8 @@ from netlimits.analysis import caveats, frames, improvements, intervals, pooling
 from netlimits.analysis.cells import Cell, Key, cells, grid
 from netlimits.analysis.improvements import Improvement
 from netlimits.analysis.intervals import ENOUGH, RARE, Interval
+from netlimits.analysis.relations import Runs
+from netlimits.analysis.sketches import sketched
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
 
@@ -54,7 +56,7 @@ class Estimate:
 
 
 def summary(
-    frame: pd.DataFrame,
+    frame: Runs,
     of: str | Sequence[str],
     rows: str | None = None,
     columns: str | Sequence[str] = (),
@@ -64,6 +66,7 @@ def summary(
 ) -> pd.DataFrame:
     """The mean of each metric in each cell of `rows` × `columns`, with n and its interval.
 
+    `frame` may be a relation (`campaign.relation()`), of more runs than memory holds.
     `of` are metrics' short names or columns; `rows` and `columns` are factors. `improvement`
     reads "8192 over 1024": values of `rows`. For a metric where lower is better it is what 1024
     costs over what 8192 does. `pool` names factors that differ within a cell and are meant to.
@@ -78,17 +81,18 @@ def summary(
     if not 0 < confidence < 1:
         raise DataError(f"a confidence lies between 0 and 1, not {confidence}")
     names = [of] if isinstance(of, str) else list(of)
+    runs, frame = frame, sketched(frame, names)
     if not names:
         here = wording.listed(frames.measured(frame))
         raise DataError(f"no metric to summarize; metrics here: {here}")
     keys = _keys(frame, rows, columns)
     over = None if improvement is None else improvements.values(frame, rows, improvement)
-    laid_out = grid(frame, keys)
+    laid_out = grid(runs, keys, compares=over is not None)
     tried = frames.with_outcome(frame)
     pooling.refuse(tried, keys, pool)
     estimates: list[Estimate] = []
     gains: list[Improvement] = []
-    notes = [*caveats.notes(frame, _columns(frame, names), laid_out.ok)]
+    notes = [*caveats.notes(runs, _columns(frame, names), laid_out.ok)]
     notes += pooling.remarks(tried, keys, pool)
     lost: list[DataError] = []
     for name in dict.fromkeys(names):

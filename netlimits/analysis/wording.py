@@ -56,6 +56,11 @@ def is_missing(value: Any) -> bool:
     return value is None or bool(pd.isna(value))
 
 
+def hashed(key: Iterable[Any]) -> tuple[Any, ...]:
+    """The key as it can be looked up: a missing value, which equals none, is None."""
+    return tuple(None if is_missing(value) else value for value in key)
+
+
 def label(values: Iterable[Any], separator: str = " ") -> str:
     """The values of one configuration as people read them; what has no value is left out.
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -118,11 +119,17 @@ def _footer(data: bytes) -> int:
 
 
 def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
-    """These columns of a file. Raises Damaged where it is not the one that was written."""
-    held(file, about, names)
+    """These columns of a file, text as a dictionary and the places in it.
+
+    Raises Damaged where it is not the one that was written.
+    """
+    content = np.zeros(about["size"], np.uint8)  # of which only what is read takes memory
+    for begin, data in _checked(file, about, names):
+        content[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
+    words = [name for name in names if about["columns"][name][0] == "str"]
     try:
-        file.seek(0)
-        read_table = pq.ParquetFile(file).read(columns=[*names], use_threads=False)
+        parquet_file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), read_dictionary=words)
+        read_table = parquet_file.read(columns=[*names], use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise Damaged(str(error)) from None
     if read_table.num_rows != about["rows"] or {*read_table.column_names} != {*names}:
@@ -132,6 +139,14 @@ def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
 
 def held(file: BinaryIO, about: PartFile, names: Iterable[str] | None = None) -> None:
     """Hold a file's footer and these columns, or all, against their checksums. Raises Damaged."""
+    for _ in _checked(file, about, names):
+        pass
+
+
+def _checked(
+    file: BinaryIO, about: PartFile, names: Iterable[str] | None
+) -> Iterator[tuple[int, bytes]]:
+    """The bytes of a file's footer and of these columns, or all, each with where they begin."""
     begin, crc = about["footer"]
     places = [(begin, about["size"] - begin, crc)]
     for name in about["columns"] if names is None else names:
@@ -140,5 +155,7 @@ def held(file: BinaryIO, about: PartFile, names: Iterable[str] | None = None) ->
         raise Damaged("it has not the size that was written")
     for begin, size, crc in places:
         file.seek(begin)
-        if zlib.crc32(file.read(size)) != crc:
+        data = file.read(size)
+        if zlib.crc32(data) != crc:
             raise Damaged("its checksum does not hold")
+        yield begin, data

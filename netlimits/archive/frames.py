@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,11 +24,21 @@ from netlimits.errors import ArchiveUnwritable, one_line
 from netlimits.metrics import IDENTITY, METRICS
 from netlimits.model import Experiment, Record, Run
 
+if TYPE_CHECKING:
+    from netlimits.archive.chunks import Chunk
+
 MADE_OF = ("journal.jsonl", "campaign.json", "experiment.yaml", "against.yaml", "plan.csv")
 """The files that say what a frame holds; an imported campaign has the first two."""
 
 _WIDEST = 2**63
 """Integers from here on fit no column."""
+
+
+class ColumnNames(list[str]):
+    """Columns in the `attrs` of a frame, which pandas copies deeply at each step: not these."""
+
+    def __deepcopy__(self, memo: object) -> ColumnNames:
+        return self
 
 
 def kept(archive: Archive) -> pd.DataFrame | None:
@@ -76,33 +86,53 @@ def rolled_frame(
     experiment: Experiment,
     shared_kernel: bool | None,
     chosen: Collection[str] | None = None,
+    *,
+    coded: bool = False,
 ) -> pd.DataFrame:
     """The same of a campaign with parts, all columns or the `chosen` ones of them.
 
-    `attrs["narrowed"]` has the columns that were left out. Raises rolled.Unlike where only the
-    journal tells.
+    `attrs["narrowed"]` has the columns that were left out. Text that is `coded` comes as
+    categories. Raises rolled.Unlike where only the journal tells.
     """
     from netlimits.archive import chunks, rolled
 
     of_attempts = chunks.attempts(archive, parts)
-    factors, derived = list(_factors(experiment)), list(experiment.derive)
-    metrics = _metrics(chunks.names(of_attempts), experiment)
-    every = [*IDENTITY, *factors, *derived, *metrics]
-    always = {*chunks.KEY, *factors, *derived}
     at_once = _at_once(parts)
-    always |= {"started"} if at_once else set()
-    names = [n for n in every if chosen is None or n in chosen or n in always]
+    names, attrs = layout(of_attempts, experiment, chosen, ("started",) if at_once else ())
     constant = {"shared_kernel": shared_kernel}
-    table, rows = rolled.frame(of_attempts, names, frozenset((*factors, *derived)), constant)
+    labels = frozenset((*attrs["columns"]["factors"], *attrs["columns"]["derived"]))
+    table, rows = rolled.frame(of_attempts, names, labels, constant, coded=coded)
     table, rows = rolled.last_told(table, rows)
     if at_once:
         table, _ = rolled.as_started(table, rows)
-    table.attrs["columns"] = {"factors": factors, "derived": derived, "metrics": metrics}
-    if left := [name for name in every if name not in names]:
-        table.attrs["narrowed"] = left
+    table.attrs.update(attrs)
     if "started" in table.columns:
         table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
     return table
+
+
+def layout(
+    of_attempts: Sequence[Chunk],
+    experiment: Experiment,
+    chosen: Collection[str] | None = None,
+    besides: Collection[str] = (),
+) -> tuple[list[str], dict[str, Any]]:
+    """The columns of a campaign's rows, all or the `chosen` ones, and what `attrs` say of them.
+
+    Those that tell a row from others are always among them, as are those `besides`.
+    """
+    from netlimits.archive import chunks
+
+    factors, derived = list(_factors(experiment)), list(experiment.derive)
+    metrics = _metrics(chunks.names(of_attempts), experiment)
+    every = [*IDENTITY, *factors, *derived, *metrics]
+    always = {*chunks.KEY, *factors, *derived, *besides}
+    names = [n for n in every if chosen is None or n in chosen or n in always]
+    roles = {"factors": factors, "derived": derived, "metrics": metrics}
+    attrs: dict[str, Any] = {"columns": {role: ColumnNames(of) for role, of in roles.items()}}
+    if left := [name for name in every if name not in names]:
+        attrs["narrowed"] = ColumnNames(left)
+    return names, attrs
 
 
 def pieces(

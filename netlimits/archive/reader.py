@@ -26,6 +26,8 @@ from netlimits.model import Experiment, Record, Run
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netlimits.analysis.relations import Relation
+
 
 @dataclass(frozen=True)
 class Campaign:
@@ -130,15 +132,16 @@ class Campaign:
         """Every attempt, in the order in which they started."""
         return [*self.history().records]
 
-    def frame(self, columns: Collection[str] | None = None) -> pd.DataFrame:
+    def frame(self, columns: Collection[str] | None = None, *, coded: bool = False) -> pd.DataFrame:
         """One row an attempt: identity, factors and derived values, metrics (archive.frames).
 
-        `columns` are all that is needed of it: of a campaign with parts no others are read.
+        `columns` are all that is needed of it: of a campaign with parts no others are read. Its
+        text may be `coded`, as categories, which take less memory and time.
         `attrs["planned"]`: how many runs are planned, and how many are in the frame.
         """
         from netlimits.archive import frames
 
-        frame = self._rolled(columns)
+        frame = self._rolled(columns, coded)
         if frame is None:
             frame = frames.kept(self.archive)
         if frame is None:
@@ -146,6 +149,33 @@ class Campaign:
         if not self.imported:
             frame.attrs["planned"] = [self.planned_runs(), int(frame["run"].nunique())]
         return frame
+
+    def relation(
+        self, columns: Collection[str] | None = None, memory: str | None = None
+    ) -> Relation:
+        """The same as `frame`, in DuckDB: for more runs than memory holds (archive.relation).
+
+        `summary`, `compare`, `analysis.percentiles` and `analysis.spread` take it in a frame's
+        place. `memory` is what DuckDB may take for itself ("1GB"). Raises DataError where DuckDB
+        is not installed.
+        """
+        from netlimits.analysis.relations import Relation
+        from netlimits.archive import relation
+
+        opened = relation.connection(memory or relation.MEMORY)
+        shared, parts = self.archive.meta["shared_kernel"], self.archive.parts()
+        told = None
+        if parts:
+            told = relation.rows(opened, self.archive, parts, self.experiment, shared, columns)
+        if told is None:
+            frame = self.frame(columns)
+            return Relation(
+                relation.of_frame(opened, frame),
+                opened,
+                {str(name): value for name, value in frame.attrs.items()},
+            )
+        rows, attrs = told
+        return Relation(rows, opened, {**attrs, "planned": [self.planned_runs()]})
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """The frame in pieces, each with all columns: of a campaign with parts one for each."""
@@ -159,7 +189,7 @@ class Campaign:
             self.archive, parts, self.experiment, self.archive.meta["shared_kernel"]
         )
 
-    def _rolled(self, columns: Collection[str] | None) -> pd.DataFrame | None:
+    def _rolled(self, columns: Collection[str] | None, coded: bool) -> pd.DataFrame | None:
         """The frame out of the parts; None where there are none, or they do not tell it."""
         parts = self.archive.parts()
         if not parts:
@@ -168,7 +198,9 @@ class Campaign:
 
         shared = self.archive.meta["shared_kernel"]
         try:
-            return frames.rolled_frame(self.archive, parts, self.experiment, shared, columns)
+            return frames.rolled_frame(
+                self.archive, parts, self.experiment, shared, columns, coded=coded
+            )
         except rolled.Unlike:
             return None
 

@@ -27,11 +27,13 @@ def frame(
     chosen: Sequence[str],
     labels: frozenset[str] = frozenset(),
     constant: Mapping[str, Any] | None = None,
+    *,
+    coded: bool = False,
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """These columns of all rows, one below the other, and the number of each row's chunk.
 
     `labels` are factors and derived values, whose values stay apart whatever they look like; a
-    `constant` column has one value in all rows.
+    `constant` column has one value in all rows. Text that is `coded` comes as categories.
     """
     constant = constant or {}
     chunks = [chunk for chunk in chunks if chunk.rows]
@@ -43,11 +45,14 @@ def frame(
     table = {}
     for name in chosen:
         if name in constant:
-            table[name] = pd.Series([constant[name]] * len(rows))
+            table[name] = pd.Series([constant[name]]).repeat(len(rows)).reset_index(drop=True)
             continue
         kinds = {chunk.kinds.get(name, "null") for chunk in chunks}
         arrays = [_column(t, name) for t in tables]
-        table[name] = _series(name, arrays, [c.kinds.get(name) for c in chunks], kinds, labels)
+        if coded and kinds - {"null"} == {"str"}:
+            table[name] = _coded(arrays)
+        else:
+            table[name] = _series(name, arrays, [c.kinds.get(name) for c in chunks], kinds, labels)
         for place, each in enumerate(tables):  # a column is not held twice
             if name in each.column_names:
                 tables[place] = each.drop_columns([name])
@@ -77,11 +82,22 @@ def _series(
         return _chunked(arrays, pa.float64()).to_numpy()
     if kinds == {"bool"} and not missing:
         return _chunked(arrays, pa.bool_()).to_numpy()
+    if not kinds:
+        return np.full(sum(map(len, arrays)), np.nan)
     if kinds == {"str"}:
         return _chunked(arrays, pa.string()).to_pandas()
     if "number" in kinds and len(kinds) > 1:
         raise Unlike(name)
     return _together(name, [*map(_values, arrays, each)], name in labels)
+
+
+def _coded(arrays: Sequence[pa.ChunkedArray]) -> pd.Series[Any]:
+    """Text as categories: a dictionary, and each row's place in it."""
+    text = pa.dictionary(pa.int32(), pa.string())
+    places = [array.cast(text) for array in arrays]
+    chunks = [chunk for each in places for chunk in each.chunks]
+    coded: pd.Series[Any] = pa.chunked_array(chunks, text).to_pandas()
+    return coded
 
 
 def _chunked(arrays: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:

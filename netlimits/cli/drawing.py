@@ -172,9 +172,13 @@ def _data(
 
     if kind.source == "runs":
         apart = options.pop("apart", [])
+        if not apart:
+            frames.usable(frames.labelled(results.frame))  # raises, with the reason
+            yield "", results.frame
+            return
         for key, part in frames.groups(frames.usable(results.frame), apart):
             named = (f"{n}-{wording.text(v)}" for n, v in zip(apart, key, strict=True))
-            yield re.sub(r"[^\w.+-]+", "-", "-".join(named)), part if apart else results.frame
+            yield re.sub(r"[^\w.+-]+", "-", "-".join(named)), part
         return
     if kind.source == "packets" and "pool" in options and "pool" not in kind.options:
         options.pop("pool")

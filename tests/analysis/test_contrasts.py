@@ -105,3 +105,13 @@ def test_many_comparisons_say_how_many_are_more_than_chance() -> None:
     frame = pd.concat([frame, same[same.index < 4], same.assign(send_size=1)[same.index < 4]])
     table = summary(frame, "throughput", "send_size", "tool", "8 over 1")
     assert any("5 of 6 improvements are more than chance" in n for n in table.attrs["notes"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_discoveries_are_those_of_benjamini_and_hochberg(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    chances = list(np.round(draw.uniform(size=draw.integers(1, 40)) ** 3, 3))
+    adjusted = stats.false_discovery_control(chances)
+    right = [p for p, q in zip(chances, adjusted, strict=True) if q <= 0.05]
+    assert contrasts.discovered(chances, 0.05) == max(right, default=-1.0)
+    assert contrasts.discovered([], 0.05) == -1.0

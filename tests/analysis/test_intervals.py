@@ -95,3 +95,32 @@ def test_fewer_than_six_and_all_alike_are_of_one_kind():
     assert not intervals.of_several_kinds(np.array([1.0, 1.0, 1.0, 1.0, 9.0]))
     assert not intervals.of_several_kinds(np.full(9, 1 / 3))
     assert not intervals.of_several_kinds(np.array([0.12] * 8 + [0.13]))
+
+
+@pytest.mark.parametrize("count", [6, 61, 400, 3000])
+@pytest.mark.parametrize("digits", [1, 15])
+def test_wilcoxons_sum_is_that_of_the_ranks(count: int, digits: int) -> None:
+    differences = np.round(np.random.default_rng(count).normal(0.05, 1, count), digits)
+    known = differences[differences != 0]
+    ranks = stats.rankdata(np.abs(known))
+    plus = float(ranks[known > 0].sum())
+    total = len(known) * (len(known) + 1) / 2
+    ordered = np.sort(known)
+    assert total - intervals._upto(ordered, 0.0) <= plus
+    assert plus <= total - intervals._upto(ordered, 0.0, side="left")
+    exact = "exact" if len(known) <= intervals._EXACT and digits > 1 else "asymptotic"
+    right = stats.wilcoxon(known, correction=True, method=exact).pvalue
+    assert intervals._signed_rank_p(differences) == pytest.approx(right, rel=0.2)
+    above = total - intervals._upto(ordered, 0.0)
+    assert (above + total - intervals._upto(ordered, 0.0, side="left")) / 2 == plus
+
+
+@pytest.mark.parametrize("count", [6, 7, 59, 1000])
+def test_a_medians_ranks_are_those_of_all_of_the_binomial(count: int) -> None:
+    sample = np.random.default_rng(count).normal(size=count)
+    below = stats.binom.cdf(np.arange(count), count, 0.5)
+    rank = max(1, int(np.searchsorted(below, 0.025)))
+    ordered = np.sort(sample)
+    interval = intervals.median(sample)
+    assert ordered[rank - 1] <= interval.low <= ordered[rank]
+    assert ordered[-rank - 1] <= interval.high <= ordered[-rank]

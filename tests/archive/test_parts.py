@@ -100,6 +100,38 @@ def test_columns_that_are_not_asked_for_are_not_read(out):
     pd.testing.assert_frame_equal(frame, whole[frame.columns], check_like=True)
 
 
+def test_coded_text_is_the_same_text(out):
+    campaign = reader.open(out)
+    columns = ("throughput_mbps", "status", "config", "reason")
+    coded, frame = campaign.frame(columns, coded=True), campaign.frame(columns)
+    words = ["status", "config", "reason"]
+    assert all(isinstance(coded[name].dtype, pd.CategoricalDtype) for name in words)
+    pd.testing.assert_frame_equal(coded.astype(frame.dtypes), frame)
+    assert coded.attrs == frame.attrs
+
+
+def test_tables_and_charts_of_coded_text_are_those_of_text(out, tmp_path, monkeypatch):
+    """A failed run, one that was tried twice, and a status that no run is left with."""
+    ways = [["table", "--of", "throughput"], ["table", "--of", "throughput", "--format", "json"]]
+    ways.append(["figures", "--of", "throughput", "--format", "svg", "--out", str(tmp_path)])
+    told = []
+    for coded in (True, False):
+        frame = Campaign.frame
+
+        def plain(self, columns=None, *, coded=False, whole=frame):
+            return whole(self, columns)
+
+        if not coded:
+            monkeypatch.setattr(Campaign, "frame", plain)
+        for command, *options in ways:
+            ran = CliRunner().invoke(group, [command, str(out), *options])
+            assert ran.exit_code == 0, ran.output
+            told.append(ran.output)
+        told.append((tmp_path / "percentiles-throughput.svg").read_text())
+    assert told[:4] == told[4:]
+    assert "ok" in told[0]
+
+
 def test_what_is_parsed_again_takes_the_place_of_what_was_told(out, tmp_path):
     campaign = reader.open(out)
     campaign.archive.lock()

@@ -30,7 +30,7 @@ REPORT = (
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A campaign's folder whose frame is the report's UDP table."""
     opened = SimpleNamespace(
-        frame=lambda columns=None: published.table("udp-send-size"),
+        frame=lambda columns=None, coded=False: published.table("udp-send-size"),
         experiment=SimpleNamespace(report=REPORT),
         left=lambda frame: (0, 12),
         path=tmp_path,

@@ -99,6 +99,15 @@ def test_a_command_runs_as_it_stands(
     assert done.output.strip()
 
 
+@pytest.mark.parametrize("script", [file for _, file in FILES if file.endswith(".py")])
+def test_a_script_runs_as_it_stands(
+    script: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    exec(compile((folder / script).read_text(), script, "exec"), {})
+    assert capsys.readouterr().out.strip()
+
+
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.needs], ids=str)
 def test_a_command_that_needs_something_is_one(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch

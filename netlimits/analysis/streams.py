@@ -1,0 +1,121 @@
+"""The figures of a relation's runs, cell by cell, as arrays: one column of all runs at a time.
+
+A figure takes 8 bytes a run, a block 4; nothing else of a run stands in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from netlimits.analysis import frames, sketches, wording
+from netlimits.analysis.relations import Relation, answer, frame_of, literal, quoted
+from netlimits.analysis.sketches import RUNS, Key
+from netlimits.model import OUTCOMES
+
+BATCH = 1 << 20
+"""Rows that come from DuckDB at once."""
+
+
+def samples(
+    runs: Relation, keys: Sequence[str], columns: Sequence[str]
+) -> dict[Key, tuple[np.ndarray, ...]]:
+    """For each combination of the keys' values the columns' values, an array each.
+
+    Of the runs that are ok. A missing value is NaN.
+    """
+    cells = sketches.counts(runs, keys, ("ok",))
+    counts = cells[RUNS].to_numpy(dtype=np.int64)
+    numbered = cells[[*keys]].assign(code=np.arange(len(counts), dtype=np.int32))
+    codes = runs.beside(pa.Table.from_pandas(numbered, preserve_index=False))
+    matched = [f"runs.{quoted(n)} is not distinct from {codes}.{quoted(n)}" for n in keys]
+    values = ", ".join(_number(runs, name) for name in columns)
+    joined = f"runs join {codes} on {' and '.join(matched) or 'true'}"
+    query = f"select code, {values} from {joined} where {runs.ok}"
+    kinds = [np.int32 if name == "block" else np.float64 for name in columns]
+    arrays = [np.empty(int(counts.sum()), kind) for kind in kinds]
+    begins = np.cumsum(counts) - counts
+    _fill(arrays, begins.copy(), answer(runs.last, query).to_arrow_reader(BATCH))
+    runs.connection.unregister(codes)
+    every = [*zip(*(cells[name] for name in keys), strict=True)] if keys else [()] * len(cells)
+    return {
+        key: tuple(array[begin : begin + count] for array in arrays)
+        for key, begin, count in zip(every, begins.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBatchReader) -> None:
+    """Put batches of (code, values…) to where the values of each code go on."""
+    for batch in batches:
+        code, *columns = (column.to_numpy(zero_copy_only=False) for column in batch.columns)
+        order = np.argsort(code, kind="stable")
+        firsts = np.flatnonzero(np.diff(code[order], prepend=-1))
+        for rows in np.split(order, firsts[1:]) if len(order) else ():
+            of = code[rows[0]]
+            for array, values in zip(arrays, columns, strict=True):
+                array[filled[of] : filled[of] + len(rows)] = values[rows]
+            filled[of] += len(rows)
+
+
+def _number(runs: Relation, column: str) -> str:
+    """A column as numbers; where a run lacks a process's CPU, its tool's own (frames.usable)."""
+    if column == "block":
+        return "runs.block"
+    own = frames.tools_own_of(runs.columns, column)
+    names = [name for name in dict.fromkeys((column, *own)) if name in runs.columns]
+    return f"cast(coalesce({', '.join(f'runs.{quoted(n)}' for n in names)}) as double)"
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigurationRuns:
+    """The runs of one configuration: a column of them is read when it is asked for.
+
+    That of all configurations is, and kept until another one is; of sides that are `paired` the
+    blocks beside it.
+    """
+
+    runs: Relation
+    factors: Sequence[str]
+    key: Key
+    count: int
+    paired: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return self.runs.columns
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns
+
+    def __getitem__(self, column: str) -> pd.Series[Any]:
+        """A metric of the runs that are ok, or their blocks."""
+        factors = tuple(self.factors)
+        kept: dict[Any, dict[Key, np.ndarray]] = self.runs.kept.setdefault("figures", {})
+        if (column, factors) not in kept:
+            kept.clear()
+            columns = [column, *(["block"] if self.paired else [])]
+            every = samples(self.runs, factors, columns)
+            for place, name in enumerate(columns):
+                kept[name, factors] = {wording.hashed(k): v[place] for k, v in every.items()}
+        return pd.Series(kept[column, factors][wording.hashed(self.key)])
+
+    @property
+    def outcomes(self) -> pd.DataFrame:
+        """Status and reason of those that came to something and are not ok."""
+        names = [name for name in ("status", "reason") if name in self.columns]
+        of_key = " and ".join(
+            f"{quoted(name)} is not distinct from {literal(value)}"
+            for name, value in zip(self.factors, wording.hashed(self.key), strict=True)
+        )
+        others = f"status in {OUTCOMES} and status <> 'ok'"
+        query = f"select {', '.join(names)} from runs where {of_key or 'true'} and {others}"
+        return frame_of(answer(self.runs.last, query))

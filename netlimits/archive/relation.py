@@ -1,0 +1,189 @@
+"""A campaign's runs as a relation of DuckDB over its parts, for more runs than memory holds.
+
+Columns, types and rows are those of `campaign.frame()`; the rows stand in no order. Parts whose
+bytes do not hold, and the lines after the last part, come from the journal, and are in memory. A
+campaign without parts, and one that has a column of several kinds of values, is read as a frame.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from netlimits.analysis.relations import answer, quoted
+from netlimits.archive import chunks, columns, frames
+from netlimits.archive.chunks import Chunk
+from netlimits.archive.parts import Part
+from netlimits.archive.store import Archive
+from netlimits.errors import DataError
+from netlimits.model import Experiment
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+MEMORY = "1GB"
+"""What DuckDB may take for itself; what does not fit goes to a temporary folder."""
+
+_TYPES: Mapping[frozenset[str], str] = {
+    frozenset(): "DOUBLE",
+    frozenset(("int",)): "BIGINT",
+    frozenset(("bool",)): "BOOLEAN",
+    frozenset(("str",)): "VARCHAR",
+}
+"""A column's kinds (archive.columns) -> its type; those of other numbers are DOUBLE."""
+
+GROUPS = 8
+"""Groups of files of the same columns and kinds that are read each by itself."""
+
+_NUMBERS = {"int", "float", "number"}
+_PLACE = "place among all that was told"
+"""A column that no campaign has: what of one attempt was told last has the greatest."""
+
+
+def connection(memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
+    """A database in memory. Raises DataError where DuckDB is not installed."""
+    try:
+        import duckdb
+    except ImportError:
+        raise DataError("a relation needs DuckDB: pip install 'netlimits[large]'") from None
+    spilled = tempfile.mkdtemp(prefix="netlimits-duckdb-")
+    atexit.register(shutil.rmtree, spilled, ignore_errors=True)
+    return duckdb.connect(config={"memory_limit": memory, "temp_directory": spilled})
+
+
+def of_frame(opened: duckdb.DuckDBPyConnection, frame: pd.DataFrame) -> duckdb.DuckDBPyRelation:
+    """A frame as a relation."""
+    return opened.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
+
+
+def rows(
+    opened: duckdb.DuckDBPyConnection,
+    archive: Archive,
+    parts: Sequence[Part],
+    experiment: Experiment,
+    shared_kernel: bool | None,
+    chosen: Collection[str] | None = None,
+) -> tuple[duckdb.DuckDBPyRelation, dict[str, Any]] | None:
+    """The columns of a campaign with parts, all or the `chosen` ones, and the frame's `attrs`.
+
+    None where a column has values of several kinds. What is chosen is held against its checksums.
+    """
+    of_attempts = chunks.attempts(archive, parts)
+    names, attrs = frames.layout(of_attempts, experiment, chosen)
+    labels = {*attrs["columns"]["factors"], *attrs["columns"]["derived"]}
+    types: dict[str, str] = {}
+    for name in names:
+        kinds = frozenset(c.kinds[name] for c in of_attempts if c.rows and name in c.kinds)
+        kind = _type(kinds - {"null"}, name in labels)
+        if kind is None:
+            return None
+        types[name] = kind
+    again = any(part.about["again"] for part in parts) or archive.tally(parts).again
+    told = reduce(
+        lambda before, after: before.union(after),
+        _sources(opened, archive, parts, of_attempts, types, again),
+    )
+    if again:
+        place = quoted(_PLACE)
+        latest = f"(select run, attempt, max({place}) as {place} from runs group by run, attempt)"
+        query = (
+            f"select * exclude ({place}) from runs semi join {latest} using (run, attempt, {place})"
+        )
+        told = answer(told, query)
+    written = {
+        "shared_kernel": f"cast({_literal(shared_kernel)} as boolean)",
+        "started": "to_timestamp(started)",
+    }
+    selected = ", ".join(f"{written.get(n, quoted(n))} as {quoted(n)}" for n in names)
+    return told.project(selected), attrs
+
+
+def _type(kinds: frozenset[str], label: bool) -> str | None:
+    """The type of a column of these kinds; None where archive.frames makes text of some values."""
+    if kinds in _TYPES:
+        return _TYPES[kinds]
+    return "DOUBLE" if kinds <= _NUMBERS and (len(kinds) == 1 or not label) else None
+
+
+def _sources(
+    opened: duckdb.DuckDBPyConnection,
+    archive: Archive,
+    parts: Sequence[Part],
+    of_attempts: Sequence[Chunk],
+    types: Mapping[str, str],
+    placed: bool,
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """The parts' files that hold together, then each other chunk of rows, with the same columns."""
+    whole: dict[frozenset[tuple[str, str]], list[str]] = {}
+    for number, chunk in enumerate(of_attempts):
+        names = [name for name in types if name in chunk.kinds]
+        part = parts[number] if number < len(parts) else None
+        if part and chunk.rows and _holds(archive, part, names):
+            alike = frozenset((name, chunk.kinds[name]) for name in names)
+            whole.setdefault(alike, []).append(str(archive.path / part.name))
+        elif chunk.rows:
+            table = chunk.table(names)
+            places = pa.array(range(table.num_rows), pa.int64())
+            place = f"({number}::bigint << 32) + row"
+            yield _selected(
+                opened.from_arrow(table.append_column("row", places)),
+                {*names},
+                types,
+                placed,
+                place,
+            )
+    # without union_by_name only one file's footer is read each time that a query is planned
+    part_number = "parse_filename(filename, true)::bigint - 1"
+    for of_one_kind, files in _together(whole):
+        read = opened.read_parquet(
+            files, union_by_name=of_one_kind is None, file_row_number=placed, filename=placed
+        )
+        here = {*read.columns}
+        yield _selected(read, here, types, placed, f"(({part_number}) << 32) + file_row_number")
+
+
+def _together(
+    files: Mapping[frozenset[tuple[str, str]], list[str]],
+) -> Iterator[tuple[frozenset[tuple[str, str]] | None, list[str]]]:
+    """Files by their columns' kinds; those of many kinds at once."""
+    ordered = sorted(files.items(), key=lambda item: -len(item[1]))
+    yield from ordered[:GROUPS]
+    if rest := [name for _, names in ordered[GROUPS:] for name in names]:
+        yield None, rest
+
+
+def _selected(
+    source: duckdb.DuckDBPyRelation,
+    here: Collection[str],
+    types: Mapping[str, str],
+    placed: bool,
+    place: str,
+) -> duckdb.DuckDBPyRelation:
+    """A source's columns as all have them, nothing where it has none."""
+    selected = [
+        f"cast({quoted(name) if name in here else 'null'} as {kind}) as {quoted(name)}"
+        for name, kind in types.items()
+    ]
+    return source.project(", ".join([*selected, *([f"{place} as {quoted(_PLACE)}"] * placed)]))
+
+
+def _holds(archive: Archive, part: Part, names: Sequence[str]) -> bool:
+    """Whether these columns of a part's file are what was written."""
+    about = part.about["attempts"]
+    try:
+        with archive.folder.reader(part.name) as file:
+            columns.held(file, about, names) if about else None
+    except (OSError, columns.Damaged):
+        return False
+    return True
+
+
+def _literal(value: bool | None) -> str:
+    return "null" if value is None else str(value).lower()
