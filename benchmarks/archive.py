@@ -74,8 +74,8 @@ def make(count: int, place: Path, *, raw: bool) -> Campaign:
 
 
 def lab(place: Path) -> str:
-    """The name of its lab."""
-    return f"archive-{place.name}"[:20]
+    """The name of its lab: its folder's, as far as a lab's may go."""
+    return place.name.lower()[:9].strip("-")
 
 
 def netlimits(*words: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:

@@ -295,6 +295,20 @@ class PartFooter(TypedDict):
     sha256: str
 
 
+class PackFrame(TypedDict):
+    """A frame of a pack: its bytes, their CRC-32, each attempt's (run, attempt, bytes)."""
+
+    size: Annotated[int, Meta(gt=0, lt=2**53)]
+    crc: int
+    attempts: list[tuple[Count, Count, Annotated[int, Meta(ge=0, lt=2**53)]]]
+
+
+class PackIndex(TypedDict):
+    """What stands at the end of a pack."""
+
+    frames: list[PackFrame]
+
+
 class LinkValue(TypedDict):
     """The parts of a host's link that code reads."""
 
