@@ -42,10 +42,12 @@ class Done:
 
     def add_all(self, low: int, high: int) -> None:
         """Add all runs from one to another."""
-        for run in (*range(low, min(-(-low // 8) * 8, high + 1)), *range(high // 8 * 8, high + 1)):
-            self.add(run)
         full = range(-(-low // 8), high // 8)
-        self._bits[full.start : full.stop] = bytes([_FULL]) * len(full)
+        self.add(high)
+        for run in (*range(low, min(8 * full.start, high)), *range(max(low, 8 * full.stop), high)):
+            self.add(run)
+        if full:
+            self._bits[full.start : full.stop] = bytes([_FULL]) * len(full)
         for run in [run for run in self.attempts if low <= run <= high]:
             del self.attempts[run]
 

@@ -177,9 +177,9 @@ class Runner:
 
     def _pending(self, before: done.Done) -> Iterator[Run]:
         """The planned runs that have no outcome yet, in their order; a stream."""
-        for number in sorted(before.told):
-            pass
-        for run in self.plan.runs(before.first_left):
+        for run in self.plan.runs(min([before.first_left, *before.told])):
+            if run.number in before.told:
+                before.hold_to(run)
             if run.number not in before and not self.plan.skip(run.values):
                 yield run
 
