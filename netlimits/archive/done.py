@@ -16,7 +16,6 @@ from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError
 from netlimits.model import Run
 
-
 _FULL = 255
 
 

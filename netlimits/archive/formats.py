@@ -242,6 +242,7 @@ class CampaignFile(TypedDict):
     file: NotRequired[str]
     imported: NotRequired[ImportedFiles | None]
     against: NotRequired[SecondSide | None]
+    upgraded: NotRequired[dict[str, str | int]]
 
 
 def meta(value: Any) -> bool:

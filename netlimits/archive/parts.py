@@ -108,12 +108,13 @@ def _part(folder: Folder, number: int) -> Part | None:
 
 
 @lru_cache(maxsize=4096)
-def _footer(content: bytes) -> PartFooter | None:
+def _footer(text: bytes) -> PartFooter | None:
     """What a part's JSON tells, read once; None where it is damaged. Raises ValueError."""
-    about: PartFooter = decoding.parsed(content)
+    about: PartFooter = decoding.parsed(text)
     if not decoding.has(about, PartFooter):
         return None
-    return about if about["sha256"] == digest({k: about[k] for k in about if k != "sha256"}) else None  # type: ignore[literal-required]
+    content = {key: value for key, value in about.items() if key != "sha256"}
+    return about if about["sha256"] == digest(content) else None
 
 
 def of_journal(written_parts: list[Part], journal: Journal) -> tuple[Part, ...]:

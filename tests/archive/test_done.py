@@ -16,7 +16,7 @@ RUNS = st.integers(1, 70)
 @given(ranges=st.lists(st.tuples(RUNS, st.integers(0, 40))), single=st.lists(RUNS))
 def test_runs_that_are_added_are_those_that_are_there(ranges, single):
     runs, expected = Done(Path()), set(single)
-    runs.attempts = {run: 1 for run in range(1, 120)}
+    runs.attempts = dict.fromkeys(range(1, 120), 1)
     for run in single:
         runs.add(run)
     for low, more in ranges:
