@@ -53,7 +53,7 @@ class Upgrade:
     events: int
 
 
-def upgrade(path: Path) -> Upgrade:
+def upgraded(path: Path) -> Upgrade:
     """Make a folder one of this version. Raises ArchiveError; then it is as it was."""
     place = Path(os.path.realpath(path))
     new = place.with_name(f".{place.name}.version-{VERSION}")
@@ -103,8 +103,8 @@ def _built(campaign: Campaign, new: Path) -> int:
     folder = Folder(new)
     _take_along(campaign.path, new)
     meta = {k: v for k, v in campaign.archive.meta.items() if k not in ("version", "id")}
-    upgraded = {"from": 1, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "netlimits": __version__}
-    about = {"version": VERSION, "id": secrets.token_hex(16), **meta, "upgraded": upgraded}
+    origin = {"from": 1, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "netlimits": __version__}
+    about = {"version": VERSION, "id": secrets.token_hex(16), **meta, "upgraded": origin}
     folder.write("campaign.json", creation.pretty(about))
     names = ["campaign.json", "experiment.yaml", creation.AGAINST, "plan.csv"]
     hosts = new / "hosts"
@@ -146,8 +146,8 @@ def _verify(campaign: Campaign, runs: Mapping[int, Run], new: Path) -> None:
     events = archive.events()
     archive.check(*next(events)["files"])
     for number, pair in enumerate(itertools.zip_longest(_events(campaign, runs), events), 2):
-        old, made = map(_text, pair)
-        if old != made:
+        before, after = map(_text, pair)
+        if before != after:
             raise ArchiveError(f"{archive.journal.path}:{number}: is not what the old journal says")
     for file in _files(campaign.path):
         name = file.relative_to(campaign.path).as_posix()

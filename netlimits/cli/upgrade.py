@@ -31,10 +31,10 @@ def upgrade(results: Path, as_json: bool) -> None:
       netlimits upgrade results/stateless-offloads-20260101-120000
       netlimits upgrade results/stateless-offloads-20260101-120000 --json
     """
-    from netlimits.archive import upgrade as archive
+    from netlimits.archive.upgrade import upgraded
     from netlimits.archive.versions import VERSION
 
-    done = archive.upgrade(results)
+    done = upgraded(results)
     if as_json:
         old = None if done.old is None else str(done.old)
         about = {"path": str(results), "version": VERSION, "from": done.version}

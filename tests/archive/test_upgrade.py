@@ -244,7 +244,7 @@ def killing(act):
 for name in ("fsync", "rename", "link", "mkdir"):
     setattr(os, name, killing(getattr(os, name)))
 upgrade._tables = lambda campaign: None
-upgrade.upgrade(Path(sys.argv[1]))
+upgrade.upgraded(Path(sys.argv[1]))
 print(count)
 """
 
