@@ -13,6 +13,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from netlimits.archive import packs, raw
@@ -69,14 +70,16 @@ class RawOutput:
     def attempts(self, above: int = 0) -> set[Attempt]:
         """The attempts at runs above a number of which raw output is kept.
 
-        Raises ArchiveError where `raw` cannot be listed, and for a pack that is damaged.
+        A pack that is damaged knows of none: figures are there without it. Raises ArchiveError
+        where `raw` cannot be listed.
         """
         names = self.names()
         kept = {attempt for attempt in files(names) if attempt[0] > above}
         for pack in packs.packs(names):
             if pack.high > above:
-                places = self._contents(pack).places
-                kept |= {attempt for attempt in places if attempt[0] > above}
+                with suppress(ArchiveError):
+                    places = self._contents(pack).places
+                    kept |= {attempt for attempt in places if attempt[0] > above}
         return kept
 
     def names(self) -> list[str]:
@@ -114,7 +117,11 @@ class RawOutput:
         with self.folder.whole(pack.name) as file:
             packs.write(file, self._bytes(chosen))
         self.folder.sync("raw")
-        if self._held(pack) != chosen:
+        try:
+            held = self._held(pack)
+        except ArchiveError:
+            held = []
+        if held != chosen:
             self.folder.remove(pack.name)
             raise OSError(f"{pack.name}: does not read back")
         self._remove(chosen)
