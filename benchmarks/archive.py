@@ -34,6 +34,7 @@ import statistics
 import subprocess
 import sys
 import time
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,8 @@ def make(count: int, place: Path, *, raw: bool) -> Campaign:
 
 
 def lab(place: Path) -> str:
-    """The name of its lab: its folder's, as far as a lab's may go."""
-    return place.name.lower()[:9].strip("-")
+    """The name of its lab, of nine letters at most."""
+    return f"a{zlib.crc32(place.name.encode()):08x}"
 
 
 def netlimits(*words: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:

@@ -289,6 +289,10 @@ class Archive:
         """What an attempt's commands printed. Raises ArchiveError as RawOutput.read does."""
         return self.raw.read(run, attempt, sha256)
 
+    def raw_attempts(self) -> set[tuple[int, int]]:
+        """The attempts of which raw output is kept. Raises ArchiveError as RawOutput.attempts."""
+        return self.raw.attempts()
+
 
 def _at(path: Path, error: OSError) -> Path:
     """The path that an error is about, where it is a file in the folder."""

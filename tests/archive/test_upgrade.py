@@ -12,11 +12,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from recorded import recorded
 
 import netlimits
 from netlimits.archive import parts, reader, upgrade
+from netlimits.archive.records import end_fields, run_fields, unfinished
 from netlimits.cli import group
 from netlimits.errors import ArchiveError, NetlimitsError
+from netlimits.importers.folder import import_files
+from netlimits.model import Record
 
 EXAMPLES = Path(__file__).parents[2] / "notebooks"
 NAMES = ("example-campaign", "example-campaign-mtu1500")
@@ -142,6 +146,52 @@ def test_a_file_system_without_links_has_copies(out, monkeypatch):
     call(out)
     assert tree(out)["raw/000001-1.jsonl"] == before["raw/000001-1.jsonl"]
     assert (out / "raw" / "000001-1.jsonl").stat().st_nlink == 1
+
+
+def downgraded(folder: Path) -> Path:
+    """A folder of version 2 as version 1 had it."""
+    about = json.loads((folder / "campaign.json").read_text())
+    about.pop("id")
+    (folder / "campaign.json").write_text(json.dumps({**about, "version": 1}))
+    lines = []
+    for line in (folder / "journal.jsonl").read_text().splitlines()[1:]:
+        event = json.loads(line)
+        new = {"n", "crc"} | (set() if "rows" in event else {"block", "config", "values"})
+        lines.append(json.dumps({k: v for k, v in event.items() if k not in new}) + "\n")
+    (folder / "journal.jsonl").write_text("".join(lines))
+    for name in ("results.csv", "results.parquet", "results.json"):
+        (folder / name).unlink(missing_ok=True)
+    return folder
+
+
+def test_what_was_imported_is_upgraded(tmp_path):
+    captures = Path(__file__).parents[1] / "captures" / "imports"
+    files = [captures / "percentile-script.csv", captures / "several-k.txt"]
+    out = tmp_path / "out"
+    import_files(files, out)
+    frame = netlimits.open(downgraded(out)).frame()
+    call(out)
+    pd.testing.assert_frame_equal(netlimits.open(out).frame(), frame)
+    assert CliRunner().invoke(group, ["parse", str(out)]).exception is None
+
+
+def test_runs_that_failed_were_interrupted_or_parsed_again_are_what_they_were(tmp_path):
+    out = recorded(tmp_path / "out", failed=(2,)).path
+    archive = reader.open(out).archive
+    archive.lock()
+    runs = reader.open(out).runs
+    place = {"role": "source", "interface": "data0", "setting": "offload"}
+    archive.append("found", **place, state={"a": 1})
+    odd = {"throughput_mbps": float("nan"), "é": 1.0}
+    archive.append("parsed", **end_fields(Record(runs[3], 1, "ok", "\udcff", 1e9, 4, odd)))
+    archive.append("start", **run_fields(runs[4]), attempt=2, started=2e9)
+    archive.close()
+    campaign = netlimits.open(downgraded(out))
+    records, found = repr(campaign.records()), unfinished(campaign.archive)
+    call(out)
+    campaign = netlimits.open(out)
+    assert repr(campaign.records()) == records
+    assert [e["state"] for e in unfinished(campaign.archive)] == [e["state"] for e in found]
 
 
 # -- what keeps it from that -----------------------------------------------------------------
