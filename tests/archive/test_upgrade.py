@@ -187,11 +187,11 @@ def test_runs_that_failed_were_interrupted_or_parsed_again_are_what_they_were(tm
     archive.append("start", **run_fields(runs[4]), attempt=2, started=2e9)
     archive.close()
     campaign = netlimits.open(downgraded(out))
-    records, found = repr(campaign.records()), unfinished(campaign.archive)
+    records, left = repr(campaign.records()), unfinished(campaign.archive)
     call(out)
     campaign = netlimits.open(out)
     assert repr(campaign.records()) == records
-    assert [e["state"] for e in unfinished(campaign.archive)] == [e["state"] for e in found]
+    assert [e["state"] for e in unfinished(campaign.archive)] == [e["state"] for e in left]
 
 
 # -- what keeps it from that -----------------------------------------------------------------
