@@ -2,6 +2,7 @@
 
     sudo python benchmarks/archive.py DIR --make 1000000
     sudo python benchmarks/archive.py DIR --resume
+    sudo python benchmarks/archive.py DIR --flat
 
 `--make` measures three dozen runs in a lab of its own (namespaces), with all evidence, and goes on
 with that campaign in DIR/runs: each further run is one of those of its configuration, its figures
@@ -9,7 +10,14 @@ varied by a seeded generator, and a run in 500 failed. Its lines are sealed by t
 code and rolled into parts by the campaign's; the fsync of each is left out. The last 60 runs are
 left to `resume`, which is measured from the command to the first run on the lab's hosts.
 
-Without it each command is a process of its own, five times (`--rounds`), and beside them processes
+`--raw` gives each run the raw output of the one that it is made of. What rolling up took is
+printed, and what raw output takes in packs beside what it took in files.
+
+`--flat` goes on with that campaign and with one of the same plan that has just begun, in turn, some
+runs at a time, and prints what a run costs in either, beyond the tool's own seconds (medians), the
+CPU seconds of the process for each run, and its memory.
+
+Else each command is a process of its own, five times (`--rounds`), and beside them processes
 that read just the columns of the report's table, of the same parts, by DuckDB and by pandas, and do
 the same groupby (mean, deviation, count, median). They run in turn. Medians of seconds, of CPU
 seconds and of peaks of memory are printed, and the ratio of CPU to the engine that takes less. Exit
@@ -19,6 +27,7 @@ status 1 where a bound of a million runs is missed.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import signal
 import statistics
@@ -32,8 +41,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import psutil
 
-from netlimits.archive import reader
+from netlimits.archive import packs, reader
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.archive.store import Archive
@@ -114,6 +124,7 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
     archive, head = campaign.archive, campaign.archive.journal.head
     archive.append("opened")
     lines: list[bytes] = []
+    spent: list[float] = []
     for run in campaign.plan.runs():
         if not first <= run.number <= len(campaign.plan) - LEFT:
             continue
@@ -130,9 +141,30 @@ def fill(campaign: Campaign, *, raw: bool) -> None:
             head.add(lines[-1])
         if run.number % 1000 == 0:
             written(archive, lines)
+            begun_at = time.process_time()
             archive.roll()
+            spent.append(time.process_time() - begun_at)
     written(archive, lines)
+    begun_at = time.process_time()
     archive.roll_all()
+    spent.append(time.process_time() - begun_at)
+    rolled(campaign, sum(spent))
+
+
+def rolled(campaign: Campaign, seconds: float) -> None:
+    """Print what rolling up took, and what raw output takes."""
+    parts = campaign.archive.parts()
+    attempts = sum(part.about["attempts"]["rows"] for part in parts if part.about["attempts"])
+    print(f"{len(parts)} parts: {1000 * seconds / max(attempts, 1):.2f} ms of CPU a run")
+    kept = packed = count = 0
+    for pack in packs.packs(campaign.archive.raw.names()):
+        contents = packs.Contents(campaign.archive.folder, pack)
+        count += len(contents.places)
+        kept += sum({id(f): f.inflated for f in contents.places.values()}.values())
+        packed += (campaign.path / pack.name).stat().st_size
+    if packed:
+        each, to = kept / count / 1024, packed / count / 1024
+        print(f"raw output of {count:,} runs: {each:.1f} KiB a run in files, {to:.2f} in packs")
 
 
 def another(
@@ -258,6 +290,79 @@ def measure(out: Path, rounds: int, *, resume: bool) -> int:
     return missed
 
 
+# -- the first run and the millionth ----------------------------------------------------------
+
+AT_A_TIME = 11
+"""Runs of either campaign in turn."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some runs of one process: seconds of each beyond its tool's, CPU seconds a run, MiB."""
+
+    beyond: list[float]
+    cpu: float
+    memory: float
+
+
+def stretch(out: Path) -> Stretch:
+    """Go on with a campaign for some runs."""
+    journal = out / "journal.jsonl"
+    size = journal.stat().st_size
+    words = [sys.executable, "-m", "netlimits", "resume", str(out), "--accept-changed-hosts"]
+    output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(words, **output)
+    seen = psutil.Process(process.pid)
+    first, starts = 0.0, []
+    while len(starts) <= AT_A_TIME + 1:  # the first one has to bring the hosts to its settings
+        time.sleep(0.01)
+        if process.poll() is not None:
+            raise SystemExit(f"{out}: ended with {process.returncode}")
+        with journal.open("rb") as file:
+            file.seek(size)
+            lines = [line for line in file.read().splitlines() if b'"event": "start"' in line]
+        if len(lines) > len(starts):
+            starts = [msgspec.json.decode(line) for line in lines]
+            times = seen.cpu_times()
+            first = first if len(starts) != 2 else times.user + times.system
+    cpu = (times.user + times.system - first) / (len(starts) - 2)
+    memory = seen.memory_info().rss / 2**20
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    archive = reader.open(out).archive
+    beyond = []
+    for start, after in itertools.pairwise(starts[1:]):
+        entries = archive.read_raw(start["run"], start["attempt"])
+        tool = sum(entry.completed.seconds for entry in entries if entry.step == "client")
+        beyond.append(after["at"] - start["at"] - tool)
+    return Stretch(beyond, cpu, memory)
+
+
+def flat(place: Path, rounds: int) -> int:
+    """Print what a run costs at a campaign's begin and at its end; 1 where that differs by 10 %."""
+    first, last = place / "first", place / "runs"
+    if not first.exists():
+        begin(first, place / "hosts.yaml", -(-len(reader.open(last).plan) // CONFIGURATIONS))
+    told: dict[Path, list[Stretch]] = {first: [], last: []}
+    for _ in range(rounds):
+        for out, stretches in told.items():
+            stretches.append(stretch(out))
+    costs = []
+    for out, stretches in told.items():
+        beyond = statistics.median(s for each in stretches for s in each.beyond)
+        cpu = statistics.median(each.cpu for each in stretches)
+        memory = max(each.memory for each in stretches)
+        state = reader.open(out).state()
+        done = state["planned"] - state["left"]
+        print(
+            f"{done:>9,} runs done: a run takes {1000 * beyond:.1f} ms beyond its tool, "
+            f"{1000 * cpu:.1f} ms of CPU; {memory:.0f} MiB"
+        )
+        costs.append(cpu)
+    print(f"the last to the first: {costs[1] / costs[0]:.2f} of the CPU")
+    return int(costs[1] > 1.1 * costs[0])
+
+
 def main() -> int:
     """Make an archive, or measure what it costs to read one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -266,6 +371,7 @@ def main() -> int:
     parser.add_argument("--raw", action="store_true", help="With raw output, for `parse`.")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--resume", action="store_true", help="Measure resume, on its lab.")
+    parser.add_argument("--flat", action="store_true", help="Measure the first runs and the last.")
     parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.engine:
@@ -274,6 +380,8 @@ def main() -> int:
     if given.make:
         make(given.make, given.place, raw=given.raw)
         return 0
+    if given.flat:
+        return flat(given.place, given.rounds)
     return measure(given.place / "runs", given.rounds, resume=given.resume)
 
 

@@ -16,6 +16,8 @@ from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError
 from netlimits.model import Run
 
+_FULL = 255
+
 
 @dataclass(slots=True)
 class Done:
@@ -26,10 +28,27 @@ class Done:
     attempts: dict[int, int] = field(default_factory=dict)
     told: dict[int, str] = field(default_factory=dict)
     """The configurations of runs that no part tells of, to be held to the plan."""
-    _bits: bytearray = field(default_factory=bytearray)
+    _bits: bytearray = field(default_factory=lambda: bytearray([1]))  # no run has the number 0
 
     def __contains__(self, run: int) -> bool:
         return run >> 3 < len(self._bits) and bool(self._bits[run >> 3] & 1 << (run & 7))
+
+    @property
+    def first_left(self) -> int:
+        """The first run that has no outcome: all before it have one."""
+        place = next((n for n, bits in enumerate(self._bits) if bits != _FULL), len(self._bits))
+        return next(run for run in range(max(1, 8 * place), 8 * place + 9) if run not in self)
+
+    def add_all(self, low: int, high: int) -> None:
+        """Add all runs from one to another."""
+        full = range(-(-low // 8), high // 8)
+        self.add(high)
+        for run in (*range(low, min(8 * full.start, high)), *range(max(low, 8 * full.stop), high)):
+            self.add(run)
+        if full:
+            self._bits[full.start : full.stop] = bytes([_FULL]) * len(full)
+        for run in [run for run in self.attempts if low <= run <= high]:
+            del self.attempts[run]
 
     def add(self, run: int) -> None:
         """Add a run that has an outcome."""
@@ -58,8 +77,7 @@ def done(archive: Archive) -> Done:
             runs.outcomes.update(part.about["outcomes"])
             low, high = part.about["runs"] or (1, 0)
             if not part.about["interrupted"] and runs.outcomes and _count(part) == high - low + 1:
-                for run in range(low, high + 1):
-                    runs.add(run)
+                runs.add_all(low, high)
                 continue
             for run, attempt, status in _attempts(archive, (part,)):
                 _add(runs, run, attempt, status)

@@ -242,6 +242,7 @@ class CampaignFile(TypedDict):
     file: NotRequired[str]
     imported: NotRequired[ImportedFiles | None]
     against: NotRequired[SecondSide | None]
+    upgraded: NotRequired[dict[str, str | int]]
 
 
 def meta(value: Any) -> bool:
@@ -293,6 +294,20 @@ class PartFooter(TypedDict):
     unfinished: list[FoundEvent]
     going: list[StartEvent]
     sha256: str
+
+
+class PackFrame(TypedDict):
+    """A frame of a pack: its bytes, their CRC-32, each attempt's (run, attempt, bytes)."""
+
+    size: Annotated[int, Meta(gt=0, lt=2**53)]
+    crc: int
+    attempts: list[tuple[Count, Count, Annotated[int, Meta(ge=0, lt=2**53)]]]
+
+
+class PackIndex(TypedDict):
+    """What stands at the end of a pack."""
+
+    frames: list[PackFrame]
 
 
 class LinkValue(TypedDict):

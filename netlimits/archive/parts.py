@@ -19,6 +19,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from netlimits.archive import formats
@@ -100,13 +101,20 @@ NOWHERE = [0, 0, 0, 0]
 
 def _part(folder: Folder, number: int) -> Part | None:
     try:
-        about = formats.json_of(folder, json_name(number))
+        about = _footer(folder.read(json_name(number), formats.FILE_LIMIT))
     except (OSError, ValueError):
         return None
+    return Part(number, about) if about else None
+
+
+@lru_cache(maxsize=4096)
+def _footer(text: bytes) -> PartFooter | None:
+    """What a part's JSON tells, read once; None where it is damaged. Raises ValueError."""
+    about: PartFooter = decoding.parsed(text)
     if not decoding.has(about, PartFooter):
         return None
-    whole = about["sha256"] == digest({k: v for k, v in about.items() if k != "sha256"})
-    return Part(number, about) if whole else None
+    content = {key: value for key, value in about.items() if key != "sha256"}
+    return about if about["sha256"] == digest(content) else None
 
 
 def of_journal(written_parts: list[Part], journal: Journal) -> tuple[Part, ...]:

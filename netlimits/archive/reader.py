@@ -16,8 +16,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from netlimits.archive import formats, records
 from netlimits.archive.checksums import TextDigest
+from netlimits.archive.creation import AGAINST
 from netlimits.archive.records import History
-from netlimits.archive.store import AGAINST, Archive
+from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, one_line
 from netlimits.experiment import document, duet, load
 from netlimits.experiment.plan import Plan

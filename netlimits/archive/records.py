@@ -41,7 +41,7 @@ def history(archive: Archive, runs: Mapping[int, Run]) -> History:
     Raises ArchiveError for a run that is not the plan's, and where raw output is kept of an attempt
     that the journal does not know: then its last lines are lost.
     """
-    kept = archive.raw_attempts()  # before the journal, which may grow meanwhile
+    kept = archive.raw.attempts()  # before the journal, which may grow meanwhile
     attempts: dict[tuple[int, int], dict[str, Any]] = {}
     changes = OpenChanges()
     opened: float | None = None
@@ -62,7 +62,7 @@ def history(archive: Archive, runs: Mapping[int, Run]) -> History:
             # what is read again may have no interim results any more
             before = {**attempts.get(key, {}), "interim": ()}
             attempts[key] = {**before, **row} if "event" in row else row
-    archive.refuse_lost(kept - attempts.keys())
+    archive.raw.refuse_lost(kept - attempts.keys())
     records = (_record(runs[run], attempt, event) for (run, attempt), event in attempts.items())
     return History(tuple(records), changes.unfinished, opened, tuple(reconnected), line)
 

@@ -177,7 +177,7 @@ class Runner:
 
     def _pending(self, before: done.Done) -> Iterator[Run]:
         """The planned runs that have no outcome yet, in their order; a stream."""
-        for run in self.plan.runs():
+        for run in self.plan.runs(min([before.first_left, *before.told])):
             if run.number in before.told:
                 before.hold_to(run)
             if run.number not in before and not self.plan.skip(run.values):

@@ -62,7 +62,7 @@ def locked(campaign: Campaign) -> Iterator[None]:
             with suppress(OSError):  # then the journal is read for what is to be put back
                 registration = registry.rolled(registration, checksum)
 
-    archive.on_part = on_part
+    archive.roller.on_part = on_part
     try:
         yield
     finally:

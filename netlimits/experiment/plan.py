@@ -166,9 +166,13 @@ class Plan:
             ),
         )
 
-    def runs(self) -> Iterator[Run]:
-        """Every run, in its order. Raises ValueError when the experiment has no seed yet."""
-        for number, (block, chosen) in enumerate(self._order(), 1):
+    def runs(self, first: int = 1) -> Iterator[Run]:
+        """Every run from a number on, in its order, those before it passed by without being made.
+
+        Raises ValueError when the experiment has no seed yet.
+        """
+        order = itertools.islice(self._order(), first - 1, None)
+        for number, (block, chosen) in enumerate(order, first):
             configuration = self._configuration(chosen)
             yield Run(number, block, configuration.config, configuration.values)
 

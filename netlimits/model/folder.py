@@ -119,6 +119,11 @@ class Folder:
         with self.whole(name) as file:
             file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
+    def sync(self, name: str) -> None:
+        """Have on disk which files a folder of this one has."""
+        with self._within(f"{name}/.") as (folder, _):
+            os.fsync(folder)
+
     def remove(self, name: str) -> None:
         """Remove a file; of a link the name alone, while what it leads to stays."""
         with self._within(name) as (folder, last), suppress(FileNotFoundError):

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from netlimits.archive import raw
+from netlimits.archive.creation import AGAINST
 from netlimits.archive.reader import Campaign
-from netlimits.archive.store import AGAINST
 from netlimits.errors import NetlimitsError
 from netlimits.evidence import facts
 from netlimits.model import SIDES, Experiment, Record, SettingUse

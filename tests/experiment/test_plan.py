@@ -525,3 +525,17 @@ def test_what_cannot_be_added():
     some = plan.Plan(read(factors={"a": [1, 2]}, repeat={"seed": 1}))
     with pytest.raises(InputError, match="makes 10,000,002 runs; at most 10,000,000"):
         some.extended(5_000_000, 1)
+
+
+@pytest.mark.parametrize("order", ["blocked", "shuffled", "listed", "coin-flips"])
+def test_runs_from_a_number_on_are_those_of_the_whole_plan(order):
+    often = "runs: 20" if order == "coin-flips" else "replicates: 7"
+    text = (
+        "experiment: x\nroles: [a, b]\nfactors: {size: [1, 2, 3]}\n"
+        "measure: {netperf: {test: TCP_STREAM, seconds: 1, send_size: '${size}'}}\n"
+        f"repeat: {{{often}, order: {order}, seed: 3}}\n"
+    )
+    planned = plan.Plan(load.parse(text, Path("x.yaml")))
+    whole = [*planned.runs()]
+    for first in (1, 2, 11, len(whole), len(whole) + 1):
+        assert [*planned.runs(first)] == whole[first - 1 :]

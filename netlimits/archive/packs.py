@@ -1,0 +1,203 @@
+"""Packs: raw output of many attempts in one compressed file, each read without the others.
+
+    raw/000001.runs-1-4096.zst    the pack's number, and the lowest and highest run that it is of
+
+Frames of Zstandard, one after another: each of the attempts of about `BLOCK` bytes, which are alike
+and take a fifth together of what they take alone. `zstdcat` prints them all, as the files were. At
+the end a frame that it skips says as JSON which attempts each one has, with checksums.
+
+A pack is written whole and read back before the files that it stands for are removed, and never
+changed. What it says of itself is believed as far as its checksums hold, and no frame is made room
+for that is larger than `ATTEMPT_LIMIT`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from netlimits.archive import formats
+from netlimits.archive.formats import PackFrame, PackIndex
+from netlimits.model import decoding
+from netlimits.model.folder import Folder
+
+Attempt = tuple[int, int]
+"""(run, attempt)."""
+
+BLOCK = 2 * 2**20
+"""Bytes of attempts from which on a frame is full."""
+
+ATTEMPT_LIMIT = 64 * 2**20
+"""Bytes of an attempt that is packed, and of a frame: what is larger stays a file of its own."""
+
+INDEX_LIMIT = formats.FILE_LIMIT
+
+_NAME = re.compile(r"(\d{6,9})\.runs-([1-9]\d{0,15})-([1-9]\d{0,15})\.zst")
+_LEFT = re.compile(r"\.\d+\.\d{6,9}\.runs-\d+-\d+\.zst")
+_SKIPPED = struct.Struct("<II")
+"""The head of a frame that is skipped: its magic number, and how many bytes follow."""
+_MAGIC = 0x184D2A50
+_END = struct.Struct("<II")
+"""The index's CRC-32 and its bytes, at the file's end."""
+
+
+class DamagedPack(ValueError):
+    """A pack that is not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A pack, as its name tells of it."""
+
+    number: int
+    low: int
+    high: int
+
+    @property
+    def name(self) -> str:
+        """Its file."""
+        return f"raw/{self.number:06d}.runs-{self.low}-{self.high}.zst"
+
+
+def packs(names: Iterable[str]) -> list[Pack]:
+    """Those among the names in the folder `raw`, in order."""
+    matches = filter(None, map(_NAME.fullmatch, names))
+    return sorted((Pack(int(m[1]), int(m[2]), int(m[3])) for m in matches), key=lambda p: p.number)
+
+
+def left_over(names: Iterable[str]) -> list[str]:
+    """What killed processes left of packs that they were writing."""
+    return [f"raw/{name}" for name in names if _LEFT.fullmatch(name)]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Attempts that were compressed together: where, with which checksum, each one's bytes."""
+
+    begin: int
+    size: int
+    crc: int
+    attempts: tuple[tuple[int, int, int], ...]
+
+    @property
+    def inflated(self) -> int:
+        """Bytes of them all."""
+        return sum(size for _, _, size in self.attempts)
+
+
+class Contents:
+    """What a pack of a folder holds; the frame that was read last is kept."""
+
+    def __init__(self, folder: Folder, pack: Pack) -> None:
+        """Read the index. Raises OSError, and DamagedPack."""
+        self.pack = pack
+        self.places: dict[Attempt, Frame] = {}
+        self._folder = folder
+        self._last: tuple[Frame, bytes] | None = None
+        begin = 0
+        with folder.reader(pack.name) as file:
+            index = indexed(file)
+        for about in index["frames"]:
+            attempts = tuple((run, number, size) for run, number, size in about["attempts"])
+            frame = Frame(begin, about["size"], about["crc"], attempts)
+            if frame.inflated > ATTEMPT_LIMIT:
+                raise DamagedPack("is damaged: a frame is larger than any may be")
+            self.places.update(dict.fromkeys(((run, number) for run, number, _ in attempts), frame))
+            begin += frame.size
+
+    def read(self, attempt: Attempt) -> bytes:
+        """An attempt's raw output. Raises KeyError, OSError, and DamagedPack."""
+        frame, begin = self.places[attempt], 0
+        for run, number, size in frame.attempts:
+            if (run, number) == attempt:
+                break
+            begin += size
+        return self._inflated(frame)[begin : begin + size]
+
+    def _inflated(self, frame: Frame) -> bytes:
+        if self._last and self._last[0] is frame:
+            return self._last[1]
+        if not frame.inflated:  # of attempts that ended before any command
+            return b""
+        with self._folder.reader(self.pack.name) as file:
+            file.seek(frame.begin)
+            packed = file.read(frame.size)
+        if zlib.crc32(packed) != frame.crc:
+            raise DamagedPack("is damaged: a checksum does not hold")
+        try:
+            data: bytes = _codec().decompress(packed, frame.inflated, asbytes=True)
+        except OSError:  # of another length than the index says, too
+            raise DamagedPack("is damaged: it is no compressed text") from None
+        self._last = (frame, data)
+        return data
+
+
+def indexed(file: BinaryIO) -> PackIndex:
+    """The index of a pack. Raises OSError, and DamagedPack."""
+    size = file.seek(0, os.SEEK_END)
+    head = size - _END.size
+    file.seek(max(0, head))
+    try:
+        crc, length = _END.unpack(file.read(_END.size))
+        head -= length + _SKIPPED.size
+        if length > INDEX_LIMIT or head < 0:
+            raise DamagedPack("is damaged: it has no index")
+        file.seek(head)
+        magic, skipped = _SKIPPED.unpack(file.read(_SKIPPED.size))
+        text = file.read(length)
+        if (magic, skipped) != (_MAGIC, length + _END.size) or zlib.crc32(text) != crc:
+            raise DamagedPack("is damaged: its index does not hold")
+        index = decoding.typed(text, PackIndex)
+    except struct.error:
+        raise DamagedPack("is damaged: it has no index") from None
+    except ValueError as problem:
+        raise DamagedPack(str(problem)) from None
+    if sum(frame["size"] for frame in index["frames"]) != head:
+        raise DamagedPack("is damaged: its index does not hold")
+    return index
+
+
+def write(file: BinaryIO, attempts: Iterable[tuple[Attempt, bytes]]) -> None:
+    """Write a pack of attempts with their raw output. Raises OSError."""
+    frames = [_written(file, frame) for frame in _filled(attempts)]
+    text = json.dumps({"frames": frames}, separators=(",", ":")).encode()
+    file.write(_SKIPPED.pack(_MAGIC, len(text) + _END.size))
+    file.write(text + _END.pack(zlib.crc32(text), len(text)))
+
+
+def _filled(
+    attempts: Iterable[tuple[Attempt, bytes]],
+) -> Iterator[list[tuple[Attempt, bytes]]]:
+    """The attempts, as many to a frame as fill it; never so many that it is too large."""
+    frame: list[tuple[Attempt, bytes]] = []
+    size = 0
+    for attempt, data in attempts:
+        if frame and size + len(data) > ATTEMPT_LIMIT:
+            yield frame
+            frame, size = [], 0
+        frame.append((attempt, data))
+        size += len(data)
+        if size >= BLOCK:
+            yield frame
+            frame, size = [], 0
+    if frame:
+        yield frame
+
+
+def _written(file: BinaryIO, attempts: list[tuple[Attempt, bytes]]) -> PackFrame:
+    packed = _codec().compress(b"".join(data for _, data in attempts), asbytes=True)
+    file.write(packed)
+    sizes = [(run, number, len(data)) for (run, number), data in attempts]
+    return {"size": len(packed), "crc": zlib.crc32(packed), "attempts": sizes}
+
+
+def _codec() -> Any:
+    import pyarrow as pa
+
+    return pa.Codec("zstd", compression_level=3)

@@ -1,0 +1,96 @@
+"""What a campaign at work rolls up: its journal into parts, their raw output into packs.
+
+It is for readers' sake alone: where it cannot be written, nothing is lost, and the campaign goes
+on without. The raw output of the last part stays in files, with that of all after it: people look
+at the newest runs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from netlimits.archive import raw_output, rolling
+from netlimits.archive.parts import Part
+from netlimits.errors import ArchiveError
+
+if TYPE_CHECKING:
+    from netlimits.archive.store import Archive
+
+
+class Roller:
+    """The rolling of one campaign by the process that holds its journal's lock."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.parts: tuple[Part, ...] = ()
+        self.on_part: Callable[[str], None] = lambda _: None
+        self._archive = archive
+        self._rolling = self._packing = True
+        self._unpacked: deque[Part] | None = None
+
+    def roll(self) -> bool:
+        """Write the next part, where there is enough for one, and the next pack; whether it was.
+
+        One pack at most, so that no run waits for long.
+        """
+        part = self._next_part()
+        if part:
+            self.parts = (*self.parts, part)
+            self.on_part(part.about["sha256"])
+            if self._unpacked is not None:
+                self._unpacked.extend(self.parts[-2:-1])
+        self._pack()
+        return part is not None
+
+    def roll_all(self) -> None:
+        """Write every part and pack that is due, and parts again that are lost or damaged."""
+        from netlimits.archive import chunks
+
+        whole = (chunks.whole(self._archive, part) for part in self.parts)
+        sound = next((n for n, is_whole in enumerate(whole) if not is_whole), None)
+        self.parts, self._unpacked = self.parts[:sound], None
+        while self.roll() or self._unpacked:
+            pass
+
+    def _next_part(self) -> Part | None:
+        try:
+            return rolling.next_part(self._archive.journal, self.parts) if self._rolling else None
+        except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
+            self._rolling = False
+            return None
+
+    def _pack(self) -> None:
+        """Pack the raw output of the first part that has any in files."""
+        if not self._packing or (self._unpacked is not None and not self._unpacked):
+            return
+        raw = self._archive.raw
+        try:
+            if self._unpacked is None:
+                raw.finish()
+                self._unpacked = deque(self._with_files())
+            if self._unpacked:
+                part = self._unpacked.popleft()
+                raw.pack(zip(*self._attempts(part), strict=True))
+        except (OSError, ArchiveError):
+            self._packing = False
+            self._unpacked = deque()
+
+    def _with_files(self) -> list[Part]:
+        """The parts but the last one among whose runs are some whose raw output is in files."""
+        runs = sorted(run for run, _ in raw_output.files(self._archive.raw.names()))
+
+        def any_of(part: Part) -> bool:
+            low, high = part.about["runs"] or (1, 0)
+            after = bisect_left(runs, low)
+            return after < len(runs) and runs[after] <= high
+
+        return [part for part in self.parts[:-1] if any_of(part)]
+
+    def _attempts(self, part: Part) -> tuple[list[int], list[int]]:
+        """The run and the attempt of each row of a part."""
+        from netlimits.archive import chunks
+
+        runs, attempts = chunks.of_part(self._archive, part).table(chunks.KEY).columns
+        return runs.to_pylist(), attempts.to_pylist()
