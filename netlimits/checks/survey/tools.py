@@ -89,7 +89,7 @@ def _probe(
     for role in clients[:1]:
         try:
             probes = (at_path(command, name, program) for command in tool(name).probes())
-            features = tool(name).features(tuple(hosts[role].run(probe) for probe in probes))
+            features = tool(name).features(tuple(hosts[role].run_in_turn(probes)))
         except NetlimitsError as error:
             which = f"{program}: " if program else ""
             missing.append(_base.error(role, NAME, f"{which}{error}"))
