@@ -7,9 +7,10 @@ it asks the kernel what `ss` asks (looks.pl), at some 0.5 ms of one CPU for each
 process of `ss` takes 3. It has a session of its own, to come after all others in the kernel's
 choice, looks a certain number of times and ends by itself.
 
-A host without Perl, or whose Perl has no modules, is looked at by `ss`, with a process each time (the lab's machines too: where a
-CPU is translated, Perl takes seconds to begin): so twice in a run, or, where the measure itself is
-what arrived there (evidence.sample.arrivals), once for each interim result.
+A host without Perl, or without its modules, is looked at by `ss`, with a process each time (the
+lab's machines too: where a CPU is translated, Perl takes seconds to begin): so twice in a run, or,
+where the measure itself is what arrived there (evidence.sample.arrivals), once for each interim
+result.
 """
 
 from __future__ import annotations

@@ -129,7 +129,8 @@ class Guards:
         """
         self._seconds = seconds + (self._patience or PATIENCE)
         guard = None if self._patience is None else self._seconds
-        return self._roles_where(lambda place: self._renew(place, self._seconds, guard))
+        due = [p for p in self._places.values() if self._due(p, self._until(self._seconds, guard))]
+        return self._roles_where(lambda place: self._renew(place, self._seconds, guard), due)
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
         """The roles whose guard put settings back since `renew`; what was measured is invalid.
@@ -146,7 +147,10 @@ class Guards:
                 place.until = 0.0
             return self._refuse_lost(place, answer)
 
-        return self._roles_where(fired)
+        places = [*self._places.values()]
+        if all(place.roles[0] in answers for place in places):
+            return _roles(places, map(fired, places))
+        return self._roles_where(fired, places)
 
     def questions(self) -> dict[str, Command]:
         """What `fired` asks, by role, for whoever has the hosts do something else just then."""
@@ -155,13 +159,11 @@ class Guards:
             for place in self._places.values()
         }
 
-    def _roles_where(self, true: Callable[[_Place], bool]) -> tuple[str, ...]:
+    def _roles_where(
+        self, true: Callable[[_Place], bool], places: Sequence[_Place]
+    ) -> tuple[str, ...]:
         """The roles of the hosts of which it is true; all hosts are asked at the same time."""
-        places = [*self._places.values()]
-        answers = at_once(true, places)
-        return tuple(
-            role for place, yes in zip(places, answers, strict=True) if yes for role in place.roles
-        )
+        return _roles(places, at_once(true, places))
 
     def run(self, role: str, command: Command) -> Completed:
         """Run a command that changes the host, if the host is still ours when it starts.
@@ -331,10 +333,8 @@ class Guards:
 
     def _renew(self, place: _Place, seconds: float, guard: float | None) -> bool:
         """Whether the guard had fired; it gets its time too, unless that is None."""
-        began = time.monotonic()
-        until = began + (seconds if guard is None else min(seconds, guard))
-        spare = USED * (self._patience or PATIENCE)
-        if until - spare <= place.until <= until and not self._let_go(place):
+        until = self._until(seconds, guard)
+        if not self._due(place, until):
             return False
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
@@ -345,6 +345,15 @@ class Guards:
         fired = self._refuse_lost(place, self._must(place, command))
         place.until = until
         return fired
+
+    def _until(self, seconds: float, guard: float | None) -> float:
+        """When a claim and a guard run out that are renewed now, by the monotonic clock."""
+        return time.monotonic() + (seconds if guard is None else min(seconds, guard))
+
+    def _due(self, place: _Place, until: float) -> bool:
+        """Whether they have to be renewed there to last until then, or nearly, and no longer."""
+        spare = USED * (self._patience or PATIENCE)
+        return not until - spare <= place.until <= until or self._let_go(place)
 
     def _let_go(self, place: _Place) -> bool:
         """Whether the process is gone that is to hold the claim."""
@@ -379,6 +388,12 @@ class Guards:
             return must(self._host(place.roles[0]).run(command))
 
         return _twice(act)
+
+
+def _roles(places: Iterable[_Place], chosen: Iterable[bool]) -> tuple[str, ...]:
+    return tuple(
+        role for place, yes in zip(places, chosen, strict=True) if yes for role in place.roles
+    )
 
 
 class NotOurs(HostError):
