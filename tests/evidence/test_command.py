@@ -26,7 +26,7 @@ def without_modules(folder: Path) -> None:
     """A Perl in that folder that finds no module's file sound."""
     (folder / "Time").mkdir()
     (folder / "Time" / "HiRes.pm").write_text("die;\n")
-    perl = f"#!/bin/sh\nPERL5LIB={folder} exec {shutil.which('perl')} \"$@\"\n"
+    perl = f'#!/bin/sh\nPERL5LIB={folder} exec {shutil.which("perl")} "$@"\n'
     (folder / "perl").write_text(perl)
     (folder / "perl").chmod(0o755)
 
