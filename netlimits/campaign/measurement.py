@@ -65,8 +65,8 @@ class Testbed:
                     client.run(planned.client.command)
                 _take(planned.cpus_after, hosts)
                 hosts |= {role: self.host(role) for role in last if role not in hosts}
-                asked = (Step(role, raw.GUARD, command) for role, command in last.items())
-                answers = _take((*planned.after, *asked), hosts)
+                questions = (Step(role, raw.GUARD, command) for role, command in last.items())
+                answers = _take((*planned.after, *questions), hosts)
         finally:
             for role in listening:
                 if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):

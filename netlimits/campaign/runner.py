@@ -209,8 +209,8 @@ class Runner:
         try:
             specification = self._prepare(specification)
             measuring = True
-            features, asked = self._features(specification), self._guards.questions()
-            answers = self._measuring.measure(specification, features, asked)
+            features, questions = self._features(specification), self._guards.questions()
+            answers = self._measuring.measure(specification, features, questions)
             self._step(raw.GUARD)
             self._guards.fired(answers)
             cost = controller.cost()

@@ -502,10 +502,10 @@ def test_what_fired_is_asked_along_with_something_else_or_by_itself(place):
     guards = place.guards()
     guards.claim()
     guards.arm(sysctl(first="1"))
-    asked = guards.questions()
+    questions = guards.questions()
     seen = place.look()
     (place.folder / f"{seen.key}.log").touch()
-    answers = {role: place.run(command) for role, command in asked.items()}
+    answers = {role: place.run(command) for role, command in questions.items()}
     place.scripts.clear()
     assert guards.fired(answers) == ("a",)
     assert place.scripts == []
