@@ -127,7 +127,9 @@ class SimulatedMachine:
         if name == "hold":
             self.held = True
         if name == "arm":
-            self.guard = command.stdin
+            note, self.guard = command.stdin.split("\n", 1) if arguments[3] else ("", command.stdin)
+            if note:
+                self.notes[arguments[3]] = note + "\n"
         if name == "release":
             self.claim = self.guard = ""
             self.held = False

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from netlimits.hosts.base import Host
 from netlimits.model import Command, Completed
 from netlimits.restore.originals import Original
+from netlimits.restore.undo_log import Changed
 
 
 class ListLog:
@@ -21,6 +22,10 @@ class ListLog:
 
     def run(self, role: str, command: Command) -> Completed:
         return self._host(role).run(command)
+
+    def change(self, role, commands, read):
+        answers = tuple(self.run(role, command) for command in commands)
+        return Changed(answers, self._host(role).run(read))
 
     def putting_back(self, original: Original) -> None:
         pass

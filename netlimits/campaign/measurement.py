@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from netlimits.archive import raw
 from netlimits.campaign import steps
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.recorder import Recorder
@@ -20,7 +21,7 @@ from netlimits.errors import HostError
 from netlimits.evidence import trace
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
-from netlimits.model import Machine
+from netlimits.model import Command, Completed, Machine
 from netlimits.tools import Features, tool
 
 
@@ -33,8 +34,14 @@ class Testbed:
     servers: Servers
     stop: Stop
 
-    def measure(self, specification: Specification, features: Features) -> None:
-        """The client between two readings of the evidence on every host, and what it needs."""
+    def measure(
+        self, specification: Specification, features: Features, last: Mapping[str, Command]
+    ) -> dict[str, Completed]:
+        """The client between two readings of the evidence on every host, and what it needs.
+
+        `last` is asked of the hosts of those roles in one go with the evidence after the client;
+        returns the answers to it.
+        """
         hosts = self._hosts(specification)
         listening = {}
         for role in specification.ends["remote"]:
@@ -57,11 +64,14 @@ class Testbed:
                 with self.stop.interruptible():
                     client.run(planned.client.command)
                 _take(planned.cpus_after, hosts)
-                _take(planned.after, hosts)
+                hosts |= {role: self.host(role) for role in last if role not in hosts}
+                questions = (Step(role, raw.GUARD, command) for role, command in last.items())
+                answers = _take((*planned.after, *questions), hosts)
         finally:
             for role in listening:
                 if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):
                     hosts[role].keep(completed, steps.SERVER)
+        return {role: answers[role][-1] for role in last}
 
     def _hosts(self, specification: Specification) -> dict[str, Recorder]:
         """The hosts of a measurement by role: the client's, the servers', those of traces."""
@@ -70,17 +80,20 @@ class Testbed:
         return {role: self.host(role) for role in dict.fromkeys((client, *remote, *traced))}
 
 
-def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> None:
-    """Execute steps: those of one host in order and at one go, several hosts at the same time."""
+def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:
+    """Execute steps: those of one host in order and at one go, several hosts at the same time.
+
+    Returns what came of them, by role.
+    """
     by_role: dict[str, list[Step]] = {}
     for step in planned:
         by_role.setdefault(step.role, []).append(step)
 
-    def take(role: str) -> None:
+    def take(role: str) -> list[Completed]:
         own = by_role[role]
-        hosts[role].run_in_turn([s.command for s in own], [s.name for s in own])
+        return hosts[role].run_in_turn([s.command for s in own], [s.name for s in own])
 
-    at_once(take, by_role)
+    return dict(zip(by_role, at_once(take, by_role), strict=True))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ along with the queues; then the settings in the file's order; the pace last.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,26 +52,41 @@ class Preparation:
 
         With `roles` hosts of others, which may be measuring, are left as they are.
         """
+        for turn in self.turns(setup, ends, pace, roles):
+            yield from turn
+
+    def turns(
+        self,
+        setup: Setup,
+        ends: Ends,
+        pace: SettingUse | None = None,
+        roles: Collection[str] | None = None,
+    ) -> Iterator[tuple[SettingStep, ...]]:
+        """The same, one setting after the other: its hosts may come to it at the same time."""
         given = options_set(setup.settings)
         paced = ends["local"] if setup.around.pace else ()
-        for (role, name), options in reversed(list(self._set.items())):
-            if roles is not None and role not in roles:
-                continue
-            if options <= given.get((role, name), frozenset()):
-                continue
-            if name == "qdisc" and role in paced:  # which makes its own anew
-                continue
-            yield self._step("leave", role, name, self._options[role, name])
-            del self._set[role, name]
+        left = [
+            (role, name)
+            for (role, name), options in reversed(self._set.items())
+            if (roles is None or role in roles)
+            and not options <= given.get((role, name), frozenset())
+            and not (name == "qdisc" and role in paced)  # which makes its own anew
+        ]
+        for name, places in itertools.groupby(left, key=lambda place: place[1]):
+            here = [role for role, _ in places]
+            yield tuple(self._step("leave", role, name, self._options[role, name]) for role in here)
+            for role in here:
+                del self._set[role, name]
         self._remember(setup.settings)
-        yield from self._looks((*setup.settings, *([pace] if pace else [])))
+        for look in self._looks((*setup.settings, *([pace] if pace else []))):
+            yield (look,)
         for use in setup.settings:
-            yield from self._reaches(use)
+            yield self._reaches(use)
 
-    def paced(self, pace: SettingUse) -> Iterator[SettingStep]:
+    def paced(self, pace: SettingUse) -> tuple[SettingStep, ...]:
         """The steps to a pace."""
         self._remember((pace,))
-        yield from self._reaches(pace)
+        return self._reaches(pace)
 
     def _looks(self, settings: tuple[SettingUse, ...]) -> Iterator[SettingStep]:
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
@@ -79,9 +95,8 @@ class Preparation:
                 if role in queues:
                     yield self._step("look", role, use.name, use.options)
 
-    def _reaches(self, use: SettingUse) -> Iterator[SettingStep]:
-        for role in use.roles:
-            yield self._step("reach", role, use.name, use.options)
+    def _reaches(self, use: SettingUse) -> tuple[SettingStep, ...]:
+        return tuple(self._step("reach", role, use.name, use.options) for role in use.roles)
 
     def _step(
         self, act: Literal["look", "leave", "reach"], role: str, name: str, options: Any

@@ -10,7 +10,8 @@ Whatever happens, hosts are put back at the end: after an error, after Ctrl-C, a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,6 +34,7 @@ from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
+from netlimits.hosts.threads import at_once
 from netlimits.model import ControllerCost, Machine, Measurement, Record, Run, SettingUse
 from netlimits.restore.changes import Changes
 from netlimits.restore.guard.guards import PATIENCE
@@ -207,9 +209,10 @@ class Runner:
         try:
             specification = self._prepare(specification)
             measuring = True
-            self._measuring.measure(specification, self._features(specification))
+            features, questions = self._features(specification), self._guards.questions()
+            answers = self._measuring.measure(specification, features, questions)
             self._step(raw.GUARD)
-            self._guards.fired()
+            self._guards.fired(answers)
             cost = controller.cost()
             digest = self.archive.write_raw(run.number, attempt, self._entries)
             measurement = self._read(specification)
@@ -261,13 +264,12 @@ class Runner:
         paces = list(self._paces(specification))
         first = paces[0][1] if paces else None
         setup = specification.setup
-        for step in self._preparation.steps(setup, specification.ends, first, self._hosts):
-            self._take(step)
+        for turn in self._preparation.turns(setup, specification.ends, first, self._hosts):
+            self._take(turn)
         refused = []
         for way, use, options in paces:
             try:
-                for step in self._preparation.paced(use):
-                    self._take(step)
+                self._take(self._preparation.paced(use))
             except SettingError as error:
                 refused.append(f"{way}: {error.problem}")
                 continue
@@ -277,8 +279,20 @@ class Runner:
             raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
         return specification
 
-    def _take(self, step: SettingStep) -> None:
+    def _take(self, turn: Sequence[SettingStep]) -> None:
+        """One setting on its hosts: on several at the same time, on one machine in turn."""
         self.stop.check()
+        machines: defaultdict[str | None, list[SettingStep]] = defaultdict(list)
+        for step in turn:
+            machines[self.survey.machines[step.role].ssh].append(step)
+
+        def take(steps: Sequence[SettingStep]) -> None:
+            for step in steps:
+                self._take_one(step)
+
+        at_once(take, machines.values())
+
+    def _take_one(self, step: SettingStep) -> None:
         place = (step.role, step.interface, step.name)
         if step.act == "look":
             self._changes.look(*place, step.options)

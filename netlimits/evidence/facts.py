@@ -8,7 +8,7 @@ two machines' figures in one table.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,8 +19,8 @@ from netlimits.model import Command, Completed, decoding
 class CommandRunner(Protocol):
     """Whoever runs commands: a host."""
 
-    def run(self, command: Command) -> Completed:
-        """Run one and return what came of it."""
+    def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
+        """Run them and return what came of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +116,20 @@ FACTS: tuple[Fact, ...] = (
 """In the order in which they are kept. Not every host has all of them: see `read`."""
 
 
+TOGETHER = 7
+"""Facts that are read in one round trip: one that hangs keeps those after it from being read."""
+
+
 def read(host: CommandRunner, interface: str) -> dict[str, dict[str, Any]]:
     """Every fact of a host: {"value": parsed} or {"absent": why}, and what it printed.
 
     A fact that a host does not have (a veth's rings, a guest's governor) is absent, not an error.
     """
-    return {fact.name: _read(host, fact, interface) for fact in FACTS}
-
-
-def _read(host: CommandRunner, fact: Fact, interface: str) -> dict[str, Any]:
-    return _fact(fact, host.run(fact.command(interface)))
+    answers: list[Completed] = []
+    for n in range(0, len(FACTS), TOGETHER):
+        some = [fact.command(interface) for fact in FACTS[n : n + TOGETHER]]
+        answers += host.run_in_turn(some)
+    return {f.name: _fact(f, answer) for f, answer in zip(FACTS, answers, strict=True)}
 
 
 def _fact(fact: Fact, completed: Completed) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Several commands in one round trip: a script that runs one after the other and keeps them apart.
 
-For what ends at once and needs neither root nor input, as readings of evidence do: a round trip
-and a `timeout` for each of them cost more than the commands themselves. Both outputs are marked
-after each command with a word that no command can know; so each has its own output and status.
+For what ends at once and needs no input, as readings of evidence do: a round trip and a `timeout`
+for each of them cost more than the commands themselves. Both outputs are marked after each command
+with a word that no command can know; so each has its own output and status. What is itself a script
+for `sh` is run by a copy of this very shell, which costs no program to load.
 """
 
 from __future__ import annotations
@@ -17,15 +18,26 @@ from netlimits.model import Command, Completed
 _NEXT = "\ns=$?; printf '\\n%s %s\\n' \"$0\" $s; printf '\\n%s %s\\n' \"$0\" $s >&2\n"
 
 
-def fits(commands: Sequence[Command]) -> bool:
-    """Whether the commands may share a script."""
-    return len(commands) > 1 and not any(c.sudo or c.stdin or c.within for c in commands)
+_OWN = ("$$", "$0", "${0")
+"""What a script may say of itself, which would be another in a copy of our shell."""
+
+
+def fits(commands: Sequence[Command], *, root: bool = False) -> bool:
+    """Whether the commands may share a script; those for root, where the login is `root`."""
+    return len(commands) > 1 and not any(c.stdin or (c.sudo and not root) for c in commands)
 
 
 def together(commands: Sequence[Command], nonce: str) -> Command:
     """One command that runs them in their order; it has the time that all of them have."""
-    script = "".join(shlex.join(command.argv) + " </dev/null" + _NEXT for command in commands)
+    script = "".join(_line(command) + " </dev/null" + _NEXT for command in commands)
     return Command(("sh", "-c", script, nonce), deadline=sum(c.deadline for c in commands))
+
+
+def _line(command: Command) -> str:
+    words = (*command.within, *command.argv)
+    if words[:2] == ("sh", "-c") and not any(own in words[2] for own in _OWN):
+        return f"(set -- {shlex.join(words[4:])}; eval {shlex.quote(words[2])})"
+    return shlex.join(words)
 
 
 def apart(whole: Completed, commands: Sequence[Command], nonce: str) -> list[Completed]:

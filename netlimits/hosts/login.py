@@ -44,10 +44,13 @@ class LoginHost:
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
         """Run commands one after the other; as `Host.run_in_turn`."""
-        if not in_turn.fits(commands):
+        shell = self._shell()
+        if not in_turn.fits(commands, root=shell.uid == 0):
+            self._give_back(shell)
             return [self.run(command) for command in commands]
         nonce = secrets.token_hex(16)
-        return in_turn.apart(self.run(in_turn.together(commands, nonce)), commands, nonce)
+        whole = self._in(shell, in_turn.together(commands, nonce))
+        return in_turn.apart(whole, commands, nonce)
 
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""

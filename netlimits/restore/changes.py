@@ -77,10 +77,10 @@ class Changes:
             return state
         seen = self._seen.get((role, interface, name), state)
         self._remember(Original(role, interface, name, seen))
-        answers = [self._log.run(role, command) for command in commands]
-        state = current(host, name, interface, wanted)
+        changed = self._log.change(role, commands, setting.read(interface, wanted))
+        state = setting.state(changed.reading)
         if unmet := setting.unmet(state, wanted):
-            printed = " ".join(c.complaint for c in answers)
+            printed = " ".join(c.complaint for c in changed.answers)
             raise SettingError(
                 f"did not take: {'; '.join(unmet)}" + (f" ({printed[:200]})" if printed else ""),
                 setting=name,
@@ -201,9 +201,8 @@ class Changes:
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
                 break
-            for command in commands:
-                self._log.run(original.role, command)
-            state = current(host, original.setting, original.interface, original.state)
+            read = setting.read(original.interface, original.state)
+            state = setting.state(self._log.change(original.role, commands, read).reading)
         differences = setting.differences(original.state, state)
         if not differences:
             return ""

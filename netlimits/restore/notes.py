@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from typing import Any, NotRequired
+from typing import Any, NamedTuple, NotRequired
 
 from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed, decoding
@@ -30,16 +30,23 @@ class Note(Place):
     order: NotRequired[int]
 
 
+class NoteFile(NamedTuple):
+    """A note as it lies on a host: its file's name, and its text, which is one line."""
+
+    name: str
+    text: str
+
+
 NOTES = '[ ! -d "$d" ] || for one in "$d"/*.json; do [ ! -f "$one" ] || cat "$one"; done'
 _WRITE = FOLDER + 'mkdir -p "$d" && cat >"$d/.$1" && mv "$d/.$1" "$d/$1"'
 _READ = FOLDER + NOTES
 _REMOVE = FOLDER + 'rm -f "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 
 
-def write(
+def note_file(
     original: Original, link_address: str, campaign: str, identity: str, since: float, order: int
-) -> Command:
-    """The command that leaves a note about `original`, the `order`-th thing changed.
+) -> NoteFile:
+    """The note about `original`, the `order`-th thing changed.
 
     `link_address` is the interface's MAC, `identity` what tells this campaign from all others.
     """
@@ -54,8 +61,12 @@ def write(
         "since": since,
         "order": order,
     }
-    name = _file_name(original, link_address)
-    return Command(("sh", "-c", _WRITE, "sh", name), stdin=json.dumps(note) + "\n", deadline=10)
+    return NoteFile(_file_name(original, link_address), json.dumps(note) + "\n")
+
+
+def write(note: NoteFile) -> Command:
+    """The command that leaves a note on a host."""
+    return Command(("sh", "-c", _WRITE, "sh", note.name), stdin=note.text, deadline=10)
 
 
 def read() -> Command:

@@ -9,6 +9,7 @@ twice, which does no harm. Guards and claims go last, once the put-back is confi
 from __future__ import annotations
 
 import hashlib
+import itertools
 import secrets
 import socket
 import time
@@ -56,19 +57,19 @@ class CampaignLog:
         self._archive = archive
         self._guards = guards
         self._facts = known_facts
-        self._order = 0
+        self._order = itertools.count(1)
         self.run = guards.run
+        self.change = guards.change
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:
         """Write it to the journal first, to the host second, and into its guard third."""
-        self._order += 1
         self._archive.append("found", **_place(original), state=original.state)
         name, campaign = self._archive.path.name, identity(self._archive)
         address = self._link_address(original)
-        note = notes.write(original, address, name, campaign, time.time(), self._order)
-        must(self.run(original.role, note))
-        self._guards.arm(original)
+        order = next(self._order)
+        note = notes.note_file(original, address, name, campaign, time.time(), order)
+        self._guards.arm(original, note)
 
     def put_back(self, original: Original) -> None:
         """Take the note off the host, and say so in the journal."""
@@ -87,6 +88,7 @@ class NoteLog:
         self._noted = noted
         self._link_address = link_address
         self.run = guards.run
+        self.change = guards.change
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:

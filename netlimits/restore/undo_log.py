@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from netlimits.model import Command, Completed
 from netlimits.restore.originals import Original
+
+
+class Changed(NamedTuple):
+    """What commands that changed a host printed, and what was read right after the last one."""
+
+    answers: tuple[Completed, ...]
+    reading: Completed
 
 
 class UndoLog(Protocol):
@@ -20,6 +28,9 @@ class UndoLog(Protocol):
 
     def run(self, role: str, command: Command) -> Completed:
         """Have the host of a role run a command that changes it."""
+
+    def change(self, role: str, commands: Sequence[Command], read: Command) -> Changed:
+        """Have the host of a role run commands that change it, in turn, and then read."""
 
     def putting_back(self, original: Original) -> None:
         """Take note that an original is about to be put back."""

@@ -47,6 +47,24 @@ def test_what_an_earlier_run_set_and_this_one_leaves_out_comes_first_the_last_se
     assert steps(preparation, setup()) == []
 
 
+def test_the_hosts_of_one_setting_come_to_it_in_one_turn():
+    preparation = Preparation(MACHINES)
+
+    def turns(of: Setup) -> list[list[str]]:
+        return [[f"{s.act} {s.role} {s.name}" for s in t] for t in preparation.turns(of, ENDS)]
+
+    of = setup(use("mtu", *BOTH, mtu=1500), use("offload", "sender", tso="off"))
+    both = [["reach sender mtu", "reach receiver mtu"], ["reach sender offload"]]
+    assert turns(of) == both
+    assert turns(setup()) == [["leave sender offload"], ["leave receiver mtu", "leave sender mtu"]]
+    turns(of)
+    failing = preparation.turns(setup(), ENDS)
+    next(failing)
+    next(failing)
+    failing.close()
+    assert turns(setup()) == [["leave receiver mtu", "leave sender mtu"]]
+
+
 def test_a_step_that_failed_is_taken_again():
     preparation = Preparation(MACHINES)
     steps(preparation, setup(use("mtu", "sender", mtu=1400)))

@@ -160,6 +160,9 @@ def test_what_was_found_is_in_the_journal_before_the_first_write(work):
                 order.append((command.argv, len(events), dict(machine.notes)))
             return self._host.run(command)
 
+        def run_in_turn(self, commands):
+            return [self.run(command) for command in commands]
+
         def __getattr__(self, name):
             return getattr(self._host, name)
 
@@ -301,6 +304,9 @@ class WithAddress:
 
             return answer(command, f"02:00:00:00:00:{len(self.name):02x}\n", host=self.name)
         return self._host.run(command)
+
+    def run_in_turn(self, commands):
+        return [self.run(command) for command in commands]
 
     def serve(self, command):
         return self._host.serve(command)

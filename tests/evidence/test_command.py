@@ -24,12 +24,20 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def without_modules(folder: Path) -> None:
+    """A Perl in that folder that finds no module's file sound."""
+    (folder / "Time").mkdir()
+    (folder / "Time" / "HiRes.pm").write_text("die;\n")
+    perl = f'#!/bin/sh\nPERL5LIB={folder} exec {shutil.which("perl")} "$@"\n'
+    (folder / "perl").write_text(perl)
+    (folder / "perl").chmod(0o755)
+
+
 @pytest.fixture(params=["perl", "ss"])
 def path(request, tmp_path) -> str:
     """Where programs are looked for: with Perl, or with one that has none of its modules."""
     if request.param == "ss":
-        (tmp_path / "perl").write_text("#!/bin/sh\nexit 2\n")
-        (tmp_path / "perl").chmod(0o755)
+        without_modules(tmp_path)
     return f"{tmp_path}:{os.environ['PATH']}"
 
 
@@ -89,8 +97,7 @@ def busy() -> Iterator[tuple[str, str]]:
 
 def test_perl_says_of_a_connection_what_ss_says(busy, tmp_path):
     command = sample.command("x", ("127.0.0.1",), 1, seconds=0.4, interface="lo", deadline=LONG)
-    (tmp_path / "perl").write_text("#!/bin/sh\nexit 2\n")
-    (tmp_path / "perl").chmod(0o755)
+    without_modules(tmp_path)
     usual = os.environ["PATH"]
     by_perl, by_ss = (
         next(

@@ -47,7 +47,7 @@ def routed(ground: Ground):
 def planted(ground: Ground, original: Original) -> None:
     """A note on a host, as one of our campaigns would have left it."""
     mac = ground.on(original.role, "cat", "/sys/class/net/data0/address").strip()
-    note = notes.write(original, mac, "planted", "0" * 16, 0.0, 1)
+    note = notes.write(notes.note_file(original, mac, "planted", "0" * 16, 0.0, 1))
     path = ground.folder / "note"
     path.write_text(note.stdin)
     ground.on(original.role, "mkdir", "-p", "/run/netlimits")

@@ -80,3 +80,26 @@ def test_more_than_a_host_keeps_is_truncated_where_it_was_cut(host):
 def test_input_and_root_take_a_round_trip_of_their_own(host, single):
     assert not in_turn.fits([single, single] if single != sh("true") else [single])
     assert [c.status for c in host.run_in_turn([single])] == [0]
+
+
+def test_a_change_within_a_claim_and_what_is_read_after_it_share_a_script(host):
+    guarded = Command(
+        ("echo", "a  b"), within=("sh", "-c", 'echo "$1"; shift; exec "$@"', "x", "I")
+    )
+    refused = Command(("echo", "never"), within=("sh", "-c", "exit 79", "x"))
+    commands = [guarded, refused, sh('set -- "$1"; echo left; exit 4'), Command(("echo", "read"))]
+    assert in_turn.fits(commands)
+    parts = host.run_in_turn(commands)
+    assert [(p.stdout, p.status) for p in parts] == [
+        ("I\na  b\n", 0), ("", 79), ("left\n", 4), ("read\n", 0)]  # fmt: skip
+
+
+def test_a_script_costs_no_shell_of_its_own_unless_it_speaks_of_itself():
+    lines = in_turn.together([sh("echo $1"), sh("echo $$"), sh("echo $0")], "N").argv[2]
+    assert lines.count("sh -c") == 2
+
+
+def test_root_needs_no_round_trip_of_its_own_where_the_login_is_root():
+    both = [Command(("id",), sudo=True), sh("true")]
+    assert in_turn.fits(both, root=True)
+    assert not in_turn.fits(both)

@@ -25,6 +25,7 @@ from netlimits.restore.guard.claim import PLACES, Holder, parse
 from netlimits.restore.guard.guards import Guards, snapshot
 from netlimits.restore.guard.report import lines, report
 from netlimits.restore.guard.terms import FROM_NOTES, forced
+from netlimits.restore.notes import NoteFile
 from netlimits.restore.originals import Original
 from netlimits.settings import SETTINGS
 from netlimits.settings.offload import Offload
@@ -308,12 +309,14 @@ class Place:
         if not self.lock.exists():
             self.lock.mkdir()
         self._host = local_host("here")
+        self.scripts: list[str] = []
 
     def __call__(self) -> Place:
         """Another connection to the same host."""
         return Place(self.folder.parent)
 
     def run(self, command: Command) -> Completed:
+        self.scripts.append(command.argv[3] if command.argv[3:] else "")
         return replace(self._host.run(self._here(command)), command=command)
 
     def run_in_turn(self, commands):
@@ -464,6 +467,64 @@ def test_a_pid_that_is_another_process_by_now_is_left_alone(place):
     finally:
         other.kill()
         other.wait()
+
+
+@root
+def test_a_guard_is_told_to_wait_on_only_when_some_of_its_patience_is_used(place):
+    guards = place.guards(patience=600)
+    guards.claim()
+    guards.arm(sysctl(first="1"))
+    guards.renew(200)
+
+    def renewed(seconds: float, later: float = 0.0) -> bool:
+        for each in guards._places.values():
+            each.until -= later
+        place.scripts.clear()
+        guards.renew(seconds)
+        return place.scripts == ["renew"]
+
+    assert not renewed(200, later=100)
+    assert renewed(300), "a longer run"
+    assert renewed(200), "a shorter one: a dead controller's guard fires within its patience"
+    assert not renewed(200)
+    assert renewed(200, later=200)
+    seen = place.look()
+    os.killpg(seen.pid, signal.SIGKILL)
+    wait(lambda: place.look().doing == "dead")
+    assert guards.fired() == ()
+    assert renewed(200), "its process was gone"
+    assert place.look().doing == "watch"
+    guards.release()
+
+
+@root
+def test_what_fired_is_asked_along_with_something_else_or_by_itself(place):
+    guards = place.guards()
+    guards.claim()
+    guards.arm(sysctl(first="1"))
+    questions = guards.questions()
+    seen = place.look()
+    (place.folder / f"{seen.key}.log").touch()
+    answers = {role: place.run(command) for role, command in questions.items()}
+    place.scripts.clear()
+    assert guards.fired(answers) == ("a",)
+    assert place.scripts == []
+    assert guards.fired({"a": replace(answers["a"], status=1)}) == ("a",)
+    assert place.scripts == ["fired"]
+    assert guards.renew(5) == ("a",), "whatever it is told, it is told anew"
+    guards.release()
+
+
+@root
+def test_a_note_lies_there_with_the_guard_that_is_armed(place):
+    guards = place.guards()
+    guards.claim()
+    note = {"link_address": "x", "id": "0123", "campaign": "small", "text": "a \\n b"}
+    guards.arm(sysctl(first="1"), NoteFile("n.json", json.dumps(note) + "\n"))
+    assert json.loads((place.folder / "n.json").read_text()) == note
+    (place.folder / "n.json").unlink()
+    assert place.look().doing == "watch"
+    guards.release()
 
 
 @root

@@ -230,7 +230,7 @@ def _on_host(site: Site, host: Host, role: str) -> Iterator[Finding]:
 
 def _checked(site: Site, host: Host, role: str, which: Iterable[checks.Check]) -> Iterator[Finding]:
     for check in which:
-        completed = tuple(host.run(command) for command in check.commands(site, role))
+        completed = tuple(host.run_in_turn([*check.commands(site, role)]))
         yield from check.findings(site, role, completed)
 
 

@@ -88,8 +88,8 @@ def _probe(
     program = experiment.measure[name].get("program")
     for role in clients[:1]:
         try:
-            probes = (at_path(command, name, program) for command in tool(name).probes())
-            features = tool(name).features(tuple(hosts[role].run(probe) for probe in probes))
+            probes = [at_path(command, name, program) for command in tool(name).probes()]
+            features = tool(name).features(tuple(hosts[role].run_in_turn(probes)))
         except NetlimitsError as error:
             which = f"{program}: " if program else ""
             missing.append(_base.error(role, NAME, f"{which}{error}"))

@@ -7,9 +7,10 @@ it asks the kernel what `ss` asks (looks.pl), at some 0.5 ms of one CPU for each
 process of `ss` takes 3. It has a session of its own, to come after all others in the kernel's
 choice, looks a certain number of times and ends by itself.
 
-A host without Perl is looked at by `ss`, with a process each time (the lab's machines too: where a
-CPU is translated, Perl takes seconds to begin): so twice in a run, or, where the measure itself is
-what arrived there (evidence.sample.arrivals), once for each interim result.
+A host without Perl, or without its modules, is looked at by `ss`, with a process each time (the
+lab's machines too: where a CPU is translated, Perl takes seconds to begin): so twice in a run, or,
+where the measure itself is what arrived there (evidence.sample.arrivals), once for each interim
+result.
 """
 
 from __future__ import annotations
@@ -29,12 +30,7 @@ CONNECTIONS = 400
 ASKED_FOR_OPTIONS = "ss -tuinmoHO "
 """How the script asks `ss` for TCP's options; campaigns before did not."""
 
-_SCRIPT = r"""
-first=$1 every=$2 count=$3 program=$4 interface=$5 counting=$6 looks=$7 often=$8 perl=$9
-shift 9
-if perl -MTime::HiRes -MSocket -e 1 2>/dev/null; then
-  exec setsid perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" "$@"
-fi
+_BY_SS = r"""
 echo "namespace $(readlink /proc/self/ns/net)"
 sleep "$first"
 [ -z "$counting" ] || cd "/sys/class/net/$interface/statistics"
@@ -51,6 +47,16 @@ while :; do
   [ "$n" != "$count" ] || exit 0
   sleep "$every"
 done
+"""
+
+_SCRIPT = rf"""
+first=$1 every=$2 count=$3 program=$4 interface=$5 counting=$6 looks=$7 often=$8 perl=$9
+shift 9
+by_ss='{_BY_SS}'
+export first every count program interface counting by_ss
+! command -v perl >/dev/null ||
+  exec setsid perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" "$@"
+eval "$by_ss"
 """
 
 

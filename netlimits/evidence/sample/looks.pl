@@ -1,6 +1,11 @@
 # Looks at this host while a run goes on, from one process: what `ss -tinmo` tells of connections
 # with the other end, in its words, asked of the kernel (sock_diag) without a process for each look;
 # and of the tool's threads what /proc has. What is printed is kept until there is much of it.
+BEGIN {
+    # without them `ss` has to do: loading them here costs no process that only tries
+    eval { require Time::HiRes; require Socket; 1 }
+        or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[5 .. $#ARGV];
+}
 my ($every, $count, $program, $interface, $counting, @peers) = @ARGV;
 use Time::HiRes qw(time sleep);
 use Socket qw(inet_pton inet_ntop AF_INET AF_INET6);

@@ -9,6 +9,7 @@ from netlimits.errors import HostError
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import Claim, Holder, parse, printable
+from netlimits.restore.notes import NoteFile
 
 SETTLES = scripts.LOCK_WAIT + 15.0
 """Seconds that a command here may take: one that holds the lock is waited for."""
@@ -136,14 +137,22 @@ def postpone(holder: Holder, claim: str, seconds: float) -> Command:
     return _command(scripts.POSTPONE, "postpone", holder.text, claim, str(_whole(seconds)))
 
 
-def arm(holder: Holder, claim: str, seconds: float, script: str) -> Command:
-    """The command that puts a guard's script in place and sees that its process runs."""
-    words = (holder.text, claim, str(_whole(seconds)))
-    return _command(scripts.ARM, "arm", *words, stdin=script)
+def arm(
+    holder: Holder, claim: str, seconds: float, script: str, note: NoteFile | None = None
+) -> Command:
+    """The command that puts a guard's script in place and sees that its process runs.
+
+    A `note` is left on the host before that.
+    """
+    words = (holder.text, claim, str(_whole(seconds)), note.name if note else "")
+    return _command(scripts.ARM, "arm", *words, stdin=(note.text if note else "") + script)
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """The command that prints `fired` when the guard put something back since it was armed."""
+    """The command that prints `fired` when the guard put something back since it was armed.
+
+    It prints `dead` when there is a guard to be and no process of it.
+    """
     return _command(scripts.FIRED, "fired", holder.text, claim)
 
 
@@ -151,6 +160,11 @@ def release(holder: Holder, claim: str, leads: bool) -> Command:
     """The command that ends the login's guard; where it `leads`, it takes our claim away too."""
     words = (holder.text, claim, "all" if leads else "")
     return _command(scripts.RELEASE, "release", *words)
+
+
+def dead(completed: Completed) -> bool:
+    """Whether `fired` showed that a guard's process is gone."""
+    return "dead" in completed.stdout.splitlines()
 
 
 def answered(completed: Completed) -> tuple[bool, str | None]:

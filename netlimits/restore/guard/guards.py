@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -15,6 +15,7 @@ from netlimits.errors import CommandFailed, ConnectionLost, HostError, InputErro
 from netlimits.hosts.base import Host, Server, must
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed
+from netlimits.restore import notes
 from netlimits.restore.guard import commands
 from netlimits.restore.guard.claim import Holder, parse, printable
 from netlimits.restore.guard.commands import Seen, look, seen
@@ -25,11 +26,18 @@ from netlimits.restore.guard.terms import (
     must_be_dead,
     refusal,
 )
+from netlimits.restore.notes import NoteFile
 from netlimits.restore.originals import Original
+from netlimits.restore.undo_log import Changed
 from netlimits.units import durations
 
 PATIENCE = 300.0
 """Seconds without word from the controller, beyond a run's own, after which hosts are put back."""
+
+USED = 0.25
+"""What of the patience may be used up before a guard is told to wait on: a run more often."""
+
+NOTHING: Mapping[str, Completed] = {}
 
 PUT_BACK = 60.0
 """Seconds that a claim holds, at least, while the controller puts one setting back.
@@ -51,7 +59,9 @@ _TRIES = 3
 class _Place:
     """One login on one host, which one or several roles are; `claim` is the claim's path.
 
-    One of them `leads`: its `hold` keeps the claim alive.
+    One of them `leads`: its `hold` keeps the claim alive. `until` is when claim and guard run out,
+    by the monotonic clock; 0 where they are to be renewed whatever it is. Who arms the guard has
+    its `turn`.
     """
 
     roles: list[str]
@@ -59,6 +69,8 @@ class _Place:
     leads: bool
     originals: dict[tuple[str, str, str], Original] = field(default_factory=dict)
     hold: Server | None = None
+    until: float = 0.0
+    turn: Lock = field(default_factory=Lock)
 
 
 class Guards:
@@ -110,60 +122,89 @@ class Guards:
     def renew(self, seconds: float) -> tuple[str, ...]:
         """Hold on for another `seconds` and the patience; call it as each run starts.
 
-        Returns the roles whose guard had put settings back since the last time: what is set has
-        to be read again. Guards that are no longer there are started again. Raises HostError
-        when the host is no longer ours.
+        Nothing is sent to a host where no more than USED of the patience is gone since it was, and
+        what is left is not more than it should be. Returns the roles whose guard had put settings
+        back since the last time: what is set has to be read again. Guards that are no longer there
+        are started again. Raises HostError when the host is no longer ours.
         """
         self._seconds = seconds + (self._patience or PATIENCE)
         guard = None if self._patience is None else self._seconds
-        return self._roles_where(lambda place: self._renew(place, self._seconds, guard))
+        due = [p for p in self._places.values() if self._due(p, self._until(self._seconds, guard))]
+        return self._roles_where(lambda place: self._renew(place, self._seconds, guard), due)
 
-    def fired(self) -> tuple[str, ...]:
+    def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
         """The roles whose guard put settings back since `renew`; what was measured is invalid.
 
-        Raises HostError when the host is no longer ours, and what was measured as little worth.
+        `answers` are those to `questions`, by role; hosts without a whole one are asked. Raises
+        HostError when the host is no longer ours, and what was measured as little worth.
         """
 
         def fired(place: _Place) -> bool:
-            answer = self._must(place, commands.fired(self._holder, place.claim))
+            answer = answers.get(place.roles[0])
+            if answer is None or answer.status or answer.timed_out:
+                answer = self._must(place, commands.fired(self._holder, place.claim))
+            if commands.dead(answer):
+                place.until = 0.0
             return self._refuse_lost(place, answer)
 
-        return self._roles_where(fired)
-
-    def _roles_where(self, true: Callable[[_Place], bool]) -> tuple[str, ...]:
-        """The roles of the hosts of which it is true; all hosts are asked at the same time."""
         places = [*self._places.values()]
-        answers = at_once(true, places)
-        return tuple(
-            role for place, yes in zip(places, answers, strict=True) if yes for role in place.roles
-        )
+        if all(place.roles[0] in answers for place in places):
+            return _roles(places, map(fired, places))
+        return self._roles_where(fired, places)
+
+    def questions(self) -> dict[str, Command]:
+        """What `fired` asks, by role, for whoever has the hosts do something else just then."""
+        return {
+            place.roles[0]: commands.fired(self._holder, place.claim)
+            for place in self._places.values()
+        }
+
+    def _roles_where(
+        self, true: Callable[[_Place], bool], places: Sequence[_Place]
+    ) -> tuple[str, ...]:
+        """The roles of the hosts of which it is true; all hosts are asked at the same time."""
+        return _roles(places, at_once(true, places))
 
     def run(self, role: str, command: Command) -> Completed:
         """Run a command that changes the host, if the host is still ours when it starts.
 
         Raises HostError when it is not, and the command was not run.
         """
-        if role not in self._of:  # it was booted, which took the claim away
-            self._claim(role, RUN)
-        place = self._of[role]
-        self._held(place)
+        place = self._place(role)
         completed = self._host(role).run(commands.within(self._holder, place.claim, command))
         self._refuse_lost(place, completed)
         return completed
 
-    def arm(self, original: Original) -> None:
+    def change(self, role: str, changes: Sequence[Command], read: Command) -> Changed:
+        """Run commands that change the host, as `run`, and one that reads it right after.
+
+        The last one and the reading share a round trip: more would add up more deadlines.
+        """
+        *first, last = changes
+        answers = [self.run(role, command) for command in first]
+        place = self._place(role)
+        last = commands.within(self._holder, place.claim, last)
+        answer, reading = self._host(role).run_in_turn([last, read])
+        self._refuse_lost(place, answer)
+        return Changed((*answers, answer), reading)
+
+    def arm(self, original: Original, note: NoteFile | None = None) -> None:
         """Make sure that a guard on the host would put this setting back as well.
 
-        Call it before the change. Raises HostError when no guard can be started there.
+        A `note` is left there first. Call it before the change. Raises HostError when no guard can
+        be started there.
         """
         if self._patience is None:
+            if note:
+                must(self.run(original.role, notes.write(note)))
             return
-        place = self._of[original.role]
-        everything = {**place.originals, original.place: original}
-        script = render(self._holder, [*everything.values()], round(self._patience))
-        answer = self._must(place, commands.arm(self._holder, place.claim, self._seconds, script))
-        self._refuse_lost(place, answer)
-        place.originals = everything
+        place = self._place(original.role)
+        with place.turn:
+            everything = {**place.originals, original.place: original}
+            script = render(self._holder, [*everything.values()], round(self._patience))
+            arm = commands.arm(self._holder, place.claim, self._seconds, script, note)
+            self._refuse_lost(place, self._must(place, arm))
+            place.originals = everything
 
     def putting_back(self, original: Original) -> None:
         """Prolong claim and guard while a setting is put back; the guard stays until that is done.
@@ -210,6 +251,14 @@ class Guards:
         self._places = {key: place for key, place in self._places.items() if place is not gone}
         self._of = {kept: place for kept, place in self._of.items() if place is not gone}
 
+    def _place(self, role: str) -> _Place:
+        """The place of a role, claimed and held."""
+        if role not in self._of:  # it was booted, which took the claim away
+            self._claim(role, RUN)
+        place = self._of[role]
+        self._held(place)
+        return place
+
     def _claim(self, role: str, terms: Terms) -> None:
         if role in self._of:
             return
@@ -241,10 +290,12 @@ class Guards:
         else:
             if why := refusal(now, self._holder, terms):
                 raise HostError(why, host=role)
+            until = time.monotonic() + self._seconds
             taken = self._take(role, now, terms)
             if isinstance(taken, str):
                 return taken
-            self._places[login] = _Place([role], taken.stdout.strip(), leads=True)
+            place = _Place([role], taken.stdout.strip(), leads=True, until=until)
+            self._places[login] = place
         return ""
 
     def _look(self, role: str, terms: Terms) -> Seen:
@@ -269,7 +320,7 @@ class Guards:
 
     def _held(self, place: _Place) -> None:
         """Make sure that a process of our connection holds the claim. Raises HostError."""
-        if not place.leads or (place.hold and place.hold.alive()):
+        if not self._let_go(place):
             return
         host = self._host(place.roles[0])
         place.hold = host.serve(commands.hold(self._holder, place.claim))
@@ -282,19 +333,40 @@ class Guards:
 
     def _renew(self, place: _Place, seconds: float, guard: float | None) -> bool:
         """Whether the guard had fired; it gets its time too, unless that is None."""
+        until = self._until(seconds, guard)
+        if not self._due(place, until):
+            return False
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
         elif guard is not None:
             command = commands.postpone(self._holder, place.claim, guard)
         else:
             return False
-        return self._refuse_lost(place, self._must(place, command))
+        fired = self._refuse_lost(place, self._must(place, command))
+        place.until = until
+        return fired
+
+    def _until(self, seconds: float, guard: float | None) -> float:
+        """When a claim and a guard run out that are renewed now, by the monotonic clock."""
+        return time.monotonic() + (seconds if guard is None else min(seconds, guard))
+
+    def _due(self, place: _Place, until: float) -> bool:
+        """Whether they have to be renewed there to last until then, or nearly, and no longer."""
+        spare = USED * (self._patience or PATIENCE)
+        return not until - spare <= place.until <= until or self._let_go(place)
+
+    def _let_go(self, place: _Place) -> bool:
+        """Whether the process is gone that is to hold the claim."""
+        return place.leads and not (place.hold and place.hold.alive())
 
     def _refuse_lost(self, place: _Place, answer: Completed) -> bool:
         """Whether the guard had fired. Raises NotOurs when the claim is not ours any more."""
         fired, other = commands.answered(answer)
         if other is None:
+            if fired:
+                place.until = 0.0
             return fired
+        place.until = 0.0
         claim = parse(other, 0)
         who = f"{claim} is at work there" if claim else "somebody put it back"
         raise NotOurs(
@@ -316,6 +388,12 @@ class Guards:
             return must(self._host(place.roles[0]).run(command))
 
         return _twice(act)
+
+
+def _roles(places: Iterable[_Place], chosen: Iterable[bool]) -> tuple[str, ...]:
+    return tuple(
+        role for place, yes in zip(places, chosen, strict=True) if yes for role in place.roles
+    )
 
 
 class NotOurs(HostError):

@@ -28,6 +28,13 @@ key=$net-${boot%%-*}
 """
 """The part of a script that finds out which host it is on, as $key: a boot of a network stack."""
 
+_KEY_OF_CLAIM = r"""
+key=${2##*/netlimits-}; key=${key%.claim}
+read -r boot </proc/sys/kernel/random/boot_id
+case $key in *-"${boot%%-*}") ;; *) echo lost; exit 0 ;; esac
+"""
+"""The same where our claim is at $2, whose name has the key: no process looks for it again."""
+
 HELD = r"""
 held() { [ -f "$1" ] && [ ! -L "$1" ] && ! (exec 8<"$1" && flock -n -s 8) 2>/dev/null; }
 """
@@ -41,12 +48,7 @@ lock() {{
 }}
 """
 
-_HERE = (
-    FOLDER
-    + KEY
-    + HELD
-    + _LOCK
-    + r"""
+_GUARD = r"""
 f=$d/$key
 read -r up _ </proc/uptime; up=${up%.*}
 alive() {
@@ -60,7 +62,9 @@ alive() {
     esac
 }
 """
-)
+"""The guard's files, as $f followed by their ends, and whether its process lives."""
+
+_HERE = FOLDER + KEY + HELD + _LOCK + _GUARD
 
 _IS_OURS = r"""
 ours() { case $(readlink "$claim" 2>/dev/null) in "${mine%\}},"*) return 0 ;; esac; return 1; }
@@ -68,13 +72,10 @@ lost() { echo "lost $(readlink "$claim" 2>/dev/null)"; }
 mine=$1 claim=$2
 """
 
-_OURS = (
-    _IS_OURS
-    + r"""
-lock
-ours || { lost; exit 0; }
-"""
-)
+_REFUSED = "ours || { lost; exit 0; }\n"
+_OURS = _IS_OURS + "lock\n" + _REFUSED
+_CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + _OURS
+"""Before what is done only while the claim is ours, and under the lock."""
 
 WITHIN = (
     _LOCK
@@ -83,7 +84,7 @@ WITHIN = (
 lock
 ours || {{ lost; exit {LOST}; }}
 shift 2
-"$@"
+exec "$@"
 """
 )
 """Run the words that follow if the claim is ours, and keep it ours until they end."""
@@ -91,9 +92,9 @@ shift 2
 # A process that systemd starts belongs to no login's session, so that no logout ends it. It
 # would see the machine's own network and files, so it will not do inside a namespace.
 _POSTPONE = r"""
-begun() { n=0; until alive; do n=$((n + 1)); [ $n -lt 100 ] || return 1; sleep 0.05; done; }
+begun() { n=0; until alive; do n=$((n + 1)); [ $n -lt 250 ] || return 1; sleep 0.02; done; }
 by_systemd() {
-    [ "$(id -u)" = 0 ] && [ -d /run/systemd/system ] && command -v systemd-run >/dev/null &&
+    [ "$uid" = 0 ] && [ -d /run/systemd/system ] && command -v systemd-run >/dev/null &&
         [ "$(readlink /proc/1/ns/net)" = "$(readlink /proc/self/ns/net)" ] &&
         [ "$(readlink /proc/1/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ] &&
         systemd-run --quiet --collect --unit="netlimits-guard-$key" sh "$f.guard" watch \
@@ -115,7 +116,7 @@ postpone() {
 LOOK = (
     _HERE
     + rf"""
-echo "key $key $(id -u)"; echo "uptime $up"
+echo "key $key $uid"; echo "uptime $up"
 for p in {PLACES}; do
     c=$p/netlimits-$key.claim
     [ -L "$c" ] || continue
@@ -162,8 +163,7 @@ Where $5 is `dead`, the one there must be held by nobody. Exit status 3: somebod
 """
 
 HOLD = (
-    _HERE
-    + _OURS
+    _CLAIMED
     + r"""
 exec 8<"${claim%.claim}.alive" || exit 1
 flock -w 5 8 || exit 1
@@ -180,16 +180,15 @@ AWAIT = (
 n=0
 until held "${claim%.claim}.alive"; do
     ours || { lost; exit 0; }
-    n=$((n + 1)); [ $n -lt 200 ] || exit 1
-    sleep 0.05
+    n=$((n + 1)); [ $n -lt 500 ] || exit 1
+    sleep 0.02
 done
 """
 )
 """Wait until `HOLD` holds it."""
 
 RENEW = (
-    _HERE
-    + _OURS
+    _CLAIMED
     + _POSTPONE
     + r"""
 text="${mine%\}}, \"until\": $((up + $3))}"
@@ -200,25 +199,46 @@ ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
 """Move the claim's time on to $3 s from now, and the guard's to $4 s (empty: leave that)."""
 
 ARM = (
-    _HERE
-    + _OURS
+    _CLAIMED
     + _POSTPONE
     + r"""
-mkdir -p "$d" && cat >"$d/.$key.guard" && mv -f "$d/.$key.guard" "$f.guard" || exit 1
+[ -d "$d" ] || mkdir -p "$d" || exit 1
+if [ -n "$4" ]; then
+    IFS= read -r note && printf '%s\n' "$note" >"$d/.$4" && mv "$d/.$4" "$d/$4" || exit 1
+fi
+cat >"$d/.$key.guard" && mv -f "$d/.$key.guard" "$f.guard" || exit 1
 postpone $((up + $3))
 """
 )
-"""Put a guard's script in place and see that its process runs, for $3 s from now."""
+"""Put a guard's script in place and see that its process runs, for $3 s from now.
 
-POSTPONE = _HERE + _OURS + _POSTPONE + r"""[ ! -f "$f.guard" ] || postpone $((up + $3))"""
+Before it, where $4 is a note's file name, the note: the first line of what is fed.
+"""
+
+POSTPONE = _CLAIMED + _POSTPONE + r"""[ ! -f "$f.guard" ] || postpone $((up + $3))"""
 """Move the time of this login's guard on, where the claim is another login's of the campaign."""
 
-FIRED = _HERE + _OURS + r"""[ ! -e "$f.log" ] || echo fired"""
-"""Say whether the guard put something back since it was armed."""
+FIRED = (
+    FOLDER
+    + _KEY_OF_CLAIM
+    + _IS_OURS
+    + _REFUSED
+    + r"""
+f=$d/$key
+[ ! -e "$f.log" ] || echo fired
+[ -f "$f.guard" ] || exit 0
+{ words=; read -r pid <"$f.pid" && read -r words <"/proc/$pid/cmdline"; } 2>/dev/null
+[ -n "$words" ] || echo dead
+"""
+)
+"""Say whether the guard put something back since it was armed, and whether it is dead.
+
+It needs no lock: a guard logs before it puts anything back, and a claim goes before its host is
+touched. What nobody waited for has no words any more, though its number is there.
+"""
 
 RELEASE = (
-    _HERE
-    + _OURS
+    _CLAIMED
     + r"""
 if alive; then
     kill -s TERM -- "-$pid" 2>/dev/null || kill -s TERM "$pid"
