@@ -11,6 +11,7 @@ from typing import Any
 
 import narrow_path
 import pytest
+import warm
 from guests import Guests
 from hypothesis import HealthCheck, settings
 
@@ -93,6 +94,10 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: the garbage collector need not look through them each time."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    warm.end()
 
 
 @pytest.fixture(scope="session", autouse=True)

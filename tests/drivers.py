@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import warm
 from guests import Guests
 from waiting import LONG, wait
 
@@ -79,7 +80,7 @@ class Drivers:
     @contextmanager
     def begun(self, *argv: object) -> Iterator[subprocess.Popen]:
         """`netlimits ARGV` on its way, and not beyond `with`."""
-        process = subprocess.Popen(
+        process = warm.Popen(
             [sys.executable, "-m", "netlimits", *map(str, argv)],
             cwd=self.folder,
             text=True,
