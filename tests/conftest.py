@@ -14,6 +14,7 @@ import pytest
 import warm
 from guests import Guests
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from netlimits.lab import labs
 
@@ -78,6 +79,26 @@ _LONGEST = (
 )
 """Files whose tests take longest, the longest first: begun last they would keep one process busy
 after the other has nothing left."""
+
+
+_OF_MACHINES = (
+    ("settings/test_on_machines.py", "faults/test_machines.py"),
+    ("faults/test_attacks_on_hosts.py", "faults/test_default_qdiscs.py", "lab/test_guests.py"),
+)
+"""Files whose tests go to one process each, since machines take longer to build than to share."""
+
+
+class _ByMachines(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+    """A file's tests go to one process, and those of several files that share machines."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return next((group[0] for group in _OF_MACHINES if file.endswith(group)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return _ByMachines(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers

@@ -65,6 +65,7 @@ class Drivers:
         self.lab, self.guests, self.folder = lab, guests, folder
         self.hosts = ("--hosts", str(lab.hosts_file))
         self.out = folder / "out"
+        wait(lambda: "state DOWN" not in str(self.leaves()), "the links are up")
         self.original = self.leaves()
 
     def experiment(self, text: str) -> Path:

@@ -32,10 +32,10 @@ def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: 
 
 def inside(namespace: str) -> set[int]:
     """The processes in a network namespace, as `ip netns pids` names them: it is asked all the time."""
-    there, pids = (layout.NAMESPACES / namespace).stat(), set()
+    its_own, pids = (layout.NAMESPACES / namespace).stat(), set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            its = (process / "ns" / "net").stat()
-            if (its.st_dev, its.st_ino) == (there.st_dev, there.st_ino):
+            net = (process / "ns" / "net").stat()
+            if (net.st_dev, net.st_ino) == (its_own.st_dev, its_own.st_ino):
                 pids.add(int(process.name))
     return pids
