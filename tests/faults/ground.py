@@ -46,8 +46,7 @@ class Ground(Lab):
         self.hosts = ("--hosts", str(lab.hosts_file))
         self.begun: list[subprocess.Popen] = []
         self._told: dict[Path, list[bytes]] = {}
-        wait(lambda: "state DOWN" not in "".join(self.leaves()), "the links are up")
-        self.original = self.leaves()
+        self.original = wait(self._as_built, "the links are up")
 
     # -- netlimits ---------------------------------------------------------------------------
 
@@ -96,6 +95,11 @@ class Ground(Lab):
         assert status is None or process.returncode == status, printed
         assert "Traceback" not in printed[1], printed
         return printed[1]
+
+    def _as_built(self) -> set[str]:
+        """Every leaf, once all links are up."""
+        leaves = self.leaves()
+        return set() if "state DOWN" in "".join(leaves) else leaves
 
     # -- the hosts ---------------------------------------------------------------------------
 
