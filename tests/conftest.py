@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ from typing import Any
 
 import narrow_path
 import pytest
+import warm
 from guests import Guests
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from netlimits.lab import labs
 
@@ -25,57 +28,95 @@ _OURS = re.compile(r"[tdmsi]([0-9]+)")
 
 _LONGEST = (
     "faults/test_attacks_on_hosts.py",
-    "restore/test_guard_lab.py",
-    "faults/test_machines.py",
-    "settings/test_on_machines.py",
-    "test_experiments_lab.py",
-    "campaign/test_campaign_lab.py",
-    "report/test_browser.py",
-    "checks/test_checks_lab.py",
-    "lab/test_guests.py",
-    "campaign/test_physics_lab.py",
-    "campaign/test_duet_lab.py",
-    "limits/test_sequel_lab.py",
     "faults/test_default_qdiscs.py",
+    "lab/test_guests.py",
+    "restore/test_guard_lab.py",
+    "settings/test_on_machines.py",
+    "faults/test_machines.py",
+    "campaign/test_campaign_lab.py",
+    "test_experiments_lab.py",
+    "checks/test_checks_lab.py",
+    "campaign/test_physics_lab.py",
     "fuzz/test_fuzz.py",
+    "faults/test_logins.py",
+    "campaign/test_duet_lab.py",
+    "test_experiments_lab_pacing.py",
+    "report/test_browser.py",
     "settings/test_undo_both_ways.py",
     "test_experiments_lab_streams.py",
-    "test_experiments_lab_pacing.py",
-    "faults/test_logins.py",
+    "cli/test_compare_lab.py",
+    "restore/test_guard.py",
     "lab/test_link.py",
+    "limits/test_sequel_lab.py",
+    "faults/test_disks.py",
+    "reproduce/test_reproduce.py",
+    "faults/test_connection.py",
+    "test_recipes.py",
+    "hosts/test_hostile.py",
+    "test_security_lab.py",
+    "faults/test_hanging.py",
     "test_security.py",
     "test_verdicts.py",
-    "cli/test_compare_lab.py",
-    "docs/test_pages_lab.py",
-    "faults/test_disks.py",
     "test_notebooks.py",
-    "faults/test_connection.py",
-    "settings/test_in_namespaces.py",
-    "faults/test_attacks.py",
-    "restore/test_guard.py",
-    "lab/test_lab.py",
+    "faults/test_notes.py",
+    "test_disturbance.py",
     "archive/test_foreign_folder_lab.py",
-    "test_security_lab.py",
+    "cli/test_published.py",
+    "lab/test_lab.py",
+    "faults/test_attacks.py",
     "faults/test_reboot.py",
+    "restore/test_races.py",
+    "faults/test_clocks.py",
     "campaign/test_runner.py",
     "faults/test_settings.py",
-    "lab/test_guests_faults.py",
-    "cli/test_published.py",
-    "faults/test_clocks.py",
-    "evidence/test_clocks.py",
-    "faults/test_hanging.py",
-    "test_coverage.py",
-    "report/test_report.py",
-    "experiment/test_plan.py",
-    "cli/test_plan.py",
-    "reproduce/test_reproduce.py",
+    "docs/test_pages_lab.py",
     "checks/test_family.py",
-    "settings/test_qdisc.py",
-    "archive/test_store.py",
+    "lab/test_guests_faults.py",
+    "test_layers.py",
+    "test_coverage.py",
+    "evidence/test_command.py",
+    "experiment/test_plan.py",
+    "test_gallery_archives.py",
+    "report/test_report.py",
+    "hosts/test_ssh.py",
+    "cli/test_compare.py",
     "reproduce/test_published.py",
+    "settings/test_in_namespaces.py",
+    "tools/test_nttcp_lab.py",
+    "settings/test_qdisc.py",
+    "tools/test_affinity.py",
+    "campaign/test_under_load_lab.py",
+    "settings/test_load.py",
+    "hosts/test_run.py",
+    "analysis/test_comparison.py",
+    "archive/test_store.py",
+    "report/test_compared.py",
+    "campaign/test_under_load.py",
+    "evidence/test_clocks.py",
+    "cli/test_plan.py",
 )
 """Files whose tests take longest, the longest first: begun last they would keep one process busy
 after the other has nothing left."""
+
+
+_OF_MACHINES = (
+    ("settings/test_on_machines.py", "faults/test_machines.py"),
+    ("faults/test_attacks_on_hosts.py", "faults/test_default_qdiscs.py", "lab/test_guests.py"),
+)
+"""Files whose tests go to one process each, since machines take longer to build than to share."""
+
+
+class _ByMachines(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+    """A file's tests go to one process, and those of several files that share machines."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return next((group[0] for group in _OF_MACHINES if file.endswith(group)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    return _ByMachines(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
@@ -86,6 +127,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("lab")
     ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: the garbage collector need not look through them each time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    warm.end()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import warm
 from guests import Guests
 from waiting import LONG, wait
 
@@ -64,7 +65,7 @@ class Drivers:
         self.lab, self.guests, self.folder = lab, guests, folder
         self.hosts = ("--hosts", str(lab.hosts_file))
         self.out = folder / "out"
-        self.original = self.leaves()
+        self.original = wait(self._as_built, "the links are up")
 
     def experiment(self, text: str) -> Path:
         path = self.folder / "drivers.yaml"
@@ -79,7 +80,7 @@ class Drivers:
     @contextmanager
     def begun(self, *argv: object) -> Iterator[subprocess.Popen]:
         """`netlimits ARGV` on its way, and not beyond `with`."""
-        process = subprocess.Popen(
+        process = warm.Popen(
             [sys.executable, "-m", "netlimits", *map(str, argv)],
             cwd=self.folder,
             text=True,
@@ -131,6 +132,11 @@ class Drivers:
     def leaves(self) -> dict[str, list[str]]:
         """All that a driver, a queue or an interrupt of the data link's can be set to."""
         return {host: self.guests.sh(host, _LEAVES).splitlines() for host in self.lab.hosts}
+
+    def _as_built(self) -> dict[str, list[str]]:
+        """`leaves`, once all links are up."""
+        leaves = self.leaves()
+        return {} if "state DOWN" in str(leaves) else leaves
 
     def changed(self) -> dict[str, set[str]]:
         """Of each host the lines that are not as they were found, and those that are gone."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import warm
 
 import netlimits as nl
 
@@ -20,7 +21,7 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     command = [sys.executable, "-m", "netlimits", "run", EXPERIMENTS / f"{name}.yaml", "--out", out]
-    ran = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=600)
+    ran = warm.run([*command, *argv], capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     frame = nl.open(out).frame()
     assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
@@ -32,7 +33,7 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     # each end divides by its own clock's elapsed time: what arrived may seem a little more
     assert (received <= sent * 1.02).all(), "received is never more than sent"
     for command in ("table", "figures"):
-        completed = subprocess.run(
+        completed = warm.run(
             [sys.executable, "-m", "netlimits", command, out], capture_output=True, text=True
         )
         assert completed.returncode == 0, completed.stderr

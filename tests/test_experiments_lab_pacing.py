@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import warm
 
 import netlimits as nl
 
@@ -24,12 +24,12 @@ def sets(*pairs: str) -> list[str]:
 def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     """The frame of a campaign of which every run is ok, whose table and figures can be made."""
     command = [sys.executable, "-m", "netlimits", "run", EXPERIMENTS / f"{name}.yaml", "--out", out]
-    ran = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=600)
+    ran = warm.run([*command, *argv], capture_output=True, text=True, timeout=600)
     frame = nl.open(out).frame()
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert set(frame["status"]) == {"ok"}, frame["reason"].tolist()
     for view in ("table", "figures"):
-        outcome = subprocess.run(
+        outcome = warm.run(
             [sys.executable, "-m", "netlimits", view, out], capture_output=True, text=True
         )
         assert outcome.returncode == 0, outcome.stderr
@@ -78,9 +78,7 @@ def refused(hosts, out: Path, *changes: str) -> str:
     overrides = sets(
         "repeat={replicates: 1, seed: 1}", "measure.netperf.seconds=1", "report=[]", *changes
     )
-    ran = subprocess.run(
-        [*command, "--out", out, *hosts, *overrides], capture_output=True, text=True
-    )
+    ran = warm.run([*command, "--out", out, *hosts, *overrides], capture_output=True, text=True)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     (record,) = nl.open(out).records()
     assert record.status == "invalid"

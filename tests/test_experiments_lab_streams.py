@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import warm
 
 import netlimits as nl
 from netlimits.analysis import aggregate, bursts, goodput
@@ -55,7 +56,7 @@ def hosts(three, tmp_path) -> tuple[str, str]:
 def netlimits(*argv: object, status: int = 0) -> str:
     words = [str(word) for word in argv]
     command = [sys.executable, "-m", "netlimits", *words]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    ran = warm.run(command, capture_output=True, text=True, timeout=600)
     assert ran.returncode == status, ran.stdout + ran.stderr
     return ran.stdout
 
@@ -181,7 +182,7 @@ def test_a_stream_that_fails_fails_its_run_and_the_others_are_kept(three, hosts,
     )
     command = [sys.executable, "-m", "netlimits", *map(str, words)]
     lines = []
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as campaign:
+    with warm.Popen(command, stderr=subprocess.PIPE, text=True) as campaign:
         try:
             for line in campaign.stderr or ():
                 lines.append(line)

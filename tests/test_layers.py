@@ -121,10 +121,15 @@ def modules() -> dict[str, Path]:
     return named
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imports(path: Path) -> set[str]:
     """The modules of the package that a file imports as it is imported itself."""
     names = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("netlimits"):
             base = (node.module or "").removeprefix("netlimits").lstrip(".")
             for alias in node.names:
@@ -187,8 +192,9 @@ def test_only_the_command_line_prints_or_exits():
         f"{name}:{node.lineno}"
         for name, path in modules().items()
         if not name.startswith("cli")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name | ast.Attribute)
         and ast.unparse(node.func) in ("print", "sys.exit", "exit", "quit")
     ]
     assert not wrong, wrong
@@ -197,7 +203,7 @@ def test_only_the_command_line_prints_or_exits():
 def test_one_class_name_exists_once():
     homes: dict[str, list[str]] = {}
     for name, path in modules().items():
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(name)
     twice = {name: where for name, where in homes.items() if len(where) > 1}

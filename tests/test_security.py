@@ -12,6 +12,7 @@ import re
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,11 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of what is called."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            yield node.lineno, ast.unparse(node.func)
+@cache
+def names(path: Path) -> list[tuple[int, str]]:
+    """(line, dotted name) of what a module calls."""
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    return [(node.lineno, ast.unparse(node.func)) for node in calls]
 
 
 # -- shells ---------------------------------------------------------------------------------
@@ -73,7 +74,7 @@ def test_scripts_are_constants():
             if not isinstance(node, ast.Tuple | ast.List):
                 continue
             for shell, flag, what in zip(node.elts, node.elts[1:], node.elts[2:], strict=False):
-                if ast.unparse(shell) == "'sh'" and ast.unparse(flag) == "'-c'":
+                if [getattr(word, "value", None) for word in (shell, flag)] == ["sh", "-c"]:
                     constant = isinstance(what, ast.Constant) or ast.unparse(what).isupper()
                     modules |= set() if constant else {name}
     assert modules <= SCRIPTS.keys()
@@ -102,9 +103,8 @@ def test_nothing_runs_text():
         "yaml.load",
     }
     for name, path in MODULES.items():
-        text = path.read_text()
-        assert "shell=True" not in text, name
-        for line, called in names(ast.parse(text)):
+        assert "shell=True" not in path.read_text(), name
+        for line, called in names(path):
             assert called not in forbidden, f"{name}:{line}"
 
 
@@ -318,7 +318,7 @@ def test_no_control_code_is_printed(text: str):
 def test_commands_print_through_one_function():
     """cli.echo alone: click's own, print and the streams are not called by any command."""
     for name, path in MODULES.items():
-        called = [name for _, name in names(ast.parse(path.read_text()))]
+        called = [name for _, name in names(path)]
         if name != "cli/__init__.py":
             assert not {"click.echo", "click.secho", "sys.stdout.write"} & set(called), name
         assert "print" not in called, name

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
+
+from netlimits.lab import layout
 
 T = TypeVar("T")
 
@@ -23,4 +27,15 @@ def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: 
         now = time.monotonic()
         assert now < limit, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
         # who looks often takes the CPU from what is awaited
-        time.sleep(max(0.02, min(1.0, 4 * (now - begin))))
+        time.sleep(max(0.02, min(1.0, 9 * (now - begin))))
+
+
+def inside(namespace: str) -> set[int]:
+    """The processes in a network namespace, as `ip netns pids` names them: it is asked all the time."""
+    its_own, pids = (layout.NAMESPACES / namespace).stat(), set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            net = (process / "ns" / "net").stat()
+            if (net.st_dev, net.st_ino) == (its_own.st_dev, its_own.st_ino):
+                pids.add(int(process.name))
+    return pids

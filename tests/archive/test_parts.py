@@ -210,6 +210,7 @@ def at_once(path: Path, ends: list[int], killed: int | None = None) -> Campaign:
     return reader.open(path)
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     ends=st.lists(st.integers(0, 2), min_size=24, max_size=24),

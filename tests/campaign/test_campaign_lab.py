@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import warm
 from recorded import edited
-from waiting import LONG, wait
+from waiting import LONG, inside, wait
 
 import netlimits as nl
 from netlimits.lab import labs
@@ -47,7 +48,7 @@ class Lab:
     def __call__(
         self, command: str, *argv: object, status: int | None = 0
     ) -> subprocess.CompletedProcess:
-        ran = subprocess.run(
+        ran = warm.run(
             self.argv(command, *argv),
             cwd=self.folder,
             capture_output=True,
@@ -59,7 +60,7 @@ class Lab:
         return ran
 
     def start(self, command: str, *argv: object) -> subprocess.Popen:
-        return subprocess.Popen(
+        return warm.Popen(
             self.argv(command, *argv), cwd=self.folder, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
@@ -82,12 +83,9 @@ class Lab:
         """Command lines of our kinds of process inside the lab's hosts."""
         processes = []
         for host in self.lab.hosts:
-            pids = subprocess.run(
-                ["ip", "netns", "pids", self.lab.namespace(host)], capture_output=True, text=True
-            ).stdout.split()
-            for pid in pids:
+            for pid in inside(self.lab.namespace(host)):
                 try:
-                    line = Path("/proc", pid, "cmdline").read_bytes().decode().split("\0")
+                    line = Path("/proc", str(pid), "cmdline").read_bytes().decode().split("\0")
                 except OSError:
                     continue
                 if any(name in " ".join(line) for name in names):

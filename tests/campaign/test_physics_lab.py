@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import warm
 
 import netlimits as nl
 from netlimits.analysis import aggregate
@@ -31,7 +32,7 @@ LIMIT = 206 * (1448 + 42) + 1400
 
 
 def netlimits(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return warm.run(
         (sys.executable, "-m", "netlimits", *map(str, words)),
         capture_output=True,
         text=True,

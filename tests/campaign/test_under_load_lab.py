@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 import netlimits as nl
 
@@ -27,7 +27,7 @@ repeat: {replicates: 1, order: listed, seed: 1}
 def test_streams_fill_the_path_while_the_transactions_wait_in_its_queue(lab, tmp_path: Path):
     (tmp_path / "load.yaml").write_text(TEXT)
     words = (tmp_path / "load.yaml", "--hosts", lab.hosts_file, "--out", tmp_path / "out")
-    done = subprocess.run(
+    done = warm.run(
         (sys.executable, "-m", "netlimits", "run", *map(str, words)),
         capture_output=True,
         text=True,
@@ -35,7 +35,7 @@ def test_streams_fill_the_path_while_the_transactions_wait_in_its_queue(lab, tmp
     )
     assert done.returncode == 0, done.stdout + done.stderr
     campaign = nl.open(tmp_path / "out")
-    printed = subprocess.run(
+    printed = warm.run(
         (sys.executable, "-m", "netlimits", "plan", *map(str, words[:3]), "--commands", "--json"),
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip

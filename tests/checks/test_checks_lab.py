@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import warm
 from waiting import LONG, wait
 
 from netlimits.lab import labs
@@ -41,7 +42,7 @@ class Check:
 
     def run(self, *argv: object, status: int = 0) -> subprocess.CompletedProcess[str]:
         words = [*map(str, argv), "--hosts", str(self.hosts)]
-        ran = subprocess.run(
+        ran = warm.run(
             [sys.executable, "-m", "netlimits", *words],
             cwd=self.folder, capture_output=True, text=True, timeout=2 * LONG,
         )  # fmt: skip
@@ -304,7 +305,7 @@ def test_a_tool_that_may_be_missing_is_skipped_and_one_that_may_not_is_an_error(
 def test_a_host_on_which_a_campaign_is_at_work_is_left_in_peace(check):
     text = SMALL.replace("seconds: 1", "seconds: 6")
     argv = ["run", str(check.experiment(text)), "--hosts", str(check.hosts)]
-    with subprocess.Popen(
+    with warm.Popen(
         [sys.executable, "-m", "netlimits", *argv],
         cwd=check.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as campaign:  # fmt: skip
@@ -387,7 +388,7 @@ def test_runs_of_a_missing_tool_are_left_out_from_plan_to_resume(check):
 
 def alone(check: Check, *argv: object) -> str:
     """A command that takes no hosts file."""
-    ran = subprocess.run(
+    ran = warm.run(
         [sys.executable, "-m", "netlimits", *map(str, argv)],
         cwd=check.folder, capture_output=True, text=True, check=True,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import warm
 
 import netlimits as nl
 from netlimits.checks import Site
@@ -97,7 +98,7 @@ def dual(lab: labs.Lab) -> Iterator[labs.Lab]:
 
 def run(folder: Path, *argv: object, status: int = 0) -> str:
     words = [sys.executable, "-m", "netlimits", "run", *map(str, argv)]
-    ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+    ran = warm.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
     assert ran.returncode == status, ran.stdout + ran.stderr
     return ran.stdout + ran.stderr
 

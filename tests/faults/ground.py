@@ -15,8 +15,9 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import warm
 from campaign.test_campaign_lab import Lab
-from waiting import LONG, wait
+from waiting import LONG, inside, wait
 
 import netlimits as nl
 from netlimits.lab import labs
@@ -45,15 +46,14 @@ class Ground(Lab):
         self.hosts = ("--hosts", str(lab.hosts_file))
         self.begun: list[subprocess.Popen] = []
         self._told: dict[Path, list[bytes]] = {}
-        wait(lambda: "state DOWN" not in "".join(self.leaves()), "the links are up")
-        self.original = self.leaves()
+        self.original = wait(self._as_built, "the links are up")
 
     # -- netlimits ---------------------------------------------------------------------------
 
     def __call__(
         self, command: str, *argv: object, status: int | None = 0
     ) -> subprocess.CompletedProcess:
-        ran = subprocess.run(
+        ran = warm.run(
             self.argv(command, *argv),
             cwd=self.folder,
             capture_output=True,
@@ -70,8 +70,9 @@ class Ground(Lab):
 
     def begin(self, argv: list[str], **how: object) -> subprocess.Popen:
         """A program, on its way, ended with the test."""
+        begun = subprocess.Popen if "env" in how else warm.Popen  # a library may be loaded before
         self.begun.append(
-            subprocess.Popen(
+            begun(
                 argv,
                 cwd=self.folder,
                 text=True,
@@ -94,6 +95,11 @@ class Ground(Lab):
         assert status is None or process.returncode == status, printed
         assert "Traceback" not in printed[1], printed
         return printed[1]
+
+    def _as_built(self) -> set[str]:
+        """Every leaf, once all links are up."""
+        leaves = self.leaves()
+        return set() if "state DOWN" in "".join(leaves) else leaves
 
     # -- the hosts ---------------------------------------------------------------------------
 
@@ -127,9 +133,7 @@ class Ground(Lab):
 
     def inside_pids(self, host: str) -> set[int]:
         """Every process in a host's network namespace."""
-        argv = ["ip", "netns", "pids", self.lab.namespace(host)]
-        ran = subprocess.run(argv, capture_output=True, text=True)
-        return {int(pid) for pid in ran.stdout.split()}
+        return inside(self.lab.namespace(host))
 
     def named(self, host: str, *beginnings: str) -> list[int]:
         """The processes on a host whose command line begins so."""
@@ -276,7 +280,7 @@ class Ground(Lab):
             if process.stdout and not process.stdout.closed:
                 process.communicate()
         if self.ours():
-            subprocess.run(
+            warm.run(
                 self.argv("restore", *self.hosts),
                 cwd=self.folder,
                 capture_output=True,

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import warm
 
 from netlimits.lab import labs, layout
 from netlimits.lab.guests import contents, images, kernels
@@ -112,7 +113,7 @@ def test_machines_take_no_more_memory_than_was_said(guests):
 
 def test_status_says_what_kind_of_host_it_is(machines):
     command = [sys.executable, "-m", "netlimits", "lab", "status", "--name", machines.name]
-    status = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    status = warm.run([*command, "--json"], capture_output=True, text=True, check=True)
     rows = json.loads(status.stdout)
     accelerator = machines.guest.accelerator
     assert accelerator in ("kvm", "tcg")
@@ -135,7 +136,7 @@ def test_a_campaign_on_machines_changes_their_offloads_and_puts_them_back(
         "  netperf: {seconds: 1, protocol: tcp, send_size: 1024}\n"
         "repeat: {replicates: 1, order: listed, seed: 1}\n"
     )
-    ran = subprocess.run(
+    ran = warm.run(
         [sys.executable, "-m", "netlimits", "run", "small.yaml", "--hosts", machines.hosts_file,
          "--out", "results"],
         cwd=tmp_path, capture_output=True, text=True, check=False,

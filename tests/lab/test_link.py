@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import warm
 from hypothesis import given
 from hypothesis import strategies as st
 from waiting import LONG, wait
@@ -23,7 +24,7 @@ FRAME = bytes(1514)
 
 
 def netlimits(*argv: object, status: int = 0) -> str:
-    ran = subprocess.run(
+    ran = warm.run(
         [sys.executable, "-m", "netlimits", *map(str, argv)],
         capture_output=True, text=True, timeout=LONG, check=False,
     )  # fmt: skip

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import warm
 from waiting import LONG
 
 import netlimits as nl
@@ -35,7 +36,7 @@ def capped(switched):
 
 def netlimits(*argv: object) -> str:
     command = [sys.executable, "-m", "netlimits", *map(str, argv)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=4 * LONG)
+    ran = warm.run(command, capture_output=True, text=True, timeout=4 * LONG)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 

@@ -106,7 +106,11 @@ def killed(process: subprocess.Popen) -> None:
 @pytest.fixture
 def on(lab: labs.Lab, tmp_path: Path) -> Iterator[Hosts]:
     hosts = Hosts(lab, tmp_path)
-    wait(lambda: "state DOWN" not in "".join(hosts.leaves()))  # links of a lab just made
+
+    def up() -> bool:
+        return not any("state DOWN" in hosts.inside(host, "ip", "link") for host in lab.hosts)
+
+    wait(up, "the links of a lab just made are up")
     yield hosts
     left = [process for process in hosts.begun if process.poll() is None]
     for process in left:  # only after a failure: nothing may reach the next test

@@ -1,0 +1,173 @@
+"""`netlimits` as a process of its own, without the second in which Python loads pandas and the like.
+
+One process for each that tests has loaded what others wrote, and nothing of netlimits. It forks for
+each command, and what comes of the fork does as `python -m netlimits` does: it loads all of netlimits,
+in the folder, with the environment and the files that it is given, and may be stopped and killed.
+What is not of it: its parent, its command line, and that what netlimits needs could be loaded at all,
+which `tests/cli` and others see to by starting Python itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+AS_MODULE = ["-m", "netlimits"]
+_HEAVY = (
+    *("click", "jinja2", "jsonschema", "msgspec", "paramiko", "psutil", "tenacity", "yamlcore"),
+    *("numpy", "pandas", "pyarrow.parquet", "scipy.stats", "scipy.optimize"),
+    *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
+)
+_STATUS = struct.Struct("!q")
+
+
+class Popen(subprocess.Popen[Any]):
+    """A `subprocess.Popen` of `[sys.executable, "-m", "netlimits", …]`, begun by a fork."""
+
+    def _execute_child(self, args: Sequence[object], *rest: Any) -> None:  # type: ignore[override]
+        _, preexec, _, passed, cwd, env, _, _, shell, *ends = rest[:15]
+        assert not any((preexec, passed, shell)), "only a process that is plain can be begun here"
+        program, *argv = map(str, args)
+        assert (program, argv[:2]) == (sys.executable, AS_MODULE)
+        order = {
+            "argv": argv[2:],
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(os.environ if env is None else env),
+        }
+        stdin, _, _, stdout, _, stderr = ends
+        files = [end if end != -1 else number for number, end in enumerate((stdin, stdout, stderr))]
+        self._ended, writes = os.pipe()
+        try:
+            control = _server()
+            socket.send_fds(control, [json.dumps(order).encode()], [*files, writes])
+        finally:
+            os.close(writes)
+        self.pid = self._told()
+        self._child_created = True
+        self._close_pipe_fds(*ends)
+
+    def _told(self) -> int:
+        told = os.read(self._ended, _STATUS.size)
+        assert told, "the process that forks has died"
+        return int(_STATUS.unpack(told)[0])
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        if wait_flags & os.WNOHANG and not select.select([self._ended], [], [], 0)[0]:
+            return (0, 0)
+        status = self._told()
+        os.close(self._ended)
+        return (self.pid, status)
+
+    def _internal_poll(self, *_: object, **__: object) -> int | None:
+        if self.returncode is None:
+            pid, status = self._try_wait(os.WNOHANG)
+            if pid:
+                self._handle_exitstatus(status)
+        return self.returncode
+
+
+def run(
+    argv: Sequence[object], *, timeout: float | None = None, check: bool = False, **how: Any
+) -> subprocess.CompletedProcess[Any]:
+    """`subprocess.run` of `[sys.executable, "-m", "netlimits", …]`."""
+    if how.pop("capture_output", False):
+        how |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Popen(argv, **how) as process:
+        try:
+            printed = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    ran = subprocess.CompletedProcess(argv, process.returncode, *printed)
+    if check:
+        ran.check_returncode()
+    return ran
+
+
+_servers: dict[int, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
+
+
+def _server() -> socket.socket:
+    """The way to the process that forks, which ends when this end is closed."""
+    if os.getpid() not in _servers:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        theirs.close()
+        _servers[os.getpid()] = ours, process
+    return _servers[os.getpid()][0]
+
+
+def end() -> None:
+    """End the process that forks, if there is one."""
+    for control, process in _servers.values():
+        control.close()
+        process.wait()
+    _servers.clear()
+
+
+def serve(control: socket.socket) -> list[str] | None:
+    """Fork for each order; in the fork its words, once all is as it was ordered."""
+    for name in _HEAVY:
+        importlib.import_module(name)
+    assert not any(name.partition(".")[0] == "netlimits" for name in sys.modules)
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    while True:
+        data, files, _, _ = socket.recv_fds(control, 2**20, 4)
+        if not data:
+            return None
+        if not os.fork():
+            control.close()
+            order = json.loads(data)
+            return order["argv"] if _begun(order, *files) else None
+        for file in files:
+            os.close(file)
+
+
+def _begun(order: dict[str, Any], stdin: int, stdout: int, stderr: int, status: int) -> bool:
+    """Whether this is the process that was ordered; the other waits for it and tells how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if pid:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for file in (stdin, stdout, stderr):
+            os.close(file)
+        os.write(status, _STATUS.pack(pid))
+        os.write(status, _STATUS.pack(os.waitpid(pid, 0)[1]))
+        os._exit(0)
+    os.close(status)
+    for number, file in enumerate((stdin, stdout, stderr)):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    time.tzset()
+    sys.path[0] = order["cwd"]
+    return True
+
+
+if __name__ == "__main__":
+    words = serve(socket.socket(fileno=int(sys.argv[1])))
+    if words is not None:
+        sys.argv[1:] = words
+        runpy.run_module("netlimits", run_name="__main__", alter_sys=True)
