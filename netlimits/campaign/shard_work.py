@@ -117,7 +117,10 @@ def carry_out(order: Order) -> Answer:
         campaign = _campaign(order)
         stop = StopFile(campaign.archive)
         stop.check()
-        archive = _archive(campaign, order)
+        path = shards.folder(campaign.archive) / order.shard.name
+        if shards.is_done(path).exists():
+            return Answer()
+        archive = _archive(campaign, order, path)
         limit = time.monotonic() + (order.guard or PATIENCE) + PUT_BACK
         _until(limit, stop, archive.lock)
         try:
@@ -179,14 +182,13 @@ def _campaign(order: Order) -> Campaign:
         if campaign.archive.identity == order.campaign:
             return campaign
     raise ArchiveError(
-        f"{order.folder}: a worker does not see the campaign there; its folder must be shared, under "
-        "one path, with all workers"
+        f"{order.folder}: a worker does not see the campaign there; its folder must be shared, "
+        "under one path, with all workers"
     )
 
 
-def _archive(campaign: Campaign, order: Order) -> Archive:
+def _archive(campaign: Campaign, order: Order, path: Path) -> Archive:
     """The shard's folder; made as a whole, where it is not there yet."""
-    path = shards.folder(campaign.archive) / order.shard.name
     if not (path / "campaign.json").exists():
         roles = order.shard.hosts
         machines = {role: order.machines[role] for role in roles}

@@ -354,9 +354,7 @@ def _refuse_scheduler(experiment: Experiment, scheduler: str | None) -> None:
     from netlimits.campaign import cluster
 
     if not experiment.mesh:
-        raise InputError(
-            "--scheduler is for a mesh; one pair has nothing to share out: leave it out"
-        )
+        raise InputError("--scheduler is for a mesh; the experiment has one pair: leave it out")
     cluster.client(scheduler).close()
 
 

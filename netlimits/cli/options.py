@@ -38,7 +38,7 @@ AT_ONCE = click.option(
 SCHEDULER = click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Of a mesh: have the workers of the Dask scheduler there (tcp://10.0.0.1:8786) do the runs.",
+    help="Of a mesh: the workers of the Dask scheduler there (tcp://10.0.0.1:8786) do the runs.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 SET = click.option(

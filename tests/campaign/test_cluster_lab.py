@@ -46,9 +46,9 @@ class Cluster:
         self.workers: list[subprocess.Popen] = []
 
     def begin(self, *argv: str) -> subprocess.Popen:
-        log = (self.folder / "dask.log").open("a")
         command = [sys.executable, "-m", "dask", *argv, "--no-dashboard"]
-        return subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
+        with (self.folder / "dask.log").open("a") as log:
+            return subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
 
     def start(self) -> None:
         self.scheduler = self.begin("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
@@ -65,8 +65,9 @@ class Cluster:
 
     def end(self) -> None:
         for process in [*self.workers, self.scheduler]:
-            process.kill()
-            process.wait()
+            if process:
+                process.kill()
+                process.wait()
 
     def at_work(self, out: Path) -> list[subprocess.Popen]:
         """The workers that have a shard's journal open in which a run goes on."""
