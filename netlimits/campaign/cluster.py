@@ -60,8 +60,9 @@ def client(address: str, seconds: float = REACHED) -> Client:
         raise InputError(
             "--scheduler needs Dask, which is not installed: pip install 'netlimits[dask]'"
         ) from None
-    for name in ("distributed", "asyncio"):  # what went wrong is said here
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in logging.root.manager.loggerDict:  # what went wrong is said here, in a line
+        if name.partition(".")[0] in ("distributed", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         return distributed.Client(address, timeout=seconds, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
