@@ -45,7 +45,7 @@ README = EXPERIMENTS / "README.md"
 MTU = 9000
 """What the lab's data link carries: the most that an experiment sets."""
 MACHINES = 3
-"""Hosts up to which they are machines unless asked for; more of them take a computer of their own."""
+"""Hosts up to which a lab is of machines unless asked for: more would not fit into memory."""
 NETLIMITS = (sys.executable, "-m", "netlimits")
 SIZES = "factors.send_size=[1,10,100,500,1000,1460,10000,100000]"
 
