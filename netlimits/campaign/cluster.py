@@ -26,7 +26,7 @@ from netlimits.archive.store import Archive
 from netlimits.campaign import shards
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.runner import Progress
-from netlimits.campaign.shard_work import Answer, Order, carry_out
+from netlimits.campaign.shard_work import ShardOutcome, Order, carry_out
 from netlimits.campaign.shards import Shard
 from netlimits.checks.survey import Survey
 from netlimits.errors import (
@@ -75,7 +75,7 @@ class _Going:
 
     number: int
     shard: Shard
-    future: Future[Answer]
+    future: Future[ShardOutcome]
     tries: int = 1
     head: Head = field(default_factory=Head)
 
@@ -181,7 +181,7 @@ class ClusterRunner:
         shard = shard.without(self._gone)
         self._going[number] = _Going(number, shard, self._submitted(shard, 1))
 
-    def _submitted(self, shard: Shard, tries: int) -> Future[Answer]:
+    def _submitted(self, shard: Shard, tries: int) -> Future[ShardOutcome]:
         assert self._client
         machines = {role: self._survey.machines[role] for role in shard.hosts}
         runs = {run.number for run in shard.runs}
@@ -219,7 +219,7 @@ class ClusterRunner:
             going.tries += 1
             going.future = self._submitted(going.shard, going.tries)
 
-    def _answered(self, going: _Going, answer: Answer) -> None:
+    def _answered(self, going: _Going, answer: ShardOutcome) -> None:
         self._gone |= answer.gone
         left = answer.exit_status == RestoreError.exit_status
         if answer.problem and not answer.gone:
@@ -311,12 +311,12 @@ class _Standing:
         return Progress(counts.total(), failed, self._total, left, last, dict(counts))
 
 
-def _lost_workers(future: Future[Answer]) -> bool:
+def _lost_workers(future: Future[ShardOutcome]) -> bool:
     """Whether a task is over because workers were lost under it."""
     from distributed import KilledWorker
 
     return isinstance(future.exception(), KilledWorker)
 
 
-def _problem(future: Future[Answer]) -> str:
+def _problem(future: Future[ShardOutcome]) -> str:
     return one_line(future.exception()) or repr(future.exception())

@@ -65,7 +65,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShardOutcome:
     """What came of it: hosts that are gone, each with why; what stopped it, and its exit status."""
 
     gone: Mapping[str, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class ShardRunner(PairsRunner):
         return {role: host.lost for role, host in self._hosts.items() if host.lost}
 
 
-def carry_out(order: Order) -> Answer:
+def carry_out(order: Order) -> ShardOutcome:
     """Every run of a shard that has no outcome; hosts are put back whatever happens."""
     try:
         campaign = _campaign(order)
@@ -119,7 +119,7 @@ def carry_out(order: Order) -> Answer:
         stop.check()
         path = shards.folder(campaign.archive) / order.shard.name
         if shards.is_done(path).exists():
-            return Answer()
+            return ShardOutcome()
         archive = _archive(campaign, order, path)
         limit = time.monotonic() + (order.guard or PATIENCE) + PUT_BACK
         _until(limit, stop, archive.lock)
@@ -128,12 +128,12 @@ def carry_out(order: Order) -> Answer:
         finally:
             archive.close()
     except NetlimitsError as error:
-        return Answer(problem=str(error), exit_status=error.exit_status)
+        return ShardOutcome(problem=str(error), exit_status=error.exit_status)
 
 
 def _work(
     campaign: Campaign, archive: Archive, order: Order, stop: StopFile, limit: float
-) -> Answer:
+) -> ShardOutcome:
     """The same, with the shard's journal locked."""
     patience = Patience(order.patience)
 
@@ -163,12 +163,12 @@ def _work(
     except NetlimitsError as error:
         if isinstance(error, Interrupted | ArchiveUnwritable) or not (gone or lost):
             raise
-        return Answer({**gone, **lost}, str(error), error.exit_status)
+        return ShardOutcome({**gone, **lost}, str(error), error.exit_status)
     finally:
         for host in hosts.values():
             with suppress(HostError):
                 host.close()
-    return Answer(gone)
+    return ShardOutcome(gone)
 
 
 def _campaign(order: Order) -> Campaign:

@@ -114,7 +114,7 @@ def folder(campaign: Archive) -> Path:
     return campaign.path / FOLDER
 
 
-def there(campaign: Archive) -> list[Archive]:
+def present(campaign: Archive) -> list[Archive]:
     """The shards that lie in a campaign's folder."""
     paths = sorted(folder(campaign).glob("*/campaign.json"))
     return [Archive.open(path.parent) for path in paths]
@@ -191,7 +191,7 @@ def put_back(
 
     The campaign's journal is locked. Raises ArchiveError where a worker is still at one of them.
     """
-    for shard in there(campaign):
+    for shard in present(campaign):
         shard.lock()
         try:
             shard.bind({role: machine for role, machine in shard.machines.items() if role in hosts})
