@@ -26,7 +26,7 @@ from netlimits.archive.store import Archive
 from netlimits.campaign import shards
 from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.runner import Progress
-from netlimits.campaign.shard_work import ShardOutcome, Order, carry_out
+from netlimits.campaign.shard_work import Order, ShardOutcome, carry_out
 from netlimits.campaign.shards import Shard
 from netlimits.checks.survey import Survey
 from netlimits.errors import (
