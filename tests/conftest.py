@@ -33,6 +33,8 @@ _LONGEST = (
     "report/test_browser.py",
     "checks/test_checks_lab.py",
     "lab/test_guests.py",
+    "campaign/test_cluster_lab.py",
+    "campaign/test_pairs_lab.py",
     "campaign/test_physics_lab.py",
     "campaign/test_duet_lab.py",
     "limits/test_sequel_lab.py",
