@@ -20,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 
@@ -99,6 +101,7 @@ class _Scripted(pairs.PairsRunner):
 
     def __init__(self, plan: Plan, stop: Stop) -> None:
         self.plan, self.stop = plan, stop
+        self.archive = SimpleNamespace(roll=bool)
         self._entries = []
         self._hosts = {
             role: Recorder(ScriptedHost(lambda command: "1\n", role), self._entries)
@@ -125,7 +128,7 @@ def scripted(count: int) -> bool:
         jobs = plan.jobs(runs)
         began = time.monotonic()
         clock = TimeLeft(sum(job.seconds for job in jobs))
-        standing = pairs._Standing(clock, 1.0, len(runs), {}, {})
+        standing = pairs._Standing(clock, 1.0, len(runs), Counter(), {})
         work = pairs._Work(runner, runs, rounds.Dispatch(jobs), standing)
         work.carry_out(lambda progress: None)
         each = 1e3 * (time.monotonic() - began) / len(runs)

@@ -5,10 +5,12 @@
     │   ├── DocumentError         exit 2   a YAML file, with its line and key
     │   │   └── DocumentErrors    exit 2   all that is wrong with one, a line each
     │   ├── ArchiveError          exit 2   a results folder: missing, foreign, of another version
-    │   │   └── ArchiveUnwritable exit 1   one that cannot be written to any more: a full disk
+    │   │   ├── ArchiveUnwritable exit 1   one that cannot be written to any more: a full disk
+    │   │   └── ArchiveInUse      exit 2   one that another process is at
     │   └── DataError             exit 2   numbers that cannot answer the question
     ├── HostError                 exit 2   a host that cannot be used, before a campaign starts
     │   ├── ConnectError          exit 2   unreachable, key refused, host key unknown
+    │   ├── HostInUse             exit 2   another campaign claims it
     │   ├── ConnectionLost        exit 1   the connection went away under a command
     │   ├── CommandFailed         exit 2   a command that had to succeed did not; carries it
     │   └── CheckError            exit 2   whatever would make a campaign fail, a line each
@@ -110,6 +112,10 @@ class ArchiveUnwritable(ArchiveError):
     exit_status = 1
 
 
+class ArchiveInUse(ArchiveError):
+    """A results folder that another process is at."""
+
+
 class DataError(InputError):
     """A frame or table that cannot answer the question asked of it."""
 
@@ -133,6 +139,10 @@ class ConnectError(HostError):
     def __init__(self, problem: str, *, host: str = "", transient: bool = False) -> None:
         self.transient = transient
         super().__init__(problem, host=host)
+
+
+class HostInUse(HostError):
+    """A host that another campaign claims, or that one left changed."""
 
 
 class ConnectionLost(HostError):

@@ -44,6 +44,8 @@ KEPT, DRAWN = EXPERIMENTS / "gallery", EXPERIMENTS / "figures"
 README = EXPERIMENTS / "README.md"
 MTU = 9000
 """What the lab's data link carries: the most that an experiment sets."""
+MACHINES = 3
+"""Hosts up to which a lab is of machines unless asked for: more would not fit into memory."""
 NETLIMITS = (sys.executable, "-m", "netlimits")
 SIZES = "factors.send_size=[1,10,100,500,1000,1460,10000,100000]"
 
@@ -137,6 +139,7 @@ FORMS = {
     "jumbo": _turin(link=0),
     # a link that large sends fill also beside the load: half of what they reach without
     "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]", link=20_000_000),
+    "mesh": Form("mesh_links-throughput", seconds=1, hosts=8),
 }
 """Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""
 
@@ -206,7 +209,8 @@ def main() -> None:
     parser.add_argument("--namespaces", action="store_true", help="Without machines (QEMU).")
     arguments = parser.parse_args()
     if not arguments.draw:
-        _measure(arguments.names or [*FORMS], arguments)
+        few = [n for n, form in FORMS.items() if arguments.namespaces or form.hosts <= MACHINES]
+        _measure(arguments.names or few, arguments)
     draw()
 
 

@@ -24,10 +24,12 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
-_OURS = re.compile(r"[tdmsi]([0-9]+)")
+_OURS = re.compile(r"[tdmsin]([0-9]+)")
 
 _LONGEST = (
     "faults/test_attacks_on_hosts.py",
+    "campaign/test_cluster_lab.py",
+    "campaign/test_pairs_lab.py",
     "faults/test_default_qdiscs.py",
     "lab/test_guests.py",
     "restore/test_guard_lab.py",
@@ -181,6 +183,12 @@ def direct() -> Iterator[labs.Lab]:
 def switched() -> Iterator[labs.Lab]:
     """A lab of three hosts, whose data links meet at a switch, at an MTU of 1500: `s` and so on."""
     yield from _lab("s", hosts=3, mtu=1500)
+
+
+@pytest.fixture(scope="session")
+def many() -> Iterator[labs.Lab]:
+    """A lab of eight hosts at a switch, for what measures several pairs at once: `n` and so on."""
+    yield from _lab("n", hosts=8)
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ from typing import IO, Any, BinaryIO, cast
 
 from netlimits.archive import formats
 from netlimits.archive.blocks import BlockDigest
-from netlimits.errors import ArchiveError, ArchiveUnwritable, one_line
+from netlimits.errors import ArchiveError, ArchiveInUse, ArchiveUnwritable, one_line
 from netlimits.model.folder import Folder
 
 NAME = "journal.jsonl"
@@ -187,7 +187,7 @@ class Journal:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise ArchiveError(
+                raise ArchiveInUse(
                     f"{self.folder.path}: another netlimits is running this campaign; wait for it "
                     "or end it"
                 ) from None

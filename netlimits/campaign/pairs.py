@@ -84,6 +84,8 @@ class PairsRunner(Runner):
     """One process's work on a mesh's campaign; `at_once` pairs measure at most, if it is not 0."""
 
     pairs_at_once = 0
+    look_every = RENEW / 2
+    """Seconds after which to look whether the end was asked for, if nothing else happens."""
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
         before = done.done(self.archive)
@@ -207,7 +209,7 @@ class _Work:
         """Wait for news and act on it; the record of a run that ended."""
         try:
             with self._runner.stop.interruptible():
-                news = self._news.get(timeout=RENEW / 2)
+                news = self._news.get(timeout=self._runner.look_every)
         except Empty:
             return None
         if isinstance(news, _Called):

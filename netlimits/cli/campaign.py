@@ -23,12 +23,20 @@ from netlimits.cli.options import (
     JSON,
     PATIENCE,
     RESULTS,
+    SCHEDULER,
     SET,
     YES,
     progress_options,
 )
 from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
-from netlimits.errors import ArchiveError, ArchiveUnwritable, NetlimitsError, RestoreError, one_line
+from netlimits.errors import (
+    ArchiveError,
+    ArchiveUnwritable,
+    InputError,
+    NetlimitsError,
+    RestoreError,
+    one_line,
+)
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
@@ -36,7 +44,7 @@ if TYPE_CHECKING:
     from netlimits.checks.survey import Survey
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+    from netlimits.model import Experiment, Machine
 
 
 @click.command()
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 @GUARD
 @PATIENCE
 @AT_ONCE
+@SCHEDULER
 @JSON
 @progress_options
 @against_options
@@ -65,6 +74,7 @@ def run(
     guard: str,
     patience: Patience,
     at_once: int | None,
+    scheduler: str | None,
     as_json: bool,
     against: Against,
 ) -> None:
@@ -99,6 +109,7 @@ def run(
         experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
     )
     most = pairs_at_once(experiment, at_once)
+    _refuse_scheduler(experiment, scheduler)
     plan = Plan(seeded(experiment))
     folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
@@ -117,7 +128,9 @@ def run(
         for line in skipped_lines(campaign.skipped_runs()):
             echo(line, err=as_json)
         with logins.locked(campaign):
-            _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json)
+            _carry_out(
+                campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler
+            )
 
 
 ACCEPT = click.option(
@@ -129,7 +142,17 @@ ACCEPT = click.option(
 
 def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of the commands that go on with a campaign on its hosts."""
-    for option in (progress_options, JSON, AT_ONCE, PATIENCE, GUARD, YES, COUNTS, ACCEPT):
+    for option in (
+        progress_options,
+        JSON,
+        SCHEDULER,
+        AT_ONCE,
+        PATIENCE,
+        GUARD,
+        YES,
+        COUNTS,
+        ACCEPT,
+    ):
         command = option(command)
     return command
 
@@ -208,17 +231,19 @@ def _go_on(
     guard: str,
     patience: Patience,
     at_once: int | None,
+    scheduler: str | None,
     as_json: bool,
 ) -> None:
     """Go on with a campaign on its hosts; `added` are replicates and their seed."""
     from netlimits.archive import reader
-    from netlimits.campaign import creation
+    from netlimits.campaign import creation, shards
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks.survey import survey
     from netlimits.restore.put_back import restore_from_journal
 
     reader.check_plan(campaign)
     most = pairs_at_once(campaign.experiment, at_once)
+    _refuse_scheduler(campaign.experiment, scheduler)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.refuse_commands(campaign)
@@ -231,6 +256,7 @@ def _go_on(
         all_logged_in(bound, patience) as hosts,
     ):
         stop.defer()
+        say_put_back(tuple(shards.put_back(campaign.archive, hosts, ours=own)))
         say_put_back(restore_from_journal(campaign.archive, hosts, ours=own))
         with stop.interruptible():
             host_survey = survey(campaign.plan, bound, hosts, campaign.skipped)
@@ -243,7 +269,7 @@ def _go_on(
             )
         if added:
             campaign = campaign.extend(*added)
-        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json)
+        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler)
 
 
 def _carry_out(
@@ -255,9 +281,10 @@ def _carry_out(
     patience: Patience,
     at_once: int,
     as_json: bool,
+    scheduler: str | None,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
-    from netlimits.campaign import pairs, runner
+    from netlimits.campaign import cluster, pairs, runner
     from netlimits.campaign.interrupt import Interrupted
     from netlimits.cli.progress import display
     from netlimits.hosts.connect import connect
@@ -265,8 +292,16 @@ def _carry_out(
     def again(machine: Machine) -> Host:
         return connect(machine, patience)
 
+    work: runner.Runner | cluster.ClusterRunner
     kind = pairs.PairsRunner if campaign.experiment.mesh else runner.Runner
-    work = kind(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
+    if scheduler:
+        for host in hosts.values():  # each worker logs in to its own
+            host.close()
+        work = cluster.ClusterRunner(
+            campaign, survey, stop, scheduler, guard, patience.seconds, at_once
+        )
+    else:
+        work = kind(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
     if isinstance(work, pairs.PairsRunner):
         work.pairs_at_once = at_once
     campaign.archive.append("opened")
@@ -310,6 +345,17 @@ def _report(
             echo(f"      netlimits report {quoted(folder)}")
     if state["ok"] < state["planned"]:
         sys.exit(1)
+
+
+def _refuse_scheduler(experiment: Experiment, scheduler: str | None) -> None:
+    """Say before any host is asked that workers cannot do it."""
+    if not scheduler:
+        return
+    from netlimits.campaign import cluster
+
+    if not experiment.mesh:
+        raise InputError("--scheduler is for a mesh; the experiment has one pair: leave it out")
+    cluster.client(scheduler).close()
 
 
 def _guard_seconds(guard: str) -> float | None:

@@ -35,6 +35,11 @@ AT_ONCE = click.option(
     metavar="N",
     help="Of a mesh: so many pairs at once, at most; as many as there are hosts for, if left out.",
 )
+SCHEDULER = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Of a mesh: the workers of the Dask scheduler there (tcp://10.0.0.1:8786) do the runs.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 SET = click.option(
     "--set",

@@ -46,6 +46,7 @@ def restore(
       netlimits restore --hosts hosts.yaml --force      (its campaign is to end)
     """
     from netlimits.archive import reader
+    from netlimits.campaign import shards
     from netlimits.campaign.interrupt import interruptible
     from netlimits.experiment.hosts_file import machines
     from netlimits.restore.put_back import restore_from_journal, restore_from_notes
@@ -58,7 +59,10 @@ def restore(
         if not own:
             logins.show(campaign, bound, yes)
         with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
-            done = restore_from_journal(campaign.archive, hosts, force, ours=own)
+            done = (
+                *shards.put_back(campaign.archive, hosts, force, ours=own),
+                *restore_from_journal(campaign.archive, hosts, force, ours=own),
+            )
     elif hosts_file is not None:
         with interruptible(), connected(machines(hosts_file), patience) as hosts:
             done = restore_from_notes(hosts, force)

@@ -43,6 +43,8 @@ def identity(archive: Archive) -> str:
 
     So `resume` knows the claim that it left itself, and a copy elsewhere is another campaign.
     """
+    if lease := archive.meta.get("lease"):  # of a shard, whichever machine goes on with it
+        return str(lease)
     folder = archive.path.stat()
     origin = (socket.gethostname(), folder.st_ino, archive.meta["created"], archive.meta["seed"])
     return hashlib.sha256(repr(origin).encode()).hexdigest()[:16]

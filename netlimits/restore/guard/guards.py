@@ -11,7 +11,14 @@ from functools import partial
 from threading import Lock
 from typing import TypeVar
 
-from netlimits.errors import CommandFailed, ConnectionLost, HostError, InputError, RestoreError
+from netlimits.errors import (
+    CommandFailed,
+    ConnectionLost,
+    HostError,
+    HostInUse,
+    InputError,
+    RestoreError,
+)
 from netlimits.hosts.base import Host, Server, must
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed
@@ -289,7 +296,7 @@ class Guards:
             self._places[login] = _Place([role], same_host.claim, leads=False)
         else:
             if why := refusal(now, self._holder, terms):
-                raise HostError(why, host=role)
+                raise HostInUse(why, host=role)
             until = time.monotonic() + self._seconds
             taken = self._take(role, now, terms)
             if isinstance(taken, str):

@@ -1,0 +1,322 @@
+"""A mesh's campaign by Dask's workers: each does one shard at a time, and here is the plan of them.
+
+Dask (docs.dask.org) carries a shard to a worker, and to another one if the first is lost. What
+nobody may lose lies in the campaign's folder, which all of them share: so a scheduler that is
+restarted, and workers that come anew, go on where journals end. A worker that comes back from the
+dead finds the shard's journal locked and its hosts claimed by whoever took over.
+
+This process writes the campaign's journal, and reads what shards tell as they tell it.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from netlimits import __version__
+from netlimits.archive import done
+from netlimits.archive.journal import Head
+from netlimits.archive.reader import Campaign
+from netlimits.archive.store import Archive
+from netlimits.campaign import shards
+from netlimits.campaign.interrupt import Stop
+from netlimits.campaign.runner import Progress
+from netlimits.campaign.shard_work import Order, ShardOutcome, carry_out
+from netlimits.campaign.shards import Shard
+from netlimits.checks.survey import Survey
+from netlimits.errors import (
+    ArchiveInUse,
+    HostError,
+    InputError,
+    RestoreError,
+    one_line,
+)
+from netlimits.experiment.rounds import Dispatch, Job, makespan
+from netlimits.model import Record
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+PULSE = 0.5
+"""Seconds between two looks at what shards tell."""
+
+TRIES = 5
+"""How often a shard is handed out; Dask has three workers lost under it each time."""
+
+REACHED, RETURN = 10.0, 600.0
+"""Seconds that a scheduler may take to answer, and one that was lost to be there again."""
+
+
+def client(address: str, seconds: float = REACHED) -> Client:
+    """A connection to the scheduler. Raises InputError without Dask, and where none answers."""
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "--scheduler needs Dask, which is not installed: pip install 'netlimits[dask]'"
+        ) from None
+    for name in logging.root.manager.loggerDict:  # what went wrong is said here, in a line
+        if name.partition(".")[0] in ("distributed", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        return distributed.Client(address, timeout=seconds, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(f"--scheduler {address}: {one_line(error)}") from None
+
+
+@dataclass(slots=True)
+class _Going:
+    """A shard that a worker has, or will have."""
+
+    number: int
+    shard: Shard
+    future: Future[ShardOutcome]
+    tries: int = 1
+    head: Head = field(default_factory=Head)
+
+
+class ClusterRunner:
+    """One process's work on a campaign whose runs the workers of a scheduler do."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        survey: Survey,
+        stop: Stop,
+        address: str,
+        guard: float | None,
+        patience: float,
+        at_once: int,
+    ) -> None:
+        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0."""
+        self._archive = campaign.archive
+        self._plan = campaign.plan.leaving_out(survey.skipped)
+        self._survey, self._stop = survey, stop
+        self._address = address
+        self._guard, self._patience, self._pairs = guard, patience, at_once
+        self._client: Client | None = None
+        self._going: dict[int, _Going] = {}
+        self._gone: dict[str, str] = {}
+        self._not_put_back: list[str] = []
+
+    def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
+        """Every run of the plan that has no outcome yet; workers put their hosts back.
+
+        Returns how it stood at the end. Raises Interrupted after Ctrl-C, once all have ended.
+        """
+        shutil.rmtree(shards.folder(self._archive), ignore_errors=True)
+        shards.folder(self._archive).mkdir(mode=0o700)
+        with self._stop.interruptible():
+            self._client = client(self._address)
+            workers = self._workers()
+        try:
+            return self._every_shard(workers, on_progress)
+        finally:
+            with suppress(Exception):  # it may be gone, and all is written
+                self._client.close(timeout=REACHED)
+
+    def _workers(self) -> int:
+        """How many workers there are. Raises InputError where none comes."""
+        assert self._client
+        try:
+            self._client.wait_for_workers(1, timeout=REACHED)
+        except TimeoutError:
+            raise InputError(
+                f"--scheduler {self._address}: it has no workers; start them: "
+                f"dask worker {self._address} --nthreads 1"
+            ) from None
+        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def _every_shard(self, workers: int, on_progress: Callable[[Progress], None]) -> Progress:
+        before = done.done(self._archive)
+        pending = []
+        for run in self._plan.runs():
+            before.hold_to(run)
+            if run.number not in before and not self._plan.skip(run.values):
+                pending.append(run)
+        most = min(workers, self._pairs or workers)
+        parts = shards.shards(
+            self._plan, pending, self._survey.machines, most, self._archive.path.name
+        )
+        jobs = [Job(shard.groups, shard.seconds) for shard in parts]
+        self._standing = _Standing(before, len(pending), jobs, most)
+        self._attempts, self._share = before.attempts, self._pairs // most
+        dispatch = Dispatch(jobs, at_once=most)
+        on_progress(self._standing.progress())
+        try:
+            while True:
+                self._stop.check()
+                for number in dispatch.ready(time.monotonic()):
+                    self._begin(number, parts[number])
+                if not self._going:
+                    break
+                with self._stop.interruptible():
+                    time.sleep(PULSE)
+                for going in [*self._going.values()]:
+                    self._hear(going, on_progress)
+                    if going.number not in self._going:
+                        dispatch.over(going.number, time.monotonic())
+        except BaseException:
+            self._end(on_progress)
+            raise
+        return self._over()
+
+    def _over(self) -> Progress:
+        """How it stood at the end. Raises what of hosts has to be told."""
+        shutil.rmtree(shards.folder(self._archive), ignore_errors=not self._not_put_back)
+        if self._not_put_back:
+            raise RestoreError("\n".join(self._not_put_back))
+        if self._gone:
+            who = "; ".join(f"{role}: {why}" for role, why in self._gone.items())
+            left = self._standing.left
+            raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
+        return self._standing.progress()
+
+    def _begin(self, number: int, shard: Shard) -> None:
+        shard = shard.without(self._gone)
+        self._going[number] = _Going(number, shard, self._submitted(shard, 1))
+
+    def _submitted(self, shard: Shard, tries: int) -> Future[ShardOutcome]:
+        assert self._client
+        machines = {role: self._survey.machines[role] for role in shard.hosts}
+        runs = {run.number for run in shard.runs}
+        order = Order(
+            version=__version__,
+            folder=str(self._archive.path.absolute()),
+            campaign=self._archive.identity,
+            machines=machines,
+            features=self._survey.features,
+            shard=shard,
+            attempts={run: last for run, last in self._attempts.items() if run in runs},
+            guard=self._guard,
+            patience=self._patience,
+            at_once=self._share,
+        )
+        key = f"{self._archive.identity}-{shard.name}-{tries}"
+        return self._client.submit(carry_out, order, key=key, pure=False)
+
+    def _hear(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
+        """Take in what a shard tells, and what came of it if it is over."""
+        over = going.future.done()  # before its journal, which ends before
+        self._take_in(going, on_progress)
+        if not over:
+            return
+        if going.future.status == "finished":
+            self._answered(going, going.future.result())
+        elif going.future.status == "error" and not _lost_workers(going.future):
+            raise HostError(f"{going.shard.name}: a worker failed: {_problem(going.future)}")
+        elif going.tries == TRIES:
+            raise HostError(
+                f"{going.shard.name}: {TRIES} times its workers were lost, or the scheduler"
+            )
+        else:  # whoever begins it again goes on where its journal ends
+            self._connected_again()
+            going.tries += 1
+            going.future = self._submitted(going.shard, going.tries)
+
+    def _answered(self, going: _Going, answer: ShardOutcome) -> None:
+        self._gone |= answer.gone
+        left = answer.exit_status == RestoreError.exit_status
+        if answer.problem and not answer.gone:
+            del self._going[going.number]
+            raise (RestoreError if left else HostError)(answer.problem)
+        if left:
+            self._not_put_back.append(answer.problem)
+        elif archive := self._shard(going.shard):
+            shards.removed(archive)
+        del self._going[going.number]
+
+    def _take_in(self, going: _Going, on_progress: Callable[[Progress], None]) -> None:
+        if archive := self._shard(going.shard):
+            going.head, records = shards.copied(self._archive, archive, going.head)
+            for record in records:
+                self._archive.roll()
+                if record.status != "interrupted":
+                    self._standing.add(record)
+                on_progress(self._standing.progress(record))
+
+    def _shard(self, shard: Shard) -> Archive | None:
+        path = shards.folder(self._archive) / shard.name
+        return Archive.open(path) if (path / "campaign.json").exists() else None
+
+    def _connected_again(self) -> None:
+        """Make the connection to the scheduler again, if it is gone."""
+        assert self._client
+        if self._client.status == "running":
+            with suppress(Exception):  # any that says that it does not answer
+                self._client.scheduler_info()
+                return
+        with suppress(Exception):
+            self._client.close(timeout=REACHED)
+        limit = time.monotonic() + RETURN
+        while True:
+            with self._stop.interruptible():
+                try:
+                    self._client = client(self._address)
+                except InputError:
+                    if time.monotonic() > limit:
+                        raise
+                else:
+                    return
+                time.sleep(PULSE)
+
+    def _end(self, on_progress: Callable[[Progress], None]) -> None:
+        """Ask every worker to end, wait until none is at a shard, and take in what they tell."""
+        (shards.folder(self._archive) / shards.STOP).touch()
+        with suppress(Exception):  # a scheduler that is gone hands out nothing more
+            assert self._client
+            self._client.cancel([going.future for going in self._going.values()])
+        for going in self._going.values():
+            while (archive := self._shard(going.shard)) and not self._let_go(archive):
+                time.sleep(PULSE)
+            self._take_in(going, on_progress)
+
+    def _let_go(self, archive: Archive) -> bool:
+        """Whether no worker is at a shard any more."""
+        try:
+            archive.lock()
+        except ArchiveInUse:
+            return False
+        archive.close()
+        return True
+
+
+class _Standing:
+    """How far the campaign is."""
+
+    def __init__(self, before: done.Done, pending: int, jobs: list[Job], at_once: int) -> None:
+        self._counts = before.outcomes
+        self._total = before.outcomes.total() + pending
+        self._each = makespan(jobs, at_once=at_once) / max(pending, 1)
+
+    @property
+    def left(self) -> int:
+        """How many runs have no outcome yet."""
+        return self._total - self._counts.total()
+
+    def add(self, record: Record) -> None:
+        """Count a run that has an outcome now."""
+        self._counts[record.status] += 1
+
+    def progress(self, last: Record | None = None) -> Progress:
+        """The same for whoever shows it."""
+        counts = self._counts
+        failed = counts.total() - counts["ok"]
+        left = self.left * self._each
+        return Progress(counts.total(), failed, self._total, left, last, dict(counts))
+
+
+def _lost_workers(future: Future[ShardOutcome]) -> bool:
+    """Whether a task is over because workers were lost under it."""
+    from distributed import KilledWorker
+
+    return isinstance(future.exception(), KilledWorker)
+
+
+def _problem(future: Future[ShardOutcome]) -> str:
+    return one_line(future.exception()) or repr(future.exception())

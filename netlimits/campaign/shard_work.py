@@ -1,0 +1,259 @@
+"""What a worker does with a shard: the runs of some hosts, as `run` does and `resume` goes on.
+
+It is called by whatever carries tasks (campaign.cluster has Dask's workers), on any machine that
+sees the campaign's folder under the same path and may log in to the hosts. What it is told and what
+it returns are plain values.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from netlimits import __version__
+from netlimits.archive import done, reader
+from netlimits.archive.reader import Campaign
+from netlimits.archive.store import Archive
+from netlimits.campaign import shards
+from netlimits.campaign.interrupt import Interrupted
+from netlimits.campaign.pairs import PULSE, PairsRunner
+from netlimits.checks.survey import Survey
+from netlimits.errors import (
+    ArchiveError,
+    ArchiveInUse,
+    ArchiveUnwritable,
+    ConnectionLost,
+    HostError,
+    HostInUse,
+    NetlimitsError,
+)
+from netlimits.hosts import connect
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.threads import at_once
+from netlimits.model import Machine, Run
+from netlimits.restore.guard.guards import PATIENCE, PUT_BACK
+from netlimits.restore.put_back import restore_from_journal
+from netlimits.tools import Features
+
+PAUSE = 2.0
+"""Seconds between two looks at a shard, or a host, that somebody else still has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a worker is told: the campaign, its machines, and one of its shards.
+
+    `attempts` has the last attempt at runs that were begun before; `guard` and `patience` are in
+    seconds, as for `run`.
+    """
+
+    version: str
+    folder: str
+    campaign: str
+    machines: Mapping[str, Machine]
+    features: Mapping[str, Features]
+    shard: shards.Shard
+    attempts: Mapping[int, int]
+    guard: float | None
+    patience: float
+    at_once: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOutcome:
+    """What came of it: hosts that are gone, each with why; what stopped it, and its exit status."""
+
+    gone: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
+    exit_status: int = 0
+
+
+class StopFile:
+    """Ctrl-C as workers hear it: a file in the campaign's folder."""
+
+    def __init__(self, campaign: Archive) -> None:
+        self._path = shards.folder(campaign) / shards.STOP
+
+    def check(self) -> None:
+        """Raise Interrupted when the end was asked for."""
+        if self._path.exists():
+            raise Interrupted("its campaign is being ended")
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """What runs within it is ended from outside; then it raises Interrupted."""
+        self.check()
+        yield
+        self.check()
+
+
+class ShardRunner(PairsRunner):
+    """One process's work on a shard; `attempts` were made at its runs before it was one."""
+
+    look_every = PULSE
+    shard_runs: tuple[Run, ...] = ()
+    attempts: Mapping[int, int]
+
+    def _pending(self, before: done.Done) -> Iterator[Run]:
+        for run in self.shard_runs:
+            if run.number not in before:
+                first = self.attempts.get(run.number, 0)
+                before.attempts[run.number] = max(before.attempts.get(run.number, 0), first)
+                yield run
+
+    def lost_hosts(self) -> dict[str, str]:
+        """The hosts whose connection is gone, each with why."""
+        return {role: host.lost for role, host in self._hosts.items() if host.lost}
+
+
+def carry_out(order: Order) -> ShardOutcome:
+    """Every run of a shard that has no outcome; hosts are put back whatever happens."""
+    try:
+        campaign = _campaign(order)
+        stop = StopFile(campaign.archive)
+        stop.check()
+        path = shards.folder(campaign.archive) / order.shard.name
+        if shards.is_done(path).exists():
+            return ShardOutcome()
+        archive = _archive(campaign, order, path)
+        limit = time.monotonic() + (order.guard or PATIENCE) + PUT_BACK
+        _until(limit, stop, archive.lock)
+        try:
+            return _work(campaign, archive, order, stop, limit)
+        finally:
+            archive.close()
+    except NetlimitsError as error:
+        return ShardOutcome(problem=str(error), exit_status=error.exit_status)
+
+
+def _work(
+    campaign: Campaign, archive: Archive, order: Order, stop: StopFile, limit: float
+) -> ShardOutcome:
+    """The same, with the shard's journal locked."""
+    patience = Patience(order.patience)
+
+    def again(machine: Machine) -> Host:
+        return connect.connect(machine, patience)
+
+    hosts, gone = _reached(archive.machines, again, patience)
+    reached = order.shard.without(gone)
+    machines = {role: m for role, m in archive.machines.items() if role in hosts}
+    archive.bind(machines)
+    lost: Mapping[str, str] = {}
+    try:
+        if any(event["event"] == "opened" for event in archive.events()):
+            _until(limit, stop, lambda: restore_from_journal(archive, _Reached(hosts)))
+        runner = ShardRunner(
+            archive, campaign.plan, _survey(campaign, machines, order), hosts,
+            stop, again, order.guard,  # type: ignore[arg-type]  # what a runner needs of it
+        )  # fmt: skip
+        runner.pairs_at_once = order.at_once
+        runner.shard_runs, runner.attempts = reached.runs, order.attempts
+        archive.append("opened")
+        try:
+            runner.carry_out(lambda _: None)
+        finally:
+            lost = runner.lost_hosts()
+        archive.append("closed")
+    except NetlimitsError as error:
+        if isinstance(error, Interrupted | ArchiveUnwritable) or not (gone or lost):
+            raise
+        return ShardOutcome({**gone, **lost}, str(error), error.exit_status)
+    finally:
+        for host in hosts.values():
+            with suppress(HostError):
+                host.close()
+    return ShardOutcome(gone)
+
+
+def _campaign(order: Order) -> Campaign:
+    """The campaign's folder, if it is the one that is meant."""
+    if order.version != __version__:
+        raise ArchiveError(
+            f"a worker has netlimits {__version__}, and the campaign {order.version}"
+        )
+    with suppress(ArchiveError):
+        campaign = reader.open(order.folder)
+        if campaign.archive.identity == order.campaign:
+            return campaign
+    raise ArchiveError(
+        f"{order.folder}: a worker does not see the campaign there; its folder must be shared, "
+        "under one path, with all workers"
+    )
+
+
+def _archive(campaign: Campaign, order: Order, path: Path) -> Archive:
+    """The shard's folder; made as a whole, where it is not there yet."""
+    if not (path / "campaign.json").exists():
+        roles = order.shard.hosts
+        machines = {role: order.machines[role] for role in roles}
+        made_at = path.with_name(f".{order.shard.name}-{secrets.token_hex(4)}")
+        about = {
+            "netlimits": __version__,
+            "experiment": campaign.experiment.name,
+            "seed": campaign.experiment.repeat.seed,
+            "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "lease": secrets.token_hex(8),
+            "machines": {
+                role: asdict(m) | {"ssh_config": _text(m)} for role, m in machines.items()
+            },
+        }
+        Archive.create(made_at, about, hosts={r: campaign.archive.facts(r) for r in roles})
+        with suppress(OSError):  # another worker was quicker
+            made_at.rename(path)
+    return Archive.open(path)
+
+
+def _text(machine: Machine) -> str | None:
+    return None if machine.ssh_config is None else str(Path(machine.ssh_config).absolute())
+
+
+def _reached(
+    machines: Mapping[str, Machine], again: Callable[[Machine], Host], patience: Patience
+) -> tuple[dict[str, Host], dict[str, str]]:
+    """The hosts that let us in, within their patience, and why the others did not."""
+    first = connect.logins(machines, patience)
+    hosts = {role: host for role, host in first.items() if not isinstance(host, HostError)}
+    gone: dict[str, str] = {}
+
+    def call(role: str) -> None:
+        try:
+            host, _ = connect.within_budget(lambda: again(machines[role]), patience.seconds)
+            hosts[role] = host
+        except HostError as error:
+            gone[role] = str(error).removeprefix(f"{role}: ")
+
+    at_once(call, [role for role in machines if role not in hosts])
+    return hosts, gone
+
+
+def _survey(campaign: Campaign, machines: Mapping[str, Machine], order: Order) -> Survey:
+    """What was seen of these hosts when the campaign began."""
+    facts = {role: campaign.archive.facts(role) for role in machines}
+    return Survey(machines, facts, order.features, campaign.skipped)
+
+
+class _Reached(dict[str, Host]):
+    """The hosts that let us in; any other is one that is lost."""
+
+    def __missing__(self, role: str) -> Host:
+        raise ConnectionLost("it cannot be reached", host=role)
+
+
+def _until(limit: float, stop: StopFile, act: Callable[[], object]) -> None:
+    """Do `act`, once nobody else has what it needs: a worker that is gone may seem to, for long."""
+    while True:
+        stop.check()
+        try:
+            act()
+        except (ArchiveInUse, HostInUse):
+            if time.monotonic() > limit:
+                raise
+        else:
+            return
+        time.sleep(PAUSE)

@@ -1,0 +1,202 @@
+"""A mesh in shards: groups of hosts whose pairs one of several processes measures.
+
+The hosts are parted into groups. Two groups make a shard: all pairs between them, as a campaign of
+a mesh would do them; pairs within a group go with its first shard of a block. Shards come in rounds
+as pairs do, so that no group is in two at once, and `rounds.Dispatch` says which begins next. So
+one plan and one seed hold, and a worker logs in once for many runs.
+
+Each shard has a journal of its own, in `shards/NAME` of the campaign's folder, and claims its hosts
+with an identity of its own: that is the lease. A shard that is begun again (its worker was killed)
+goes on as `resume` does: what was left changed is put back, a run that has an outcome is not run
+again. What its journal tells is copied into the campaign's; what that has is not copied twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from netlimits.archive import formats, records
+from netlimits.archive.journal import Head
+from netlimits.archive.store import Archive
+from netlimits.errors import ArchiveError
+from netlimits.experiment import rounds
+from netlimits.experiment.plan import Plan
+from netlimits.hosts.base import Host
+from netlimits.model import Machine, Mesh, Record, Run
+from netlimits.restore.originals import Original
+from netlimits.restore.put_back import restore_from_journal
+
+FOLDER, STOP = "shards", "stop"
+"""Where shards lie in a campaign's folder, and the file there that asks all of them to end."""
+
+COPIED = ("start", "end", "found", "put_back", "reconnected")
+"""The events of a shard that are its campaign's too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Runs that one process does: of which groups of hosts, and how long it takes at least."""
+
+    name: str
+    groups: tuple[str, ...]
+    runs: tuple[Run, ...]
+    seconds: float
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that it needs."""
+        return tuple(dict.fromkeys(host for run in self.runs for host in ends(run)))
+
+    def without(self, gone: Mapping[str, str]) -> Shard:
+        """The same without the runs of hosts that are gone."""
+        return replace(self, runs=tuple(run for run in self.runs if not {*ends(run)} & {*gone}))
+
+
+def ends(run: Run) -> tuple[str, str]:
+    """The two hosts of a run."""
+    return str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER])
+
+
+def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
+    """The hosts in groups for so many shards at once; hosts of one rack stay together."""
+    racks: dict[str, list[str]] = defaultdict(list)
+    for role, machine in machines.items():
+        racks[f"group {machine.group}" if machine.group else role].append(role)
+    count = min(2 * at_once, len(racks))
+    groups: list[list[str]] = [[] for _ in range(count)]
+    place = 0
+    for taken, rack in enumerate(racks.values()):
+        full = sum(map(len, groups)) >= (place + 1) * len(machines) / count
+        if groups[place] and (full or len(racks) - taken < count - place):
+            place = min(place + 1, count - 1)
+        groups[place] += rack
+    return [group for group in groups if group]
+
+
+def shards(
+    plan: Plan, pending: Iterable[Run], machines: Mapping[str, Machine], at_once: int, name: str
+) -> list[Shard]:
+    """The runs in shards, block after block, in rounds that are shuffled with the plan's seed."""
+    groups = parted(machines, at_once)
+    of = {role: number for number, group in enumerate(groups) for role in group}
+    chance = random.Random(plan.experiment.repeat.seed)  # noqa: S311  an order, not a secret
+    racks = {role: machine.group for role, machine in machines.items()}
+    parts: list[Shard] = []
+    for _, block in itertools.groupby(pending, lambda run: run.block):
+        order = rounds.shuffled(map(tuple, rounds.circle(range(len(groups)))), chance.random)
+        pairs = [*itertools.chain.from_iterable(order)] if len(groups) > 1 else [(0, 0)]
+        first: dict[int, frozenset[int]] = {}
+        for pair in pairs:
+            for group in pair:
+                first.setdefault(group, frozenset(pair))
+        members: dict[frozenset[int], list[Run]] = {frozenset(pair): [] for pair in pairs}
+        for run in block:
+            both = frozenset(of[host] for host in ends(run))
+            members[both if both in members else first[next(iter(both))]].append(run)
+        for both, runs in members.items():
+            if runs:
+                seconds = rounds.bound(plan.jobs(runs), racks)
+                label = f"{name}-{len(parts) + 1:05d}"
+                parts.append(Shard(label, tuple(map(str, sorted(both))), tuple(runs), seconds))
+    return parts
+
+
+def folder(campaign: Archive) -> Path:
+    """Where a campaign's shards lie."""
+    return campaign.path / FOLDER
+
+
+def present(campaign: Archive) -> list[Archive]:
+    """The shards that lie in a campaign's folder."""
+    paths = sorted(folder(campaign).glob("*/campaign.json"))
+    return [Archive.open(path.parent) for path in paths]
+
+
+def copied(campaign: Archive, shard: Archive, begin: Head) -> tuple[Head, list[Record]]:
+    """Copy what a shard's journal tells from a place on; where it ends, and what ended."""
+    before, head = begin, replace(begin)
+    keys = set()
+    for _, line in shard.journal.lines(begin):
+        head.add(line)
+        event = formats.event(line)
+        if event and event["event"] in COPIED:
+            _copy(campaign, shard, event)
+            if event["event"] == "end":
+                keys.add((event["run"], event["attempt"]))
+    if not keys:
+        return head, []
+    told = records.between(shard, before, head.size)
+    return head, [record for record in told if (record.run.number, record.attempt) in keys]
+
+
+def _copy(campaign: Archive, shard: Archive, event: Mapping[str, Any]) -> None:
+    """Raw output first, as when it is written; the event with the time that it had."""
+    if event["event"] == "end" and event.get("raw"):
+        key = (event["run"], event["attempt"])
+        written = campaign.write_raw(*key, shard.read_raw(*key, event["raw"]))
+        if written != event["raw"]:
+            raise ArchiveError(f"{shard.raw_path(*key)}: is another in {campaign.path}")
+    campaign.append(**{key: value for key, value in event.items() if key not in ("n", "crc")})
+
+
+def gathered(campaign: Archive, shard: Archive) -> None:
+    """Copy what of a shard the campaign does not have yet, and remove the shard.
+
+    Its journal is locked. So a process that ended anywhere between the two leaves nothing out and
+    nothing twice: what the campaign's journal has of it is counted off, event by event.
+    """
+    left = Counter(_words(event) for event in shard.events() if event["event"] in COPIED)
+    for event in campaign.events():
+        if event["event"] in COPIED and left[words := _words(event)]:
+            left[words] -= 1
+    for event in shard.events():
+        if event["event"] in COPIED and left[words := _words(event)]:
+            left[words] -= 1
+            _copy(campaign, shard, event)
+    removed(shard)
+
+
+def _words(event: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in event.items() if key not in ("n", "crc")}
+    return json.dumps(rest, sort_keys=True)
+
+
+def is_done(shard: Path) -> Path:
+    """The file that says that a shard is done."""
+    return shard.with_name(f"{shard.name}.done")
+
+
+def removed(shard: Archive) -> None:
+    """Remove a shard's folder, of which everything is copied, and say that it is done.
+
+    A worker that was thought lost does not begin it once more. campaign.json goes first.
+    """
+    is_done(shard.path).touch()
+    (shard.path / "campaign.json").unlink()
+    shutil.rmtree(shard.path)
+
+
+def put_back(
+    campaign: Archive, hosts: Mapping[str, Host], force: bool = False, *, ours: bool = True
+) -> Iterator[Original]:
+    """Put back what shards left changed whose workers are gone, and take in what they measured.
+
+    The campaign's journal is locked. Raises ArchiveError where a worker is still at one of them.
+    """
+    for shard in present(campaign):
+        shard.lock()
+        try:
+            shard.bind({role: machine for role, machine in shard.machines.items() if role in hosts})
+            yield from restore_from_journal(shard, hosts, force, ours=ours)
+            gathered(campaign, shard)
+        finally:
+            shard.close()
+    shutil.rmtree(folder(campaign), ignore_errors=True)
