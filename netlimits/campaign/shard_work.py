@@ -86,7 +86,7 @@ class StopFile:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Not once the end was asked for; what came of it within is not lost by a look afterwards."""
+        """Not once the end was asked for; afterwards nobody looks: what came is not lost."""
         self.check()
         yield
 
