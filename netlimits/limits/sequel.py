@@ -59,6 +59,11 @@ def sequel(campaign: Campaign, suspects: tuple[str, ...] = ()) -> str:
             f"{campaign.path}: is a duet, and what would prove its verdicts would be two: run the "
             "side that you ask about by itself, and explain that"
         )
+    if campaign.experiment.mesh:
+        raise DataError(
+            f"{campaign.path}: is a mesh: run the pair that you ask about by itself, as an "
+            "experiment of two hosts, and explain that"
+        )
     if proof.INTERVENTION in resolution.names(campaign.experiment):
         raise DataError(f"{campaign.path}: has a factor `intervention` already; explain it instead")
     planned = list(_planned(campaign, suspects))

@@ -12,6 +12,7 @@ from limits.test_verdicts import BY_CLASS, CAPPED, TCP
 
 import netlimits as nl
 from netlimits.cli import main
+from netlimits.errors import DataError
 from netlimits.experiment import load, plan, resolution
 from netlimits.limits import CLASSES, explain
 from netlimits.limits.base import Intervention
@@ -19,8 +20,14 @@ from netlimits.limits.changes import CHANGES, Configured
 from netlimits.limits.sequel import sequel
 from netlimits.model import Around, Pace, SettingUse, Setup
 
-GALLERY = sorted((Path(__file__).parents[2] / "experiments" / "gallery").iterdir())
+KEPT = Path(__file__).parents[2] / "experiments" / "gallery"
+GALLERY = sorted(folder for folder in KEPT.iterdir() if folder.name != "mesh")
 EVERY = tuple(each.name for each in CLASSES)
+
+
+def test_of_a_mesh_a_pair_is_put_to_the_proof_by_itself():
+    with pytest.raises(DataError, match="mesh: is a mesh: run the pair that you ask about"):
+        sequel(nl.open(KEPT / "mesh"), EVERY)
 
 
 @pytest.mark.parametrize("folder", GALLERY, ids=lambda path: path.name)
