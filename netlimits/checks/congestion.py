@@ -88,7 +88,7 @@ def wants(site: Site, role: str) -> list[tuple[str, str]]:
             controls[str(use.options[DEFAULT]), SYSCTL] = None
         if use.name == "route" and "congctl" in use.options:
             controls[str(use.options["congctl"]), ROUTE] = None
-    ends = [r for roles in site.experiment.ends.values() for r in roles]
+    ends = [r for roles in site.experiment.all_ends.values() for r in roles]
     for requirement in site.requirements:
         if role in ends and "congestion_control" in requirement.options:
             for name in str(requirement.options["congestion_control"]).split(","):

@@ -95,7 +95,9 @@ def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
 
 
 def _paced(site: Site, role: str) -> bool:
-    return role in site.experiment.ends["local"] and any(a.around.pace for a in site.requirements)
+    return role in site.experiment.all_ends["local"] and any(
+        a.around.pace for a in site.requirements
+    )
 
 
 def trial(options: dict[str, Any]) -> Command:

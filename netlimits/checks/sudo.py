@@ -102,7 +102,7 @@ def _pacing(requirement: Setup, site: Site, role: str) -> Iterator[SettingUse]:
     """The qdiscs by which a configuration may be paced on a role."""
     if (
         requirement.around.pace
-        and role in site.experiment.ends["local"]
+        and role in site.experiment.all_ends["local"]
         and requirement.tool in site.features
     ):
         for way in pacing.ways(requirement.tool, site.features[requirement.tool]):

@@ -313,6 +313,16 @@ class Experiment:
         groups = list(self.groups.values()) or [(role,) for role in self.roles]
         return {"local": groups[0], "remote": groups[-1]}
 
+    @property
+    def all_ends(self) -> Ends:
+        """The same of every configuration: of a mesh all its senders, and all its receivers."""
+        if not self.mesh:
+            return self.ends
+        senders, receivers = (
+            tuple(dict.fromkeys(end)) for end in zip(*self.mesh.pairs, strict=True)
+        )
+        return {"local": senders, "remote": receivers}
+
 
 @dataclass(frozen=True, slots=True)
 class Flow:
