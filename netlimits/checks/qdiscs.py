@@ -95,9 +95,8 @@ def wanted(site: Site, role: str) -> Iterator[dict[str, Any]]:
 
 
 def _paced(site: Site, role: str) -> bool:
-    return role in site.experiment.all_ends["local"] and any(
-        a.around.pace for a in site.requirements
-    )
+    paced = any(requirement.around.pace for requirement in site.requirements)
+    return paced and role in site.experiment.all_ends["local"]
 
 
 def trial(options: dict[str, Any]) -> Command:

@@ -94,6 +94,14 @@ def test_settings_and_ends_are_the_pairs():
     assert all({*use.roles} == {*mesh.names(6)} for use in every.settings)
 
 
+def test_any_host_of_a_mesh_may_be_an_end():
+    experiment = plan(MESH).experiment
+    pairs = experiment.mesh.pairs
+    assert set(experiment.all_ends["local"]) == {sender for sender, _ in pairs}
+    assert set(experiment.all_ends["remote"]) == {receiver for _, receiver in pairs}
+    assert len(experiment.all_ends["local"]) > 1
+
+
 def test_the_time_is_that_of_rounds():
     of = plan()
     assert of.seconds() == pytest.approx(30 * 2.1)
