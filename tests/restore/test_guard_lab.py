@@ -206,7 +206,7 @@ def test_a_change_that_cuts_off_our_own_ssh_heals_by_itself(on, cut):
     _, complaint = process.communicate(timeout=2 * LONG)
     assert "Traceback" not in complaint
     (record,) = nl.open(out).records()
-    assert record.status == "failed", record
+    assert record.status in ("failed", "invalid"), record  # invalid: it took, and the guard fired
     assert process.returncode == 1, complaint
     assert on.leaves() == before
     assert on.ours() == []

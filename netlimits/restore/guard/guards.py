@@ -193,8 +193,6 @@ class Guards:
         last = commands.within(self._holder, place.claim, last)
         answer, reading = self._host(role).run_in_turn([last, read])
         self._refuse_lost(place, answer)
-        if self._patience is not None and reading.seconds > self._patience / 2:
-            reading = self._host(role).run(read)  # it cut us off, and a guard may have healed that
         return Changed((*answers, answer), reading)
 
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
