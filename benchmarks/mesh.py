@@ -32,6 +32,7 @@ from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.runner import TimeLeft
 from netlimits.experiment import load, mesh, rounds
+from netlimits.experiment.dispatch import Dispatch, Job, bound, makespan
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.scripted import ScriptedHost
 from netlimits.lab import labs
@@ -77,14 +78,12 @@ def over_ssh(count: int, seconds: int) -> bool:
     starts = {e["run"]: e for e in events if e["event"] == "start"}
     ends = [e for e in events if e["event"] == "end"]
     first = min(e["started"] for e in starts.values()) - began
-    jobs = [
-        rounds.Job((e["values"]["sender"], e["values"]["receiver"]), e["duration_s"]) for e in ends
-    ]
+    jobs = [Job((e["values"]["sender"], e["values"]["receiver"]), e["duration_s"]) for e in ends]
     took = max(e["at"] for e in ends) - min(e["started"] for e in starts.values())
     points = [(e["started"], 1) for e in starts.values()] + [(e["at"], -1) for e in ends]
     most = max(itertools.accumulate(step for _, step in sorted(points)))
     ok = sum(e["status"] == "ok" for e in ends)
-    share = rounds.bound(jobs) / took
+    share = bound(jobs) / took
     each = (memory - base) / 1e6 / count
     print(f"{count} hosts over SSH, ring, {len(ends)} runs of {seconds} s, {ok} ok, {most} at once")
     print(f"  first run {first:.1f} s after the command (bound {FIRST_RUN_S:g} s)")
@@ -129,7 +128,7 @@ def scripted(count: int) -> bool:
         began = time.monotonic()
         clock = TimeLeft(sum(job.seconds for job in jobs))
         standing = pairs._Standing(clock, 1.0, len(runs), Counter(), {})
-        work = pairs._Work(runner, runs, rounds.Dispatch(jobs), standing)
+        work = pairs._Work(runner, runs, Dispatch(jobs), standing)
         work.carry_out(lambda progress: None)
         each = 1e3 * (time.monotonic() - began) / len(runs)
     print(f"{count} scripted hosts, {len(runs)} runs: {each:.3f} ms a run (bound {RUN_MS:g} ms)")
@@ -143,11 +142,11 @@ def dispatched(count: int) -> bool:
     shape = mesh.mesh({"hosts": count}).pairs
     order = [number for chosen in rounds.matchings(shape, chance.random) for number in chosen]
     planned = time.monotonic()
-    jobs = [rounds.Job(shape[number], 10.0) for number in order]
+    jobs = [Job(shape[number], 10.0) for number in order]
     lengths = [10 * chance.lognormvariate(0, 0.02) for _ in jobs]
-    took = rounds.makespan(jobs, lengths=lengths)
+    took = makespan(jobs, lengths=lengths)
     each = 1e3 * (time.monotonic() - planned) / len(jobs)
-    share = rounds.bound(rounds.Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True)) / took
+    share = bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True)) / took
     print(f"all {len(jobs):,} pairs of {count} hosts: planned in {planned - began:.1f} s;")
     print(f"  dispatch {each:.3f} ms a run (bound {RUN_MS:g} ms), {100 * share:.1f} % of the bound")
     return each <= RUN_MS

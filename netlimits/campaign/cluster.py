@@ -36,7 +36,7 @@ from netlimits.errors import (
     RestoreError,
     one_line,
 )
-from netlimits.experiment.rounds import Dispatch, Job, makespan
+from netlimits.experiment.dispatch import Dispatch, Job, makespan
 from netlimits.model import Record
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """A mesh's campaign: several pairs measure at once, each as a campaign of two hosts would.
 
-One thread says which runs begin (experiment.rounds.Dispatch) and writes no run itself; each run has
+One thread says which runs begin (`experiment.dispatch`) and writes no run itself; each run has
 a thread of its own, with its pair's hosts, its own raw output and its own view of claims. Journal,
 servers, changes and settings are those of the one campaign; a host is in one run at a time, so what
 they keep for each host nobody else touches.
@@ -25,7 +25,7 @@ from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.runner import ATTEMPTS, Progress, Runner, TimeLeft
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError
-from netlimits.experiment.rounds import Dispatch, makespan
+from netlimits.experiment.dispatch import Dispatch, makespan
 from netlimits.hosts.threads import at_once
 from netlimits.model import Record, Run
 from netlimits.restore.guard.guards import PATIENCE

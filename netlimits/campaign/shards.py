@@ -2,7 +2,7 @@
 
 The hosts are parted into groups. Two groups make a shard: all pairs between them, as a campaign of
 a mesh would do them; pairs within a group go with its first shard of a block. Shards come in rounds
-as pairs do, so that no group is in two at once, and `rounds.Dispatch` says which begins next. So
+as pairs do, so that no group is in two at once, and `dispatch.Dispatch` says which begins next. So
 one plan and one seed hold, and a worker logs in once for many runs.
 
 Each shard has a journal of its own, in `shards/NAME` of the campaign's folder, and claims its hosts
@@ -27,7 +27,7 @@ from netlimits.archive import formats, records
 from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError
-from netlimits.experiment import rounds
+from netlimits.experiment import dispatch, rounds
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.model import Machine, Mesh, Record, Run
@@ -103,7 +103,7 @@ def shards(
             members[both if both in members else first[next(iter(both))]].append(run)
         for both, runs in members.items():
             if runs:
-                seconds = rounds.bound(plan.jobs(runs), racks)
+                seconds = dispatch.bound(plan.jobs(runs), racks)
                 label = f"{name}-{len(parts) + 1:05d}"
                 parts.append(Shard(label, tuple(map(str, sorted(both))), tuple(runs), seconds))
     return parts

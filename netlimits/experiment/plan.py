@@ -21,7 +21,7 @@ from functools import partial
 from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import mesh, remains, replicates, resolution, rounds
+from netlimits.experiment import dispatch, mesh, remains, replicates, resolution, rounds
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.replicates import RUN_LIMIT
@@ -219,7 +219,7 @@ class Plan:
             runs = [
                 run for run in itertools.islice(self.runs(), _KEPT) if not self.skip(run.values)
             ]
-            taken = rounds.makespan(self.jobs(runs), groups, at_once)
+            taken = dispatch.makespan(self.jobs(runs), groups, at_once)
             return taken * len(self) / min(_KEPT, len(self))
         total, weight = 0.0, 0
         for number in self._setups.sample():
@@ -318,7 +318,7 @@ class Plan:
         pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
         return max(rounds.numbered(pairs), default=0)
 
-    def jobs(self, runs: Iterable[Run]) -> list[rounds.Job]:
+    def jobs(self, runs: Iterable[Run]) -> list[dispatch.Job]:
         """The runs of a mesh as its dispatch sees them."""
         from netlimits.tools import tool
 
@@ -327,7 +327,7 @@ class Plan:
             setup = self._setups.of(run.values)
             seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD
             hosts = (str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER]))
-            jobs.append(rounds.Job(hosts, seconds))
+            jobs.append(dispatch.Job(hosts, seconds))
         return jobs
 
 

@@ -14,8 +14,8 @@ from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.runner import TimeLeft
 from netlimits.errors import ConnectionLost, HostError
 from netlimits.experiment import load
+from netlimits.experiment.dispatch import Dispatch
 from netlimits.experiment.plan import Plan
-from netlimits.experiment.rounds import Dispatch
 from netlimits.model import Record
 
 MESH = """\

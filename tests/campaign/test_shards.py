@@ -14,8 +14,8 @@ from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
 from netlimits.campaign import shards
 from netlimits.experiment import load, mesh
+from netlimits.experiment.dispatch import Dispatch, Job
 from netlimits.experiment.plan import Plan
-from netlimits.experiment.rounds import Dispatch, Job
 from netlimits.model import Machine
 
 META = {"machines": {}, "seed": 1, "created": "", "overrides": [], "experiment": "mesh"}

@@ -1,0 +1,263 @@
+"""Dispatch: which runs of a mesh begin while others go on, so that no host is in two at once.
+
+It acts on nothing and knows no clock but what it is told, so that whatever starts runs, threads or
+other machines, asks the same. Runs come in the order of their rounds (`experiment.rounds`). A host
+that is free waits for the next run of its order as long as its partner is about to be free: as long
+as runs of a round are of one length, any other run would break the rounds to come. Where their
+lengths differ, hosts with most left to do take another run of theirs.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import defaultdict, deque
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from netlimits.experiment.rounds import numbered
+
+EQUAL = 0.08
+"""Coefficient of variation up to which the runs of a round are of one length."""
+
+WAIT_EQUAL, WAIT_UNEQUAL = 0.3, 0.05
+"""How long a free host waits for its next partner, in lengths of the longest run."""
+
+FEW, SCAN = 64, 0.01
+"""Free hosts up to which all are looked at for one that waits long, each time; more of them only
+after so many lengths of the longest run."""
+
+LEARNED = 20
+"""Runs over which the spread of lengths is learned."""
+
+
+class Job(NamedTuple):
+    """A run as the dispatch sees it: the hosts that it takes, and how long it will, about."""
+
+    hosts: tuple[str, ...]
+    seconds: float
+
+
+class Dispatch:
+    """Which runs may begin: those of `jobs`, in their order as far as hosts are free.
+
+    No host is in two, no two go through one group (`groups` has that of a host), and no more than
+    `at_once` go on, where it is not 0. Times are seconds of any clock.
+    """
+
+    def __init__(
+        self, jobs: Sequence[Job], groups: Mapping[str, str] | None = None, at_once: int = 0
+    ) -> None:
+        self.jobs = jobs
+        self._groups = groups or {}
+        self._most = at_once or len(jobs)
+        self._queues: dict[str, deque[int]] = defaultdict(deque)
+        self._left: dict[str, float] = defaultdict(float)
+        for number, job in enumerate(jobs):
+            for host in job.hosts:
+                self._queues[host].append(number)
+                self._left[host] += job.seconds
+        self._free = set(self._queues)
+        self._touched = set(self._queues)  # since `ready` looked: their next job may begin now
+        self._scanned = -math.inf
+        self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
+        self._begun: dict[int, float] = {}
+        self._longest = max((job.seconds for job in jobs), default=0.0)
+        self._planned = _spread_within_rounds(jobs)
+        self._ratio, self._variance = 1.0, 0.0
+        block = max((len(queue) for queue in self._queues.values()), default=0)
+        self._look = max(16, min(block, 2 * len(self._queues)))
+
+    def ready(self, now: float) -> list[int]:
+        """The numbers of the jobs that begin now."""
+        begun: list[int] = []
+        limited = self._groups or self._most < len(self.jobs)
+        looked_at = self._free if limited else self._touched & self._free
+        self._touched = set()
+        waiting = (host for host in looked_at if self._queues[host])
+        for number in sorted({self._queues[host][0] for host in waiting}):
+            if self._room and all(self._queues[h][0] == number for h in self.jobs[number].hosts):
+                begun += self._begin(number, now)
+        often = len(self._free) <= FEW or now - self._scanned > SCAN * self._longest
+        if self._room and often:
+            self._scanned, patience = now, self._patience
+            late = [h for h in self._free if self._queues[h] and self._wait(h, now) > patience]
+            for host in sorted(late, key=lambda h: (-self._left[h], h)):
+                if host in self._free and self._room:
+                    begun += self._overtake(host, frozenset(late), now)
+        return begun
+
+    def over(self, number: int, now: float, away: Collection[str] = ()) -> None:
+        """A job has ended: its hosts are free, but for those that are `away` until `back`."""
+        began = self._begun.pop(number)
+        for place in self._places(number):
+            self._busy.pop(place, None)
+        hosts = self.jobs[number].hosts
+        self._free.update(host for host in hosts if host in self._queues)
+        self._touched.update(hosts)
+        for host in away:
+            self.hold(host)
+        ratio = (now - began) / max(self.jobs[number].seconds, 1e-9)
+        difference = ratio - self._ratio
+        self._ratio += difference / LEARNED
+        self._variance += (difference**2 - self._variance) / LEARNED
+
+    def again(self, number: int) -> None:
+        """A job that ended is to be done again, before all others of its hosts."""
+        job = self.jobs[number]
+        if all(host in self._queues for host in job.hosts):
+            for host in job.hosts:
+                self._queues[host].appendleft(number)
+                self._left[host] += job.seconds
+                self._touched.add(host)
+
+    def hold(self, host: str) -> None:
+        """A host can do nothing for now; its partners take others."""
+        if host in self._queues:
+            self._free.discard(host)
+            self._busy[host] = math.inf
+
+    def back(self, host: str) -> None:
+        """A host is there again."""
+        if host in self._queues:
+            del self._busy[host]
+            self._free.add(host)
+            self._touched.add(host)
+
+    def lose(self, host: str) -> list[int]:
+        """A host is gone: the numbers of the jobs that will not begin any more."""
+        gone = list(self._queues.pop(host, ()))
+        self._free.discard(host)
+        if not any(host in self.jobs[number].hosts for number in self._begun):
+            self._busy.pop(host, None)
+        for number in gone:
+            self._forget(number)
+        return gone
+
+    def __len__(self) -> int:
+        """How many jobs go on."""
+        return len(self._begun)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that jobs are left for, or were."""
+        return tuple(self._queues)
+
+    @property
+    def _room(self) -> bool:
+        return len(self._begun) < self._most
+
+    @property
+    def _patience(self) -> float:
+        """How long a host waits for its next partner."""
+        spread = (self._planned**2 + self._variance / max(self._ratio, 1e-9) ** 2) ** 0.5
+        return self._longest * (WAIT_EQUAL if spread <= EQUAL else WAIT_UNEQUAL)
+
+    def _places(self, number: int) -> tuple[Hashable, ...]:
+        """The hosts of a job, and the groups that it goes through."""
+        hosts = self.jobs[number].hosts
+        through = {("group", self._groups[h]) for h in hosts if self._groups.get(h)}
+        return (*hosts, *through) if through else hosts
+
+    def _begin(self, number: int, now: float) -> tuple[int, ...]:
+        """Begin a job, if all its places are free."""
+        places = self._places(number)
+        if any(place in self._busy for place in places):
+            return ()
+        job = self.jobs[number]
+        self._forget(number)
+        self._free.difference_update(job.hosts)
+        self._begun[number] = now
+        self._busy |= dict.fromkeys(places, now + job.seconds * self._ratio)
+        return (number,)
+
+    def _forget(self, number: int) -> None:
+        """Take a job out of its hosts' queues."""
+        job = self.jobs[number]
+        for host in job.hosts:
+            if host in self._queues:
+                self._queues[host].remove(number)
+                self._left[host] -= job.seconds
+                self._touched.add(host)
+
+    def _wait(self, host: str, now: float) -> float:
+        """How long until the next job of a free host can begin, about.
+
+        A partner that is free itself and has another job before that one is busy with it first.
+        """
+        number = self._queues[host][0]
+        waits = [self._busy.get(place, now) - now for place in self._places(number)]
+        for other in self.jobs[number].hosts:
+            first = self._queues[other][0]
+            if other in self._free and first != number:
+                until = max(self._busy.get(place, now) - now for place in self._places(first))
+                waits.append(max(0.0, until) + self.jobs[first].seconds)
+        return max(waits)
+
+    def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
+        """Begin a later job of a host with a partner that would wait as well, if there is one.
+
+        Of several that whose other host has most left to do.
+        """
+        queue = self._queues[host]
+        best: tuple[tuple[float, int], int] | None = None
+        for number in itertools.islice(queue, 1, self._look):
+            others = [other for other in self.jobs[number].hosts if other != host]
+            if all(
+                other in self._free and (other in late or self._queues[other][0] == number)
+                for other in others
+            ):
+                key = (max(self._left[other] for other in others), -number)
+                if best is None or key > best[0]:
+                    if any(place in self._busy for place in self._places(number)):
+                        continue
+                    best = key, number
+        return self._begin(best[1], now) if best else ()
+
+
+def _spread_within_rounds(jobs: Sequence[Job]) -> float:
+    """The coefficient of variation of the jobs' planned lengths within their rounds."""
+    lengths: dict[int, list[float]] = defaultdict(list)
+    for number, job in zip(numbered(job.hosts for job in jobs), jobs, strict=True):
+        lengths[number].append(job.seconds)
+    squares = count = 0.0
+    for of_round in lengths.values():
+        mean = sum(of_round) / len(of_round)
+        squares += sum((length / mean - 1) ** 2 for length in of_round) if mean else 0.0
+        count += len(of_round)
+    return (squares / count) ** 0.5 if count else 0.0
+
+
+def bound(jobs: Iterable[Job], groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
+    """Seconds that no schedule can beat: the busiest host's, the busiest group's, all by turns."""
+    loads: dict[Hashable, float] = defaultdict(float)
+    total = 0.0
+    for job in jobs:
+        total += job.seconds
+        through = {("group", groups[h]) for h in job.hosts if groups.get(h)} if groups else ()
+        for place in (*job.hosts, *through):
+            loads[place] += job.seconds
+    return max([*loads.values(), total / at_once if at_once else 0.0], default=0.0)
+
+
+def makespan(
+    jobs: Sequence[Job],
+    groups: Mapping[str, str] | None = None,
+    at_once: int = 0,
+    lengths: Sequence[float] | None = None,
+) -> float:
+    """Seconds that the dispatch takes for all jobs, if they last as planned, or so long."""
+    dispatch = Dispatch(jobs, groups, at_once)
+    ends: list[tuple[float, int]] = []
+    now = 0.0
+    while True:
+        for number in dispatch.ready(now):
+            length = lengths[number] if lengths else jobs[number].seconds
+            heapq.heappush(ends, (now + length, number))
+        if not ends:
+            return now
+        now, number = heapq.heappop(ends)
+        dispatch.over(number, now)
+        while ends and ends[0][0] <= now:
+            dispatch.over(heapq.heappop(ends)[1], now)

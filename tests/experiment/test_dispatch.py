@@ -1,0 +1,122 @@
+"""Whatever ends when and is lost, no host is in two runs at once, and hosts are kept busy."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netlimits.experiment import dispatch, rounds
+from netlimits.experiment.dispatch import Dispatch, Job
+
+lists = st.lists(
+    st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda p: p[0] != p[1]),
+    min_size=1,
+    max_size=30,
+    unique=True,
+)
+
+
+def carried_out(jobs, groups=None, at_once=0, lengths=None, lost=()):
+    """(begin, end, job) of a dispatch that is held to its rules as it goes; `lost` (time, host)."""
+    dispatch = Dispatch(jobs, groups, at_once)
+    lengths = lengths or [job.seconds for job in jobs]
+    begun, ends, gone, now = [], [], [], 0.0
+    left = list(lost)
+    while True:
+        while left and left[0][0] <= now:
+            gone += dispatch.lose(left.pop(0)[1])
+        for number in dispatch.ready(now):
+            begun.append((now, now + lengths[number], number))
+            heapq.heappush(ends, (now + lengths[number], number))
+        assert len(dispatch) == len(ends)
+        if not ends:
+            break
+        now, number = heapq.heappop(ends)
+        dispatch.over(number, now)
+    assert sorted([*gone, *(number for *_, number in begun)]) == list(range(len(jobs)))
+    for (b1, e1, one_job), (b2, e2, other) in itertools.combinations(begun, 2):
+        if b1 < e2 and b2 < e1:
+            hosts, others = set(jobs[one_job].hosts), set(jobs[other].hosts)
+            assert not hosts & others
+            if groups:
+                assert not {groups[h] for h in hosts} & {groups[h] for h in others}
+    if at_once:
+        for begin, _, _ in begun:
+            assert sum(b <= begin < e for b, e, _ in begun) <= at_once
+    return begun
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lists,
+    st.integers(0, 4),
+    st.sampled_from([0, 2, 3]),
+    st.randoms(use_true_random=False),
+    st.lists(st.tuples(st.floats(0, 30), st.integers(0, 8)), max_size=2),
+)
+def test_whatever_happens_no_host_and_no_group_is_taken_twice_and_each_job_once(
+    pairs, at_once, racks, chance, lost
+):
+    jobs = [Job((f"h{a}", f"h{b}"), chance.uniform(0.1, 9)) for a, b in pairs]
+    groups = {f"h{n}": f"rack{n % racks}" for n in range(9)} if racks else None
+    lengths = [chance.uniform(0.1, 12) for _ in jobs]
+    carried_out(jobs, groups, at_once, lengths, sorted((t, f"h{n}") for t, n in lost))
+
+
+def mesh_jobs(count, kinds, blocks, chance, seconds):
+    pairs = [(f"h{a}", f"h{b}") for a, b in itertools.combinations(range(count), 2)]
+    jobs = []
+    for _ in range(blocks):
+        parted = [(k, r) for k in range(kinds) for r in rounds.matchings(pairs, chance.random)]
+        chance.shuffle(parted)
+        jobs += [Job(pairs[n], seconds(k)) for k, chosen in parted for n in chosen]
+    return jobs
+
+
+@pytest.mark.parametrize(
+    ("planned", "spread"),
+    [
+        (lambda k, chance: 10.0, 0.02),
+        (lambda k, chance: (2.0, 5.0, 10.0)[k], 0.02),
+        (lambda k, chance: chance.uniform(1, 10), 0.0),
+        (lambda k, chance: chance.choice((1.0, 10.0)), 0.0),
+        (lambda k, chance: 10 * chance.lognormvariate(0, 0.2), 0.02),
+    ],
+    ids=["equal", "by configuration", "any length", "short and long", "about 20 %"],
+)
+@pytest.mark.parametrize(("count", "kinds", "blocks"), [(40, 3, 1), (40, 1, 3), (10, 3, 3)])
+def test_95_percent_of_the_bound_are_reached_with_runs_of_unequal_length(
+    planned, spread, count, kinds, blocks
+):
+    chance = random.Random(5)
+    jobs = mesh_jobs(count, kinds, blocks, chance, lambda k: planned(k, chance))
+    lengths = [job.seconds * chance.lognormvariate(0, spread) for job in jobs]
+    took = dispatch.makespan(jobs, lengths=lengths)
+    least = dispatch.bound(
+        Job(job.hosts, length) for job, length in zip(jobs, lengths, strict=True)
+    )
+    assert least / took >= 0.95
+
+
+def test_a_host_that_is_lost_takes_its_own_pairs_along_and_no_other():
+    jobs = mesh_jobs(6, 1, 2, random.Random(1), lambda k: 1.0)
+    begun = carried_out(jobs, lost=[(2.5, "h3")])
+    late = [number for begin, _, number in begun if begin >= 2.5]
+    assert late
+    assert all("h3" not in jobs[number].hosts for number in late)
+    missing = set(range(len(jobs))) - {number for *_, number in begun}
+    assert missing
+    assert all("h3" in jobs[number].hosts for number in missing)
+
+
+def test_the_bound_is_the_busiest_host_or_group_or_all_in_turn():
+    jobs = [Job(("a", "b"), 2), Job(("a", "c"), 3), Job(("d", "e"), 4)]
+    assert dispatch.bound(jobs) == 5
+    assert dispatch.bound(jobs, {"b": "r", "d": "r", "c": "r"}) == 9
+    assert dispatch.bound(jobs, at_once=1) == 9
+    assert dispatch.makespan(jobs, at_once=1) == 9
