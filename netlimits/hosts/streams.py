@@ -213,13 +213,14 @@ class Talk:
         Raises Ended when the program is gone and nothing more comes, Garbled for no conversation.
         """
         wait = max(0.0, min(wait, LINGER / 10 if self._exited else TICK))
+        began = time.monotonic()
         now = self._stream.exchange(self.unsent, wait)
         sent, moved = now.sent > 0, bool(now.sent or now.stdout or now.stderr)
         if moved or (now.exited and not self._exited):
             self.moved_at = time.monotonic()
         if sent:
             self.unsent = self.unsent[now.sent :]
-            self.sent_at = self.moved_at
+            self.sent_at = began  # no later than it went
         self.out.feed(now.stdout)
         self.err.feed(now.stderr)
         if self.out.garbled or self.err.garbled:

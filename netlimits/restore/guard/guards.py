@@ -115,10 +115,13 @@ class Guards:
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host, or none.
 
-        Raises HostError that says who is at work there since when, or who left the host changed.
+        The first by itself: of two who want the same hosts one gets all. Raises HostError that
+        says who is at work there since when, or who left the host changed.
         """
         try:
-            at_once(lambda role: self._claim(role, terms), self._roles, AT_ONCE)
+            for role in self._roles[:1]:
+                self._claim(role, terms)
+            at_once(lambda role: self._claim(role, terms), self._roles[1:], AT_ONCE)
         except BaseException:
             self._places, claimed = {}, self._places
             self._of = {}
