@@ -4,6 +4,8 @@ A signal only sets a flag, except while a measurement runs: there it ends the wa
 neither the journal nor a host's settings are left in the middle of a change, and a second Ctrl-C
 does not stop the put-back. A wait that is in the middle of paramiko's code, or of `threading`'s,
 may hold locks which nobody would let go again: there the signal is heard once more a moment later.
+A signal that comes just before a wait begins ends no wait: so while one may be interrupted an alarm
+goes off now and then, at which what was asked for is heard.
 """
 
 from __future__ import annotations
@@ -24,8 +26,11 @@ MOMENT = 0.005
 _LOCKS = ("paramiko", "threading")
 """Whose code takes locks by hand."""
 
-AGAIN = 100
+AGAIN = 40
 """How often it is, at most: then the wait ends whatever it holds."""
+
+BEAT = 0.5
+"""Seconds between two alarms."""
 
 
 class Interrupted(NetlimitsError):
@@ -61,7 +66,7 @@ class Stop:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _alarm(0)
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -75,10 +80,12 @@ class Stop:
         """Within it, a signal raises Interrupted at once."""
         self.check()
         self._interruptible = True
+        _alarm(BEAT)
         try:
             yield
         finally:
             self._interruptible = False
+            _alarm(0)
 
     def defer(self) -> None:
         """From here on a signal waits for `check` again, even within `interruptible`."""
@@ -95,10 +102,15 @@ class Stop:
             return
         if self._again < AGAIN and frame and _holds_locks(frame):
             self._again += 1
-            signal.setitimer(signal.ITIMER_REAL, MOMENT)
+            _alarm(MOMENT)
             return
         self._interruptible = False
         self.check()
+
+
+def _alarm(seconds: float) -> None:
+    """Have the alarm go off after so long, and again and again; never more after 0."""
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
 
 def _holds_locks(frame: FrameType) -> bool:

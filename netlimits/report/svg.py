@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+PNG = "data:image/png;base64,"
+"""What stands before an image that a chart holds: the cells of a heat map."""
+
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _WITHIN = re.compile(r"url\(#([^)]*)\)")
 _COORDINATES = ("d", "x", "y", "width", "height", "points")
@@ -69,6 +72,8 @@ def _tidy(element: ET.Element, name: str, used: set[str]) -> None:
             if value not in used:
                 continue
             value = f"{name}-{value}"
+        elif key == f"{XLINK}href" and value.startswith(PNG):
+            key = "href"
         elif key == f"{XLINK}href":
             key, value = "href", f"#{name}-{value.removeprefix('#')}"
         elif key in _COORDINATES:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from types import FunctionType
 
 import pytest
+from waiting import LONG
 
 from netlimits.campaign.interrupt import AGAIN, MOMENT, Interrupted, Stop
 
@@ -45,6 +47,23 @@ def test_a_wait_ends_at_once():
     with Stop() as stop, stop.interruptible(), pytest.raises(Interrupted):
         signalled(60, events)
     assert not events
+
+
+def test_a_signal_just_before_a_wait_ends_it():
+    """It set the flag, and then the wait began, which no signal interrupts any more."""
+    lock = threading.Lock()
+    lock.acquire()
+    with Stop() as stop, stop.interruptible():
+        stop.requested = "SIGINT"
+        with pytest.raises(Interrupted):
+            lock.acquire(timeout=LONG)
+
+
+def test_no_alarm_goes_off_where_no_wait_may_be_interrupted():
+    with Stop() as stop:
+        with stop.interruptible():
+            assert signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_within_paramiko_it_ends_as_soon_as_it_is_out_of_it():

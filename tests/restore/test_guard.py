@@ -470,34 +470,6 @@ def test_a_pid_that_is_another_process_by_now_is_left_alone(place):
 
 
 @root
-def test_a_guard_is_told_to_wait_on_only_when_some_of_its_patience_is_used(place):
-    guards = place.guards(patience=600)
-    guards.claim()
-    guards.arm(sysctl(first="1"))
-    guards.renew(200)
-
-    def renewed(seconds: float, later: float = 0.0) -> bool:
-        for each in guards._places.values():
-            each.until -= later
-        place.scripts.clear()
-        guards.renew(seconds)
-        return place.scripts == ["renew"]
-
-    assert not renewed(200, later=100)
-    assert renewed(300), "a longer run"
-    assert renewed(200), "a shorter one: a dead controller's guard fires within its patience"
-    assert not renewed(200)
-    assert renewed(200, later=200)
-    seen = place.look()
-    os.killpg(seen.pid, signal.SIGKILL)
-    wait(lambda: place.look().doing == "dead")
-    assert guards.fired() == ()
-    assert renewed(200), "its process was gone"
-    assert place.look().doing == "watch"
-    guards.release()
-
-
-@root
 def test_what_fired_is_asked_along_with_something_else_or_by_itself(place):
     guards = place.guards()
     guards.claim()

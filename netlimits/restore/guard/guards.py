@@ -41,9 +41,6 @@ from netlimits.units import durations
 PATIENCE = 300.0
 """Seconds without word from the controller, beyond a run's own, after which hosts are put back."""
 
-USED = 0.25
-"""What of the patience may be used up before a guard is told to wait on: a run more often."""
-
 NOTHING: Mapping[str, Completed] = {}
 
 PUT_BACK = 60.0
@@ -66,9 +63,7 @@ _TRIES = 3
 class _Place:
     """One login on one host, which one or several roles are; `claim` is the claim's path.
 
-    One of them `leads`: its `hold` keeps the claim alive. `until` is when claim and guard run out,
-    by the monotonic clock; 0 where they are to be renewed whatever it is. Who arms the guard has
-    its `turn`.
+    One of them `leads`: its `hold` keeps the claim alive. Who arms the guard has its `turn`.
     """
 
     roles: list[str]
@@ -76,7 +71,6 @@ class _Place:
     leads: bool
     originals: dict[tuple[str, str, str], Original] = field(default_factory=dict)
     hold: Server | None = None
-    until: float = 0.0
     turn: Lock = field(default_factory=Lock)
 
 
@@ -132,15 +126,14 @@ class Guards:
     def renew(self, seconds: float) -> tuple[str, ...]:
         """Hold on for another `seconds` and the patience; call it as each run starts.
 
-        Nothing is sent to a host where no more than USED of the patience is gone since it was, and
-        what is left is not more than it should be. Returns the roles whose guard had put settings
-        back since the last time: what is set has to be read again. Guards that are no longer there
-        are started again. Raises HostError when the host is no longer ours.
+        Returns the roles whose guard had put settings back since the last time: what is set has to
+        be read again. Guards that are no longer there are started again. Raises HostError when the
+        host is no longer ours, and when it cannot store the time.
         """
         self._seconds = seconds + (self._patience or PATIENCE)
         guard = None if self._patience is None else self._seconds
-        due = [p for p in self._places.values() if self._due(p, self._until(self._seconds, guard))]
-        return self._roles_where(lambda place: self._renew(place, self._seconds, guard), due)
+        places = [*self._places.values()]
+        return self._roles_where(lambda place: self._renew(place, self._seconds, guard), places)
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
         """The roles whose guard put settings back since `renew`; what was measured is invalid.
@@ -153,8 +146,6 @@ class Guards:
             answer = answers.get(place.roles[0])
             if answer is None or answer.status or answer.timed_out:
                 answer = self._must(place, commands.fired(self._holder, place.claim))
-            if commands.dead(answer):
-                place.until = 0.0
             return self._refuse_lost(place, answer)
 
         places = [*self._places.values()]
@@ -300,11 +291,10 @@ class Guards:
         else:
             if why := refusal(now, self._holder, terms):
                 raise HostInUse(why, host=role)
-            until = time.monotonic() + self._seconds
             taken = self._take(role, now, terms)
             if isinstance(taken, str):
                 return taken
-            place = _Place([role], taken.stdout.strip(), leads=True, until=until)
+            place = _Place([role], taken.stdout.strip(), leads=True)
             self._places[login] = place
         return ""
 
@@ -343,27 +333,13 @@ class Guards:
 
     def _renew(self, place: _Place, seconds: float, guard: float | None) -> bool:
         """Whether the guard had fired; it gets its time too, unless that is None."""
-        until = self._until(seconds, guard)
-        if not self._due(place, until):
-            return False
         if place.leads:
             command = commands.renew(self._holder, place.claim, seconds, guard)
         elif guard is not None:
             command = commands.postpone(self._holder, place.claim, guard)
         else:
             return False
-        fired = self._refuse_lost(place, self._must(place, command))
-        place.until = until
-        return fired
-
-    def _until(self, seconds: float, guard: float | None) -> float:
-        """When a claim and a guard run out that are renewed now, by the monotonic clock."""
-        return time.monotonic() + (seconds if guard is None else min(seconds, guard))
-
-    def _due(self, place: _Place, until: float) -> bool:
-        """Whether they have to be renewed there to last until then, or nearly, and no longer."""
-        spare = USED * (self._patience or PATIENCE)
-        return not until - spare <= place.until <= until or self._let_go(place)
+        return self._refuse_lost(place, self._must(place, command))
 
     def _let_go(self, place: _Place) -> bool:
         """Whether the process is gone that is to hold the claim."""
@@ -373,10 +349,7 @@ class Guards:
         """Whether the guard had fired. Raises NotOurs when the claim is not ours any more."""
         fired, other = commands.answered(answer)
         if other is None:
-            if fired:
-                place.until = 0.0
             return fired
-        place.until = 0.0
         claim = parse(other, 0)
         who = f"{claim} is at work there" if claim else "somebody put it back"
         raise NotOurs(
