@@ -137,8 +137,7 @@ FORMS = {
     "tool-comparison": _turin("iperf3 nuttcp netperf", replicates=3),
     "tso": _turin(link=0),
     "jumbo": _turin(link=0),
-    # a link that large sends fill also beside the load: half of what they reach without
-    "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]", link=20_000_000),
+    "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]"),
     "mesh": Form("mesh_links-throughput", seconds=1, hosts=8),
 }
 """Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""

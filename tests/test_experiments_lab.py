@@ -33,7 +33,7 @@ def short_form(name: str, out: Path, *argv: str) -> pd.DataFrame:
     # each end divides by the time that it took itself, which of a second may be some hundredths
     # longer where it waited for a CPU; datagrams are counted without any clock
     assert (received <= sent * 1.2).all(), "received is never more than sent"
-    if "remote_recv_calls" in frame:
+    if {"remote_recv_calls", "loss_pct"} <= {*frame}:
         datagrams = frame[frame["remote_recv_calls"].notna() & frame["loss_pct"].notna()]
         assert (datagrams["remote_recv_calls"] <= datagrams["local_send_calls"]).all()
     for command in ("table", "figures"):
