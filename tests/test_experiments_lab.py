@@ -102,7 +102,9 @@ def test_tool_comparison(hosts, tmp_path):
     for end in ("local", "remote"):
         assert (frame[f"{end}_processes"] >= 1).all()
         assert (frame[f"{end}_threads"] >= frame[f"{end}_processes"]).all()
-        assert (frame[f"{end}_process_cpu_pct"] > 0).all()
+        # in hundredths of a second, of which a tool that has just begun may have had none
+        assert (frame[f"{end}_process_cpu_pct"] >= 0).all()
+        assert frame[f"{end}_process_cpu_pct"].median() > 0
     plan = pd.read_csv(tmp_path / "out" / "plan.csv")
     skipped = plan[plan["tool"] == "nttcp"]
     assert len(skipped) == 2
