@@ -137,7 +137,8 @@ FORMS = {
     "tool-comparison": _turin("iperf3 nuttcp netperf", replicates=3),
     "tso": _turin(link=0),
     "jumbo": _turin(link=0),
-    "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]"),
+    # a link that large sends fill also beside the load, as they fill the report's
+    "cpu-stress": _turin("iperf3 nuttcp", "factors.workers_per_cpu=[0,2]", link=20_000_000),
     "mesh": Form("mesh_links-throughput", seconds=1, hosts=8),
 }
 """Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""
