@@ -115,7 +115,7 @@ class Labs:
 
 def short(label: Label) -> Label:
     """The same with the first value of each factor alone."""
-    document = yaml.load(label.experiment, CoreLoader)
+    document = CoreLoader(label.experiment).get_single_data()
     for section in ("factors", "zip"):
         document |= {section: {n: v[:1] for n, v in document.get(section, {}).items()}}
     return replace(

@@ -62,7 +62,8 @@ def the_rate_was_held(frame: pd.DataFrame, way: str, mbps: float, below: float =
     # what the sender's interface counts in bytes says the same by another way: whole frames
     carried = frame["local_tx_bytes"] * 8 / frame["elapsed_s"] / frame["frame_rate"] / off
     assert carried.between(0.98, 1.02).all()
-    assert (frame["throughput_mbps"] <= frame["local_send_throughput_mbps"] * 1.02).all()
+    # datagrams, not rates: each end divides by seconds of its own
+    assert (frame["remote_recv_calls"] <= frame["local_send_calls"]).all()
 
 
 def test_constant_bitrate_by_tbf(hosts, tmp_path):
@@ -140,7 +141,8 @@ def test_stateless_offloads_where_rx_gro_hw_took_lro_s_place(hosts, tmp_path):
     frame = short_form("stateless-offloads-gro-hw", out, *hosts, *sets(SECOND, ONCE))
     assert set(frame["transport"]) == {"UDP", "TCP on", "TCP off"}
     assert len(frame) == 6
-    assert (frame["throughput_mbps"] <= frame["local_send_throughput_mbps"] * 1.02).all()
+    # datagrams, not rates: each end divides by seconds of its own
+    assert (frame["remote_recv_calls"] <= frame["local_send_calls"]).all()
     tcp = frame[frame["protocol"] == "tcp"]
     assert (tcp["transport_mss_bytes"] == tcp["send_size"]).all()
     for run, attempt, offloads in frame[["run", "attempt", "offloads"]].itertuples(index=False):

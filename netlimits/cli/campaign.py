@@ -103,7 +103,7 @@ def run(
     from netlimits.checks import disk
     from netlimits.checks.survey import survey
     from netlimits.experiment.plan import Plan, seeded
-    from netlimits.restore.guard.guards import refuse_claimed
+    from netlimits.restore.guard.claims import refuse_claimed
 
     experiment, bound = experiment_of(
         experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)

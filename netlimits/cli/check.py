@@ -112,11 +112,11 @@ def _claims(hosts: Mapping[str, Host]) -> Iterator[Finding]:
     """An error for each host on which another campaign is at work."""
     from netlimits.checks import Finding
     from netlimits.errors import HostError
-    from netlimits.restore.guard import guards
+    from netlimits.restore.guard import claims
 
     for role, host in hosts.items():
         try:
-            guards.refuse_claimed({role: host})
+            claims.refuse_claimed({role: host})
         except HostError as error:
             yield Finding(role, "claim", "error", str(error).removeprefix(f"{role}: "))
 

@@ -40,12 +40,12 @@ def lines(answers: Mapping[str, dict[str, Any]]) -> list[str]:
 
 def _report(role: str, outcome: Host | HostError) -> dict[str, Any]:
     from netlimits.errors import HostError
-    from netlimits.restore.guard import guards
+    from netlimits.restore.guard import claims
     from netlimits.restore.guard.report import report
 
     try:
         if isinstance(outcome, HostError):
             raise outcome
-        return report(guards.snapshot(lambda _: outcome, role))
+        return report(claims.snapshot(lambda _: outcome, role))
     except HostError as error:
         return {"unreachable": str(error)}

@@ -133,9 +133,9 @@ def test_the_reports_experiment_from_yaml_to_table_and_charts(on, hosts):
     assert set(frame["status"]) == {"ok"}
     assert frame["shared_kernel"].all()
     assert (frame["throughput_mbps"] > 0).all()
-    assert (
-        frame["remote_recv_throughput_mbps"] <= frame["local_send_throughput_mbps"] + 0.01
-    ).all()
+    # each end's rate is over seconds of its own, which differ by what a CPU let wait
+    received, sent = frame["remote_recv_throughput_mbps"], frame["local_send_throughput_mbps"]
+    assert (received <= sent * 1.1).all()
     tcp = frame[frame["protocol"] == "tcp"]
     assert (tcp["transport_mss_bytes"] == tcp["send_size"]).all()
 

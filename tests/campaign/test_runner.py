@@ -157,7 +157,8 @@ def test_what_was_found_is_in_the_journal_before_the_first_write(work):
         def run(self, command):
             if " -K " in " ".join(command.argv):
                 events = [e for e in work.campaign.archive.events() if e["event"] == "found"]
-                order.append((command.argv, len(events), dict(machine.notes)))
+                mine = [event for event in events if event["role"] == "sender"]
+                order.append((command.argv, len(mine), dict(machine.notes)))
             return self._host.run(command)
 
         def run_in_turn(self, commands):

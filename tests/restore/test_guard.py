@@ -22,7 +22,8 @@ from netlimits.hosts.scripted import answer
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands, script, scripts
 from netlimits.restore.guard.claim import PLACES, Holder, parse
-from netlimits.restore.guard.guards import Guards, snapshot
+from netlimits.restore.guard.claims import snapshot
+from netlimits.restore.guard.guards import Guards
 from netlimits.restore.guard.report import lines, report
 from netlimits.restore.guard.terms import FROM_NOTES, forced
 from netlimits.restore.notes import NoteFile
@@ -603,7 +604,9 @@ def test_who_takes_a_host_waits_for_the_change_that_is_being_made(place, tmp_pat
     campaign.claim()
     begun, done = tmp_path / "begun", tmp_path / "done"
     slow = Command(("sh", "-c", f"touch {begun}; sleep 2; touch {done}"))
-    change = place.background(commands.within(campaign._holder, campaign._of["a"].claim, slow))
+    change = place.background(
+        commands.within(campaign._holder, campaign._claims.at("a").claim, slow)
+    )
     while not begun.exists():
         time.sleep(0.01)
     taker = other.guards("other", patience=None)

@@ -140,10 +140,10 @@ def on(lab, request) -> Iterator[OneHost]:
 
 
 def programs(session: int) -> list[str]:
-    """The programs of a session that are no zombies."""
+    """The programs of a session that are no zombies, by name: numbers of processes begin anew."""
     command = ("ps", "-o", "s=,comm=", "-s", str(session))
     shown = subprocess.run(command, capture_output=True, text=True).stdout
-    return [line.split()[1] for line in shown.splitlines() if not line.startswith("Z")]
+    return sorted(line.split()[1] for line in shown.splitlines() if not line.startswith("Z"))
 
 
 CPUS = os.cpu_count() or 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
@@ -42,10 +41,8 @@ def inventory(
     left_out = dict(skipped or {})
     names = [name for name in experiment.measure if name not in left_out]
     reached = experiment.ends["local"][0] in hosts
-    with ThreadPoolExecutor(4) as pool:
-        answers = dict(
-            zip(names, pool.map(lambda n: _probe(experiment, hosts, n), names), strict=True)
-        )
+    probed = at_once(lambda name: _probe(experiment, hosts, name), names, 4)
+    answers = dict(zip(names, probed, strict=True))
     features: dict[str, Features] = {}
     findings: list[Finding] = []
     for name, (build, missing) in answers.items():

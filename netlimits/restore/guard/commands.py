@@ -149,10 +149,7 @@ def arm(
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """The command that prints `fired` when the guard put something back since it was armed.
-
-    It prints `dead` when there is a guard to be and no process of it.
-    """
+    """The command that prints `fired` when the guard put something back since it was armed."""
     return _command(scripts.FIRED, "fired", holder.text, claim)
 
 
@@ -160,11 +157,6 @@ def release(holder: Holder, claim: str, leads: bool) -> Command:
     """The command that ends the login's guard; where it `leads`, it takes our claim away too."""
     words = (holder.text, claim, "all" if leads else "")
     return _command(scripts.RELEASE, "release", *words)
-
-
-def dead(completed: Completed) -> bool:
-    """Whether `fired` showed that a guard's process is gone."""
-    return "dead" in completed.stdout.splitlines()
 
 
 def answered(completed: Completed) -> tuple[bool, str | None]:

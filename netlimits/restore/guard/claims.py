@@ -1,0 +1,270 @@
+"""Who may change a host: a campaign's claims on its hosts, made, held and looked at.
+
+A claim is a file on the host (`claim`), held as long as a process of our connection lives there.
+Each login of a campaign on a host is a place of its own; one of them leads, and has the claim.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import TypeVar
+
+from netlimits.errors import CommandFailed, ConnectionLost, HostError, HostInUse
+from netlimits.hosts.base import Host, Server, must
+from netlimits.hosts.threads import at_once
+from netlimits.model import Command, Completed
+from netlimits.restore.guard import commands
+from netlimits.restore.guard.claim import Holder, parse, printable
+from netlimits.restore.guard.commands import Seen, look, seen
+from netlimits.restore.guard.terms import RUN, Terms, must_be_dead, refusal
+from netlimits.restore.originals import Original
+
+AT_ONCE = 40
+"""Hosts that are claimed at the same time."""
+
+PARTING = 5.0
+"""Seconds that a connection may take to be seen as gone on its host."""
+
+T = TypeVar("T")
+_TRIES = 3
+
+
+class NotOurs(HostError):
+    """Somebody else has claimed the host: nothing of ours is written there any more."""
+
+
+@dataclass(slots=True)
+class ClaimedLogin:
+    """The place of one login on one host, which one or several roles are; `claim` is a path.
+
+    One of them `leads`: its `hold` keeps the claim alive. Who arms the guard has its `turn`.
+    """
+
+    roles: list[str]
+    claim: str
+    leads: bool
+    originals: dict[tuple[str, str, str], Original] = field(default_factory=dict)
+    hold: Server | None = None
+    turn: Lock = field(default_factory=Lock)
+
+
+class Claims:
+    """The claims of one campaign on the hosts of its roles.
+
+    `host` gives the host of a role (reconnecting if need be); `seconds` is how long a claim that
+    is made now lasts.
+    """
+
+    def __init__(
+        self, host: Callable[[str], Host], roles: Iterable[str], holder: Holder, seconds: float
+    ) -> None:
+        self.holder = holder
+        self.seconds = seconds
+        self._host = host
+        self._roles = tuple(roles)
+        self._places: dict[tuple[str, str], ClaimedLogin] = {}
+        self._of: dict[str, ClaimedLogin] = {}
+        self._turns: defaultdict[str, Lock] = defaultdict(Lock)
+
+    @property
+    def places(self) -> list[ClaimedLogin]:
+        """Every login that is claimed, in the order of their claims."""
+        return [*self._places.values()]
+
+    def __contains__(self, role: str) -> bool:
+        return role in self._of
+
+    def at(self, role: str) -> ClaimedLogin:
+        """The place of a role that is claimed."""
+        return self._of[role]
+
+    def of(self, roles: Collection[str]) -> Claims:
+        """Those on some roles' hosts alone, as far as `places` tells."""
+        part = copy.copy(self)
+        part._places = {k: p for k, p in self._places.items() if not {*p.roles}.isdisjoint(roles)}
+        return part
+
+    def claim(self, terms: Terms = RUN) -> None:
+        """Claim every host, or none.
+
+        The first by itself: of two who want the same hosts one gets all. Raises HostError that
+        says who is at work there since when, or who left the host changed.
+        """
+        try:
+            for role in self._roles[:1]:
+                self._claim(role, terms)
+            at_once(lambda role: self._claim(role, terms), self._roles[1:], AT_ONCE)
+        except BaseException:
+            claimed = self.places
+            self._places, self._of = {}, {}
+            for place in reversed(claimed):
+                self.release(place)
+            raise
+
+    def release(self, place: ClaimedLogin) -> None:
+        """End the guard and the claim of a place. Raises HostError."""
+        self.must(place, commands.release(self.holder, place.claim, place.leads), hold=False)
+        if place.hold:
+            place.hold.stop()
+        self._leave_out(place)
+
+    def forget(self, role: str) -> None:
+        """Leave the host of a role out: it was booted, which took claim and guard away."""
+        if role in self._of:
+            self._leave_out(self._of[role])
+
+    def _leave_out(self, gone: ClaimedLogin) -> None:
+        self._places = {key: place for key, place in self._places.items() if place is not gone}
+        self._of = {kept: place for kept, place in self._of.items() if place is not gone}
+
+    def place(self, role: str) -> ClaimedLogin:
+        """The place of a role, claimed and held."""
+        if role not in self._of:  # it was booted, which took the claim away
+            self._claim(role, RUN)
+        place = self._of[role]
+        self._held(place)
+        return place
+
+    def refuse_lost(self, place: ClaimedLogin, answer: Completed) -> bool:
+        """Whether the guard had fired. Raises NotOurs when the claim is not ours any more."""
+        fired, other = commands.answered(answer)
+        if other is None:
+            return fired
+        claim = parse(other, 0)
+        who = f"{claim} is at work there" if claim else "somebody put it back"
+        raise NotOurs(
+            f"it is no longer claimed by this campaign: {who}; this campaign stops",
+            host=place.roles[0],
+        )
+
+    def must(self, place: ClaimedLogin, command: Command, hold: bool = True) -> Completed:
+        """The result of a command that has to succeed, tried once more over a new connection."""
+
+        def act() -> Completed:
+            if hold:
+                self._held(place)
+            return must(self._host(place.roles[0]).run(command))
+
+        return _twice(act)
+
+    def _claim(self, role: str, terms: Terms) -> None:
+        if role in self._of:
+            return
+        problem = ""
+        for _ in range(_TRIES):
+            now = self._look(role, terms)
+            login = (now.key, now.uid)
+            with self._turns[now.key]:  # two roles may be one host
+                problem = self._claimed(role, login, now, terms)
+                if problem:
+                    continue  # somebody else was at it at the same time, or a lost connection
+                self._of[role] = place = self._places[login]
+                _twice(partial(self._held, place))
+            return
+        raise HostError(
+            f"it cannot be claimed for this campaign: {problem}; see "
+            "`netlimits status --hosts FILE`",
+            host=role,
+        )
+
+    def _claimed(self, role: str, login: tuple[str, str], now: Seen, terms: Terms) -> str:
+        """Claim the host of a role for it; why that failed, or ""."""
+        places = [*self._places.items()]
+        same_host = next((place for (key, _), place in places if key == now.key), None)
+        if login in self._places:
+            self._places[login].roles.append(role)
+        elif same_host:  # another login on it
+            self._places[login] = ClaimedLogin([role], same_host.claim, leads=False)
+        else:
+            if why := refusal(now, self.holder, terms):
+                raise HostInUse(why, host=role)
+            taken = self._take(role, now, terms)
+            if isinstance(taken, str):
+                return taken
+            place = ClaimedLogin([role], taken.stdout.strip(), leads=True)
+            self._places[login] = place
+        return ""
+
+    def _look(self, role: str, terms: Terms) -> Seen:
+        """The host as it is now; waits a little for a connection that is just ending."""
+        until = time.monotonic() + PARTING
+        while True:
+            now = snapshot(self._host, role)
+            patient = terms.dead and not terms.living and refusal(now, self.holder, terms)
+            if not (patient and now.held) or time.monotonic() > until:
+                return now
+            time.sleep(0.2)
+
+    def _take(self, role: str, now: Seen, terms: Terms) -> Completed | str:
+        """The command that claimed the host, completed; or why it could not be claimed."""
+        old = next(((path, text) for path, text, _ in now.claimed()), None)
+        dead = must_be_dead(now, self.holder, terms)
+        try:
+            taken = self._host(role).run(commands.take(self.holder, self.seconds, old, dead))
+        except ConnectionLost as error:
+            return str(error)
+        return _printed(taken) if taken.status else taken
+
+    def _held(self, place: ClaimedLogin) -> None:
+        """Make sure that a process of our connection holds the claim. Raises HostError."""
+        if not self._let_go(place):
+            return
+        host = self._host(place.roles[0])
+        place.hold = host.serve(commands.hold(self.holder, place.claim))
+        try:
+            answer = must(host.run(commands.await_hold(self.holder, place.claim)))
+        except CommandFailed:
+            printed = _printed(place.hold.stop())
+            raise HostError(f"its claim cannot be held: {printed}", host=host.name) from None
+        self.refuse_lost(place, answer)
+
+    def _let_go(self, place: ClaimedLogin) -> bool:
+        """Whether the process is gone that is to hold the claim."""
+        return place.leads and not (place.hold and place.hold.alive())
+
+
+def snapshot(host: Callable[[str], Host], role: str) -> Seen:
+    """Who claims the host of a role and what guards it. Raises HostError."""
+    try:
+        return seen(host(role).run(look()))
+    except HostError:
+        return seen(host(role).run(look()))
+
+
+def refuse_claimed(hosts: Mapping[str, Host]) -> None:
+    """Raise HostError where another campaign is at work; called before a campaign is created."""
+    nobody = Holder("", "", "", "", 0, 0)
+
+    def refuse(role: str) -> None:
+        if why := refusal(snapshot(hosts.__getitem__, role), nobody):
+            raise HostError(why, host=role)
+
+    at_once(refuse, hosts, AT_ONCE)
+
+
+def _printed(completed: Completed) -> str:
+    text = printable(completed.complaint)
+    return text or "another campaign is at it too"
+
+
+def _twice(act: Callable[[], T]) -> T:
+    """The result of `act`, at the second attempt if need be; errors name no script."""
+    try:
+        return act()
+    except NotOurs:
+        raise
+    except HostError:
+        pass
+    try:
+        return act()
+    except CommandFailed as error:
+        name = error.completed.command.argv[3]
+        raise HostError(
+            f"its guard's `{name}` failed: {_printed(error.completed)}", host=error.host
+        ) from None
