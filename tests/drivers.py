@@ -101,7 +101,10 @@ class Drivers:
         return printed
 
     def held(self, process: subprocess.Popen, number: int, *argv: str) -> None:
-        """Have a run stand still while its netperf measures, and do something on the sender."""
+        """Have a run stand still while its netperf measures, and do something on the sender.
+
+        It has to last as long as a busy machine may take to see it.
+        """
 
         def measures() -> bool:
             return process.poll() is not None or self._under_way(number)
@@ -122,8 +125,10 @@ class Drivers:
         return names.count("start") > names.count("end") + names.count("interrupted")
 
     def release(self) -> None:
-        """Have the run go on that stands still."""
-        self.guests.sh("sender", "pkill -CONT -f '^netperf -P 0' || true")
+        """Have the run go on that stands still, and end: netperf hears that its time is up."""
+        self.guests.sh(
+            "sender", "pkill -CONT -f '^netperf -P 0' && pkill -ALRM -f '^netperf -P 0' || true"
+        )
 
     def fire(self, host: str) -> None:
         """The time of the host's guard has come; wait until it has put back all that it shall."""

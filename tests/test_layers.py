@@ -156,6 +156,7 @@ PEERS = {
 }
 BESIDE = {
     "checks": {"path_mtu", "survey"},  # AFTERWARDS, and what runs them all
+    "settings": {"carrier"},  # what several of them wait for
 }
 
 

@@ -23,9 +23,9 @@ class ListLog:
     def run(self, role: str, command: Command) -> Completed:
         return self._host(role).run(command)
 
-    def change(self, role, commands, read):
+    def change(self, role, commands, then):
         answers = tuple(self.run(role, command) for command in commands)
-        return Changed(answers, self._host(role).run(read))
+        return Changed(answers, tuple(map(self._host(role).run, then)))
 
     def putting_back(self, original: Original) -> None:
         pass

@@ -24,8 +24,8 @@ from netlimits.hosts.base import Host
 from netlimits.model import Command
 from netlimits.restore import notes, states
 from netlimits.restore.originals import Original, way_back
-from netlimits.restore.undo_log import UndoLog
-from netlimits.settings import State
+from netlimits.restore.undo_log import Changed, UndoLog
+from netlimits.settings import State, carrier
 from netlimits.settings import setting as setting_of
 
 
@@ -77,8 +77,7 @@ class Changes:
             return state
         seen = self._seen.get((role, interface, name), state)
         self._remember(Original(role, interface, name, seen))
-        changed = self._log.change(role, commands, setting.read(interface, wanted))
-        state = setting.state(changed.reading)
+        changed, state = self._change(role, interface, name, commands, wanted)
         if unmet := setting.unmet(state, wanted):
             printed = " ".join(c.complaint for c in changed.answers)
             raise SettingError(
@@ -88,13 +87,38 @@ class Changes:
             )
         return state
 
+    def _change(
+        self,
+        role: str,
+        interface: str,
+        name: str,
+        commands: tuple[Command, ...],
+        about: Any,
+        linger: bool = True,
+    ) -> tuple[Changed, State]:
+        """What commands that change a setting printed, and its state after them.
+
+        Raises SettingError when the link is to be up again after them and is not.
+        """
+        setting = setting_of(name)
+        waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
+        changed = self._log.change(role, commands, [*waits, setting.read(interface, about)])
+        state = setting.state(changed.then[-1])
+        if any(waited.status for waited in changed.then[:-1]):
+            raise SettingError(
+                f"{interface} has had no carrier for {carrier.SECONDS} s since it was changed",
+                setting=name,
+                host=role,
+            )
+        return changed, state
+
     def as_found(self, place: tuple[str, str, str]) -> None:
         """Bring a setting to how it was found, for now; `put_back` still sees to it in the end.
 
         Nothing is done where it was never changed. Raises SettingError when the host refuses.
         """
         original = self._originals.get(place)
-        if original and (problem := self._put_one_back(original)):
+        if original and (problem := self._put_one_back(original, linger=True)):
             raise SettingError(
                 f"is left out and not as it was found: {problem}",
                 setting=original.setting,
@@ -183,8 +207,11 @@ class Changes:
         del self._originals[original.place]
         self._durable.pop(original.place, None)
 
-    def _put_one_back(self, original: Original) -> str:
-        """What is still not as it was found, with the commands to mend it; "" when all is."""
+    def _put_one_back(self, original: Original, linger: bool = False) -> str:
+        """What is still not as it was found, with the commands to mend it; "" when all is.
+
+        `linger` until the link is up again, for what is measured next.
+        """
         if original.place in self._handed and (
             fault := states.fault(original.setting, original.state)
         ):
@@ -201,8 +228,7 @@ class Changes:
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
                 break
-            read = setting.read(original.interface, original.state)
-            state = setting.state(self._log.change(original.role, commands, read).reading)
+            _, state = self._change(*original.place, commands, original.state, linger)
         differences = setting.differences(original.state, state)
         if not differences:
             return ""

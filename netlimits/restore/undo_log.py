@@ -10,10 +10,10 @@ from netlimits.restore.originals import Original
 
 
 class Changed(NamedTuple):
-    """What commands that changed a host printed, and what was read right after the last one."""
+    """What commands that changed a host printed, and those that came right after the last one."""
 
     answers: tuple[Completed, ...]
-    reading: Completed
+    then: tuple[Completed, ...]
 
 
 class UndoLog(Protocol):
@@ -29,8 +29,8 @@ class UndoLog(Protocol):
     def run(self, role: str, command: Command) -> Completed:
         """Have the host of a role run a command that changes it."""
 
-    def change(self, role: str, commands: Sequence[Command], read: Command) -> Changed:
-        """Have the host of a role run commands that change it, in turn, and then read."""
+    def change(self, role: str, commands: Sequence[Command], then: Sequence[Command]) -> Changed:
+        """Have the host of a role run commands that change it, in turn, and then some that look."""
 
     def putting_back(self, original: Original) -> None:
         """Take note that an original is about to be put back."""

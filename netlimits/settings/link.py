@@ -16,6 +16,7 @@ from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
+from netlimits.settings import carrier
 from netlimits.settings._base import State
 from netlimits.settings._quantities import shows_none
 from netlimits.settings._written import is_number
@@ -24,13 +25,6 @@ _FIELD = re.compile(r"^\t(?P<name>[A-Z][A-Za-z -]*): +(?P<value>.*?)\s*$")
 _MORE = re.compile(r"^\t {8,}(?P<value>\S.*?)\s*$")
 MODE = re.compile(r"(?P<speed>[0-9]+)base[A-Za-z0-9]*/(?P<duplex>Half|Full)")
 _WORD = re.compile(rf"[0-9]{{1,10}}|half|full|on|off|speed|duplex|autoneg|advertise|{MODE.pattern}")
-
-_WAIT = """n=0
-while [ "$(cat "/sys/class/net/$1/carrier" 2>/dev/null)" != 1 ] && [ "$n" -lt 150 ]; do
-    sleep 0.1
-    n=$((n + 1))
-done"""
-"""Wait for the carrier, 15 s at the most: 1000BASE-T and faster negotiate for seconds."""
 
 
 class Link:
@@ -197,7 +191,7 @@ def _set(interface: str, *words: str) -> tuple[Command, ...]:
         raise SettingError(f"{strange[0]!r} is no speed, duplex or link mode", setting="link")
     return (
         Command(("ethtool", "-s", interface, *words), sudo=True),
-        Command(("sh", "-c", _WAIT, "wait for the link", interface), deadline=30),
+        carrier.wait(interface),
     )
 
 

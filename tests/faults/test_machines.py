@@ -20,7 +20,7 @@ settings:
   - roles: [sender]
     qdisc: {kind: fq, maxrate: 1gbit}
 measure:
-  netperf: {seconds: 1, send_size: 1024}
+  netperf: {seconds: 6, send_size: 1024}
 repeat: {replicates: 3, order: listed}
 """
 HOUR = 3600

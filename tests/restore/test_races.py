@@ -153,7 +153,7 @@ def commands(scene: Scene, party: Turns) -> int:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch) -> None:
     """Nobody waits for a connection to be seen as gone: here it is at once."""
-    monkeypatch.setattr("netlimits.restore.guard.guards.PARTING", -1.0)
+    monkeypatch.setattr("netlimits.restore.guard.claims.PARTING", -1.0)
 
 
 @pytest.fixture(scope="module")

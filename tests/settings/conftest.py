@@ -69,6 +69,10 @@ class Bench:
         """Run in the namespace, past netlimits; what it printed."""
         return inside(*argv, check=check)
 
+    def far(self, state: str) -> None:
+        """Have the interface at the other end `up` or `down`."""
+        sh("ip", "-n", FAR, "link", "set", "data0", state)
+
     def put_back_as(self, before: dict[str, list[str]]) -> None:
         """Put back; nothing that can be seen may differ from `before`."""
         self.changes.put_back()

@@ -118,18 +118,18 @@ class Guards:
         self._claims.refuse_lost(place, completed)
         return completed
 
-    def change(self, role: str, changes: Sequence[Command], read: Command) -> Changed:
-        """Run commands that change the host, as `run`, and one that reads it right after.
+    def change(self, role: str, changes: Sequence[Command], then: Sequence[Command]) -> Changed:
+        """Run commands that change the host, as `run`, and some that look at it right after.
 
-        The last one and the reading share a round trip: more would add up more deadlines.
+        The last one and those share a round trip: more would add up more deadlines.
         """
         *first, last = changes
         answers = [self.run(role, command) for command in first]
         place = self._claims.place(role)
         last = commands.within(self._holder, place.claim, last)
-        answer, reading = self._host(role).run_in_turn([last, read])
+        answer, *looked = self._host(role).run_in_turn([last, *then])
         self._claims.refuse_lost(place, answer)
-        return Changed((*answers, answer), reading)
+        return Changed((*answers, answer), (*looked,))
 
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
         """Make sure that a guard on the host would put this setting back as well.

@@ -1,0 +1,29 @@
+"""The data interface's carrier, waited for after a change that may have taken its link down.
+
+Drivers restart a NIC to change its rings, channels, coalescing, features or MTU, and the link
+negotiates for seconds then: a connection that is tried meanwhile fails with "no route to host".
+"""
+
+from __future__ import annotations
+
+from netlimits.model import Command
+
+RESTARTS = frozenset({"channels", "coalesce", "link", "mtu", "offload", "ring"})
+"""The settings for which drivers restart the NIC."""
+
+SECONDS = 15
+"""1000BASE-T and faster negotiate for seconds."""
+
+_WAIT = f"""n=0
+while read -r carrier <"/sys/class/net/$1/carrier" && [ "$carrier" = 0 ]; do
+    n=$((n + 1))
+    [ "$n" -le {SECONDS * 10} ] || exit 1
+    sleep 0.1
+done 2>/dev/null
+:"""
+"""An interface that is down has no carrier to be read: nobody waits for that one."""
+
+
+def wait(interface: str) -> Command:
+    """The command that ends once there is a carrier; it exits 1 after SECONDS without one."""
+    return Command(("sh", "-c", _WAIT, "wait for the link", interface), deadline=2.0 * SECONDS)
