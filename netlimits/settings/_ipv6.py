@@ -46,6 +46,9 @@ class _Address(TypedDict):
     scope: str
 
 
+PASSING_OF_ROUTES = frozenset({"linkdown", "dead", "offload", "trap"})
+"""Words of a route that `ip` shows and does not take: they come and go with the carrier."""
+
 _FLAGS = ("nodad", "noprefixroute", "mngtmpaddr", "home", "autojoin")
 _PASSING = {"tentative", "dadfailed", "optimistic", "stable-privacy", "deprecated", "temporary"}
 _KNOWN = {
@@ -77,7 +80,7 @@ def state(lines: Iterable[str]) -> State:
             if not decoding.has(addresses, list[_Address]):
                 raise ValueError("no addresses")
         elif kind == "route":
-            routes.append(" ".join(rest.split()))
+            routes.append(" ".join(word for word in rest.split() if word not in PASSING_OF_ROUTES))
         elif kind == "neigh":
             neighbours.append(" ".join(rest.split()))
         elif kind == "conf" and (match := _CONF.match(rest)):

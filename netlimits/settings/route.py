@@ -15,6 +15,7 @@ from typing import Any
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
 from netlimits.settings._base import State
+from netlimits.settings._ipv6 import PASSING_OF_ROUTES
 from netlimits.settings._written import route_fault
 
 _SCRIPT = (
@@ -27,8 +28,7 @@ METRICS = (
 )  # fmt: skip
 """Metrics as ip-route(8) names them; what an experiment may set of them is in the schema."""
 _VALUED = {"via", "proto", "scope", "src", "metric", "tos", "pref", "realm", "table"}
-_ALONE = {"onlink", "linkdown", "dead", "pervasive", "offload", "trap"}
-_PASSING = {"linkdown", "dead", "offload", "trap"}  # shown, and not taken
+_ALONE = {"onlink", "pervasive", *PASSING_OF_ROUTES}
 _LOCKED = {"cwnd"}  # without its lock the kernel does not look at it
 
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 65535}
@@ -190,7 +190,7 @@ def _parsed(line: str) -> tuple[str, dict[str, str]]:
             if route[-1] == "inet6" and rest:  # via inet6 ADDRESS
                 route.append(rest.pop(0))
         elif word in _ALONE:
-            route += [] if word in _PASSING else [word]
+            route += [] if word in PASSING_OF_ROUTES else [word]
         else:  # multipath, expires, encap, nhid
             return " ".join(route), {"?": " ".join([word, *rest])}
     return " ".join(route), metrics
