@@ -18,6 +18,7 @@ from waiting import LONG, inside, wait
 
 import netlimits as nl
 from netlimits.lab import labs
+from netlimits.settings import carrier
 
 pytestmark = pytest.mark.lab
 ROOT = Path(__file__).parents[2]
@@ -245,7 +246,8 @@ def test_only_what_differs_is_written_and_every_write_is_read_back(on, hosts):
             writes = [n for n, line in enumerate(lines) if " -K " in line]
             if last.get(host) == record.run.values["offloads"]:
                 assert not writes
-            assert all(" -k " in lines[n + 1] for n in writes)
+            assert all(" wait for the link " in f" {lines[n + 1]}" for n in writes)
+            assert all(" -k " in lines[n + 2] for n in writes)
             last[host] = record.run.values["offloads"]
 
 
@@ -560,7 +562,8 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
             )
             for entry in campaign.archive.read_raw(record.run.number, record.attempt)
         )
-        # guards and notes, whether somebody listens already, and what a remark stands for
+        # guards and notes, whether somebody listens or the link is up already, and what a remark
+        # stands for
         remarked = {e for e in done - told if e[0] in left_out and e[2].startswith(SWITCH)}
         assert {role for role, *_ in remarked} == left_out
         undone |= left_out
@@ -577,4 +580,4 @@ def test_what_plan_prints_is_what_hosts_do(on, lab):
 
 AS_FOUND = "# offload: back to how it was found"
 SWITCH = ("sudo -n ethtool -K data0 ", "ethtool -k data0")
-AWAITED = {"cat /proc/net/packet", "ss -Hltn"}
+AWAITED = {"cat /proc/net/packet", "ss -Hltn", shlex.join(carrier.wait("data0").argv)}
