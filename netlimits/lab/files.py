@@ -20,6 +20,9 @@ from netlimits.lab.programs import output
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 
+_LABS_AT_ONCE = 1000
+"""How often another lab's removal may come between, before something else must be wrong."""
+
 _ENGINEER_IDS = range(60600, 60700)  # used by neither adduser nor systemd
 
 _SSHD = """\
@@ -141,8 +144,7 @@ def _ssh_config(lab: Lab) -> str:
 def _accounts(lab: Lab, host: str, engineer: int) -> None:
     """The host's passwd, group, shadow, sudoers and hosts, where `ip netns exec` finds them."""
     folder = lab.namespace_files(host)
-    _folder(NAMESPACE_FILES)
-    _folder(folder)
+    _namespace_folder(folder)
     users = [line for line in _lines("/etc/passwd") if not line.startswith(f"{ENGINEER}:")]
     groups = [line for line in _lines("/etc/group") if not line.startswith(f"{ENGINEER}:")]
     home = lab.host_folder(host) / "home"
@@ -185,6 +187,18 @@ def _home(path: Path, owner: int) -> None:
 
 def _key(path: Path, comment: str) -> None:
     output("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path))
+
+
+def _namespace_folder(path: Path) -> None:
+    """A folder in NAMESPACE_FILES, which other labs make as well and remove where it is empty."""
+    for _ in range(_LABS_AT_ONCE):
+        try:
+            _folder(NAMESPACE_FILES)
+            _folder(path)
+            return
+        except (FileExistsError, FileNotFoundError):
+            continue
+    raise LabError(f"{path}: cannot be made: other labs remove {NAMESPACE_FILES} all the time")
 
 
 def _folder(path: Path) -> None:

@@ -26,10 +26,8 @@ _DEADLINE = 5.0
 def leftovers() -> set[str]:
     """The names of the labs of which anything is there."""
     names = {lab_of_namespace(space) for space in namespaces()}
-    if NAMESPACE_FILES.is_dir():
-        names |= {lab_of_namespace(folder.name) for folder in NAMESPACE_FILES.iterdir()}
-    with suppress(OSError):
-        names |= {folder.name for folder in LABS.iterdir()}
+    names |= {lab_of_namespace(folder.name) for folder in _entries(NAMESPACE_FILES)}
+    names |= {folder.name for folder in _entries(LABS)}
     return {name for name in names if name}
 
 
@@ -40,8 +38,7 @@ def remove(name: str, keep_folder: bool = False) -> bool:
     """
     spaces = [space for space in namespaces() if lab_of_namespace(space) == name]
     folders = [LABS / name]
-    if NAMESPACE_FILES.is_dir():
-        folders += [f for f in NAMESPACE_FILES.iterdir() if lab_of_namespace(f.name) == name]
+    folders += [f for f in _entries(NAMESPACE_FILES) if lab_of_namespace(f.name) == name]
     folders = [folder for folder in folders if folder.exists()]
     empty = folders == [LABS / name] and not any((LABS / name).iterdir())
     if not spaces and (not folders or empty):
@@ -60,6 +57,13 @@ def remove(name: str, keep_folder: bool = False) -> bool:
     with suppress(OSError):
         NAMESPACE_FILES.rmdir()
     return True
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder, which another lab's removal may take away."""
+    with suppress(OSError):
+        return [*folder.iterdir()]
+    return []
 
 
 def _empty(folder: Path) -> None:

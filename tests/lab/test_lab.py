@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from waiting import LONG, wait
 
 from netlimits.errors import InputError, LabError
 from netlimits.experiment.hosts_file import machines
-from netlimits.lab import labs, layout, programs, sshd
+from netlimits.lab import files, labs, layout, programs, sshd
 
 NETLIMITS = [sys.executable, "-c", "from netlimits.cli import main; main()"]
 
@@ -542,3 +544,25 @@ def test_two_labs_to_choose_from_are_named(lab, name, monkeypatch):
     monkeypatch.setattr(labs, "names", lambda: [lab.name, name])
     with pytest.raises(InputError, match=f"{name}/hosts.yaml"):
         labs.hosts_file()
+
+
+def test_a_folder_that_other_labs_remove_is_made_all_the_same(tmp_path, monkeypatch):
+    """`up` of one lab failed with FileExistsError while another was taken down."""
+    shared, over = tmp_path / "netns", threading.Event()
+    monkeypatch.setattr(files, "NAMESPACE_FILES", shared)
+
+    def remove() -> None:
+        while not over.wait(0.0001):
+            with contextlib.suppress(OSError):
+                shared.rmdir()
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    try:
+        for number in range(1000):
+            folder = shared / f"{number}"
+            files._namespace_folder(folder)
+            folder.rmdir()
+    finally:
+        over.set()
+        remover.join()
