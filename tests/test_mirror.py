@@ -59,6 +59,7 @@ WAYS = {
     "test_layers": "the order of the rooms",
     "test_mirror": "this file",
     "test_notebooks": "notebooks/",
+    "test_texts": "benchmarks/texts.py",
     "test_verdicts": "benchmarks/verdicts.py",
     "test_pairs": "the pairs in captures/",
     "test_readme": "README.md",
