@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from killing import killed_after
 
 from netlimits.archive import packs
 from netlimits.archive.raw import RawEntry
@@ -117,23 +116,9 @@ def test_a_file_that_differs_from_what_is_packed_counts_and_stays(tmp_path, dige
     assert RawOutput(Folder(tmp_path)).read(2, 2) == entries(9, 9)
 
 
-KILLED = """\
-import os, signal, sys
-from pathlib import Path
+PACK = """\
 from netlimits.archive.raw_output import RawOutput
 from netlimits.model.folder import Folder
-place, last = Path(sys.argv[1]), int(sys.argv[2])
-count = 0
-def killing(act):
-    def step(*given, **named):
-        global count
-        count += 1
-        if count > last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return act(*given, **named)
-    return step
-for name in ("fsync", "rename", "unlink", "fchmod"):
-    setattr(os, name, killing(getattr(os, name)))
 raw = RawOutput(Folder(place))
 raw.finish()
 raw.pack([(1, 1), (2, 1), (2, 2), (3, 1), (5, 1)])
@@ -145,8 +130,7 @@ def test_a_kill_at_any_step_of_packing_loses_nothing(tmp_path, digests):
     for last in range(30):
         folder = tmp_path / f"killed-{last}"
         shutil.copytree(tmp_path / "raw", folder / "raw")
-        words = [sys.executable, "-c", KILLED, str(folder), str(last)]
-        ran = subprocess.run(words, check=False)
+        ran = killed_after(last, ("fsync", "rename", "unlink", "fchmod"), PACK, folder)
         whole(folder, digests)
         kills += ran.returncode == -signal.SIGKILL
         raw = RawOutput(Folder(folder))

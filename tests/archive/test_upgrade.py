@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from killing import killed_after
 from recorded import recorded
 
 import netlimits
@@ -278,30 +278,16 @@ def test_a_full_disk_leaves_the_old_one(out, monkeypatch):
 
 # -- kills -----------------------------------------------------------------------------------
 
-KILLED = """\
-import os, signal, sys
-from pathlib import Path
+UPGRADE = """\
 from netlimits.archive import upgrade
-last, count = int(sys.argv[2]), 0
-def killing(act):
-    def step(*given, **named):
-        global count
-        count += 1
-        if count > last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return act(*given, **named)
-    return step
-for name in ("fsync", "rename", "link", "mkdir"):
-    setattr(os, name, killing(getattr(os, name)))
 upgrade._tables = lambda campaign: None
-upgrade.upgraded(Path(sys.argv[1]))
+upgrade.upgraded(place)
 print(count)
 """
 
 
 def killed(out: Path, last: int) -> subprocess.CompletedProcess[bytes]:
-    words = [sys.executable, "-c", KILLED, str(out), str(last)]
-    return subprocess.run(words, capture_output=True, check=False)
+    return killed_after(last, ("fsync", "rename", "link", "mkdir"), UPGRADE, out)
 
 
 @pytest.mark.long
