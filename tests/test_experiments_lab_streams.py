@@ -117,7 +117,7 @@ def the_trace_is_of_whole_transactions(packets: pd.DataFrame) -> None:
     assert firsts.tail(10).median() > firsts.iloc[0], "it has grown"
 
 
-SHORT = ("measure.netperf.seconds=3", "measure.netperf.interim_seconds=-0.25")
+SHORT = ("measure.netperf.seconds=5", "measure.netperf.interim_seconds=-0.25")
 WINDOW_S = 1.5
 
 LATE = 1.1

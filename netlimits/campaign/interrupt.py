@@ -100,7 +100,7 @@ class Stop:
     def _hear_again(self, number: int, frame: FrameType | None) -> None:
         if not (self._interruptible and self.requested):
             return
-        if self._again < AGAIN and frame and _holds_locks(frame):
+        if self._again < AGAIN and _holds_locks(frame):
             self._again += 1
             _alarm(MOMENT)
             return
@@ -113,6 +113,16 @@ def _alarm(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 
 
-def _holds_locks(frame: FrameType) -> bool:
-    """Whether what a signal interrupts is code that takes locks and lets them go."""
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _LOCKS
+def _holds_locks(frame: FrameType | None) -> bool:
+    """Whether what a signal interrupts is code that takes locks and lets them go.
+
+    Or is called by such code: what a garbage collection runs comes in the middle of anything.
+    """
+    while frame:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in _LOCKS:
+            return True
+        if package == "netlimits":
+            return False
+        frame = frame.f_back
+    return False

@@ -29,6 +29,21 @@ within_paramiko = FunctionType(
 """The same as if it were paramiko's own code."""
 
 
+def collects(events: list[str]) -> None:
+    signalled(3 * MOMENT, events)
+    events.append("came out of it")
+
+
+collects_within_threading = FunctionType(
+    collects.__code__, {**collects.__globals__, "__name__": "threading"}
+)
+
+
+def collects_then_waits(events: list[str]) -> None:
+    collects_within_threading(events)
+    time.sleep(60)
+
+
 def then_waits(events: list[str]) -> None:
     within_paramiko(10 * MOMENT, events)
     time.sleep(60)
@@ -82,6 +97,14 @@ def test_what_never_comes_out_of_it_ends_all_the_same():
         within_paramiko(120, events)
     assert not events
     assert time.monotonic() - began >= AGAIN * MOMENT / 2
+
+
+def test_what_a_garbage_collection_runs_within_it_is_within_it():
+    """A callback of the test runner's was interrupted, in the middle of what may hold a lock."""
+    events: list[str] = []
+    with Stop() as stop, stop.interruptible(), pytest.raises(Interrupted):
+        collects_then_waits(events)
+    assert events == ["went on", "came out of it"]
 
 
 def test_handlers_and_timer_are_as_before():
