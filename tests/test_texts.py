@@ -20,7 +20,6 @@ BENCHMARKS = list(texts.benchmarks())
 FIGURES = [(b.command, f) for b in BENCHMARKS for f in b.figures]
 BY_HAND = {
     "coverage": "each row of it is in a test and in STATISTICS",
-    "disturbance": "no figure of it is in a text",
     "attacks": "hours: its table is of several calls, each with its seed",
     "verdicts": "hours: its table is of a folder of campaigns",
 }
