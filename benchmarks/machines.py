@@ -53,7 +53,7 @@ def busy(process: Path) -> float:
 
 
 def campaign(lab: labs.Lab, replicates: int) -> tuple[list[float], float]:
-    """Seconds of each run beyond those that it measures, and CPU seconds of a run."""
+    """Seconds of each run that is ok beyond those that it measures, and CPU seconds of a run."""
     samples = []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results"
@@ -68,14 +68,20 @@ def campaign(lab: labs.Lab, replicates: int) -> tuple[list[float], float]:
             while running.poll() is None:
                 samples.append((time.time(), [busy(process) for process in processes(lab)]))
                 time.sleep(0.1)
-        assert running.returncode == 0
         events = list(Archive.open(out).events())
     starts = [e["at"] for e in events if e["event"] == "start"]
-    ends = [e["at"] for e in events if e["event"] == "end"]
+    ended = [e for e in events if e["event"] == "end"]
+    ends = [e["at"] for e in ended]
     spans = zip(starts, [*starts[1:], ends[-1]], strict=True)
     during = [taken for at, taken in samples if starts[0] <= at <= ends[-1]]
     cpu = max(last - first for first, last in zip(during[0], during[-1], strict=True))
-    return [end - start - SECONDS for start, end in spans], cpu / len(starts)
+    # a flood of datagrams may leave the one CPU of a receiver nothing for its netserver
+    beyond = [
+        end - start - SECONDS
+        for (start, end), run in zip(spans, ended, strict=True)
+        if run["status"] == "ok"
+    ]
+    return beyond, cpu / len(starts)
 
 
 def main() -> None:

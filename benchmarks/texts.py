@@ -7,9 +7,10 @@
 texts.yaml says which benchmarks there are, and of each figure where it stands (in braces, within
 the words around it) and the line that prints it. Each benchmark runs once, in turn, and each figure
 is printed beside the text's: it holds where one is at most `within` times the other (1.5 where
-nothing is said: seconds are another machine's). `--dir` is where archives are made; without it the
-benchmarks that need one are left out, and said to be. The exit status is 1 when a figure no longer
-holds, or nothing printed it.
+nothing is said: seconds are another machine's). `--dir` is where archives of a million runs and of
+a hundred million are made, which takes long and many GB; without it the benchmarks that need one
+are left out, and said to be. The exit status is 1 when a figure no longer holds, or nothing
+printed it.
 """
 
 from __future__ import annotations
