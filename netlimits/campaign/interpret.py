@@ -120,7 +120,7 @@ def _under_load(
             if entry.step == SAMPLE and entry.host == specification.ends[end][0]
             for look in looks(entry.completed)
         ]
-        for end in under_load.receivers(bulk)
+        for end in specification.ends
     }
     rates_beside = under_load.figures(bulk, at_ends, when, transactions, ipv6=specification.ipv6)
     figures = {**transactions.figures, **rates_beside}

@@ -71,9 +71,12 @@ class Specification:
 
     @property
     def counting(self) -> tuple[str, ...]:
-        """The ends that are sampled all through the run, since what arrives there counts."""
+        """The ends that are sampled all through the run.
+
+        What arrives there counts; and of bulk streams, when the client's host saw them begin.
+        """
         own = (self.receiver,) if self.receiver else ()
-        return (*own, *under_load.receivers(self.around.bulk))
+        return (*own, *(("local", "remote") if self.around.bulk else ()))
 
     @property
     def transfer(self) -> Transfer:

@@ -144,8 +144,10 @@ def _look(
     if here in specification.counting:
         # the first and the last interval with datagrams are not whole ones: there must be others
         often, udp = min(1.0, length / 5), specification.transfer.transport == "udp"
+        if bulk := specification.around.bulk:
+            often = min(often, bulk.lead / 4)
         interval = abs(float(specification.options.get("interim_seconds", often)))
-        counting = min(interval, often) if udp else interval
+        counting = min(interval, often) if udp or bulk else interval
     # of repetitions the first: a connection has no past in the next one
     once = float(specification.options.get("omit", 0))
     once += float(specification.options.get("seconds", length))

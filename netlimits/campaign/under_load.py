@@ -6,9 +6,10 @@ script prints when the streams began, when the transactions ended, and how many 
 at work then. Every stream has to outlive the transactions, else the run is invalid.
 
 Both figures are of the same seconds. What the streams carried is what arrived while the
-transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`). The
-busiest connections there are the streams: the connection of the transactions carries next to
-nothing. The clocks of both hosts are aligned by the streams' first data, to within one look.
+transactions ran, as the kernel of each receiving end counts it (`evidence.sample.arrivals`); which
+connections those are, and when they began by the clock of either host, `bulk_streams` tells. On a
+busy host the streams themselves begin late: transactions that had the path to themselves at first
+are invalid, too.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from netlimits.campaign import parallel
+from netlimits.campaign import bulk_streams, parallel
 from netlimits.errors import InputError, ToolFailure
 from netlimits.evidence.sample import arrivals
 from netlimits.evidence.sample.snapshots import Look
@@ -115,15 +116,16 @@ def figures(
 ) -> dict[str, Scalar]:
     """Each way's rate in Mbit/s while the transactions ran, by its column.
 
-    `looks` are those at each end. Raises ToolFailure where they do not show every stream, or
-    where the transactions carry as much as a stream, so that they are not told apart.
+    `looks` are those at each end. Raises ToolFailure where they do not show every stream, where
+    the transactions carry as much as a stream, so that they are not told apart, or where they
+    began before a stream's data did.
     """
     seconds = parallel.number(transactions.figures, "elapsed_s")
     flows = transactions.work.flows if transactions.work else ()
     own = {"remote" if flow.sender == "local" else "local": flow.arrived for flow in flows}
     values: dict[str, Scalar] = {}
     for way, end in zip(directions(bulk), receivers(bulk), strict=True):
-        of_streams, least = _of_streams(looks[end], bulk.streams)
+        of_streams, least = bulk_streams.alone(looks[end], bulk.streams)
         if end in own and 0 < least <= APART * own[end]:
             raise ToolFailure(
                 f"the transactions carried about as much to the {end} host as a bulk stream did, "
@@ -137,8 +139,25 @@ def figures(
                 "transactions ran: is the data path open, or `seconds` too short?",
                 status="invalid",
             )
-        stop = min(arrived.stop, arrived.begin + when.ended - when.began)
-        begin = max(arrived.begin, stop - seconds)
+        begins = bulk_streams.begin(looks.get("local", ()), bulk.streams, sent=way == "send")
+        begins = begins.since(when.began)
+        if (late := begins.after - (when.ended - seconds)) > 0:
+            raise ToolFailure(
+                f"the bulk streams carried nothing yet when the transactions began, nor {late:.2g} "
+                f"s later: raise `bulk.lead` (it is {bulk.lead} s), the hosts are slow or busy",
+                status="invalid",
+            )
+        ahead = 0.0
+        if end == "remote":
+            ahead = bulk_streams.begin(looks[end], bulk.streams, sent=False).ahead_of(begins)
+        stop = min(arrived.stop, when.ended + ahead)
+        begin = max(arrived.begin, when.ended + ahead - seconds)
+        if stop - begin < seconds / 2:
+            raise ToolFailure(
+                f"the {end} host was too busy to be looked at while the transactions ran: what "
+                "the bulk streams carried meanwhile is not known",
+                status="invalid",
+            )
         values[f"bulk_{way}_throughput_mbps"] = arrived.within(begin, stop)
     return values
 
@@ -150,20 +169,3 @@ def arrived(bulk: Bulk | None, measured: Mapping[str, Scalar]) -> Iterator[tuple
             "local" if way == "send" else "remote",
             parallel.number(measured, f"bulk_{way}_throughput_mbps"),
         )
-
-
-def _of_streams(looks: Sequence[Look], count: int) -> tuple[list[Look], float]:
-    """The looks with the `count` connections alone that received most, and the bytes of the least.
-
-    These are 0 where there is no connection.
-    """
-    most: dict[tuple[str, str], float] = {}
-    for look in looks:
-        for each in look.connections:
-            most[each.ends] = max(most.get(each.ends, 0.0), each.value("bytes_received"))
-    streams = sorted(most, key=lambda ends: most[ends], reverse=True)[:count]
-    of_streams = [
-        replace(look, connections=tuple(c for c in look.connections if c.ends in streams))
-        for look in looks
-    ]
-    return of_streams, min((most[ends] for ends in streams), default=0.0)

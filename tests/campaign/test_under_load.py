@@ -49,18 +49,24 @@ def rr(seconds: float, arrived: float = 1000.0) -> Measurement:
 
 
 def looks(rates: dict[str, float], start: float = 100.0, count: int = 21) -> list[Look]:
-    """A look each half a second, at connections that receive at these rates in Mbit/s."""
+    """A look each half a second, at connections that receive at these rates in Mbit/s.
+
+    A look before shows none.
+    """
     return [
-        Look(
-            start + n / 2,
-            tuple(
-                Connection(
-                    "r:1", f"s:{name}", {"bytes_received": (rate > 0) + rate * 1e6 / 8 * n / 2}
-                )
-                for name, rate in rates.items()
-            ),
-        )
-        for n in range(count)
+        Look(start - 0.5, ()),
+        *(
+            Look(
+                start + n / 2,
+                tuple(
+                    Connection(
+                        "r:1", f"s:{name}", {"bytes_received": (rate > 0) + rate * 1e6 / 8 * n / 2}
+                    )
+                    for name, rate in rates.items()
+                ),
+            )
+            for n in range(count)
+        ),
     ]
 
 
@@ -78,7 +84,7 @@ def test_only_the_seconds_of_the_transactions_count() -> None:
         each = tuple(Connection("r:1", f"s:{p}", {"bytes_received": received}) for p in "ab")
         fast.append(Look(103.0 + n / 2, each))
     figures = under_load.figures(
-        LOAD, {"remote": slow + fast}, under_load.Times(7.0, 12.0, 2), rr(2.0), ipv6=False
+        LOAD, {"remote": slow + fast}, under_load.Times(7.0, 12.25, 2), rr(2.0), ipv6=False
     )
     assert figures["bulk_send_throughput_mbps"] == pytest.approx(100.0)
 
@@ -86,13 +92,66 @@ def test_only_the_seconds_of_the_transactions_count() -> None:
 def test_each_way_is_told_at_the_end_that_receives() -> None:
     both = Bulk(1, "both")
     seen = {"remote": looks({"a": 30.0}), "local": looks({"b": 50.0})}
-    figures = under_load.figures(both, seen, under_load.Times(0.0, 8.0, 2), rr(5.0), ipv6=False)
+    when = under_load.Times(100.0, 108.0, 2)
+    figures = under_load.figures(both, seen, when, rr(5.0), ipv6=False)
     assert figures["bulk_send_throughput_mbps"] == pytest.approx(30.0)
     assert figures["bulk_recv_throughput_mbps"] == pytest.approx(50.0)
     assert dict(under_load.arrived(both, figures)) == {
         "local": pytest.approx(30.0), "remote": pytest.approx(50.0),
     }  # fmt: skip
     assert not list(under_load.arrived(None, {}))
+
+
+def sending(first: float, clock: float = 500.0) -> list[Look]:
+    """What the client's host sees each half a second: both streams' data from `first` on."""
+    return [
+        Look(
+            clock + n / 2,
+            tuple(
+                Connection(
+                    f"s:{name}", "r:1", {"bytes_sent": size} if size else {}
+                )
+                for name, size in (
+                    ("rr", 1.0 + n), ("a", 1e6 * (n / 2 >= first) * n), ("b", 1e6 * (n / 2 >= first) * n)
+                )
+            ),
+        )
+        for n in range(21)
+    ]  # fmt: skip
+
+
+def test_transactions_that_began_before_the_streams_data_do_not_count() -> None:
+    """The transactions run from 502 to 507, and the streams carry nothing before 504."""
+    when = under_load.Times(500.0, 507.0, 2)
+    seen = {"remote": looks({"a": 30.0, "b": 30.0}), "local": sending(first=4.0)}
+    with pytest.raises(ToolFailure, match=r"began, nor 1\.5 s later: raise `bulk\.lead`") as caught:
+        under_load.figures(LOAD, seen, when, rr(5.0), ipv6=False)
+    assert caught.value.status == "invalid"
+    seen["local"] = sending(first=2.5)
+    assert under_load.figures(LOAD, seen, when, rr(5.0), ipv6=False), "within one look"
+
+
+def test_looks_that_miss_the_transactions_tell_nothing_of_their_seconds() -> None:
+    """The streams are seen from 503 on, and the transactions were over at 503.5."""
+    remote = [Look(500.0, ()), *looks({"a": 30.0, "b": 30.0}, 503.0)[1:]]
+    seen = {"remote": remote, "local": sending(first=1.0)}
+    with pytest.raises(ToolFailure, match="remote host was too busy to be looked at") as caught:
+        under_load.figures(LOAD, seen, under_load.Times(500.0, 503.5, 2), rr(2.0), ipv6=False)
+    assert caught.value.status == "invalid"
+
+
+def test_both_hosts_clocks_are_aligned_by_the_streams_first_data() -> None:
+    """At the receiver the streams are slow for 3 s from the first data on, which left at 501."""
+    slow, fast = looks({"a": 10.0, "b": 10.0}, count=7), []
+    for n in range(1, 15):
+        received = 1 + 10e6 / 8 * 3 + 50e6 / 8 * n / 2
+        each = tuple(Connection("r:1", f"s:{p}", {"bytes_received": received}) for p in "ab")
+        fast.append(Look(103.0 + n / 2, each))
+    seen = {"remote": slow + fast, "local": sending(first=1.0)}
+    for ended, rate in ((503.0, 20.0), (504.0, 20.0), (506.0, 100.0)):
+        when = under_load.Times(500.0, ended, 2)
+        figures = under_load.figures(LOAD, seen, when, rr(2.0), ipv6=False)
+        assert figures["bulk_send_throughput_mbps"] == pytest.approx(rate)
 
 
 def test_transactions_that_carry_as_much_as_a_stream_are_not_told_from_it() -> None:

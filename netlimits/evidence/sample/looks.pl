@@ -158,7 +158,8 @@ sub counters {
 
 # Lets whatever else wants this CPU go first: a look in the midst of what is measured makes it wait,
 # and what waited then comes in larger pieces, which cost less each. With autogroups `nice` counts
-# within a session alone, so this one, which is nobody else's, has a rank of its own.
+# within a session alone, so this one, which is nobody else's, has a rank of its own. Where looks are
+# the measure itself they are few, and keep their rank: a busy host would let seconds pass unseen.
 sub step_back {
     my $ours = getpgrp(0) == $$ && open(my $f, ">", "/proc/self/autogroup");
     syswrite($f, "19") if $ours;
@@ -172,11 +173,14 @@ for (my $n = 1; !$end; $n++) {
     counters() if $counting;
     my $data = connections();
     # once there is data the tool's processes are there, and of datagrams a little later
-    if (!@threads && $scans < 3 && ($data || time - $began > 0.7 || $n == $count)) { $scans++; processes() }
+    if (!@threads && $scans < 3 && ($data || time - $began > 0.7 || $count && $n >= $count)) { $scans++; processes() }
     more();
-    step_back() if $n == 1;
+    step_back() if $n == 1 && !$counting;
     if (length $out > 16384) { syswrite STDOUT, $out; $out = "" }
-    last if $n == $count || $end;
+    last if $count && $n >= $count || $end;
+    # a look that comes late is not made up for
+    my $passed = int((time - $began) / $every);
+    $n = $passed if $n < $passed;
     my $rest = $began + $n * $every - time;
     sleep($rest) if $rest > 0;
 }
