@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -185,3 +188,28 @@ def stepped_back() -> list[psutil.Process]:
 def test_the_script_is_what_the_package_ships():
     file = Path(sample.__file__).with_name("looks.pl")
     assert subprocess.run(("perl", "-c", file), capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("counting", [0.2, 0.0])
+def test_looks_that_a_busy_host_delayed_are_not_made_up_for(counting: float) -> None:
+    """Stopped for a second and a half, it goes on in its rhythm; where looks count, at its rank."""
+    command = sample.command("x", (), 1, seconds=60, counting=counting, interface="lo", deadline=9)
+    looking = subprocess.Popen(command.argv, stdout=subprocess.PIPE, text=True)
+    try:
+        wait(lambda: "perl" in psutil.Process(looking.pid).name())
+        time.sleep(0.5)
+        looking.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        looking.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        nice = psutil.Process(looking.pid).nice()
+    finally:
+        looking.terminate()
+        printed, _ = looking.communicate(timeout=LONG)
+    assert nice == (psutil.Process().nice() if counting else 19)
+    at = [look.at for look in snapshots.looks(Completed("x", command, 0, printed, "", 3.0))]
+    gaps = [late - early for early, late in itertools.pairwise(filter(None, at))]
+    longest = gaps.index(max(gaps))
+    assert gaps[longest] > 1.4
+    burst = [gap for gap in gaps[longest + 1 :] if gap < 0.01]
+    assert len(burst) <= 3, "not the seven that were due"
