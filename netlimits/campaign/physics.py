@@ -109,7 +109,9 @@ class Cap:
     """A rate of frames in bit/s, `what` sets it, and what may pass beyond it.
 
     `overhead` are the bytes of a frame beside its IP packet that count, `beyond` the bytes of a
-    burst; `queue` bytes and `packets` may wait and arrive after their sender's time.
+    burst; `queue` bytes and `packets` may wait and arrive after their sender's time. `once` are
+    bytes that count for what the qdisc takes for one packet: TCP hands it many segments as one,
+    whatever its offloads say.
     """
 
     what: str
@@ -118,6 +120,11 @@ class Cap:
     beyond: float = 0.0
     queue: float = 0.0
     packets: int = 0
+    once: int = 0
+
+    def each(self, transport: str) -> int:
+        """Bytes beside its IP packet that count for a frame, at the least."""
+        return self.overhead + (min(0, self.once) if transport == "tcp" else self.once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +152,12 @@ class Framing:
         return whole + math.ceil(whole / max(8, (self.mtu - ip) // 8 * 8)) * (ip + overhead)
 
     def share(self, overhead: int) -> float:
-        """The share of user data in its frames; 1 where its size is not known."""
-        return self.data / self.frames(overhead) if self.data else 1.0
+        """The share of user data in its frames; 1 where its size is not known.
+
+        Infinite where the frames count for nothing, which a negative `overhead` can make them.
+        """
+        frames = self.frames(overhead)
+        return (self.data / frames if frames > 0 else math.inf) if self.data else 1.0
 
 
 def disturbance(
@@ -267,10 +278,11 @@ def hold(
     `waits` says that what waits in a queue arrives after the time that it is divided by; `early`
     are bytes that may have arrived before that time began.
     """
-    bound = cap.bps * packet.share(cap.overhead) / 1e6
+    overhead = cap.each(packet.transport)
+    bound = cap.bps * packet.share(overhead) / 1e6
     beyond = cap.beyond + early
     if waits:
-        beyond += cap.queue + cap.packets * packet.frames(cap.overhead)
+        beyond += cap.queue + cap.packets * packet.frames(overhead)
     seconds = max(seconds, 1e-3)
     most = bound * (1 + CLOCK + LATE / seconds) + beyond * 8 / 1e6 / seconds
     if rate_mbps > most:
@@ -309,6 +321,8 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             continue
         kind = options.get("kind")
         option = {"netem": "rate", "cake": "bandwidth"}.get(str(kind), "")
+        if options.get("cell_overhead", 0) < 0:  # what a cell counts less is not bounded here
+            continue
         if options.get(option, "unlimited") != "unlimited":
             by_role |= dict.fromkeys(use.roles, _of_options(str(kind), option, options))
         if kind == "htb":
@@ -329,7 +343,7 @@ def _of_options(kind: str, option: str, options: Mapping[str, Any]) -> Cap:
     what = f"{kind} of {bps / 1e6:g} Mbit/s"
     if kind == "netem":
         more = int(options.get("packet_overhead", 0))
-        return Cap(what, bps, ON_A_QDISC + more, packets=int(options.get("limit", 1000)))
+        return Cap(what, bps, ON_A_QDISC, packets=int(options.get("limit", 1000)), once=more)
     overhead = int(options.get("overhead", ON_A_QDISC))
     return Cap(what, bps, overhead, queue=float(tc.size(options.get("memory_limit", 32 << 20))))
 

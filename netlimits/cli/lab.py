@@ -138,6 +138,7 @@ def down(name: str | None, everything: bool) -> None:
 @click.option("--delay", help="How long a frame is under way: 5ms, 200us.")
 @click.option("--loss", help="Frames lost by chance: 0.1%.")
 @click.option("--mtu", type=int, help="Bytes; longer packets are lost without a word.")
+@click.option("--packets", type=int, help="Frames a second that it carries, of any size: 2000.")
 @click.option("--off", is_flag=True, help="Make it a plain link again.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 def link(
@@ -147,12 +148,13 @@ def link(
     delay: str | None,
     loss: str | None,
     mtu: int | None,
+    packets: int | None,
     off: bool,
     as_json: bool,
 ) -> None:
     """Shape the data link of the lab NAME from outside, where its hosts cannot see it.
 
-    Each way has the rate, the delay (a round trip takes twice that) and the loss. What is left
+    Each way has the rates, the delay (a round trip takes twice that) and the loss. What is left
     out is none of it; without any, the links are shown as they are. A queue before the link holds
     what it carries in 50 ms. Segments are split into frames before they cross, as on a wire. With
     two machines the link is the one between them; with more, --host says whose.
@@ -160,16 +162,17 @@ def link(
     \b
     Examples:
       netlimits lab link lab --rate 100mbit --delay 5ms --loss 0.1% --mtu 1500
+      netlimits lab link lab --packets 2000
       netlimits lab link lab
       netlimits lab link lab --off
     """
-    given = [value for value in (rate, delay, loss, mtu) if value is not None]
+    given = [value for value in (rate, delay, loss, mtu, packets) if value is not None]
     if off and given:
         raise InputError("--off and a shape exclude each other; keep one")
     need_root("shaping a link")
     _choose(name, host)
     if off or given:
-        shape = None if off else _shape(rate, delay, loss, mtu)
+        shape = None if off else _shape(rate, delay, loss, mtu, packets)
         with _interruptible(f"the link may be shaped in part; `netlimits lab link {name} --off`"):
             labs.shape_link(name, host, shape)
     states = [state for state in labs.links(name) if not host or state.host == host]
@@ -221,7 +224,9 @@ def _choose(name: str, host: str) -> labs.Lab:
     return chosen_lab
 
 
-def _shape(rate: str | None, delay: str | None, loss: str | None, mtu: int | None) -> labs.Shape:
+def _shape(
+    rate: str | None, delay: str | None, loss: str | None, mtu: int | None, packets: int | None
+) -> labs.Shape:
     """The shape of a link, from what the options say. Raises InputError."""
     try:
         return labs.Shape(
@@ -229,6 +234,7 @@ def _shape(rate: str | None, delay: str | None, loss: str | None, mtu: int | Non
             tc.time(delay) / 1e6 if delay else 0.0,
             _fraction(loss) if loss else 0.0,
             mtu or 0,
+            packets or 0,
         )
     except ValueError as error:
         raise InputError(f"the link's shape: {error}") from None
@@ -249,6 +255,7 @@ def _shown(state: labs.LinkState) -> str:
         return "plain"
     words = [
         f"rate {shape.rate / 1e6:g} Mbit/s" if shape.rate else "",
+        f"{shape.packets:,} packets/s" if shape.packets else "",
         f"delay {shape.delay * 1e3:g} ms" if shape.delay else "",
         f"loss {shape.loss:.6%}".rstrip("0%").rstrip(".") + "%" if shape.loss else "",
         f"MTU {shape.mtu}" if shape.mtu else "",

@@ -5,7 +5,8 @@ segments larger than frames, since nobody said that this program takes them: so 
 wire is counted, delayed and lost for itself. Either direction is a queue, a transmitter and a wire:
 
 - the queue holds what the transmitter sends in QUEUE seconds, and drops what comes beyond that;
-- the transmitter takes the frame's bytes at the rate, its Ethernet header among them, as tc does;
+- the transmitter takes the frame's bytes at the rate, its Ethernet header among them, as tc does,
+  and no more frames a second than it may;
 - the wire takes the delay, and loses a frame by chance, or for its length.
 """
 
@@ -37,7 +38,10 @@ _TURNS = 64
 
 
 class Direction:
-    """Frames from one tap to the other. `rate` in bytes a second, `delay` in seconds."""
+    """Frames from one tap to the other. `rate` in bytes a second, `packets` in frames a second.
+
+    `delay` in seconds. What is 0 does not hold a frame back.
+    """
 
     def __init__(
         self,
@@ -47,14 +51,18 @@ class Direction:
         delay: float = 0.0,
         loss: float = 0.0,
         mtu: int = 0,
+        packets: int = 0,
     ) -> None:
         self.source, self.target = source, target
-        self.rate, self.delay, self.loss, self.mtu = rate, delay, loss, mtu
-        self.limit = (
-            max(QUEUE * rate, _LEAST_QUEUE * ((mtu or 9000) + _HEADER)) / rate if rate else 0
-        )
+        self.delay, self.loss, self.mtu = delay, loss, mtu
+        self.byte, self.frame = 1 / rate if rate else 0.0, 1 / packets if packets else 0.0
+        self.limit = max(QUEUE, _LEAST_QUEUE * self.duration((mtu or 9000) + _HEADER))
         self.free = 0.0
         self.flight: deque[tuple[float, bytes]] = deque()
+
+    def duration(self, length: int) -> float:
+        """Seconds that the transmitter needs for a frame of so many bytes."""
+        return max(length * self.byte, self.frame)
 
     def take(self, frame: bytes, now: float) -> None:
         """A frame arrives: queue and send it, or drop it."""
@@ -63,9 +71,8 @@ class Direction:
             if len(frame) - header > self.mtu:
                 return
         sent = now
-        if self.rate:
+        if duration := self.duration(len(frame)):
             begin = max(now, self.free)
-            duration = len(frame) / self.rate
             if begin + duration - now > self.limit:
                 return
             self.free = sent = begin + duration
@@ -129,6 +136,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.0, help="Seconds.")
     parser.add_argument("--loss", type=float, default=0.0, help="From 0 to 1.")
     parser.add_argument("--mtu", type=int, default=0)
+    parser.add_argument("--packets", type=int, default=0, help="Frames a second.")
     given = parser.parse_args()
     os.closerange(3, 4096)  # the lab's lock among them
     near, far = map(_tap, given.taps)
@@ -139,7 +147,7 @@ def main() -> None:
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
     given.pid_file.write_text(f"{os.getpid()}\n")
-    shape = (given.rate, given.delay, given.loss, given.mtu)
+    shape = (given.rate, given.delay, given.loss, given.mtu, given.packets)
     carry((Direction(near, far, *shape), Direction(far, near, *shape)))
 
 

@@ -28,6 +28,7 @@ _RATE = (8_000, 100_000_000_000)
 _DELAY = (0.0, 10.0)
 _MTU = (68, 65521)
 """A tap's most."""
+_PACKETS = (10, 100_000_000)
 _DEADLINE = 20.0
 
 
@@ -35,13 +36,15 @@ _DEADLINE = 20.0
 class Shape:
     """What a link does to what crosses it, each way alike; 0 is none of it.
 
-    `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `mtu` in bytes.
+    `rate` in bit/s of Ethernet frames, `delay` in seconds, `loss` from 0 to 1, `mtu` in bytes,
+    `packets` in frames a second, whatever their size.
     """
 
     rate: int = 0
     delay: float = 0.0
     loss: float = 0.0
     mtu: int = 0
+    packets: int = 0
 
     def check(self) -> None:
         """Raises InputError for what no link has."""
@@ -53,6 +56,10 @@ class Shape:
             raise InputError(f"loss of {self.loss:.6g}: a link loses 0% or more, but less than all")
         if self.mtu and not _MTU[0] <= self.mtu <= _MTU[1]:
             raise InputError(f"MTU {self.mtu}: a link has {_MTU[0]} to {_MTU[1]}")
+        if self.packets and not _PACKETS[0] <= self.packets <= _PACKETS[1]:
+            raise InputError(
+                f"{self.packets} packets a second: a link has {_PACKETS[0]} to {_PACKETS[1]:,}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +185,7 @@ def _start(lab: Lab, host: str, shape: Shape) -> None:
         "delay": shape.delay,
         "loss": shape.loss,
         "mtu": shape.mtu,
+        "packets": shape.packets,
         "pid-file": _pid_file(lab, host),
     }
     output(

@@ -22,6 +22,8 @@ Levels = Mapping[KeyPath, Scalar]
 
 HEADERS = 66
 """Bytes of Ethernet, IPv4, TCP and its timestamps, which a qdisc counts with each packet's data."""
+TCP_IP = 40
+"""Bytes of both headers, without options, over IPv4."""
 TOLERANCE_PCT = 20
 """How far off a pace may be: it is to leave room on the path, not to be exact."""
 
@@ -107,6 +109,18 @@ def send_size(of: Configured, times: float) -> Levels | str:
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
     return {("measure", of.setup.tool, "send_size"): int(size * times)}
+
+
+def packet_size(of: Configured, times: float) -> Levels | str:
+    """What a packet carries times `times`: the datagram's size, or the MSS."""
+    if of.udp:
+        return send_size(of, times)
+    if "mss" not in tool(of.setup.tool).schema["properties"]:
+        return f"{of.setup.tool} has no option for the MSS"
+    mss = of.setup.options.get("mss") or (of.mtu and of.mtu - TCP_IP)
+    if not mss:
+        return "the MTU is not known"
+    return {("measure", of.setup.tool, "mss"): int(int(mss) * times)}
 
 
 def datagram(of: Configured, times: float) -> Levels | str:
@@ -203,6 +217,7 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "pace": pace,
     "rate": rate,
     "send_size": send_size,
+    "packet_size": packet_size,
     "datagram": datagram,
     "receive_buffer": receive_buffer,
     "send_buffer": send_buffer,

@@ -256,10 +256,26 @@ def test_a_qdisc_counts_the_bytes_that_it_is_told_to():
         return physics.caps([SettingUse("qdisc", ("sender",), options, 1)])["sender"]
 
     netem = cap(kind="netem", rate="20mbit", packet_overhead=24, limit=50)
-    assert (netem.overhead, netem.packets) == (38, 50)
+    assert (netem.each("udp"), netem.packets) == (38, 50)
+    assert netem.each("tcp") == 14, "many segments are one packet to it"
+    assert cap(kind="netem", rate="20mbit", packet_overhead=-24).each("tcp") == -10
+    some = {"rate": "20mbit", "cell_size": 48, "cell_overhead": -5}
+    assert not physics.caps([SettingUse("qdisc", ("sender",), {"kind": "netem", **some}, 1)])
     assert cap(kind="cake", bandwidth="20mbit", overhead=44).overhead == 44
     assert cap(kind="cake", bandwidth="20mbit").overhead == 14
     assert cap(kind="htb", rate="20mbit", burst="16kb").packets == physics.QUEUE
+
+
+def test_segments_that_netem_takes_for_one_packet_share_its_overhead():
+    """Measured: 124 Mbit/s of segments of 600 bytes, where each by itself would allow 20."""
+    netem = {"kind": "netem", "rate": "2gbit", "packet_overhead": 60_000}
+    cap = physics.caps([SettingUse("qdisc", ("sender",), netem, 1)])["sender"]
+    physics.hold(123.95, cap, Framing(600, "tcp"), 2)
+    with pytest.raises(ToolFailure, match=r"more than the 19\.7"):
+        physics.hold(123.95, cap, Framing(600, "udp"), 2)
+    free = {"kind": "netem", "rate": "1mbit", "packet_overhead": -60_000}
+    cap = physics.caps([SettingUse("qdisc", ("sender",), free, 1)])["sender"]
+    physics.hold(1e6, cap, Framing(600, "tcp"), 2)
 
 
 def test_an_htb_of_the_experiment_is_known_from_its_settings():

@@ -52,6 +52,16 @@ def test_a_rate_sends_one_frame_after_another():
     assert arrivals(second, [(0.0, FRAME), (0.5, FRAME), (9.0, FRAME)]) == [1.0, 2.0, 10.0]
 
 
+def test_a_number_of_packets_a_second_holds_for_any_size():
+    for frame in (FRAME, FRAME[:60]):
+        few = Direction(0, 1, packets=10)
+        assert arrivals(few, [(0.0, frame)] * 3) == pytest.approx([0.1, 0.2, 0.3])
+    both = Direction(0, 1, rate=15140.0, packets=100, mtu=1500)
+    assert arrivals(both, [(0.0, FRAME)] * 2) == pytest.approx([0.1, 0.2]), "the slower one"
+    held = arrivals(Direction(0, 1, packets=8), [(0.0, FRAME)] * 99)
+    assert held[-1] == 2.0, "16 frames, however long that takes"
+
+
 def test_a_delay_comes_after_the_rate():
     assert arrivals(Direction(0, 1, rate=15140.0, delay=2.0), [(0.0, FRAME)] * 2) == [2.1, 2.2]
 
@@ -117,6 +127,7 @@ def test_due_frames_leave_in_order_and_once():
         (link.Shape(rate=7_000), "8kbit"),
         (link.Shape(delay=11.0), "0 to 10 s"),
         (link.Shape(loss=1.0), "less than all"),
+        (link.Shape(packets=9), "9 packets a second: a link has 10 to "),
         (link.Shape(loss=float("nan")), "less than all"),
         (link.Shape(mtu=60), "68 to 65521"),
     ],
@@ -192,6 +203,20 @@ def test_a_link_has_a_delay_a_rate_and_an_mtu_that_its_hosts_cannot_see(shaped, 
         guests(host, "ip", "link", "set", "data0", "mtu", str(shaped.mtu))
     assert milliseconds(guests, 8000)
     assert transfer(guests, 1) > 0
+
+
+@pytest.mark.lab
+def test_a_link_carries_so_many_packets_and_no_more(shaped, guests):
+    printed = netlimits("lab", "link", shaped.name, "--packets", "500")
+    assert "sender: 500 packets/s each way; carried " in printed
+    for host in ("sender", "receiver"):
+        guests(host, "ip", "link", "set", "data0", "mtu", "1500")
+    began, out = time.monotonic(), labs.links(shaped.name)[0].traffic[0]
+    rate = transfer(guests, 2)
+    carried, seconds = labs.links(shaped.name)[0].traffic[0].carried, time.monotonic() - began
+    assert rate <= 500 * 1448 * 8, "by netperf"
+    assert carried - out.carried <= 500 * (seconds + QUEUE), "by the switch's own counters"
+    labs.shape_link(shaped.name, "", None)
 
 
 @pytest.mark.lab

@@ -6,6 +6,9 @@ from netlimits.limits.base import Sign
 from netlimits.limits.figures import RunFigures
 
 BUSY_PCT = 95.0
+ROOM_PCT = 75.0
+"""How busy CPUs and the tool's threads are, at most, where something else holds a run back: what
+waits for a CPU now and then is not fully busy, either."""
 
 NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 

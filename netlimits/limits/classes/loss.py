@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
 
 RETRANSMITTED = 0.001
@@ -47,6 +48,8 @@ class Loss:
         for waited in map(run.sent, ("app_limited_pct", "rwnd_limited_pct", "sndbuf_limited_pct")):
             if waited:
                 strength = least(strength, WAITED_PCT / waited)
+        if run.busiest:  # a flow that its losses hold back leaves both hosts time
+            strength = least(strength, _cpu.ROOM_PCT / run.busiest)
         cwnd, mss, rtt = (run.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
         rate, streams = run.throughput, run.sent("connections") or 1
         if cwnd and mss and rtt and rate is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.classes import _cpu
 from netlimits.limits.classes.link import OF_BOUND
 from netlimits.limits.figures import RunFigures
 
 RTT_INFLATION = 2.3
 """rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
-CPU_PCT = 90.0
+QUEUE_US = 200.0
+"""What packets wait there, at least, µs: less is a host's own scheduling."""
 
 LABELS = tuple(
     Label(
@@ -38,7 +40,8 @@ class PathCap:
         if rtt is None or not least_rtt or busiest is None or run.throughput is None:
             return None
         inflation = rtt / least_rtt
-        parts = [inflation / RTT_INFLATION, CPU_PCT / busiest if busiest else 1.0]
+        parts = [inflation / RTT_INFLATION, (rtt - least_rtt) / QUEUE_US]
+        parts.append(_cpu.ROOM_PCT / busiest if busiest else 1.0)
         if run.bound_mbps:
             parts.append(OF_BOUND / (run.throughput / run.bound_mbps))
         return Sign(
