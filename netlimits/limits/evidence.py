@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import frames, wording
 from netlimits.analysis.goodput import bound
+from netlimits.limits import proof
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.links import DataLinks
 
@@ -35,6 +36,8 @@ def evidence_of(
         evidence[index] = run_figures(figures, links)
     derived = results.experiment.derive if isinstance(results, Campaign) else {}
     factors = [name for name in frames.varied(frame) if name not in derived]
+    if proof.tested(frame):  # what an intervention changes tells no configurations apart
+        factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
     return frame, {
         index: replace(run, rates_by_size=rates.get(index, {})) for index, run in evidence.items()

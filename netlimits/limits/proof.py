@@ -116,8 +116,10 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     """The verdict in view of the proofs: its class, `state`, the sentence and the ratio.
 
     The verdict's own proof counts; where that does not hold and exactly one other class is proven,
-    that is the class, if counters suggest it or the change moves it alone. What was never tried,
-    or is undetermined still, is `open`.
+    that is the class, if counters suggest it or the change moves it alone. So is a class that
+    explains the verdict's, where a change proves it that moves it alone, and the verdict's does
+    not: a packet rate is a cap on the path, too. What was never tried, or is undetermined still, is
+    `open`.
     """
     own = by_class.get(verdict.limit)
     specific = {limit.name for limit in CLASSES if limit.intervention.what != UNSPECIFIC}
@@ -128,7 +130,11 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
         and proof is not own
         and proof.limit in {*specific, *verdict.leading}
     ]
-    if (own is None or own.state != PROVEN) and len(others) == 1:
+    if own and own.state == PROVEN:
+        order = [limit.name for limit in CLASSES]
+        explaining = {*order[: order.index(own.limit)]} & specific - {own.limit}
+        others = [p for p in others if own.limit not in specific and p.limit in explaining]
+    if len(others) == 1:
         own = others[0]
     state = own.state if own else OPEN
     limit = own.limit if own else verdict.limit

@@ -17,6 +17,7 @@ from netlimits.experiment import load, plan, resolution
 from netlimits.limits import CLASSES, explain
 from netlimits.limits.base import Intervention
 from netlimits.limits.changes import CHANGES, Configured
+from netlimits.limits.evidence import evidence_of
 from netlimits.limits.sequel import sequel
 from netlimits.model import Around, Pace, SettingUse, Setup
 
@@ -75,6 +76,10 @@ def configured(settings=(), around=None, **options) -> Configured:
         ("streams", 2, replace(configured(), setup=Setup("iperf3", {"parallel": 3}, Around(), ())),
          {("measure", "iperf3", "parallel"): 6}),
         ("send_size", 4, configured(send_size="1K"), {("measure", "netperf", "send_size"): 4096}),
+        ("packet_size", 0.5, configured(mss=612), {("measure", "netperf", "mss"): 306}),
+        ("packet_size", 0.5, replace(configured(), mtu=1500), {("measure", "netperf", "mss"): 730}),
+        ("packet_size", 0.5, replace(configured(send_size=1000), udp=True),
+         {("measure", "netperf", "send_size"): 500}),
         ("datagram", 1, configured(), {("measure", "netperf", "send_size"): 1472}),
         ("shaper", 1.2, configured((SHAPED,)), {("settings", 0, "qdisc", "rate"): 120_000_000}),
         ("pace", 1.1, configured((), Around(pace=Pace(1e6, 2e6))),
@@ -100,6 +105,12 @@ def test_what_an_intervention_changes(what, times, of, levels):
         ("pace", configured((SHAPED,)), "beside the qdisc"),
         ("pace", replace(configured(), throughput=None), "what arrived is not known"),
         ("send_size", configured(), "not in the experiment"),
+        ("packet_size", replace(configured(), mtu=None), "the MTU is not known"),
+        (
+            "packet_size",
+            replace(configured(), setup=Setup("nttcp", {}, Around(), ())),
+            "nttcp has no option for the MSS",
+        ),
         ("send_buffer", configured(), "net.ipv4.tcp_wmem of the sender is not known"),
         ("receive_buffer", configured(remote_buffer="1,2"), "not one size"),
         ("rps", configured(), "how many CPUs the receiver has is not known"),
@@ -161,6 +172,9 @@ FULL = TCP | CAPPED
         ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {"throughput_mbps": 1500.0},
           "sender_cpu": {"throughput_mbps": 1500.0}},
          "sender-cpu", "proven"),
+        ({"path_cap": {}, "packet_rate": {"throughput_mbps": FULL["throughput_mbps"] / 2}},
+         "packet-rate", "proven"),  # which is a cap of the path, too
+        ({"path_cap": {}, "packet_rate": {}}, "path-cap", "proven"),
         ({"sender_cpu": {}}, "path-cap", "open"),
         ({"path_cap": {"throughput_mbps": math.nan}}, "path-cap", "open"),
     ],
@@ -171,6 +185,16 @@ def test_interventions_prove_or_refute(others, limit, state):
     assert verdict["runs"] == 6
     assert "next_rate" not in verdict
     assert "intervention" not in verdict
+
+
+def test_what_interventions_change_hides_no_packet_rate_of_another_size():
+    frame = campaign(FULL | {"mss": 1200, "next_mss": 1200, "elapsed_s": 2.0})
+    small = frame.assign(run=frame["run"] + 6, mss=300, next_mss=300)
+    small["throughput_mbps"] /= 4
+    both = pd.concat([frame, small], ignore_index=True)
+    both["intervention"] = ["none", "path-cap", "none"] * 4
+    _, evidence = evidence_of(both)
+    assert all(len(run.rates_by_size) == 2 for run in evidence.values())
 
 
 def test_the_ratio_within_blocks_is_told(tmp_path, capsys):

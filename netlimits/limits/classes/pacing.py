@@ -14,7 +14,7 @@ zip: {mbps: [4, 10, 20, 30]}
 derive: {rate: mbps * 1e6, frame_rate: rate * 1514 / 1448}
 pace: {rate: "${rate}", frame_rate: "${frame_rate}"}
 measure:
-  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}", local_buffer: 16384}
 """
 )
 
