@@ -26,8 +26,8 @@ MOMENT = 0.005
 _LOCKS = ("paramiko", "threading")
 """Whose code takes locks by hand."""
 
-AGAIN = 40
-"""How often it is, at most: then the wait ends whatever it holds."""
+AGAIN = 400
+"""How often it is, at most: then the wait ends whatever it holds. A busy machine takes its time."""
 
 BEAT = 0.5
 """Seconds between two alarms."""

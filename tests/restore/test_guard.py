@@ -579,6 +579,24 @@ def test_a_sysctl_is_put_back_from_any_state():
 
 
 @root
+def test_what_a_killed_renewal_left_goes_with_the_claim(place):
+    """Its new claim lay there for ever: the next renewal writes another, and none looks there."""
+    first = place.guards()
+    first.claim()
+    (claim,) = place.lock.glob("*.claim")
+    claim.with_name(f"{claim.name}.1586").symlink_to("what was to be the claim")
+    first.release()
+    assert place.files() == []
+    dead = place.guards("other")
+    dead.claim()
+    claim.with_name(f"{claim.name}.1586").symlink_to("what was to be the claim")
+    taker = place.guards("taker", patience=None)
+    taker.claim(forced(FROM_NOTES, force=True))
+    assert not [name for name in place.files() if name.endswith(".1586")]
+    taker.release()
+
+
+@root
 def test_a_change_is_made_while_the_claim_is_ours_and_not_once_it_was_taken(place, tmp_path):
     campaign = place.guards()
     campaign.claim()

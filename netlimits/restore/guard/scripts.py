@@ -147,7 +147,7 @@ done
 if [ -n "$4" ]; then
     [ "$(readlink "$4")" = "$3" ] || exit 3
     [ "$5" != dead ] || ! held "${{4%.claim}}.alive" || exit 3
-    rm -f "$4" "${{4%.claim}}.alive" 2>/dev/null
+    rm -f "$4" "$4".[0-9]* "${{4%.claim}}.alive" 2>/dev/null
     [ ! -L "$4" ] || {{ echo "this login may not remove $4; do it as root" >&2; exit 4; }}
 fi
 for p in {PLACES}; do [ ! -d "$p" ] || [ ! -w "$p" ] || break; done
@@ -247,7 +247,12 @@ if alive; then
 fi
 rm -f "$f.guard" "$f.deadline" "$f.pid" "$f.log" "$d/.$key.guard" "$d/.$key.deadline"
 rmdir "$d" 2>/dev/null
-[ -z "$3" ] || rm -f "$claim" "${claim%.claim}.alive"
+[ -n "$3" ] || exit 0
+rm -f "$claim".[0-9]* 2>/dev/null
+rm -f "$claim" "${claim%.claim}.alive"
 """
 )
-"""End this login's guard and, where $3 is `all`, take our claim away."""
+"""End this login's guard and, where $3 is `all`, take our claim away.
+
+With it goes what a renewal left that was killed between its two steps.
+"""
