@@ -70,7 +70,7 @@ AROUND: Mapping[str, Mapping[str, Any]] = {
             },
             "lead": {
                 "description": "Seconds that they run before the transactions begin, to fill "
-                "queues.",
+                "queues. A run whose streams carried nothing by then is invalid.",
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 600,
