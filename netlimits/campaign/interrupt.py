@@ -116,13 +116,12 @@ def _alarm(seconds: float) -> None:
 def _holds_locks(frame: FrameType | None) -> bool:
     """Whether what a signal interrupts is code that takes locks and lets them go.
 
-    Or is called by such code: what a garbage collection runs comes in the middle of anything.
+    Or is called by such code: what a garbage collection runs, ours too, comes in the middle of
+    anything.
     """
     while frame:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package in _LOCKS:
             return True
-        if package == "netlimits":
-            return False
         frame = frame.f_back
     return False

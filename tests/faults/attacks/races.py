@@ -18,7 +18,7 @@ TOGGLING = """\
 experiment: toggling
 factors:
   offloads: [on, off]
-  mtu: [1400, 9000]
+  mtu: [1400, 8000]
 settings:
   - roles: [sender, receiver]
     mtu: "${mtu}"
