@@ -24,7 +24,7 @@ from netlimits.lab import labs
 
 PORT = 32865
 ALONE, RANKED, EQUAL = "alone", "with looks", "with looks of the rank of others"
-STEP = "step_back() if $n == 1;"
+STEP = "sub step_back {"
 
 
 def looks(lab: labs.Lab, host: str, peer: str, seconds: float, kind: str) -> subprocess.Popen[str]:
@@ -32,7 +32,7 @@ def looks(lab: labs.Lab, host: str, peer: str, seconds: float, kind: str) -> sub
     argv = command("netperf", [lab.data(peer)], PORT, seconds=seconds, deadline=60).argv
     assert any(STEP in word for word in argv)
     if kind == EQUAL:
-        argv = tuple(word.replace(STEP, "") for word in argv)
+        argv = tuple(word.replace(STEP, f"{STEP} return;") for word in argv)
     words = ["ip", "netns", "exec", lab.namespace(host), "setsid", "-w", "timeout", "60", *argv]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
 

@@ -57,6 +57,7 @@ WAYS = {
     "test_gallery": "experiments/README.md",
     "test_gallery_archives": "scripts/gallery.py",
     "test_layers": "the order of the rooms",
+    "test_looks": "benchmarks/looks.py",
     "test_mirror": "this file",
     "test_notebooks": "notebooks/",
     "test_texts": "benchmarks/texts.py",

@@ -55,14 +55,15 @@ class Direction:
     ) -> None:
         self.source, self.target = source, target
         self.delay, self.loss, self.mtu = delay, loss, mtu
-        self.byte, self.frame = 1 / rate if rate else 0.0, 1 / packets if packets else 0.0
+        self.per_byte = 1 / rate if rate else 0.0
+        self.per_frame = 1 / packets if packets else 0.0
         self.limit = max(QUEUE, _LEAST_QUEUE * self.duration((mtu or 9000) + _HEADER))
         self.free = 0.0
         self.flight: deque[tuple[float, bytes]] = deque()
 
     def duration(self, length: int) -> float:
         """Seconds that the transmitter needs for a frame of so many bytes."""
-        return max(length * self.byte, self.frame)
+        return max(length * self.per_byte, self.per_frame)
 
     def take(self, frame: bytes, now: float) -> None:
         """A frame arrives: queue and send it, or drop it."""

@@ -70,6 +70,16 @@ def looks(rates: dict[str, float], start: float = 100.0, count: int = 21) -> lis
     ]
 
 
+def quickening() -> list[Look]:
+    """Two streams that receive 10 Mbit/s each for 3 s, and 50 from then on."""
+    fast = []
+    for n in range(1, 15):
+        received = 1 + 10e6 / 8 * 3 + 50e6 / 8 * n / 2
+        each = tuple(Connection("r:1", f"s:{p}", {"bytes_received": received}) for p in "ab")
+        fast.append(Look(103.0 + n / 2, each))
+    return looks({"a": 10.0, "b": 10.0}, count=7) + fast
+
+
 def test_what_the_busiest_carried_meanwhile_is_told_and_the_transactions_bytes_are_not() -> None:
     seen = {"remote": looks({"a": 40.0, "rr": 0.01, "b": 20.0})}
     figures = under_load.figures(LOAD, seen, under_load.Times(0.0, 8.0, 2), rr(5.0), ipv6=False)
@@ -78,13 +88,8 @@ def test_what_the_busiest_carried_meanwhile_is_told_and_the_transactions_bytes_a
 
 def test_only_the_seconds_of_the_transactions_count() -> None:
     """The streams fill the path only while the transactions run, from 3 to 5 seconds on."""
-    slow, fast = looks({"a": 10.0, "b": 10.0}, count=7), []
-    for n in range(1, 15):
-        received = 1 + 10e6 / 8 * 3 + 50e6 / 8 * n / 2
-        each = tuple(Connection("r:1", f"s:{p}", {"bytes_received": received}) for p in "ab")
-        fast.append(Look(103.0 + n / 2, each))
     figures = under_load.figures(
-        LOAD, {"remote": slow + fast}, under_load.Times(7.0, 12.25, 2), rr(2.0), ipv6=False
+        LOAD, {"remote": quickening()}, under_load.Times(7.0, 12.25, 2), rr(2.0), ipv6=False
     )
     assert figures["bulk_send_throughput_mbps"] == pytest.approx(100.0)
 
@@ -142,12 +147,7 @@ def test_looks_that_miss_the_transactions_tell_nothing_of_their_seconds() -> Non
 
 def test_both_hosts_clocks_are_aligned_by_the_streams_first_data() -> None:
     """At the receiver the streams are slow for 3 s from the first data on, which left at 501."""
-    slow, fast = looks({"a": 10.0, "b": 10.0}, count=7), []
-    for n in range(1, 15):
-        received = 1 + 10e6 / 8 * 3 + 50e6 / 8 * n / 2
-        each = tuple(Connection("r:1", f"s:{p}", {"bytes_received": received}) for p in "ab")
-        fast.append(Look(103.0 + n / 2, each))
-    seen = {"remote": slow + fast, "local": sending(first=1.0)}
+    seen = {"remote": quickening(), "local": sending(first=1.0)}
     for ended, rate in ((503.0, 20.0), (504.0, 20.0), (506.0, 100.0)):
         when = under_load.Times(500.0, ended, 2)
         figures = under_load.figures(LOAD, seen, when, rr(2.0), ipv6=False)
