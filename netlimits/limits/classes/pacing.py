@@ -10,11 +10,11 @@ MET_PCT = 1.0
 
 LABEL = Label(
     """factors: {send_size: [1448, 16384]}
-zip: {mbps: [4, 10, 20, 30]}
+zip: {mbps: [15, 20, 25, 30]}
 derive: {rate: mbps * 1e6, frame_rate: rate * 1514 / 1448}
 pace: {rate: "${rate}", frame_rate: "${frame_rate}"}
 measure:
-  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}", local_buffer: 16384}
+  netperf: {test: TCP_STREAM, seconds: 4, send_size: "${send_size}"}
 """
 )
 
