@@ -1,13 +1,13 @@
 """What netlimits changes of what it measures: netperf by itself and through us, in turn.
 
-Each pair is one run of the very same netperf command on one lab of namespaces: bare, and as a
-campaign of one run with all evidence and samples read; which of them comes first alternates. Where
-there are two CPUs each end has its own, or the scheduler's choice would be most of what differs;
-sends are of 1 KiB, with which the runs of one command differ least.
+A campaign, with all evidence and samples read, and between its runs the very same netperf command
+on the same hosts, bare: ours, bare, bare, ours, and so on, so that what drifts is in both alike.
+Where there are two CPUs each end has its own, or the scheduler's choice would be most of what
+differs; sends are of 1 KiB, with which the runs of one command differ least.
 Printed: the ratio, through us over bare, of throughput and of the sender's service demand, both
 netperf's own figures, with its interval over the pairs. The reach is 0.99 to 1.01, on a machine
 that does nothing else. With `--keep FILE` the pairs are added to those of the file, and all of them
-are judged: forty need not be made at a stretch.
+are judged: they need not be made at a stretch.
 
     sudo .venv/bin/python benchmarks/disturbance.py [--pairs 40] [--seconds 5] [--keep FILE]
 """
@@ -22,11 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from in_turn import carried_out
 
 from netlimits.analysis import contrasts
 from netlimits.archive.store import Archive
@@ -36,9 +37,10 @@ EXPERIMENT = """\
 experiment: disturbance
 measure:
   netperf: {{seconds: {seconds}, send_size: 1024, {pinned}select: [throughput, local_sd]}}
-repeat: {{replicates: 1, order: listed, seed: 1}}
+repeat: {{replicates: {replicates}, order: listed, seed: 1}}
 """
 PINNED = 'cpu_bind: "0,1", ' if (os.cpu_count() or 1) > 1 else ""
+PORT = 32866
 FIGURES = ("THROUGHPUT", "LOCAL_SD")
 
 
@@ -49,20 +51,8 @@ def figures(printed: str) -> tuple[float, ...]:
     )
 
 
-def through_us(lab: labs.Lab, seconds: int) -> tuple[tuple[float, ...], list[str]]:
-    """A campaign of one run: its figures, and the client's command."""
-    with tempfile.TemporaryDirectory() as folder:
-        experiment, out = Path(folder) / "disturbance.yaml", Path(folder) / "results"
-        experiment.write_text(EXPERIMENT.format(seconds=seconds, pinned=PINNED))
-        words = ("run", experiment, "--hosts", lab.hosts_file, "--out", out)
-        subprocess.run([sys.executable, "-m", "netlimits", *words], check=True, capture_output=True)
-        entries = Archive.open(out).read_raw(1, 1)
-        (client,) = [entry for entry in entries if entry.step == "client"]
-        return figures(client.stdout), list(client.argv)
-
-
 @contextmanager
-def serving(lab: labs.Lab, port: int | str) -> Iterator[None]:
+def serving(lab: labs.Lab, port: int) -> Iterator[None]:
     """A netserver of its own at the receiver, once it listens."""
     receiver = lab.hosts[1]
     there = ("ip", "netns", "exec", lab.namespace(receiver))
@@ -82,11 +72,38 @@ def serving(lab: labs.Lab, port: int | str) -> Iterator[None]:
         server.wait()
 
 
-def bare(lab: labs.Lab, argv: list[str]) -> tuple[float, ...]:
-    """The same command, and nobody who looks."""
-    with serving(lab, argv[argv.index("-p") + 1]):
-        command = ["ip", "netns", "exec", lab.namespace(lab.hosts[0]), *argv]
-        return figures(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+def bare(lab: labs.Lab, argv: Sequence[str]) -> tuple[float, ...]:
+    """The same command with a server of its own, and nobody who looks."""
+    port = argv.index("-p") + 1
+    words = ["ip", "netns", "exec", lab.namespace(lab.hosts[0])]
+    words += [*argv[:port], str(PORT), *argv[port + 1 :]]
+    return figures(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+
+def in_pairs(pairs: int, seconds: int) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """The figures through us, and of the bare command beside them, of so many pairs.
+
+    The campaign's first run is left out: it is there for the command, and for what begins with it.
+    """
+    text = EXPERIMENT.format(seconds=seconds, pinned=PINNED, replicates=1 + pairs)
+    alone: list[tuple[float, ...]] = []
+    ours: list[tuple[float, ...]] = []
+    lab = labs.up(f"d{os.getpid()}")
+
+    def bares_turn(done: int, archive: Archive) -> None:
+        if not done:
+            return
+        (client,) = (e for e in archive.read_raw(done, 1) if e.step == "client")
+        ours.append(figures(client.stdout))
+        if done % 2 == 0:
+            alone.extend(bare(lab, client.argv) for _ in range(2))
+
+    try:
+        with tempfile.TemporaryDirectory() as folder, serving(lab, PORT):
+            carried_out(text, lab, Path(folder), bares_turn)
+    finally:
+        labs.down(lab.name)
+    return list(zip(ours[1:], alone, strict=False))[:pairs]
 
 
 def main() -> None:
@@ -96,24 +113,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--keep", type=Path, metavar="FILE")
     arguments = parser.parse_args()
-    lab = labs.up(f"d{os.getpid()}")
-    ours: list[tuple[float, ...]] = []
-    alone: list[tuple[float, ...]] = []
-    try:
-        _, argv = through_us(lab, arguments.seconds)  # the first is for the command alone
-        for pair in range(arguments.pairs):
-            if pair % 2:
-                ours.append(through_us(lab, arguments.seconds)[0])
-            alone.append(bare(lab, argv))
-            if not pair % 2:
-                ours.append(through_us(lab, arguments.seconds)[0])
-            if arguments.keep:
-                with arguments.keep.open("a") as file:
-                    file.write(json.dumps((ours[-1], alone[-1])) + "\n")
-    finally:
-        labs.down(lab.name)
-    pairs = list(zip(ours, alone, strict=True))
+    pairs = in_pairs(arguments.pairs, arguments.seconds)
     if arguments.keep:
+        with arguments.keep.open("a") as file:
+            file.writelines(json.dumps(pair) + "\n" for pair in pairs)
         pairs = [json.loads(line) for line in arguments.keep.read_text().splitlines()]
     blocks = np.arange(len(pairs))
     print(f"{len(pairs)} pairs of {arguments.seconds} s, through netlimits over bare netperf")

@@ -27,13 +27,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from netlimits.campaign import creation
-from netlimits.campaign.interrupt import Stop
-from netlimits.campaign.runner import Progress, Runner
-from netlimits.checks.survey import survey
-from netlimits.experiment import hosts_file, load
-from netlimits.experiment.plan import Plan
-from netlimits.hosts.connect import connect, connect_all
+from in_turn import carried_out
+
+from netlimits.archive.store import Archive
 from netlimits.lab import labs
 
 LOOPS, OURS = "bench", "bench2"
@@ -117,31 +113,21 @@ def campaign(folder: Path, runs: int, loop: Loop) -> list[float]:
 
     The first is left out: it writes down what was found, and starts guards and the server.
     """
-    experiment = folder / "overhead.yaml"
-    experiment.write_text(EXPERIMENT.format(replicates=runs // 2 + 1))
-    plan = Plan(load.load(experiment))
-    lab = labs.find(OURS)
-    assert lab
-    bound = hosts_file.machines(lab.hosts_file, plan.experiment.roles)
     between: list[tuple[float, float]] = []
 
-    def in_turn(progress: Progress) -> None:
+    def loops_turn(done: int, _: Archive) -> None:
         began = time.time()
-        if 1 < progress.done <= runs:
+        if 1 < done <= runs:
             loop.run()
         between.append((began, time.time()))
 
-    with Stop() as stop, connect_all(bound) as hosts:
-        surveyed = survey(plan, bound, hosts)
-        made = creation.create(plan, surveyed, folder / "results")
-        made.archive.lock()
-        runner = Runner(made.archive, made.plan, surveyed, hosts, stop, connect)
-        runner.carry_out(in_turn)
-        made.archive.close()
+    archive = carried_out(
+        EXPERIMENT.format(replicates=runs // 2 + 1), labs.up(OURS), folder, loops_turn
+    )
     spans = []
     # from what came after one run to what came after the next is all that it costs, whoever spends
     for number, ((_, left), (back, _)) in enumerate(itertools.pairwise(between), 1):
-        entries = made.archive.read_raw(number, 1)
+        entries = archive.read_raw(number, 1)
         client = sum(e.completed.seconds for e in entries if e.step == "client")
         if 1 < number <= runs:
             assert sum(" -K " in f" {' '.join(e.argv)} " for e in entries) == 2, "nothing toggled"
@@ -155,7 +141,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=12)
     runs = parser.parse_args().runs
-    labs.up(OURS)
     try:
         with tempfile.TemporaryDirectory() as folder, looping() as loop:
             ours = campaign(Path(folder), runs, loop)

@@ -201,6 +201,9 @@ class Fails:
     def run_in_turn(self, commands):
         return [self.run(command) for command in commands]
 
+    def begin_in_turn(self, commands):
+        return lambda: self.run_in_turn(commands)
+
     def serve(self, command: Command):
         return self._host.serve(command)
 

@@ -142,7 +142,7 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
     parts = []
     for role in specification.ends[end]:
         samples = [e for e in entries if e.step == SAMPLE and e.host == role]
-        seen = looks(samples[0].completed) if samples else []
+        seen = looks(samples[0].completed) if samples else ()
         if transfer.transport == "udp":
             size, ipv6 = transfer.datagram, specification.ipv6
             parts.append(arrivals.udp(seen, size, ipv6=ipv6) if size else None)

@@ -20,7 +20,6 @@ from netlimits.campaign.steps import Step
 from netlimits.errors import HostError
 from netlimits.evidence import trace
 from netlimits.hosts.servers import Servers
-from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Machine
 from netlimits.tools import Features, tool
 
@@ -89,11 +88,21 @@ def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, l
     for step in planned:
         by_role.setdefault(step.role, []).append(step)
 
-    def take(role: str) -> list[Completed]:
-        own = by_role[role]
-        return hosts[role].run_in_turn([s.command for s in own], [s.name for s in own])
-
-    return dict(zip(by_role, at_once(take, by_role), strict=True))
+    begun, answers = {}, {}
+    errors: list[HostError] = []
+    for role, own in by_role.items():
+        try:
+            begun[role] = hosts[role].begin_in_turn([s.command for s in own], [s.name for s in own])
+        except HostError as error:
+            errors.append(error)
+    for role, wait in begun.items():  # an error of one leaves no other with an answer unread
+        try:
+            answers[role] = wait()
+        except HostError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return answers
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from netlimits.archive.raw import RawEntry
@@ -42,15 +42,25 @@ class Recorder:
         self.keep(completed, self.step)
         return completed
 
-    def run_in_turn(
+    def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
+        """The same as the host's, kept."""
+        return self.begin_in_turn(commands)()
+
+    def begin_in_turn(
         self, commands: Sequence[Command], steps: Sequence[str] = ()
-    ) -> list[Completed]:
+    ) -> Callable[[], list[Completed]]:
         """The same as the host's; each is kept as a step of its own where `steps` names them."""
         with self._noticing():
-            answers = self._host.run_in_turn(commands)
-        for step, completed in zip(steps or [self.step] * len(answers), answers, strict=True):
-            self.keep(completed, step)
-        return answers
+            wait = self._host.begin_in_turn(commands)
+
+        def kept() -> list[Completed]:
+            with self._noticing():
+                answers = wait()
+            for step, completed in zip(steps or [self.step] * len(answers), answers, strict=True):
+                self.keep(completed, step)
+            return answers
+
+        return kept
 
     def keep(self, completed: Completed, step: str) -> None:
         """Keep what a server of this host printed."""

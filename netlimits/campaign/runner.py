@@ -195,7 +195,7 @@ class Runner:
         for role, host in self._hosts.items():
             if host.lost:  # one that is gone for good ends the campaign, not run after run
                 self._connect_again(role, self.stop.interruptible())
-        self._guards.renew(self._longest(run))  # neither does one that somebody else took over
+        self._guards.keep(self._longest(run))
         self._entries.clear()
         started, clock = time.time(), time.monotonic()
         self.archive.append("start", **run_fields(run), attempt=attempt, started=started)

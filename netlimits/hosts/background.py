@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from netlimits.hosts.drain import DRAIN
+from netlimits.hosts.drain import DRAIN, LATER
 from netlimits.hosts.shell import Shell
 from netlimits.hosts.streams import STALL, TICK
 from netlimits.model import Command, Completed
@@ -33,7 +33,6 @@ class BackgroundCommand:
         except BaseException:
             give_back(shell)
             raise
-        self._read(0)
         DRAIN.add(self._look)
 
     def alive(self) -> bool:
@@ -56,14 +55,14 @@ class BackgroundCommand:
         assert self._completed
         return self._completed
 
-    def _look(self) -> bool:
-        """Read what is there, unless somebody is at it; whether it goes on."""
+    def _look(self) -> float | None:
+        """Read what is there, unless somebody is at it; when to look again."""
         if self._turn.acquire(blocking=False):
             try:
                 self._step(0)
             finally:
                 self._turn.release()
-        return not self._over
+        return None if self._over else LATER
 
     def _read(self, wait: float) -> None:
         with self._turn:

@@ -8,7 +8,7 @@ Deadlines are kept on the host (`timeout`), so a hung command dies even when we 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from netlimits.errors import CommandFailed, one_line
@@ -53,6 +53,13 @@ class Host(Protocol):
         """Run commands that end at once, one after the other, in one round trip where that goes.
 
         As `run` for each; their outputs and exit statuses are their own.
+        """
+
+    def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
+        """Have the same begin, without waiting; what is returned waits, and hands over what came.
+
+        So that several hosts do theirs at the same time. It has to be called, unless the host is
+        closed; there, where that does not go, the commands are run.
         """
 
     def serve(self, command: Command) -> Server:

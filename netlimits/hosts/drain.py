@@ -11,26 +11,29 @@ import time
 from collections.abc import Callable
 from threading import Lock, Thread
 
-PAUSE = 0.05
-"""Seconds between two looks at all programs; longer, where looking takes long."""
+SOON, LATER = 0.05, 0.25
+"""Seconds until a program is looked at again that has just printed something, or nothing."""
 
 SHARE = 0.1
 """Of its time, what looking may take."""
 
 
 class Drain:
-    """What is looked at until it says that nothing more will come.
+    """What is looked at until it says that nothing more will come; less often while all is silent.
 
     A bare lock: Ctrl-C in the middle of a `threading.Condition` may leave that one's lock taken.
     """
 
     def __init__(self) -> None:
-        self._looks: list[Callable[[], bool]] = []
+        self._looks: list[Callable[[], float | None]] = []
         self._lock = Lock()
         self._works = False
 
-    def add(self, look: Callable[[], bool]) -> None:
-        """Call `look` again and again, until it is False; it must not wait."""
+    def add(self, look: Callable[[], float | None]) -> None:
+        """Call `look`, which must not wait, again and again.
+
+        It gives the seconds after which it wants to be called again, None for never.
+        """
         with self._lock:
             self._looks.append(look)
             idle, self._works = not self._works, True
@@ -45,10 +48,12 @@ class Drain:
                     self._works = False
                     return
             began = time.monotonic()
-            if over := [look for look in looks if not look()]:
+            again = {look: look() for look in looks}
+            if over := [look for look, seconds in again.items() if seconds is None]:
                 with self._lock:
                     self._looks = [look for look in self._looks if look not in over]
-            time.sleep(max(PAUSE, (time.monotonic() - began) / SHARE))
+            pause = min((seconds for seconds in again.values() if seconds), default=0.0)
+            time.sleep(max(pause, (time.monotonic() - began) / SHARE))
 
 
 DRAIN = Drain()

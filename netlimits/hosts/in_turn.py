@@ -23,8 +23,9 @@ _OWN = ("$$", "$0", "${0")
 
 
 def fits(commands: Sequence[Command], *, root: bool = False) -> bool:
-    """Whether the commands may share a script; those for root, where the login is `root`."""
-    return len(commands) > 1 and not any(c.stdin or (c.sudo and not root) for c in commands)
+    """Whether the commands go in one round trip; those for root, where the login is `root`."""
+    alone = any(c.stdin or (c.sudo and not root) for c in commands)
+    return len(commands) == 1 or bool(commands and not alone)
 
 
 def together(commands: Sequence[Command], nonce: str) -> Command:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from netlimits.errors import ConnectionLost
 from netlimits.hosts import in_turn
@@ -44,13 +44,30 @@ class LoginHost:
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
         """Run commands one after the other; as `Host.run_in_turn`."""
+        return self.begin_in_turn(commands)()
+
+    def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
+        """Have commands begin; as `Host.begin_in_turn`."""
         shell = self._shell()
         if not in_turn.fits(commands, root=shell.uid == 0):
             self._give_back(shell)
-            return [self.run(command) for command in commands]
+            return lambda: [self.run(command) for command in commands]
         nonce = secrets.token_hex(16)
-        whole = self._in(shell, in_turn.together(commands, nonce))
-        return in_turn.apart(whole, commands, nonce)
+        together = in_turn.together(commands, nonce) if len(commands) > 1 else commands[0]
+        try:
+            shell.begin(together)
+        except BaseException:
+            self._give_back(shell)
+            raise
+
+        def wait() -> list[Completed]:
+            try:
+                whole = shell.finish()
+            finally:
+                self._give_back(shell)
+            return in_turn.apart(whole, commands, nonce) if len(commands) > 1 else [whole]
+
+        return wait
 
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""

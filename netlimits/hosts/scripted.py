@@ -70,6 +70,10 @@ class ScriptedHost:
         """The script's answer to each."""
         return [self.run(command) for command in commands]
 
+    def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
+        """The script's answers, once they are waited for."""
+        return lambda: self.run_in_turn(commands)
+
     def serve(self, command: Command) -> ScriptedServer:
         """A server whose `stop` gives the script's answer."""
         self.served.append(command)

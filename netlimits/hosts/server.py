@@ -14,9 +14,9 @@ import time
 
 from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
-from netlimits.hosts.drain import DRAIN
+from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.shell import SUDO, brief, exit_status, greeting, mark, words
+from netlimits.hosts.shell import SUDO, begin, brief, exit_status, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
 from netlimits.model import Command, Completed
 
@@ -30,17 +30,16 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
     Through sudo, root's process is not ours to end: such a command must end by itself.
     """
     argv = (*SUDO, *command.argv) if sudo else command.argv
-    start = b"setsid " + words(argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&- &\n"
+    start = b"exec setsid " + words(argv) + b" </dev/null >&3 2>&4 3>&- 4>&- 5>&-\n} &\n"
     watch = (
-        "server=$!\n" + mark(nonce, "$server") + "( while read -r _; do :; done <&5\n"
+        "server=$!\n( while read -r _; do :; done <&5\n"
         "kill -s TERM -- -$server || kill -s TERM $server\n"
         f"sleep {KILL_GRACE:g}; kill -s KILL -- -$server ) 3>&- 4>&- &\n"
         "watch=$!\nwait $server\nstatus=$?\nkill -s KILL -- -$server\nkill -s KILL $watch\n"
         + mark(nonce, "$status")
         + "exit\n}\n"
     )
-    begin = "{\nexec 5<&0\n" + mark(nonce, "begin")
-    return begin.encode() + start + watch.encode()
+    return b"{\nexec 5<&0\n{\n" + begin(nonce) + start + watch.encode()
 
 
 class SessionServer:
@@ -59,7 +58,7 @@ class SessionServer:
             uid = greeting(self._stream, nonce, name, patience)
             request = script(command, nonce, sudo=command.sudo and uid != 0)
             self._talk = Talk(self._stream, nonce, request)
-            self._talk.until(2, patience.seconds)
+            self._talk.until(1, patience.seconds)
         except BaseException as error:
             self._stream.close()
             if isinstance(error, Broken):
@@ -73,28 +72,31 @@ class SessionServer:
         self._gone = False
         DRAIN.add(self._look)
 
-    def _look(self) -> bool:
-        """Read what is there, unless somebody is at it; whether it goes on."""
+    def _look(self) -> float | None:
+        """Read what is there, unless somebody is at it; when to look again."""
+        printed = False
         if self._turn.acquire(blocking=False):
             try:
-                self._step(0)
+                printed = self._step(0)
             finally:
                 self._turn.release()
-        return not self._gone
+        return None if self._gone else SOON if printed else LATER
 
-    def _step(self, wait: float) -> None:
-        """Read all that comes until there is nothing for so long."""
-        moved = True
+    def _step(self, wait: float) -> bool:
+        """Read all that comes until there is nothing for so long; whether anything came."""
+        moved, any_moved = True, False
         try:
             while moved and not self._gone:
                 _, moved = self._talk.step(wait)
+                any_moved = any_moved or moved
                 self._gone = min(len(self._talk.out.marks), len(self._talk.err.marks)) >= LAST
         except (Broken, OSError):
             self._gone = True
+        return any_moved
 
     def alive(self) -> bool:
         """Whether the process still runs, as far as the connection tells."""
-        return self._look()
+        return self._look() is not None
 
     def stop(self) -> Completed:
         """End the process group and hand over what it printed; status 255 if it cannot be known."""

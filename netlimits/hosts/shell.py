@@ -2,8 +2,9 @@
 
 Each command is one compound line for the shell, every word quoted, run under coreutils'
 `timeout` in a process group of its own. `timeout` keeps the deadline on the host, so a hung
-command dies even when we are gone. The shell marks both outputs at the start and at the end with
-a random word of that command's own; what stands between is the command's. Whatever the command
+command dies even when we are gone. Both outputs are marked at the start, by the process that
+becomes `timeout`, and at the end with a random word of that command's own; what stands between is
+the command's. Each mark is a packet or two, so there are no others. Whatever the command
 leaves behind in its process group is killed when it ends, so that nothing of ours runs on and no
 late output reaches the next command.
 
@@ -17,6 +18,7 @@ import re
 import secrets
 import shlex
 import time
+from contextlib import suppress
 
 from netlimits.errors import ConnectionLost, HostError, InputError, one_line
 from netlimits.hosts.base import KILL_GRACE
@@ -59,6 +61,11 @@ def mark(nonce: str, word: str, *fds: int) -> str:
     """
     parts = f"{nonce[:16]}''{nonce[16:]}"
     return "".join(_MARK.format(nonce=parts, word=word, fd=fd) for fd in fds or (3, 4))
+
+
+def begin(nonce: str) -> bytes:
+    """Shell lines that mark outputs 3 and 4 with the process that reads them, without a process."""
+    return b"read -r me _ </proc/self/stat\n" + mark(nonce, "$me").encode()
 
 
 def preamble(nonce: str) -> str:
@@ -117,13 +124,11 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
         feed = b""
     run = b"timeout -k %g %.3f " % (KILL_GRACE, max(command.deadline, 0.001))
     argv = (*command.within, *(SUDO if sudo else ()), *command.argv)
-    job = source + run + words(argv) + b" " + feed + b">&3 2>&4 3>&- 4>&- &\n" + text
     return b"".join(
         (
             b"{\n",
-            mark(nonce, "begin").encode(),
-            job,
-            mark(nonce, "$!").encode(),
+            source + b"{\n" + text + begin(nonce),
+            b"exec " + run + words(argv) + b" " + feed + b">&3 2>&4 3>&- 4>&-\n} &\n",
             b"wait $!\nstatus=$?\nkill -s KILL -- -$!\n",
             mark(nonce, "$status").encode(),
             b"}\n",
@@ -156,19 +161,23 @@ class Shell:
 
     def run(self, command: Command) -> Completed:
         """Run a command; as `Host.run`. Raises HostError where sudo refuses it."""
-        talk = self.begin(command)
+        self.begin(command)
+        return self.finish()
+
+    def finish(self) -> Completed:
+        """Wait for the command that has begun; as `run`."""
         try:
             while not self.reached_end(TICK):
                 pass
         except HostError:
             raise
         except BaseException:
-            self._interrupt(talk)
+            self._interrupt()
             raise
         return self.completed()
 
-    def begin(self, command: Command) -> Talk:
-        """Have a command begin, whose end `reached_end` waits for."""
+    def begin(self, command: Command) -> None:
+        """Have a command begin, whose end `finish` waits for, or `reached_end` a little."""
         command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
@@ -177,12 +186,13 @@ class Shell:
         self._running, self._command = talk, command
         late = self._patience.seconds
         talk.allow(command.deadline + KILL_GRACE + late, stretch=late)
-        return talk
+        with suppress(Broken):  # it will be so again where its end is waited for
+            talk.step(0.0)
 
     @property
     def began(self) -> bool:
         """Whether the host has told the process of the command that runs here."""
-        return self._running is not None and len(self._running.out.marks) > 1
+        return self._running is not None and len(self._running.out.marks) > 0
 
     def reached_end(self, wait: float) -> bool:
         """Whether the command is over, after one look. Raises ConnectionLost."""
@@ -231,11 +241,11 @@ class Shell:
     def pid(self) -> int | None:
         """The process of the command that another thread runs here, once the host has told it."""
         until = time.monotonic() + STALL + self._again
-        while (talk := self._running) is None or len(talk.out.marks) < 2:
+        while (talk := self._running) is None or not talk.out.marks:
             if time.monotonic() > until:
                 return None
             time.sleep(_BLINK)
-        return _number(talk.out.marks[1]) if len(talk.out.marks) == 2 else None
+        return _number(talk.out.marks[0]) if len(talk.out.marks) < LAST else None
 
     def close(self) -> None:
         """End the shell."""
@@ -254,15 +264,17 @@ class Shell:
         tail = f"; it had printed: {printed}" if printed else ""
         return ConnectionLost(f"`{brief(command.argv)}` {what}{tail}", host=self.name)
 
-    def _interrupt(self, talk: Talk) -> None:
+    def _interrupt(self) -> None:
         """End the running command from a second program, since the shell itself is waiting.
 
         `timeout`, told to end, ends its whole group, and with SIGKILL after KILL_GRACE. When that
         cannot be, the shell is given up, and the command ends at its deadline.
         """
+        assert self._running
+        talk = self._running
         try:
-            talk.until(2, 1.0)
-            pid = int(talk.out.marks[1])
+            talk.until(1, 1.0)
+            pid = int(talk.out.marks[0])
             killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
             try:
                 talk.until(LAST, KILL_GRACE + STALL + self._again)

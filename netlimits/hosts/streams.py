@@ -30,8 +30,8 @@ TICK = 0.25
 STALL = 5.0
 """Seconds without a byte after which a program that should be done counts as hung."""
 
-LAST = 3
-"""Marks of a command or a server on each output: before it, once its process id is known, after."""
+LAST = 2
+"""Marks of a command or a server on each output: before it, with its process id, and after it."""
 
 STRAYS = 2**20
 """Bytes that may come outside of a command's output: greetings, late words of earlier commands."""
@@ -199,13 +199,17 @@ class Talk:
 
     def reached(self, marks: int, wait: float) -> bool:
         """Whether both outputs have that many marks, after one step; raises as `until`."""
-        if min(len(self.out.marks), len(self.err.marks)) < marks:
-            if time.monotonic() >= self._limit:
-                raise Overdue
+        if self._marks() < marks:
+            # one step at least: what came in time may be read late
             _, moved = self.step(min(wait, self._limit - time.monotonic()))
             if moved:
                 self._limit = min(self._last, max(self._limit, self.moved_at + STALL))
-        return min(len(self.out.marks), len(self.err.marks)) >= marks
+            if self._marks() < marks and time.monotonic() >= self._limit:
+                raise Overdue
+        return self._marks() >= marks
+
+    def _marks(self) -> int:
+        return min(len(self.out.marks), len(self.err.marks))
 
     def step(self, wait: float) -> tuple[bool, bool]:
         """One exchange of up to `wait` and TICK seconds: whether bytes went, whether any moved.

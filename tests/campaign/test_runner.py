@@ -162,8 +162,8 @@ def test_what_was_found_is_in_the_journal_before_the_first_write(work):
                 order.append((command.argv, len(mine), dict(machine.notes)))
             return self._host.run(command)
 
-        def run_in_turn(self, commands):
-            return [self.run(command) for command in commands]
+        def begin_in_turn(self, commands):
+            return lambda: [self.run(command) for command in commands]
 
         def __getattr__(self, name):
             return getattr(self._host, name)
@@ -309,6 +309,9 @@ class WithAddress:
 
     def run_in_turn(self, commands):
         return [self.run(command) for command in commands]
+
+    def begin_in_turn(self, commands):
+        return lambda: self.run_in_turn(commands)
 
     def serve(self, command):
         return self._host.serve(command)

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
@@ -119,6 +120,59 @@ def test_perl_says_of_a_connection_what_ss_says(busy, tmp_path):
     assert by_perl.fields["busy"] == pytest.approx(by_ss.fields.get("busy", 0), abs=1)
     assert by_perl.timestamps is by_ss.timestamps is True
     assert by_perl.app_limited == by_ss.app_limited
+
+
+@contextmanager
+def carrying(family: socket.AddressFamily, address: str) -> Iterator[tuple[str, str]]:
+    """A connection over loopback that has carried 20,000 bytes; its ends as `ss` shows them."""
+    with (
+        socket.create_server((address, 0), family=family) as server,
+        socket.create_connection(server.getsockname()[:2]) as out,
+        server.accept()[0] as into,
+    ):
+        out.sendall(b"x" * 20_000)
+        while len(into.recv(65536, socket.MSG_PEEK)) < 20_000:
+            time.sleep(0.01)
+        names = (end()[:2] for end in (out.getsockname, out.getpeername))
+        yield tuple(f"[{a}]:{port}" if ":" in a else f"{a}:{port}" for a, port in names)
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_connections_that_are_known_are_asked_for_alone_until_they_change(closes):
+    """A look in ten is at all sockets; so is the one after a connection went."""
+    for seconds in (4, 16, 64):  # a busy machine looks late, and seldom
+        old, gone, new, early, late = changing(closes, seconds)
+        if early and late:
+            break
+    assert all({old, gone} <= look for look in early)
+    assert all({old, new} <= look for look in late)
+    assert late
+    assert all((gone in look) is not closes for look in late)
+
+
+def changing(closes: bool, seconds: float):
+    """The ends of connections that stay, goes (or not) and comes; what looks show before, after."""
+    command = sample.command(
+        *("x", ("127.0.0.1", "::1"), 1), seconds=1, counting=0.2, interface="lo", deadline=LONG
+    )
+    with ExitStack() as stays, ExitStack() as goes:
+        old = stays.enter_context(carrying(socket.AF_INET, "127.0.0.1"))
+        gone = goes.enter_context(carrying(socket.AF_INET6, "::1"))
+        looking = subprocess.Popen(command.argv, stdout=subprocess.PIPE, text=True)
+        stays.callback(looking.kill)
+        time.sleep(seconds / 4)
+        before = time.time()
+        new = stays.enter_context(carrying(socket.AF_INET6, "::1"))
+        if closes:
+            goes.close()
+        after = time.time()
+        time.sleep(seconds)
+        looking.terminate()
+        printed, _ = looking.communicate(timeout=LONG)
+    seen = snapshots.looks(Completed("here", command, 0, printed, "", 3.0))
+    early = [{c.ends for c in look.connections} for look in seen if (look.at or 0) < before - 0.1]
+    late = [{c.ends for c in look.connections} for look in seen if (look.at or 0) > after][11:]
+    return old, gone, new, early, late
 
 
 def test_the_looks_show_a_process_of_this_machine_and_the_interfaces_counters(path):

@@ -74,12 +74,29 @@ def test_more_than_a_host_keeps_is_truncated_where_it_was_cut(host):
     assert not after.stdout
 
 
-@pytest.mark.parametrize(
-    "single", [Command(("cat",), stdin="fed"), sh("true"), Command(("id",), sudo=True)]
-)
-def test_input_and_root_take_a_round_trip_of_their_own(host, single):
-    assert not in_turn.fits([single, single] if single != sh("true") else [single])
-    assert [c.status for c in host.run_in_turn([single])] == [0]
+@pytest.mark.parametrize("own", [Command(("cat",), stdin="fed"), Command(("id",), sudo=True)])
+def test_input_and_root_take_a_round_trip_of_their_own(host, own):
+    assert not in_turn.fits([own, own])
+    assert in_turn.fits([own])
+    assert [c.status for c in host.run_in_turn([own, own])] == [0, 0]
+    assert [c.status for c in host.run_in_turn([own])] == [0]
+
+
+def test_nothing_costs_nothing(host):
+    assert not in_turn.fits([])
+    assert host.run_in_turn([]) == []
+
+
+def test_what_has_begun_goes_on_while_others_are_waited_for(host, tmp_path):
+    """Two that wait for each other can only end when neither is waited for before both began."""
+    waits = [
+        host.begin_in_turn(
+            [sh(f"touch {tmp_path}/{own}"), sh(f"until [ -e {tmp_path}/{other} ]; do :; done")]
+        )
+        for own, other in (("a", "b"), ("b", "a"))
+    ]
+    assert [[c.status for c in wait()] for wait in waits] == [[0, 0], [0, 0]]
+    assert host.run(sh("echo on")).stdout == "on\n"
 
 
 def test_a_change_within_a_claim_and_what_is_read_after_it_share_a_script(host):

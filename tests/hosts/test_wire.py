@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
+from waiting import LONG
 
 from netlimits.hosts.wire import MOST, Abort, Wire
 
@@ -83,6 +85,60 @@ def test_a_login_that_begins_after_that_is_cut_at_once(ends) -> None:
     abort = Abort()
     abort()
     assert abort.cuts(wire(ends[0])).why == "was given up"
+
+
+class Counted(socket.socket):
+    """A socket that counts how often it is read."""
+
+    reads = 0
+
+    def recv(self, *of: int) -> bytes:  # type: ignore[override]
+        self.reads += 1
+        return super().recv(*of)
+
+
+def test_packets_that_came_together_are_read_at_once_and_handed_over_in_pieces(ends) -> None:
+    near, far = ends
+    counted = Counted(fileno=near.detach())
+    with counted:
+        done = wire(counted)
+        done.let_in()
+        data = bytes(range(256)) * 8
+        far.sendall(data)
+        pieces = b"".join(done.recv(size) for size in (16, 240, 1, 1000, 791))
+        assert pieces == data
+        assert counted.reads == 1
+        far.sendall(b"more")
+        assert done.recv(100) == b"more"
+
+
+def test_what_had_come_is_not_handed_over_once_it_is_cut(ends) -> None:
+    near, far = ends
+    login = wire(near)
+    far.sendall(b"abcd")
+    assert login.recv(1) == b"a"
+    login.cut("was given up")
+    assert login.recv(1) == b""
+
+
+def test_who_reads_it_sees_at_once_that_it_was_closed(ends) -> None:
+    near, _ = ends
+    done = wire(near)
+    done.let_in()
+    near.settimeout(600)  # in vain: it is woken
+    ended: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):
+            ended.append(done.recv(1))
+        ended.append(b"over")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    time.sleep(0.1)
+    done.close()
+    reader.join(LONG)
+    assert ended[-1:] == [b"over"]
 
 
 def test_all_else_is_the_sockets_own(ends) -> None:

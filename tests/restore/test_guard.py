@@ -21,6 +21,7 @@ from netlimits.hosts.local import local_host
 from netlimits.hosts.scripted import answer
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands, script, scripts
+from netlimits.restore.guard import guards as guards_module
 from netlimits.restore.guard.claim import PLACES, Holder, parse
 from netlimits.restore.guard.claims import snapshot
 from netlimits.restore.guard.guards import Guards
@@ -323,6 +324,9 @@ class Place:
     def run_in_turn(self, commands):
         return [self.run(command) for command in commands]
 
+    def begin_in_turn(self, commands):
+        return lambda: self.run_in_turn(commands)
+
     def serve(self, command: Command) -> Server:
         return self._host.serve(self._here(command))
 
@@ -398,6 +402,34 @@ def test_a_claim_is_taken_over_by_its_own_campaign_and_from_another_machine_only
     place.guards("other", patience=1).claim()
     with pytest.raises(HostError, match="no longer claimed by this campaign: campaign small"):
         again.renew(1)
+
+
+@root
+def test_hosts_that_are_held_for_long_enough_yet_cost_no_word(place, monkeypatch):
+    guards = place.guards(patience=100)
+    now = [guards_module._now()]
+    monkeypatch.setattr(guards_module, "_now", lambda: now[0])
+    guards.claim()
+
+    def words(seconds: float) -> list[str]:
+        place.scripts.clear()
+        guards.keep(seconds)
+        return place.scripts
+
+    assert words(5) == ["renew"], "nobody knows for how long it is held"
+    assert words(5) == []
+    now[0] += 9
+    assert words(5) == []
+    assert words(7) == ["renew"], "a longer run"
+    now[0] += 11
+    assert words(7) == ["renew"], "the patience is no longer whole"
+    guards.putting_back(sysctl(first="1"))
+    assert words(7) == ["renew"], "a put-back has shortened it"
+    (taken,) = guards._claims.places
+    taken.hold.stop()
+    assert words(7)[-1:] == ["renew"], "nobody holds it any more"
+    assert taken.kept()
+    guards.release()
 
 
 @root

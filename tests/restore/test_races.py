@@ -92,6 +92,9 @@ class InTurn:
     def run_in_turn(self, commands):
         return [self.run(command) for command in commands]
 
+    def begin_in_turn(self, commands):
+        return lambda: self.run_in_turn(commands)
+
     def serve(self, command):
         with self._turns.lock:
             self._turns.wait()

@@ -64,9 +64,11 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         if all(row[3] for row in rows):
             values["process_cpu_pct"] = sum(float(row[3]) for row in rows)
     values |= resources.figures(samples)
-    hosts = [looks(sample) for sample in samples]
-    hosts = [[look for look in seen if look.connections and not look.one_stack] for seen in hosts]
-    hosts = [seen for seen in hosts if seen]
+    of_data = [
+        [look for look in looks(sample) if look.connections and not look.one_stack]
+        for sample in samples
+    ]
+    hosts = [seen for seen in of_data if seen]
     if not hosts:
         return values
     values["connections"] = sum(max(len(look.connections) for look in seen) for seen in hosts)

@@ -16,6 +16,7 @@ result.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from importlib import resources
 
 from netlimits.model import Command
@@ -99,6 +100,7 @@ def _number(value: float) -> str:
     return f"{value:g}"
 
 
+@cache
 def _looks() -> str:
     """The program for Perl, less its comments and indents, which only we read."""
     text = resources.files(__package__).joinpath("looks.pl").read_text(encoding="utf-8")

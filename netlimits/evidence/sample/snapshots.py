@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from netlimits.evidence.sample.command import ASKED_FOR_OPTIONS
 from netlimits.model import Completed
@@ -87,14 +88,16 @@ class Look:
         return self.at if self.at is None or self.read is None else (self.at + self.read) / 2
 
 
-def looks(completed: Completed) -> list[Look]:
+@lru_cache(maxsize=8)  # several figures of a run are of its looks
+def looks(completed: Completed) -> tuple[Look, ...]:
     """The looks in a command's output. Those of an older campaign have no time of their own."""
     if not completed.stdout.startswith("namespace "):
-        return []
+        return ()
     pieces = re.split(r"^look (.*)$", completed.stdout, flags=re.MULTILINE)
     if len(pieces) == 1:
-        return [_look(completed, "", pieces[0])]
-    return [_look(completed, at, text) for at, text in zip(pieces[1::2], pieces[2::2], strict=True)]
+        return (_look(completed, "", pieces[0]),)
+    texts = zip(pieces[1::2], pieces[2::2], strict=True)
+    return tuple(_look(completed, at, text) for at, text in texts)
 
 
 def _look(completed: Completed, at: str, text: str) -> Look:

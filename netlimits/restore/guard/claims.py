@@ -43,7 +43,8 @@ class NotOurs(HostError):
 class ClaimedLogin:
     """The place of one login on one host, which one or several roles are; `claim` is a path.
 
-    One of them `leads`: its `hold` keeps the claim alive. Who arms the guard has its `turn`.
+    One of them `leads`: its `hold` keeps the claim alive, at least `until` then, in seconds of
+    this machine's clock. Who arms the guard has its `turn`.
     """
 
     roles: list[str]
@@ -52,6 +53,11 @@ class ClaimedLogin:
     originals: dict[tuple[str, str, str], Original] = field(default_factory=dict)
     hold: Server | None = None
     turn: Lock = field(default_factory=Lock)
+    until: float = 0.0
+
+    def kept(self) -> bool:
+        """Whether the process lives that keeps the claim, if there is to be one."""
+        return not self.leads or bool(self.hold and self.hold.alive())
 
 
 class Claims:
@@ -213,7 +219,7 @@ class Claims:
 
     def _held(self, place: ClaimedLogin) -> None:
         """Make sure that a process of our connection holds the claim. Raises HostError."""
-        if not self._let_go(place):
+        if place.kept():
             return
         host = self._host(place.roles[0])
         place.hold = host.serve(commands.hold(self.holder, place.claim))
@@ -223,10 +229,6 @@ class Claims:
             printed = _printed(place.hold.stop())
             raise HostError(f"its claim cannot be held: {printed}", host=host.name) from None
         self.refuse_lost(place, answer)
-
-    def _let_go(self, place: ClaimedLogin) -> bool:
-        """Whether the process is gone that is to hold the claim."""
-        return place.leads and not (place.hold and place.hold.alive())
 
 
 def snapshot(host: Callable[[str], Host], role: str) -> Seen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from netlimits.errors import ConnectionLost, HostError, InputError, RestoreError
@@ -22,6 +23,12 @@ from netlimits.units import durations
 
 PATIENCE = 300.0
 """Seconds without word from the controller, beyond a run's own, after which hosts are put back."""
+
+OVER = 0.1
+"""Of the patience, how much longer than needed claims and guards are told to hold each time.
+
+Until that is used up a run costs no word: with the usual patience runs of seconds have one in ten.
+"""
 
 NOTHING: Mapping[str, Completed] = {}
 
@@ -68,15 +75,25 @@ class Guards:
         self._claims.claim(terms)
 
     def renew(self, seconds: float) -> tuple[str, ...]:
-        """Hold on for another `seconds` and the patience; call it as each run starts.
+        """Hold on for another `seconds` and the patience, and a little longer.
 
         Returns the roles whose guard had put settings back since the last time: what is set has to
         be read again. Guards that are no longer there are started again. Raises HostError when the
         host is no longer ours, and when it cannot store the time.
         """
-        claim = self._claims.seconds = seconds + (self._patience or PATIENCE)
+        return self._renewed(self._claims.places, seconds)
+
+    def keep(self, seconds: float) -> tuple[str, ...]:
+        """As `renew`, of those hosts alone that are not held for so long yet."""
+        needed = _now() + seconds + (self._patience or PATIENCE)
+        places = self._claims.places
+        return self._renewed([p for p in places if p.until < needed or not p.kept()], seconds)
+
+    def _renewed(self, places: Sequence[ClaimedLogin], seconds: float) -> tuple[str, ...]:
+        claim = seconds + (1 + OVER) * (self._patience or PATIENCE)
+        self._claims.seconds = claim
         guard = None if self._patience is None else claim
-        return self._roles_where(lambda place: self._renew(place, claim, guard))
+        return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
         """The roles whose guard put settings back since `renew`; what was measured is invalid.
@@ -94,7 +111,7 @@ class Guards:
         places = self._claims.places
         if all(place.roles[0] in answers for place in places):
             return _roles(places, map(fired, places))
-        return self._roles_where(fired)
+        return _roles(places, at_once(fired, places))
 
     def questions(self) -> dict[str, Command]:
         """What `fired` asks, by role, for whoever has the hosts do something else just then."""
@@ -102,11 +119,6 @@ class Guards:
             place.roles[0]: commands.fired(self._holder, place.claim)
             for place in self._claims.places
         }
-
-    def _roles_where(self, true: Callable[[ClaimedLogin], bool]) -> tuple[str, ...]:
-        """The roles of the hosts of which it is true; all hosts are asked at the same time."""
-        places = self._claims.places
-        return _roles(places, at_once(true, places))
 
     def run(self, role: str, command: Command) -> Completed:
         """Run a command that changes the host, if the host is still ours when it starts.
@@ -197,7 +209,17 @@ class Guards:
             command = commands.postpone(self._holder, place.claim, guard)
         else:
             return False
-        return self._claims.refuse_lost(place, self._claims.must(place, command))
+        until = _now() + min(seconds, guard or seconds)
+        fired = self._claims.refuse_lost(place, self._claims.must(place, command))
+        place.until = until
+        return fired
+
+
+def _now() -> float:
+    """Seconds by a clock that goes on while this machine sleeps, as its hosts' do."""
+    return (
+        time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
+    )
 
 
 def _roles(places: Iterable[ClaimedLogin], chosen: Iterable[bool]) -> tuple[str, ...]:

@@ -1,0 +1,37 @@
+"""A campaign in this process, with something else between its runs: two things measured in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from netlimits.archive.store import Archive
+from netlimits.campaign import creation
+from netlimits.campaign.interrupt import Stop
+from netlimits.campaign.runner import Runner
+from netlimits.checks.survey import survey
+from netlimits.experiment import hosts_file, load
+from netlimits.experiment.plan import Plan
+from netlimits.hosts.connect import connect, connect_all
+from netlimits.lab.labs import Lab
+
+
+def carried_out(
+    text: str, lab: Lab, folder: Path, between: Callable[[int, Archive], None]
+) -> Archive:
+    """Carry an experiment out on a lab's hosts, and return its archive, closed.
+
+    `between` is called before the first run and after each, with how many are done and the archive.
+    """
+    experiment = folder / "experiment.yaml"
+    experiment.write_text(text)
+    plan = Plan(load.load(experiment))
+    bound = hosts_file.machines(lab.hosts_file, plan.experiment.roles)
+    with Stop() as stop, connect_all(bound) as hosts:
+        surveyed = survey(plan, bound, hosts)
+        made = creation.create(plan, surveyed, folder / "results")
+        made.archive.lock()
+        runner = Runner(made.archive, made.plan, surveyed, hosts, stop, connect)
+        runner.carry_out(lambda progress: between(progress.done, made.archive))
+        made.archive.close()
+    return made.archive
