@@ -141,9 +141,11 @@ def _look(
     family = specification.around.family
     peers = tuple(machines[other].over(family).address or "" for other in others)
     length, counting = specification.seconds, 0.0
+    udp = specification.transfer.transport == "udp"
+    connections = specification.connections + len(specification.streams_beside())
     if here in specification.counting:
         # the first and the last interval with datagrams are not whole ones: there must be others
-        often, udp = min(1.0, length / 5), specification.transfer.transport == "udp"
+        often = min(1.0, length / 5)
         if bulk := specification.around.bulk:
             often = min(often, bulk.lead / 4)
         interval = abs(float(specification.options.get("interim_seconds", often)))
@@ -155,7 +157,7 @@ def _look(
         *(program, peers, port),
         seconds=once,
         counting=counting,
-        connections=specification.connections,
+        connections=0 if udp else connections,
         interface=machines[role].interface or "",
         deadline=length + LOOKS_MARGIN,
     )

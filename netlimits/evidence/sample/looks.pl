@@ -4,9 +4,9 @@
 BEGIN {
     # without them `ss` has to do: loading them here costs no process that only tries
     eval { require Time::HiRes; require Socket; 1 }
-        or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[5 .. $#ARGV];
+        or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[6 .. $#ARGV];
 }
-my ($every, $count, $program, $interface, $counting, @peers) = @ARGV;
+my ($every, $count, $program, $interface, $counting, $connections, @peers) = @ARGV;
 use Time::HiRes qw(time sleep);
 use Socket qw(inet_pton inet_ntop AF_INET AF_INET6);
 my ($out, $end, $statistics) = ("", 0, "/sys/class/net/$interface/statistics");
@@ -23,6 +23,7 @@ my @names = qw(state ca retransmits probes backoff options wscale app_limited
     bytes_sent bytes_retrans dsack_dups reord_seen ooo snd_wnd);
 my (@threads, @throttled, %last, @known, $settled);
 my ($alone, $interrupted) = (0, 4);
+my @queues = glob "/sys/class/net/$interface/queues/tx-*/byte_queue_limits";
 socket(my $kernel, 16, 3, 4) or exit 3;
 
 sub text { open(my $f, "<", $_[0]) or return ""; local $/; my $t = <$f>; $t // "" }
@@ -99,8 +100,9 @@ sub asked {
     ($data, @ends);
 }
 
-# A walk through the table of all the host's sockets takes caches from what is measured: once two have
-# shown the same connections, these alone are asked for, and there is a walk in ten looks.
+# A walk through the table of all the host's sockets takes caches from what is measured: once one has
+# shown all that are to carry data, or two have shown the same, these alone are asked for, and there is
+# a walk in ten looks.
 sub connections {
     my ($data, @ends) = 0;
     if ($settled && ++$alone % 10) {
@@ -113,7 +115,7 @@ sub connections {
     }
     else {
         ($data, @ends) = asked(0, "");
-        $settled = $data && "@{[sort @ends]}" eq "@known";
+        $settled = $data >= $connections || $data && "@{[sort @ends]}" eq "@known";
         @known = sort @ends;
     }
     $data;
@@ -177,12 +179,13 @@ sub more {
         $us += $2 eq "usec" ? $3 : $3 / 1000 if /^(throttled_(usec|time)) (\d+)/m;
     }
     changed("throttled", sprintf "%d %d", $times, $us) if @throttled;
-    my ($queued, $limit) = (0, 0);
-    for (glob "/sys/class/net/$interface/queues/tx-*/byte_queue_limits") {
-        $queued += text("$_/inflight") || 0;
-        $limit += text("$_/limit") || 0;
+    my $queued = 0;
+    $queued += text("$_/inflight") || 0 for @queues;
+    if ($queued) {
+        my $limit = 0;
+        $limit += text("$_/limit") || 0 for @queues;
+        changed("bql", "$queued $limit");
     }
-    changed("bql", "$queued $limit") if $queued;
 }
 
 sub counters {
