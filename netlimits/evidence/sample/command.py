@@ -58,7 +58,8 @@ shift
 by_ss='{_BY_SS}'
 export first every count program interface counting by_ss
 ! command -v perl >/dev/null ||
-  exec setsid perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" "$connections" "$@"
+  exec setsid perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" \
+    "$connections" "$@"
 eval "$by_ss"
 """
 
