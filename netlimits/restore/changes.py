@@ -4,6 +4,10 @@
 it found written down (`UndoLog`) before the first write, reads back after every write, and puts
 everything back in reverse order. A state that is known from the journal of a killed campaign is
 put back by the same code.
+
+What was read back after one change is what the next one goes on from, in one round trip: if
+somebody else has changed it meanwhile, the reading after it shows what is missing, and it is read
+and changed again. What needs no change by that is read all the same.
 """
 
 from __future__ import annotations
@@ -53,6 +57,7 @@ class Changes:
         self._handed = frozenset(self._originals)
         self._foreign = frozenset() if ours else self._handed
         self._durable: dict[tuple[str, str, str], frozenset[str]] = {}
+        self._read_back: dict[tuple[str, str, str], tuple[Command, State]] = {}
 
     @property
     def changed(self) -> tuple[Original, ...]:
@@ -70,21 +75,28 @@ class Changes:
 
         Nothing is written when it is there already. Raises SettingError when the host refuses.
         """
-        setting, host = setting_of(name), self._host(role)
-        state = current(host, name, interface, wanted)
+        setting, place = setting_of(name), (role, interface, name)
+        read = setting.read(interface, wanted)
+        of_last, state = self._read_back.pop(place, (None, {}))
+        if of_last == read and self._durable.get(place, frozenset()) >= state.keys():
+            commands = _named(role, lambda: setting.change(interface, state, wanted))
+            if commands:
+                _, state = self._change(role, interface, name, commands, wanted)
+                if not setting.unmet(state, wanted):
+                    self._read_back[place] = read, state
+                    return state
+        state = current(self._host(role), name, interface, wanted)
         commands = _named(role, lambda: setting.change(interface, state, wanted))
-        if not commands:
-            return state
-        seen = self._seen.get((role, interface, name), state)
-        self._remember(Original(role, interface, name, seen))
-        changed, state = self._change(role, interface, name, commands, wanted)
-        if unmet := setting.unmet(state, wanted):
-            printed = " ".join(c.complaint for c in changed.answers)
-            raise SettingError(
-                f"did not take: {'; '.join(unmet)}" + (f" ({printed[:200]})" if printed else ""),
-                setting=name,
-                host=role,
-            )
+        if commands:
+            seen = self._seen.get(place, state)
+            self._remember(Original(role, interface, name, seen))
+            changed, state = self._change(role, interface, name, commands, wanted)
+            if unmet := setting.unmet(state, wanted):
+                printed = " ".join(c.complaint for c in changed.answers)
+                said = f" ({printed[:200]})" if printed else ""
+                problem = f"did not take: {'; '.join(unmet)}{said}"
+                raise SettingError(problem, setting=name, host=role)
+        self._read_back[place] = read, state
         return state
 
     def _change(
@@ -118,6 +130,7 @@ class Changes:
         Nothing is done where it was never changed. Raises SettingError when the host refuses.
         """
         original = self._originals.get(place)
+        self._read_back.pop(place, None)
         if original and (problem := self._put_one_back(original, linger=True)):
             raise SettingError(
                 f"is left out and not as it was found: {problem}",

@@ -423,6 +423,8 @@ def test_hosts_that_are_held_for_long_enough_yet_cost_no_word(place, monkeypatch
     assert words(7) == ["renew"], "a longer run"
     now[0] += 11
     assert words(7) == ["renew"], "the patience is no longer whole"
+    assert words(60) == ["renew"]
+    assert words(7) == ["renew"], "a dead controller's guard fires within its patience"
     guards.putting_back(sysctl(first="1"))
     assert words(7) == ["renew"], "a put-back has shortened it"
     (taken,) = guards._claims.places
@@ -516,7 +518,22 @@ def test_what_fired_is_asked_along_with_something_else_or_by_itself(place):
     assert place.scripts == []
     assert guards.fired({"a": replace(answers["a"], status=1)}) == ("a",)
     assert place.scripts == ["fired"]
-    assert guards.renew(5) == ("a",), "whatever it is told, it is told anew"
+    assert guards.keep(5) == ("a",), "whatever it is told, it is told anew"
+    assert guards.fired() == ()
+    guards.release()
+
+
+@root
+def test_a_guard_whose_process_is_gone_is_started_again_by_the_next_run(place):
+    guards = place.guards(patience=600)
+    guards.claim()
+    guards.arm(sysctl(first="1"))
+    guards.keep(5)
+    os.killpg(place.look().pid, signal.SIGKILL)
+    wait(lambda: place.look().doing == "dead")
+    assert guards.fired() == ()
+    guards.keep(5)
+    assert place.look().doing == "watch"
     guards.release()
 
 

@@ -3,8 +3,8 @@
 A campaign claims every host before its first run, so that a second one is refused. Before the
 first change a guard is started on the host: a process that no connection carries and that puts
 back what was found unless the controller is heard from in time. Both hold for a run's own time
-and the patience asked for, are renewed as a run starts once a quarter of that patience is used up
-(so between three quarters and all of it are left beyond a run), and end when the put-back is
+and the patience asked for, are renewed as a run starts when less than that is left (a tenth of the
+patience is given on top each time, so most runs need no word), and end when the put-back is
 confirmed. The guard also mends what cuts off the controller itself, such as a wrong MTU.
 
 Every change of a host goes through `Guards.run`: the host itself makes it only while the claim is

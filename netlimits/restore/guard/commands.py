@@ -149,7 +149,10 @@ def arm(
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """The command that prints `fired` when the guard put something back since it was armed."""
+    """The command that prints `fired` when the guard put something back since it was armed.
+
+    It prints `dead` when there is to be a guard and its process is gone.
+    """
     return _command(scripts.FIRED, "fired", holder.text, claim)
 
 
@@ -170,6 +173,11 @@ def answered(completed: Completed) -> tuple[bool, str | None]:
         if line == "lost" or line.startswith("lost "):
             return False, line[5:]
     return "fired" in completed.stdout.splitlines(), None
+
+
+def dead(completed: Completed) -> bool:
+    """Whether `fired` found that a guard's process is gone."""
+    return "dead" in completed.stdout.splitlines()
 
 
 def _command(script: str, name: str, *arguments: str, stdin: str = "") -> Command:

@@ -84,10 +84,18 @@ class Guards:
         return self._renewed(self._claims.places, seconds)
 
     def keep(self, seconds: float) -> tuple[str, ...]:
-        """As `renew`, of those hosts alone that are not held for so long yet."""
-        needed = _now() + seconds + (self._patience or PATIENCE)
-        places = self._claims.places
-        return self._renewed([p for p in places if p.until < needed or not p.kept()], seconds)
+        """As `renew`, of those hosts alone that need a word: call it as each run starts.
+
+        They need none as long as they are held until then, and not for much longer either: a
+        controller's death after a long run is not to be heard of late.
+        """
+        patience = self._patience or PATIENCE
+        needed = _now() + seconds + patience
+
+        def enough(place: ClaimedLogin) -> bool:
+            return place.kept() and needed <= place.until <= needed + OVER * patience
+
+        return self._renewed([p for p in self._claims.places if not enough(p)], seconds)
 
     def _renewed(self, places: Sequence[ClaimedLogin], seconds: float) -> tuple[str, ...]:
         claim = seconds + (1 + OVER) * (self._patience or PATIENCE)
@@ -106,7 +114,10 @@ class Guards:
             answer = answers.get(place.roles[0])
             if answer is None or answer.status or answer.timed_out:
                 answer = self._claims.must(place, commands.fired(self._holder, place.claim))
-            return self._claims.refuse_lost(place, answer)
+            fired = self._claims.refuse_lost(place, answer)
+            if fired or commands.dead(answer):
+                place.until = 0.0
+            return fired
 
         places = self._claims.places
         if all(place.roles[0] in answers for place in places):

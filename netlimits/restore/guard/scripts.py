@@ -226,9 +226,13 @@ FIRED = (
     + r"""
 f=$d/$key
 [ ! -e "$f.log" ] || echo fired
+words=
+[ ! -e "$f.guard" ] ||
+    { read -r pid <"$f.pid"; read -r words <"/proc/$pid/cmdline"; [ -n "$words" ]; } 2>/dev/null ||
+    echo dead
 """
 )
-"""Say whether the guard put something back since it was armed.
+"""Say whether the guard put something back since it was armed, and whether its process is gone.
 
 It needs no lock: a guard logs before it puts anything back, and a claim goes before its host is
 touched.

@@ -1,0 +1,98 @@
+"""What a change goes on from: what was read back after the one before, as long as that holds."""
+
+from __future__ import annotations
+
+import pytest
+from undoing import ListLog
+
+from netlimits.hosts.scripted import ScriptedHost, answer
+from netlimits.model import Command, Completed
+from netlimits.restore.changes import Changes
+
+QUEUES = "/sys/class/net/data0/queues"
+
+
+class Kernel:
+    """A host with two sysctls, and receive queues that RPS steers; `made` come with a write."""
+
+    def __init__(self) -> None:
+        self.sysctls = {"net.a": "0", "net.b": "0"}
+        self.masks = {"rx-0": "0"}
+        self.made: dict[str, str] = {}
+
+    def __call__(self, command: Command) -> Completed:
+        match command.argv:
+            case ("sysctl", "-w", *pairs):
+                self.sysctls.update(pair.split("=", 1) for pair in pairs)
+                return answer(command)
+            case ("sysctl", *names):
+                return answer(command, "".join(f"{n} = {self.sysctls[n]}\n" for n in names))
+            case ("tee", path):
+                self.masks[path.split("/")[-2]] = command.stdin.strip()
+                self.masks |= self.made
+                return answer(command, command.stdin)
+        lines = "".join(f"{QUEUES}/{q}/rps_cpus:{m}\n" for q, m in self.masks.items())
+        return answer(command, f"online 0-1\n{lines}")
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.kernel = Kernel()
+        self.host = ScriptedHost(self.kernel, "sender")
+        self.log = ListLog(lambda _: self.host)
+        self.changes = Changes(lambda _: self.host, self.log)
+
+    def reach(self, name: str, wanted: object) -> list[str]:
+        """What the host was asked: `read` and `write`."""
+        self.host.ran.clear()
+        self.changes.reach("sender", "data0", name, wanted)
+        return ["write" if {"-w", "tee"} & {*c.argv} else "read" for c in self.host.ran]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_a_change_goes_on_from_what_was_read_back_after_the_last_one(bench):
+    assert bench.reach("sysctl", {"net.a": 1}) == ["read", "write", "read"]
+    assert bench.reach("sysctl", {"net.a": 2}) == ["write", "read"]
+    assert bench.reach("sysctl", {"net.a": 2}) == ["read"], "what is to be there is looked at"
+    assert bench.reach("sysctl", {"net.a": 3}) == ["write", "read"]
+    assert bench.reach("sysctl", {"net.b": 1}) == ["read", "write", "read"], "never read before"
+    bench.changes.put_back()
+    assert bench.kernel.sysctls == {"net.a": "0", "net.b": "0"}
+
+
+def test_what_somebody_else_changed_meanwhile_is_seen_and_changed_again(bench):
+    bench.reach("sysctl", {"net.a": 1, "net.b": 1})
+    bench.kernel.sysctls["net.a"] = "7"
+    assert bench.reach("sysctl", {"net.a": 1, "net.b": 2}) == [
+        *("write", "read"),
+        *("read", "write", "read"),
+    ]
+    assert bench.kernel.sysctls == {"net.a": "1", "net.b": "2"}
+    bench.kernel.sysctls["net.b"] = "7"
+    assert bench.reach("sysctl", {"net.a": 1, "net.b": 2}) == ["read", "write", "read"]
+    bench.changes.put_back()
+    assert bench.kernel.sysctls == {"net.a": "0", "net.b": "0"}
+
+
+def test_after_a_put_back_it_is_read_anew(bench):
+    bench.reach("sysctl", {"net.a": 1})
+    bench.changes.as_found(("sender", "data0", "sysctl"))
+    assert bench.reach("sysctl", {"net.a": 2}) == ["read", "write", "read"]
+    bench.changes.put_back()
+    assert bench.reach("sysctl", {"net.a": 2}) == ["read", "write", "read"]
+    bench.changes.put_back()
+    assert bench.kernel.sysctls["net.a"] == "0"
+
+
+def test_a_part_that_came_later_is_written_down_before_it_is_changed(bench):
+    bench.kernel.made = {"rx-1": "1"}
+    bench.reach("rps", {"cpus": "0"})
+    assert bench.kernel.masks == {"rx-0": "1", "rx-1": "1"}
+    bench.kernel.made = {}
+    assert bench.reach("rps", {"cpus": "0-1"})[0] == "read"
+    bench.changes.put_back()
+    assert bench.kernel.masks == {"rx-0": "0", "rx-1": "1"}
