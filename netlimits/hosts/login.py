@@ -62,7 +62,7 @@ class LoginHost:
 
         def wait() -> list[Completed]:
             try:
-                whole = shell.finish()
+                whole = shell.wait()
             finally:
                 self._give_back(shell)
             return in_turn.apart(whole, commands, nonce) if len(commands) > 1 else [whole]

@@ -16,7 +16,7 @@ from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
 from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.shell import SUDO, begin, brief, exit_status, greeting, mark, words
+from netlimits.hosts.shell import SUDO, beginning, brief, exit_status, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
 from netlimits.model import Command, Completed
 
@@ -39,7 +39,7 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
         + mark(nonce, "$status")
         + "exit\n}\n"
     )
-    return b"{\nexec 5<&0\n{\n" + begin(nonce) + start + watch.encode()
+    return b"{\nexec 5<&0\n{\n" + beginning(nonce) + start + watch.encode()
 
 
 class SessionServer:

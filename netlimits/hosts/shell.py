@@ -63,7 +63,7 @@ def mark(nonce: str, word: str, *fds: int) -> str:
     return "".join(_MARK.format(nonce=parts, word=word, fd=fd) for fd in fds or (3, 4))
 
 
-def begin(nonce: str) -> bytes:
+def beginning(nonce: str) -> bytes:
     """Shell lines that mark outputs 3 and 4 with the process that reads them, without a process."""
     return b"read -r me _ </proc/self/stat\n" + mark(nonce, "$me").encode()
 
@@ -127,7 +127,7 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
     return b"".join(
         (
             b"{\n",
-            source + b"{\n" + text + begin(nonce),
+            source + b"{\n" + text + beginning(nonce),
             b"exec " + run + words(argv) + b" " + feed + b">&3 2>&4 3>&- 4>&-\n} &\n",
             b"wait $!\nstatus=$?\nkill -s KILL -- -$!\n",
             mark(nonce, "$status").encode(),
@@ -162,9 +162,9 @@ class Shell:
     def run(self, command: Command) -> Completed:
         """Run a command; as `Host.run`. Raises HostError where sudo refuses it."""
         self.begin(command)
-        return self.finish()
+        return self.wait()
 
-    def finish(self) -> Completed:
+    def wait(self) -> Completed:
         """Wait for the command that has begun; as `run`."""
         try:
             while not self.reached_end(TICK):
@@ -177,7 +177,7 @@ class Shell:
         return self.completed()
 
     def begin(self, command: Command) -> None:
-        """Have a command begin, whose end `finish` waits for, or `reached_end` a little."""
+        """Have a command begin, whose end `wait` waits for, or `reached_end` a little."""
         command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
