@@ -77,7 +77,8 @@ sub connection {
 }
 
 # TCPDIAG_GETSOCK of all that is established or half closed, both families in one walk, or of one
-# socket: info, congestion control and memory. Gives what carries data, and whose ends they are.
+# socket: info, congestion control and memory. Gives how many carry data, and the ends of all with data
+# or none before them.
 sub asked {
     my ($family, $ends) = @_;
     my $ask = pack("C4 a48 L2", $family, 0, 0, 74, $ends, 1 << 1 | 1 << 8, 0);
@@ -92,7 +93,8 @@ sub asked {
             my $message = substr($buffer, $at + 16, $size - 16);
             my $carries = connection($message);
             $data += $carries // 0;
-            push @ends, substr($message, 0, 1) . substr($message, 4, 48) if defined $carries;
+            push @ends, ($carries ? "data " : "none ") . substr($message, 0, 1) . substr($message, 4, 48)
+                if defined $carries;
             return ($data, @ends) if $family;
             $at += ($size + 3) & ~3;
         }
@@ -101,13 +103,13 @@ sub asked {
 }
 
 # A walk through the table of all the host's sockets takes caches from what is measured: once one has
-# shown all that are to carry data, or two have shown the same, these alone are asked for, and there is
-# a walk in ten looks.
+# shown all that are to carry data, these alone are asked for, and once two have shown the same, all of
+# them; there is a walk in ten looks.
 sub connections {
     my ($data, @ends) = 0;
     if ($settled && ++$alone % 10) {
         for (@known) {
-            my ($carries, @is) = asked(ord($_), substr($_, 1));
+            my ($carries, @is) = asked(ord(substr($_, 5)), substr($_, 6));
             $data += $carries;
             push @ends, @is;
         }
@@ -115,8 +117,12 @@ sub connections {
     }
     else {
         ($data, @ends) = asked(0, "");
-        $settled = $data >= $connections || $data && "@{[sort @ends]}" eq "@known";
+        $settled = $data && "@{[sort @ends]}" eq "@known";
         @known = sort @ends;
+        if ($data >= $connections) {
+            $settled = 1;
+            @known = grep { /^data / } @known;
+        }
     }
     $data;
 }
