@@ -80,10 +80,14 @@ def bare(lab: labs.Lab, argv: Sequence[str]) -> tuple[float, ...]:
     return figures(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
-def in_pairs(pairs: int, seconds: int) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+Pair = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+def in_pairs(pairs: int, seconds: int, keep: Path | None) -> list[Pair]:
     """The figures through us, and of the bare command beside them, of so many pairs.
 
     The campaign's first run is left out: it is there for the command, and for what begins with it.
+    Where they are to be kept they are added to that file as they are made.
     """
     text = EXPERIMENT.format(seconds=seconds, pinned=PINNED, replicates=1 + pairs)
     alone: list[tuple[float, ...]] = []
@@ -97,6 +101,9 @@ def in_pairs(pairs: int, seconds: int) -> list[tuple[tuple[float, ...], tuple[fl
         ours.append(figures(client.stdout))
         if done % 2 == 0:
             alone.extend(bare(lab, client.argv) for _ in range(2))
+        if keep and done > 1:  # an even pair's bare run comes after it, an odd one's before
+            with keep.open("a") as file:
+                file.write(json.dumps((ours[-1], alone[done - 2])) + "\n")
 
     try:
         with tempfile.TemporaryDirectory() as folder, serving(lab, PORT):
@@ -113,10 +120,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--keep", type=Path, metavar="FILE")
     arguments = parser.parse_args()
-    pairs = in_pairs(arguments.pairs, arguments.seconds)
+    pairs = in_pairs(arguments.pairs, arguments.seconds, arguments.keep)
     if arguments.keep:
-        with arguments.keep.open("a") as file:
-            file.writelines(json.dumps(pair) + "\n" for pair in pairs)
         pairs = [json.loads(line) for line in arguments.keep.read_text().splitlines()]
     blocks = np.arange(len(pairs))
     print(f"{len(pairs)} pairs of {arguments.seconds} s, through netlimits over bare netperf")

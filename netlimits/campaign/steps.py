@@ -142,7 +142,11 @@ def _look(
     peers = tuple(machines[other].over(family).address or "" for other in others)
     length, counting = specification.seconds, 0.0
     udp = specification.transfer.transport == "udp"
-    connections = specification.connections + len(specification.streams_beside())
+    carrying = len(specification.streams_beside())
+    if not udp:
+        ways = 2 if specification.options.get("bidirectional") else 1
+        flows = int(specification.options.get("parallel", 1)) * ways
+        carrying += specification.connections * flows
     if here in specification.counting:
         # the first and the last interval with datagrams are not whole ones: there must be others
         often = min(1.0, length / 5)
@@ -157,7 +161,8 @@ def _look(
         *(program, peers, port),
         seconds=once,
         counting=counting,
-        connections=0 if udp else connections,
+        connections=specification.connections,
+        carrying=carrying,
         interface=machines[role].interface or "",
         deadline=length + LOOKS_MARGIN,
     )

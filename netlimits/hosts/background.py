@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from threading import Lock
 
-from netlimits.hosts.drain import DRAIN, LATER
+from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.shell import Shell
 from netlimits.hosts.streams import STALL, TICK
 from netlimits.model import Command, Completed
@@ -57,12 +57,13 @@ class BackgroundCommand:
 
     def _look(self) -> float | None:
         """Read what is there, unless somebody is at it; when to look again."""
+        began = time.monotonic()
         if self._turn.acquire(blocking=False):
             try:
                 self._step(0)
             finally:
                 self._turn.release()
-        return None if self._over else LATER
+        return None if self._over else SOON if self._shell.moved_since(began) else LATER
 
     def _read(self, wait: float) -> None:
         with self._turn:

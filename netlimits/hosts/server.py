@@ -89,7 +89,7 @@ class SessionServer:
             while moved and not self._gone:
                 _, moved = self._talk.step(wait)
                 any_moved = any_moved or moved
-                self._gone = min(len(self._talk.out.marks), len(self._talk.err.marks)) >= LAST
+                self._gone = self._talk.marks >= LAST
         except (Broken, OSError):
             self._gone = True
         return any_moved

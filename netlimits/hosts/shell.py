@@ -186,13 +186,21 @@ class Shell:
         self._running, self._command = talk, command
         late = self._patience.seconds
         talk.allow(command.deadline + KILL_GRACE + late, stretch=late)
-        with suppress(Broken):  # it will be so again where its end is waited for
-            talk.step(0.0)
+        try:
+            with suppress(Broken):  # it will be so again where its end is waited for
+                talk.step(0.0)
+        except BaseException:
+            self._interrupt()
+            raise
 
     @property
     def began(self) -> bool:
         """Whether the host has told the process of the command that runs here."""
-        return self._running is not None and len(self._running.out.marks) > 0
+        return self._running is not None and self._running.marks > 0
+
+    def moved_since(self, began: float) -> bool:
+        """Whether the command that runs here has printed anything since, by the monotonic clock."""
+        return self._running is not None and self._running.moved_at >= began
 
     def reached_end(self, wait: float) -> bool:
         """Whether the command is over, after one look. Raises ConnectionLost."""
@@ -241,7 +249,7 @@ class Shell:
     def pid(self) -> int | None:
         """The process of the command that another thread runs here, once the host has told it."""
         until = time.monotonic() + STALL + self._again
-        while (talk := self._running) is None or not talk.out.marks:
+        while (talk := self._running) is None or not talk.marks:
             if time.monotonic() > until:
                 return None
             time.sleep(_BLINK)

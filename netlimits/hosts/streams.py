@@ -199,16 +199,18 @@ class Talk:
 
     def reached(self, marks: int, wait: float) -> bool:
         """Whether both outputs have that many marks, after one step; raises as `until`."""
-        if self._marks() < marks:
+        if self.marks < marks:
             # one step at least: what came in time may be read late
             _, moved = self.step(min(wait, self._limit - time.monotonic()))
             if moved:
                 self._limit = min(self._last, max(self._limit, self.moved_at + STALL))
-            if self._marks() < marks and time.monotonic() >= self._limit:
+            if self.marks < marks and time.monotonic() >= self._limit:
                 raise Overdue
-        return self._marks() >= marks
+        return self.marks >= marks
 
-    def _marks(self) -> int:
+    @property
+    def marks(self) -> int:
+        """Marks on both outputs."""
         return min(len(self.out.marks), len(self.err.marks))
 
     def step(self, wait: float) -> tuple[bool, bool]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +30,7 @@ from netlimits.model import Command
 from netlimits.restore import notes, states
 from netlimits.restore.originals import Original, way_back
 from netlimits.restore.undo_log import Changed, UndoLog
-from netlimits.settings import State, carrier
+from netlimits.settings import MADE_ANEW, State, carrier
 from netlimits.settings import setting as setting_of
 
 
@@ -73,18 +74,19 @@ class Changes:
     def reach(self, role: str, interface: str, name: str, wanted: Any) -> State:
         """Bring a setting to `wanted` and return the state that was read back.
 
-        Nothing is written when it is there already. Raises SettingError when the host refuses.
+        Nothing is written when it is there already, by what was read last. Raises SettingError
+        when the host refuses.
         """
         setting, place = setting_of(name), (role, interface, name)
         read = setting.read(interface, wanted)
         of_last, state = self._read_back.pop(place, (None, {}))
         if of_last == read and self._durable.get(place, frozenset()) >= state.keys():
-            commands = _named(role, lambda: setting.change(interface, state, wanted))
-            if commands:
-                _, state = self._change(role, interface, name, commands, wanted)
-                if not setting.unmet(state, wanted):
-                    self._read_back[place] = read, state
-                    return state
+            with suppress(SettingError):  # it is no more as it was read back
+                if commands := setting.change(interface, state, wanted):
+                    _, state = self._change(role, interface, name, commands, wanted)
+                    if not setting.unmet(state, wanted):
+                        self._read_back[place] = read, state
+                        return state
         state = current(self._host(role), name, interface, wanted)
         commands = _named(role, lambda: setting.change(interface, state, wanted))
         if commands:
@@ -93,8 +95,8 @@ class Changes:
             changed, state = self._change(role, interface, name, commands, wanted)
             if unmet := setting.unmet(state, wanted):
                 printed = " ".join(c.complaint for c in changed.answers)
-                said = f" ({printed[:200]})" if printed else ""
-                problem = f"did not take: {'; '.join(unmet)}{said}"
+                answers = f" ({printed[:200]})" if printed else ""
+                problem = f"did not take: {'; '.join(unmet)}{answers}"
                 raise SettingError(problem, setting=name, host=role)
         self._read_back[place] = read, state
         return state
@@ -113,6 +115,8 @@ class Changes:
         Raises SettingError when the link is to be up again after them and is not.
         """
         setting = setting_of(name)
+        for other in MADE_ANEW.get(name, ()):
+            self._read_back.pop((role, interface, other), None)
         waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
         changed = self._log.change(role, commands, [*waits, setting.read(interface, about)])
         state = setting.state(changed.then[-1])

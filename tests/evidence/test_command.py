@@ -153,8 +153,9 @@ def test_connections_that_are_known_are_asked_for_alone_until_they_change(closes
 def changing(closes: bool, seconds: float):
     """The ends of connections that stay, goes (or not) and comes; what looks show before, after."""
     command = sample.command(
-        *("x", ("127.0.0.1", "::1"), 1), seconds=1, counting=0.2, interface="lo", deadline=LONG
-    )
+        *("x", ("127.0.0.1", "::1"), 1),
+        seconds=1, counting=0.2, carrying=0, interface="lo", deadline=LONG,
+    )  # fmt: skip
     with ExitStack() as stays, ExitStack() as goes:
         old = stays.enter_context(carrying(socket.AF_INET, "127.0.0.1"))
         gone = goes.enter_context(carrying(socket.AF_INET6, "::1"))

@@ -82,8 +82,10 @@ def test_a_hosts_disk_is_full_before_the_campaign(ground):
 
 
 def test_a_hosts_disk_is_full_in_mid_campaign(ground):
+    """Of a guard whose patience is short, each run is to be told to the host."""
     out = ground.folder / "out"
-    process = ground.campaign(CHANGING.replace("replicates: 2", "replicates: 1"), out)
+    once = CHANGING.replace("replicates: 2", "replicates: 1")
+    process = ground.campaign(once, out, "--guard", "10s")
     ground.at_work(process, out)
     with full_run(ground, "receiver"):
         line = one_line(ground.ended(process, 1))
@@ -92,6 +94,18 @@ def test_a_hosts_disk_is_full_in_mid_campaign(ground):
     assert "No space left" in line
     assert f"netlimits resume {out}" in line
     assert all(status == "ok" for _, _, status, _ in ground.settled(out))
+
+
+def test_a_change_that_a_full_disk_cannot_write_down_is_not_made(ground):
+    out = ground.folder / "out"
+    process = ground.campaign(CHANGING.replace("replicates: 2", "replicates: 1"), out)
+    ground.at_work(process, out)
+    with full_run(ground, "receiver"):
+        printed = ground.ended(process, 1)
+        assert ground.leaves() == ground.original
+    assert "run 2 failed: receiver: its guard's `arm` failed: " in printed
+    assert "No space left" in printed
+    assert [status for _, _, status, _ in ground.settled(out)] == ["ok", "failed"]
 
 
 @contextlib.contextmanager

@@ -21,7 +21,6 @@ from netlimits.hosts.local import local_host
 from netlimits.hosts.scripted import answer
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands, script, scripts
-from netlimits.restore.guard import guards as guards_module
 from netlimits.restore.guard.claim import PLACES, Holder, parse
 from netlimits.restore.guard.claims import snapshot
 from netlimits.restore.guard.guards import Guards
@@ -407,8 +406,9 @@ def test_a_claim_is_taken_over_by_its_own_campaign_and_from_another_machine_only
 @root
 def test_hosts_that_are_held_for_long_enough_yet_cost_no_word(place, monkeypatch):
     guards = place.guards(patience=100)
-    now = [guards_module._now()]
-    monkeypatch.setattr(guards_module, "_now", lambda: now[0])
+    clock = "netlimits.restore.guard.guards._now"
+    now = [1e6]
+    monkeypatch.setattr(clock, lambda: now[0])
     guards.claim()
 
     def words(seconds: float) -> list[str]:
@@ -427,7 +427,11 @@ def test_hosts_that_are_held_for_long_enough_yet_cost_no_word(place, monkeypatch
     assert words(7) == ["renew"], "a dead controller's guard fires within its patience"
     guards.putting_back(sysctl(first="1"))
     assert words(7) == ["renew"], "a put-back has shortened it"
+    assert words(7) == []
     (taken,) = guards._claims.places
+    with pytest.raises(HostError, match="no longer claimed"):
+        guards._claims.refuse_lost(taken, answer(Command(("x",)), "lost \n"))
+    assert words(7) == ["renew"], "the next run does not begin on a host that is not ours"
     taken.hold.stop()
     assert words(7)[-1:] == ["renew"], "nobody holds it any more"
     assert taken.kept()

@@ -53,13 +53,13 @@ done
 _SCRIPT = rf"""
 first=$1 every=$2 count=$3 program=$4 interface=$5 counting=$6 looks=$7 often=$8 perl=$9
 shift 9
-connections=$1
+carrying=$1
 shift
 by_ss='{_BY_SS}'
 export first every count program interface counting by_ss
 ! command -v perl >/dev/null ||
   exec setsid perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" \
-    "$connections" "$@"
+    "$carrying" "$@"
 eval "$by_ss"
 """
 
@@ -72,6 +72,7 @@ def command(
     seconds: float,
     counting: float = 0.0,
     connections: int = 1,
+    carrying: int = 1,
     interface: str = "",
     deadline: float,
 ) -> Command:
@@ -79,8 +80,8 @@ def command(
 
     Looks at connections with `peers`, the data addresses of the other end, at `program`, at
     `interface`, and where it is counting at that one's counters. `port` is where the tool's server
-    listens: argument 0 of the script, for whoever reads the output. `connections` are to carry
-    data; the more there are, the fewer looks.
+    listens: argument 0 of the script, for whoever reads the output. The more `connections` there
+    are, the fewer looks; so many as are `carrying` data are waited for.
     """
     filters: list[str] = []
     for peer in filter(None, peers):
@@ -95,7 +96,7 @@ def command(
         often = max(SHORTEST, seconds / most)
         schedule = max(2, round(seconds / often)), often
     words = (*map(_number, times), program, interface, "1" if counting else "")
-    words = (*words, *map(_number, schedule), _looks(), _number(connections))
+    words = (*words, *map(_number, schedule), _looks(), _number(carrying))
     return Command(("sh", "-c", _SCRIPT, str(port), *words, *filters[1:]), deadline=deadline)
 
 

@@ -6,7 +6,7 @@ BEGIN {
     eval { require Time::HiRes; require Socket; 1 }
         or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[6 .. $#ARGV];
 }
-my ($every, $count, $program, $interface, $counting, $connections, @peers) = @ARGV;
+my ($every, $count, $program, $interface, $counting, $carrying, @peers) = @ARGV;
 use Time::HiRes qw(time sleep);
 use Socket qw(inet_pton inet_ntop AF_INET AF_INET6);
 my ($out, $end, $statistics) = ("", 0, "/sys/class/net/$interface/statistics");
@@ -22,7 +22,7 @@ my @names = qw(state ca retransmits probes backoff options wscale app_limited
     delivery_rate busy rwnd_limited sndbuf_limited delivered delivered_ce
     bytes_sent bytes_retrans dsack_dups reord_seen ooo snd_wnd);
 my (@threads, @throttled, %last, @known, $settled);
-my ($alone, $interrupted) = (0, 4);
+my ($walks, $alone, $interrupted) = (0, 0, 4);
 my @queues = glob "/sys/class/net/$interface/queues/tx-*/byte_queue_limits";
 socket(my $kernel, 16, 3, 4) or exit 3;
 
@@ -42,7 +42,7 @@ sub connection {
     my ($family, $state, $sport, $dport, $src, $dst) = unpack("C2 x2 n2 a16 a16", $message);
     my $bare = $family == AF_INET ? substr($dst, 0, 4)
         : index($dst, $mapped) == 0 ? substr($dst, 12) : $dst;
-    return unless $peer{$bare};
+    return unless $peer{$bare} && ($state == 1 || $state == 8);
     my ($waits, $unsent) = unpack("x56 L2", $message);
     my ($at, %part) = (72);
     while ($at + 4 <= length $message) {
@@ -73,58 +73,44 @@ sub connection {
     push @words, map { "$_:$is{$_}ms" } qw(busy rwnd_limited sndbuf_limited) if @values > 45;
     $out .= join(" ", "tcp", $state == 1 ? "ESTAB" : "CLOSE-WAIT", $waits, $unsent,
         place($family, $src, $sport), place($family, $dst, $dport), @words) . "\n";
-    ($is{bytes_sent} // 0) + ($is{bytes_received} // 0) > 10000;
+    ($is{bytes_sent} // 0) + ($is{bytes_received} // 0) > 10000 ? 1 : 0;
 }
 
 # TCPDIAG_GETSOCK of all that is established or half closed, both families in one walk, or of one
-# socket: info, congestion control and memory. Gives how many carry data, and the ends of all with data
-# or none before them.
+# socket: info, congestion control and memory. Gives the ends of those that carry data.
 sub asked {
     my ($family, $ends) = @_;
     my $ask = pack("C4 a48 L2", $family, 0, 0, 74, $ends, 1 << 1 | 1 << 8, 0);
     my $all = $family ? 0x1 : 0x301;
-    send($kernel, pack("L S2 L2", 16 + length $ask, 18, $all, 1, 0) . $ask, 0) or return 0;
-    my ($data, @ends) = 0;
+    send($kernel, pack("L S2 L2", 16 + length $ask, 18, $all, 1, 0) . $ask, 0) or return;
+    my @ends;
     while (defined recv($kernel, my $buffer, 1 << 17, 0) || $! == $interrupted) {
         my $at = 0;
         while ($at + 16 <= length $buffer) {
             my ($size, $kind) = unpack("L S", substr($buffer, $at, 6));
-            return ($data, @ends) if $kind == 2 || $kind == 3 || $size < 16;
+            return @ends if $kind == 2 || $kind == 3 || $size < 16;
             my $message = substr($buffer, $at + 16, $size - 16);
-            my $carries = connection($message);
-            $data += $carries // 0;
-            push @ends, ($carries ? "data " : "none ") . substr($message, 0, 1) . substr($message, 4, 48)
-                if defined $carries;
-            return ($data, @ends) if $family;
+            push @ends, substr($message, 0, 1) . substr($message, 4, 48) if connection($message);
+            return @ends if $family;
             $at += ($size + 3) & ~3;
         }
     }
-    ($data, @ends);
+    @ends;
 }
 
 # A walk through the table of all the host's sockets takes caches from what is measured: once one has
-# shown all that are to carry data, these alone are asked for, and once two have shown the same, all of
-# them; there is a walk in ten looks.
+# shown all that are to carry data, beside those that did before the run, these alone are asked for, and
+# there is a walk in ten looks. Gives how many carry data.
 sub connections {
-    my ($data, @ends) = 0;
     if ($settled && ++$alone % 10) {
-        for (@known) {
-            my ($carries, @is) = asked(ord(substr($_, 5)), substr($_, 6));
-            $data += $carries;
-            push @ends, @is;
-        }
-        $settled = @ends == @known;
+        my @still = map { asked(ord($_), substr($_, 1)) } @known;
+        $settled = @still == @known;
+        return @still;
     }
-    else {
-        ($data, @ends) = asked(0, "");
-        $settled = $data && "@{[sort @ends]}" eq "@known";
-        @known = sort @ends;
-        if ($data >= $connections) {
-            $settled = 1;
-            @known = grep { /^data / } @known;
-        }
-    }
-    $data;
+    @known = asked(0, "");
+    $carrying += @known unless $walks++;
+    $settled = @known >= $carrying;
+    @known;
 }
 
 # what is there, whole: whoever ends the looks may do so in the midst of one

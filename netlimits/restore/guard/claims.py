@@ -142,6 +142,7 @@ class Claims:
         fired, other = commands.answered(answer)
         if other is None:
             return fired
+        place.until = 0.0  # the next run is not to begin
         claim = parse(other, 0)
         who = f"{claim} is at work there" if claim else "somebody put it back"
         raise NotOurs(

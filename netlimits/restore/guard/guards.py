@@ -168,7 +168,8 @@ class Guards:
         with place.turn:
             everything = {**place.originals, original.place: original}
             script = render(self._holder, [*everything.values()], round(self._patience))
-            arm = commands.arm(self._holder, place.claim, self._claims.seconds, script, note)
+            seconds = max(self._claims.seconds, place.until - _now())
+            arm = commands.arm(self._holder, place.claim, seconds, script, note)
             self._claims.refuse_lost(place, self._claims.must(place, arm))
             place.originals = everything
 

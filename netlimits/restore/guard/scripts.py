@@ -204,7 +204,9 @@ ARM = (
     + r"""
 [ -d "$d" ] || mkdir -p "$d" || exit 1
 if [ -n "$4" ]; then
-    IFS= read -r note && printf '%s\n' "$note" >"$d/.$4" && mv "$d/.$4" "$d/$4" || exit 1
+    # by `cat`, which says why a disk does not take it
+    IFS= read -r note && printf '%s\n' "$note" | cat >"$d/.$4" && mv "$d/.$4" "$d/$4" ||
+        { rm -f "$d/.$4"; exit 1; }
 fi
 cat >"$d/.$key.guard" && mv -f "$d/.$key.guard" "$f.guard" || exit 1
 postpone $((up + $3))
