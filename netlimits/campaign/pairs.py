@@ -28,10 +28,6 @@ from netlimits.errors import ConnectionLost, HostError, NetlimitsError
 from netlimits.experiment.dispatch import Dispatch, makespan
 from netlimits.hosts.threads import at_once
 from netlimits.model import Record, Run
-from netlimits.restore.guard.guards import PATIENCE
-
-RENEW = PATIENCE / 5
-"""Seconds after which the claims of hosts that wait are renewed; none is younger than PATIENCE."""
 
 PULSE = 0.5
 """Seconds between two attempts to end what still runs after Ctrl-C."""
@@ -84,8 +80,16 @@ class PairsRunner(Runner):
     """One process's work on a mesh's campaign; `at_once` pairs measure at most, if it is not 0."""
 
     pairs_at_once = 0
-    look_every = RENEW / 2
-    """Seconds after which to look whether the end was asked for, if nothing else happens."""
+
+    @property
+    def renew_after(self) -> float:
+        """Seconds after which the claim of a host that waits is renewed."""
+        return self._guards.patience / 5
+
+    @property
+    def look_every(self) -> float:
+        """Seconds after which to look whether the end was asked for, if nothing else happens."""
+        return self.renew_after / 2
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
         before = done.done(self.archive)
@@ -263,11 +267,12 @@ class _Work:
     def _renew(self) -> None:
         """Renew the claims of hosts that have waited for long."""
         now = time.monotonic()
-        if now - self._looked < RENEW / 4:
+        if now - self._looked < self._runner.renew_after / 4:
             return
         self._looked = now
         busy = {role for roles in self._going.values() for role in roles} | self._away.keys()
-        late = [r for r, at in self._heard.items() if now - at > RENEW and r not in busy]
+        after = self._runner.renew_after
+        late = [r for r, at in self._heard.items() if now - at > after and r not in busy]
         if not late:
             return
         try:

@@ -39,6 +39,11 @@ class Fake(pairs.PairsRunner):
         self.away: set[str] = set()
         self.turn, self.begun = Lock(), Event()
         self.cut: pairs.Cut | None = None
+        self._guards = SimpleNamespace(patience=300.0)
+        self.renewed: list[str] = []
+
+    def renew(self, roles):
+        self.renewed += roles
 
     def for_pair(self, roles, cut):
         self.cut = cut
@@ -96,6 +101,16 @@ def test_every_run_is_made_once_and_no_host_is_in_two(at_once, most):
     assert sorted(r.run.number for r in runner.records) == [run.number for run in runs]
     assert runner.most == most
     assert (progress.done, progress.failed) == (30, 0)
+    assert runner.renewed == [], "none has waited for a fifth of the patience"
+
+
+def test_hosts_that_wait_are_renewed_within_the_patience_however_short():
+    with Stop() as stop:
+        runner = Fake(stop)
+        runner._guards.patience = 0.05
+        going, _ = work(runner, at_once=1)
+        going.carry_out(lambda _: None)
+    assert len({*runner.renewed}) == 6, "one pair measures at a time, thirty times 10 ms"
 
 
 def test_a_host_that_is_gone_takes_its_pairs_along_and_no_other():

@@ -58,6 +58,11 @@ class Guards:
         self._patience = patience
         self._claims = Claims(host, roles, holder, patience or PATIENCE)
 
+    @property
+    def patience(self) -> float:
+        """Seconds without word for which hosts are held, beyond a run's own."""
+        return self._patience or PATIENCE
+
     def of(self, roles: Collection[str]) -> Guards:
         """The claims and guards of some roles' hosts alone: to renew, and to ask what fired.
 
@@ -89,16 +94,15 @@ class Guards:
         They need none as long as they are held until then, and not for much longer either: a
         controller's death after a long run is not to be heard of late.
         """
-        patience = self._patience or PATIENCE
-        needed = _now() + seconds + patience
+        needed = _now() + seconds + self.patience
 
         def enough(place: ClaimedLogin) -> bool:
-            return place.kept() and needed <= place.until <= needed + OVER * patience
+            return place.kept() and needed <= place.until <= needed + OVER * self.patience
 
         return self._renewed([p for p in self._claims.places if not enough(p)], seconds)
 
     def _renewed(self, places: Sequence[ClaimedLogin], seconds: float) -> tuple[str, ...]:
-        claim = seconds + (1 + OVER) * (self._patience or PATIENCE)
+        claim = seconds + (1 + OVER) * self.patience
         self._claims.seconds = claim
         guard = None if self._patience is None else claim
         return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
