@@ -20,7 +20,8 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypedDict, TypeVar
+from threading import Lock
+from typing import Annotated, Any, TypedDict, TypeVar, cast
 
 import msgspec
 
@@ -59,7 +60,7 @@ class Place(TypedDict):
 def has(value: Any, kind: Any) -> bool:
     """Whether a value, as JSON was read, is of a type. No number is too large for a float."""
     try:
-        msgspec.convert(value, kind, dec_hook=_by_rule)
+        _converted(value, kind)
     except (msgspec.ValidationError, ValueError, RecursionError):
         return False
     return True
@@ -68,7 +69,7 @@ def has(value: Any, kind: Any) -> bool:
 def typed(data: bytes | str, kind: type[Kind]) -> Kind:
     """The JSON in a text as a value of a type. Raises ValueError."""
     try:
-        return msgspec.convert(parsed(data), kind, dec_hook=_by_rule)
+        return cast(Kind, _converted(parsed(data), kind))
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
     except RecursionError:
@@ -88,6 +89,22 @@ def parsed(data: bytes | str) -> Any:
 
 
 _QUICK = msgspec.json.Decoder()
+
+_MET: set[Any] = set()
+_MEETING = Lock()
+"""What msgspec has looked at. Two threads in which it looks at one type for the first time end the
+process now and then, by a signal (msgspec 0.22): they do so one after the other."""
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    """A value as one of a type. Raises ValueError, ValidationError, RecursionError."""
+    if kind in _MET:
+        return msgspec.convert(value, kind, dec_hook=_by_rule)
+    with _MEETING:
+        try:
+            return msgspec.convert(value, kind, dec_hook=_by_rule)
+        finally:
+            _MET.add(kind)
 
 
 def interface(value: str) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 import random
+import subprocess
+import sys
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from waiting import LONG
 
 from netlimits.archive import formats
 from netlimits.model import decoding
@@ -107,3 +110,35 @@ def test_an_event_keeps_what_no_type_names_and_what_is_no_number():
     assert formats.event(line.replace(b'"figures"', b'"rows": 5, "figures"'))
     assert formats.event(line.replace(b'"attempt": 1', b'"attempt": true')) is None
     assert formats.event(b"[" * 5000) is formats.event(b'["event"]') is formats.event(b"{}") is None
+
+
+AT_ONCE = """
+import sys, threading
+import msgspec
+from netlimits.model import decoding
+sys.setswitchinterval(1e-6)
+for _ in range(1500):
+    class Inner(msgspec.Struct):
+        family: str = ""
+        local: str | None = None
+    class Outer(msgspec.Struct):
+        name: str
+        of: list[Inner] = []
+    together = threading.Barrier(3)
+    read = []
+    def work():
+        together.wait()
+        read.append(decoding.typed('[{"name": "a", "of": [{"family": "x"}]}]', list[Outer]))
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [r[0].of[0].family for r in read] == ["x"] * 3
+"""
+
+
+def test_threads_that_read_a_type_for_the_first_time_do_not_end_the_process():
+    """msgspec looks at a type when it first meets it; two threads at once ended by SIGSEGV."""
+    ran = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, timeout=LONG)
+    assert ran.returncode == 0, ran.stderr
