@@ -107,7 +107,7 @@ def test_tool_comparison(hosts, tmp_path):
         assert (seen[f"{end}_threads"] >= seen[f"{end}_processes"]).all()
         # in hundredths of a second, of which a tool that has just begun may have had none
         assert (seen[f"{end}_process_cpu_pct"].dropna() >= 0).all()
-        assert frame[f"{end}_process_cpu_pct"].median() > 0
+        assert frame[f"{end}_process_cpu_pct"].max() > 0
     plan = pd.read_csv(tmp_path / "out" / "plan.csv")
     skipped = plan[plan["tool"] == "nttcp"]
     assert len(skipped) == 2

@@ -21,7 +21,7 @@ import netlimits as nl
 from netlimits.cli import COMMANDS
 from netlimits.cli.export import export
 from netlimits.export import FORMATS, Runs
-from netlimits.metrics import METRICS
+from netlimits.metrics import IDENTITY, METRICS
 
 
 def exported(folder: Path, form: str) -> str:
@@ -104,7 +104,7 @@ def test_a_run_that_failed_is_told_and_has_no_figure(tmp_path: Path) -> None:
 TEXT = st.text(min_size=1, max_size=20)
 
 
-@given(st.lists(TEXT, min_size=1, max_size=4), TEXT, TEXT.filter(lambda name: name not in ("run",)))
+@given(st.lists(TEXT, min_size=1, max_size=4), TEXT, TEXT.filter(lambda name: name not in IDENTITY))
 def test_any_text_is_one_label_of_one_run(values: list[str], name: str, factor: str) -> None:
     if factor in {m.column for m in METRICS}:
         return
