@@ -1,4 +1,4 @@
-"""What `benchmarks/disturbance.py` prints, in a short form: only that it works."""
+"""What the benchmarks of our own disturbance print, in a short form: only that they work."""
 
 from __future__ import annotations
 
@@ -10,18 +10,32 @@ from pathlib import Path
 import pytest
 from waiting import LONG
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "disturbance.py"
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+FIGURES = ("THROUGHPUT", "LOCAL_SD")
 
 
 @pytest.mark.lab
-def test_two_pairs_have_ratios_with_intervals():
+@pytest.mark.parametrize(
+    ("script", "count", "head", "ends"),
+    [
+        ("disturbance.py", "--pairs", "2 pairs of 1 s", [("", "  two-way")]),
+        (
+            "looks.py",
+            "--rounds",
+            "2 rounds of 1 s",
+            [("with looks", ""), ("with looks of the rank of others", "")],
+        ),
+    ],
+)
+def test_ratios_have_intervals(script, count, head, ends):
     ran = subprocess.run(
-        [sys.executable, SCRIPT, "--pairs", "2", "--seconds", "1"],
+        [sys.executable, BENCHMARKS / script, count, "2", "--seconds", "1"],
         capture_output=True, text=True, timeout=2 * LONG,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    head, *lines = ran.stdout.splitlines()
-    assert head.startswith("2 pairs of 1 s")
-    assert len(lines) == 2
-    for line, name in zip(lines, ("THROUGHPUT", "LOCAL_SD"), strict=True):
-        assert re.fullmatch(rf"{name} +[0-9.]+  \[[0-9.]+, [0-9.]+\]  two-way", line), line
+    first, *lines = ran.stdout.splitlines()
+    assert first.startswith(head)
+    expected = [(before, name, after) for before, after in ends for name in FIGURES]
+    assert len(lines) == len(expected)
+    for line, (before, name, after) in zip(lines, expected, strict=True):
+        assert re.fullmatch(rf"{before} *{name} +[0-9.]+  \[[0-9.]+, [0-9.]+\]{after}", line), line

@@ -53,8 +53,8 @@ GUARD = click.option(
     default="5m",
     show_default=True,
     metavar="TIME",
-    help="Hosts put themselves back when nothing was heard from here for so long beyond a run "
-    "(90s, 5m, 1h); off: they never do.",
+    help="Hosts put themselves back when nothing was heard from here for so long beyond a run, "
+    "or a tenth longer (90s, 5m, 1h); off: they never do.",
 )
 
 LIST = "list"

@@ -171,8 +171,9 @@ def changing(closes: bool, seconds: float):
         looking.terminate()
         printed, _ = looking.communicate(timeout=LONG)
     seen = snapshots.looks(Completed("here", command, 0, printed, "", 3.0))
-    early = [{c.ends for c in look.connections} for look in seen if (look.at or 0) < before - 0.1]
-    late = [{c.ends for c in look.connections} for look in seen if (look.at or 0) > after][11:]
+    shown = [(look.at or 0, {c.ends for c in look.connections}) for look in seen]
+    early = [ends for at, ends in shown if at < before][:-1]  # the last may have gone on after it
+    late = [ends for at, ends in shown if at > after][11:]
     return old, gone, new, early, late
 
 

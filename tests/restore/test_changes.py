@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from undoing import ListLog
 
+from netlimits.errors import SettingError
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
 from netlimits.restore.changes import Changes
@@ -13,12 +14,13 @@ QUEUES = "/sys/class/net/data0/queues"
 
 
 class Kernel:
-    """A host with two sysctls, and receive queues that RPS steers; `made` come with a write."""
+    """A host with two sysctls, queues, and RPS on receiving ones; `made` come with a write."""
 
     def __init__(self) -> None:
         self.sysctls = {"net.a": "0", "net.b": "0"}
         self.masks = {"rx-0": "0"}
         self.made: dict[str, str] = {}
+        self.queues, self.most = 1, 2
 
     def __call__(self, command: Command) -> Completed:
         match command.argv:
@@ -27,6 +29,12 @@ class Kernel:
                 return answer(command)
             case ("sysctl", *names):
                 return answer(command, "".join(f"{n} = {self.sysctls[n]}\n" for n in names))
+            case ("ethtool", "-l", _):
+                shown = {"Pre-set maximums": self.most, "Current hardware settings": self.queues}
+                return answer(command, "".join(f"{k}:\nCombined: {n}\n" for k, n in shown.items()))
+            case ("ethtool", "-L", _, "combined", number):
+                self.queues = int(number)
+                return answer(command)
             case ("tee", path):
                 self.masks[path.split("/")[-2]] = command.stdin.strip()
                 self.masks |= self.made
@@ -46,7 +54,7 @@ class Bench:
         """What the host was asked: `read` and `write`."""
         self.host.ran.clear()
         self.changes.reach("sender", "data0", name, wanted)
-        return ["write" if {"-w", "tee"} & {*c.argv} else "read" for c in self.host.ran]
+        return ["write" if {"-w", "tee", "-L"} & {*c.argv} else "read" for c in self.host.ran]
 
 
 @pytest.fixture
@@ -86,6 +94,24 @@ def test_after_a_put_back_it_is_read_anew(bench):
     assert bench.reach("sysctl", {"net.a": 2}) == ["read", "write", "read"]
     bench.changes.put_back()
     assert bench.kernel.sysctls["net.a"] == "0"
+
+
+def test_what_another_change_makes_anew_is_read_anew(bench):
+    bench.reach("rps", {"cpus": "0"})
+    bench.reach("channels", {"combined": 2})
+    assert bench.reach("rps", {"cpus": "0-1"}) == ["read", "write", "read"]
+    bench.changes.put_back()
+    assert (bench.kernel.queues, bench.kernel.masks) == (1, {"rx-0": "0"})
+
+
+def test_what_the_last_reading_refuses_is_read_anew(bench):
+    bench.reach("channels", {"combined": 2})
+    bench.kernel.most = 4  # by a driver that was loaded again
+    assert bench.reach("channels", {"combined": 4})[:2] == ["read", "write"]
+    with pytest.raises(SettingError, match="8"):
+        bench.reach("channels", {"combined": 8})
+    bench.changes.put_back()
+    assert bench.kernel.queues == 1
 
 
 def test_a_part_that_came_later_is_written_down_before_it_is_changed(bench):

@@ -43,8 +43,8 @@ class NotOurs(HostError):
 class ClaimedLogin:
     """The place of one login on one host, which one or several roles are; `claim` is a path.
 
-    One of them `leads`: its `hold` keeps the claim alive, at least `until` then, in seconds of
-    this machine's clock. Who arms the guard has its `turn`.
+    One of them `leads`: its `hold` keeps the claim alive. Claim and guard run out at `until`, in
+    seconds of this machine's clock; 0 where that is not known. Who arms the guard has its `turn`.
     """
 
     roles: list[str]

@@ -27,7 +27,7 @@ PATIENCE = 300.0
 OVER = 0.1
 """Of the patience, how much longer than needed claims and guards are told to hold each time.
 
-Until that is used up a run costs no word: with the usual patience runs of seconds have one in ten.
+Until that is used up a run costs no word: with the usual patience there is one in half a minute.
 """
 
 NOTHING: Mapping[str, Completed] = {}
