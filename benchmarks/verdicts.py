@@ -24,9 +24,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import confusion
@@ -49,12 +50,20 @@ NEXT = "-next"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One campaign to make: its label's name and place, how, and the verdicts that are right."""
+    """One campaign to make: its label's name and place, how, and the verdicts that are right.
+
+    They are right for the runs that have the values of `judged`; the others are there to compare.
+    """
 
     name: str
     place: int
     right: tuple[str, ...]
     label: Label
+    judged: Mapping[str, str] = field(default_factory=dict)
+
+    def judges(self, values: Mapping[Any, Any]) -> bool:
+        """Whether what is right is known of a run, or a configuration, with these values."""
+        return all(str(values[name]) == value for name, value in self.judged.items())
 
     @property
     def folder(self) -> str:
@@ -71,7 +80,7 @@ def every() -> list[Trial]:
     ]
     for name, each in yaml.safe_load(MIXTURES.read_text("utf-8")).items():
         label = Label(each["experiment"], each["lab"], each.get("link", ""))
-        trials.append(Trial(name, 1, tuple(each["right"]), label))
+        trials.append(Trial(name, 1, tuple(each["right"]), label, each.get("judged", {})))
     return trials
 
 
@@ -151,12 +160,13 @@ def runs(wanted: list[Trial], out: Path) -> Iterator[Labelled]:
         if not (out / trial.folder).is_dir():
             continue
         try:
-            _, evidence = evidence_of(nl.open(out / trial.folder))
+            frame, evidence = evidence_of(nl.open(out / trial.folder))
         except DataError as error:
             print(f"{trial.folder}: {error}", file=sys.stderr)
             continue
-        for run in evidence.values():
-            yield Labelled(trial.name, trial.right, run)
+        for index, run in evidence.items():
+            if trial.judges(frame.loc[index]):
+                yield Labelled(trial.name, trial.right, run)
 
 
 def proofs(wanted: list[Trial], out: Path) -> Iterator[Judged]:
@@ -164,6 +174,8 @@ def proofs(wanted: list[Trial], out: Path) -> Iterator[Judged]:
     for trial in wanted:
         folder = out / f"{trial.folder}{NEXT}"
         for row in nl.explain(nl.open(folder)).to_dict("records") if folder.is_dir() else ():
+            if not trial.judges(row):
+                continue
             told = row["class"] if row["state"] == PROVEN else UNDETERMINED
             if row["state"] == REFUTED and trial.right == (row["class"],):
                 told = f"not {row['class']}"

@@ -71,6 +71,9 @@ WAITING = 128 << 10
 QUEUE = 1000
 """Packets that wait behind htb: the usual `txqueuelen`."""
 
+SEGMENTS = 65536
+"""Bytes that TCP hands a qdisc as one packet, at most."""
+
 ON_A_LINK, ON_A_QDISC = 38, 14
 """Bytes of a frame beside its IP packet: with gap, preamble and checksum, and as a qdisc counts."""
 
@@ -332,7 +335,8 @@ def caps(settings: Iterable[SettingUse]) -> dict[str, Cap]:
             except ValueError:  # the setting itself refuses it, with the reason
                 continue
             what = f"htb of {wish['ceil'] / 1e6:g} Mbit/s"
-            cap = Cap(what, wish["ceil"], ON_A_QDISC, float(wish["cburst"]), packets=QUEUE)
+            burst = float(wish["cburst"]) + SEGMENTS  # with a token left a whole packet may go
+            cap = Cap(what, wish["ceil"], ON_A_QDISC, burst, packets=QUEUE)
             by_role |= dict.fromkeys(use.roles, cap)
     return by_role
 

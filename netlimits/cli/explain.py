@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,13 +71,16 @@ def explain(
       netlimits explain results/udp-send-size-20260101-120000 --config send_size=64 --json
       netlimits explain results/quickstart-20260101-120000 --run 3
       netlimits explain results/udp-send-size-20260101-120000 --next proof.yaml
+      netlimits explain results/tso-20260101-120000 --config tso=on --next proof.yaml
     """
     from netlimits import limits
     from netlimits.analysis import caveats, frames
 
     source = opened(results)
     if sequel or suspects:
-        _write_sequel(source, sequel, suspects)
+        if run is not None:
+            raise InputError("--next: goes on from configurations; choose some with --config")
+        _write_sequel(source, sequel, suspects, chosen)
         return
     of = source.campaign or source.frame
     verdicts = limits.explain(of) if run is None else limits.runs(of)
@@ -89,28 +93,36 @@ def explain(
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
+    derived = source.campaign.experiment.derive if source.campaign else ()
     for _, row in verdicts.iterrows():
-        echo("\n".join(_lines(row)))
+        echo("\n".join(_lines(row, derived)))
     if beside := caveats.disturbance(frames.last_attempts(source.frame)):
         echo(beside)
 
 
-def _write_sequel(results: Results, path: Path | None, suspects: tuple[str, ...]) -> None:
-    """Write the experiment of the next campaign, and name it."""
-    from netlimits.limits import CLASSES, sequel
+def _write_sequel(
+    results: Results, path: Path | None, suspects: tuple[str, ...], chosen: tuple[str, ...]
+) -> None:
+    """Write the experiment of the next campaign, and name it; how long it takes is an aside."""
+    from netlimits.cli.plan_summary import lasting
+    from netlimits.experiment import load
+    from netlimits.experiment.plan import Plan, seeded
+    from netlimits.limits import CLASSES, explain, sequel
 
     names = [each.name for each in CLASSES]
     for suspect in suspects:
         if suspect not in names:
             raise InputError(
-                f"--suspect {suspect}: no class is called so{did_you_mean(suspect, names)}; there "
-                f"are {', '.join(names)}"
+                f"--suspect {suspect}: no class is called so{did_you_mean(suspect, names)}"
             )
     if path is None:
         raise InputError("--suspect: it is for --next FILE")
     if results.campaign is None:
         raise DataError(f"{results.path}: --next needs a campaign's folder, not a file of runs")
-    text = sequel.sequel(results.campaign, suspects)
+    if chosen:
+        _chosen(explain(results.campaign), chosen, results.path)
+    only = dict(pair.split("=", 1) for pair in chosen)
+    text = sequel.sequel(results.campaign, suspects, only)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -119,6 +131,8 @@ def _write_sequel(results: Results, path: Path | None, suspects: tuple[str, ...]
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
     echo(path)
+    planned = Plan(seeded(load.load(path)))
+    click.echo(f"{len(planned):,} runs, about {lasting(planned.seconds())}", err=True)
 
 
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
@@ -144,12 +158,15 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
     return verdicts
 
 
-def _lines(row: pd.Series[Any]) -> list[str]:
-    """One verdict for people: configuration, class, sentence, runner-up, and what decides."""
+def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
+    """One verdict for people: configuration, class, sentence, runner-up, and what decides.
+
+    The configuration by what `derived` columns follow from.
+    """
     from netlimits.analysis import wording
     from netlimits.limits.explained import COLUMNS
 
-    factors = [name for name in row.index if name not in COLUMNS]
+    factors = [name for name in row.index if name not in (*COLUMNS, *derived)]
     where = ", ".join(
         f"{name} {wording.text(row[name])}" for name in factors if not wording.is_missing(row[name])
     )

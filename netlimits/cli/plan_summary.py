@@ -119,14 +119,14 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     each = f"{summary['seconds'] / max(1, left):.3g} s a run"
     if "rounds" in summary and summary["replicates"]:
         each = f"{summary['seconds'] / summary['rounds'] / summary['replicates']:.3g} s a round"
-    echo(f"about {_duration(summary['seconds'])}, {each}")
+    echo(f"about {lasting(summary['seconds'])}, {each}")
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _duration(seconds: float) -> str:
+def lasting(seconds: float) -> str:
     """Two units at most: `20 min 12 s`."""
     units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
     left = max(1, round(seconds))

@@ -1,13 +1,14 @@
 """What a class of limits is: what it reads of a run, when it fires, its sentence, proof and label.
 
-Pure: a class sees the figures of one run and nothing else. How strong a sign is says how its
-evidence compares with its threshold: 1 and more fires, less is how near it came.
+Pure: a class sees the figures of one run and nothing else. A sign has premises, each as strong as
+its evidence compares with its threshold; the weakest is the sign's: 1 and more fires, less is how
+near it came.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,16 +22,47 @@ LEAST_SIGN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """A class's evidence in one run: its ratio to the threshold, a sentence, and the figures."""
+class Premise:
+    """One thing that has to hold: its evidence over the threshold, and what to say if it does not.
+
+    `short` is a clause that goes on from "it is not so, because".
+    """
 
     strength: float
+    short: str
+
+    @classmethod
+    def reached(cls, value: float, threshold: float, short: str) -> Premise:
+        """That a value is `threshold` or more."""
+        return cls(value / threshold, short)
+
+    @classmethod
+    def below(cls, value: float, threshold: float, short: str) -> Premise:
+        """That a value is `threshold` at most; of 0 it is, by far."""
+        return cls(threshold / value if value > 0 else 2.0, short)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A class's evidence in one run: what has to hold, the sentence if it does, and the figures."""
+
+    premises: tuple[Premise, ...]
     sentence: str
     figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def weakest(self) -> Premise:
+        """The premise that is furthest from being met."""
+        return min(self.premises, key=lambda premise: premise.strength)
+
+    @property
+    def strength(self) -> float:
+        """The evidence over the threshold, of the premise that is furthest from being met."""
+        return self.weakest.strength
+
+    @property
     def fires(self) -> bool:
-        """Whether the evidence reaches the threshold."""
+        """Whether all that has to hold does."""
         return self.strength >= 1
 
 
@@ -39,8 +71,10 @@ class Intervention:
     """The one change that decides: what to do, and what then happens.
 
     `change` says it in words, `what` names it in `changes.CHANGES` (nothing: it is made by hand),
-    `times` is how many times as much as before. It proves the class when the ratio of throughput
-    with the change over without it, in the same blocks, lies from `least` to `most`.
+    `times` is how many times as much as before. It proves the class when the ratio of what it is
+    judged by, `of` (READINGS), with the change over without it, in the same blocks, lies from
+    `least` to `most`. `alone` says that the change moves what this class limits and hardly anything
+    else; then it proves the class even where counters do not suggest it.
     """
 
     change: str
@@ -48,15 +82,17 @@ class Intervention:
     times: float = 1.0
     least: float = 0.0
     most: float = math.inf
+    of: str = "throughput"
+    alone: bool = True
 
     @property
     def expectation(self) -> str:
         """What must follow, in words."""
         if math.isinf(self.most):
-            return f"throughput x {self.least:g} or more"
+            return f"{self.of} x {self.least:g} or more"
         if not self.least:
-            return f"throughput x {self.most:g} or less"
-        return f"throughput x {self.least:g} to {self.most:g}"
+            return f"{self.of} x {self.most:g} or less"
+        return f"{self.of} x {self.least:g} to {self.most:g}"
 
     def state(self, low: float, high: float) -> str:
         """`proven`, `refuted` or `open`, by the interval of the ratio."""
@@ -107,6 +143,8 @@ class LimitClass(Protocol):
         ...
 
 
-def least(*parts: float) -> float:
-    """The strength of conditions that all have to hold: that of the weakest."""
-    return min(parts)
+READINGS: Mapping[str, Callable[[RunFigures], float | None]] = {
+    "throughput": lambda run: run.throughput,
+    "round trip": lambda run: run.sent("rtt_us"),
+}
+"""What an intervention may be judged by, of one run."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netlimits.experiment.document import KeyPath
+from netlimits.limits.figures import TCP_HEADERS, UDP_HEADERS
 from netlimits.model import Experiment, Scalar, SettingUse, Setup
 from netlimits.tools import tool
 from netlimits.units import tc
@@ -20,8 +21,6 @@ from netlimits.units.sizes import decimal_bits
 Levels = Mapping[KeyPath, Scalar]
 """Key of the file -> its value. `("settings", ROLE, …)` is an entry of its own for that role."""
 
-HEADERS = 66
-"""Bytes of Ethernet, IPv4, TCP and its timestamps, which a qdisc counts with each packet's data."""
 TCP_IP = 40
 """Bytes of both headers, without options, over IPv4."""
 TOLERANCE_PCT = 20
@@ -88,9 +87,10 @@ def pace(of: Configured, times: float) -> Levels | str:
     if of.throughput is None:
         return "what arrived is not known"
     rate_bps, size = of.throughput * times, of.packet_bytes or 1448.0
+    headers = UDP_HEADERS if of.udp else TCP_HEADERS
     return {
         ("pace", "rate"): round(rate_bps),
-        ("pace", "frame_rate"): round(rate_bps * (size + HEADERS) / size),
+        ("pace", "frame_rate"): round(rate_bps * (size + headers) / size),
         ("pace", "tolerance_pct"): TOLERANCE_PCT,
     }
 

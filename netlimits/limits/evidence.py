@@ -39,8 +39,42 @@ def evidence_of(
     if proof.tested(frame):  # what an intervention changes tells no configurations apart
         factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
+    most = _most(frame, evidence, factors, links)
     return frame, {
-        index: replace(run, rates_by_size=rates.get(index, {})) for index, run in evidence.items()
+        index: replace(run, rates_by_size=rates.get(index, {}), most_mbps=most.get(index))
+        for index, run in evidence.items()
+    }
+
+
+def _most(
+    frame: pd.DataFrame,
+    evidence: Mapping[Any, RunFigures],
+    factors: list[str],
+    links: DataLinks | None,
+) -> dict[Any, float]:
+    """Each run's `RunFigures.most_mbps`; of a frame alone, over those that differ only in sizes.
+
+    Nothing where the run's configuration is the only one on its path.
+    """
+    alike = [name for name in factors if name not in wording.FACTOR_UNITS]
+    rates: dict[Any, dict[Any, list[float]]] = {}
+    paths = {}
+    for index, row in proof.bare(frame).iterrows():
+        run = evidence[index]
+        of = links.path(int(row["run"])) if links else tuple(row[n] for n in alike if n in row)
+        if of is None or run.wire_mbps is None:
+            continue
+        path = (run.sender, run.udp, of)
+        config = tuple(str(row[name]) for name in factors)
+        paths[index] = (path, config)
+        rates.setdefault(path, {}).setdefault(config, []).append(run.wire_mbps)
+    medians = {
+        path: {config: median(values) for config, values in configs.items()}
+        for path, configs in rates.items()
+        if len(configs) > 1
+    }
+    return {
+        index: max(medians[path].values()) for index, (path, _) in paths.items() if path in medians
     }
 
 

@@ -9,6 +9,7 @@ from netlimits.analysis import contrasts, frames, wording
 from netlimits.errors import DataError
 from netlimits.limits import imported, proof
 from netlimits.limits.evidence import evidence_of
+from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     every = frames.with_outcome(results if isinstance(results, pd.DataFrame) else results.frame())
     rows_of = []
     for part in configurations(frame):
-        row = {heading(name): part[name].iloc[0] for name in factors} | _judged(part, frame, rows)
+        values = {heading(name): part[name].iloc[0] for name in factors}
+        row = values | _judged(part, frame, rows, evidence)
         row["not_ok"] = _not_ok(every, part)
-        if not isinstance(results, pd.DataFrame) and results.imported:
-            told = imported.known([evidence[index] for index in part.index])
-            row["evidence"] = f"{told} {row['evidence']}".strip()
+        told = imported.known([evidence[index] for index in part.index])
+        row["evidence"] = f"{told} {row['evidence']}".strip()
         rows_of.append(row)
     for part in _failed(every, frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
@@ -63,19 +64,24 @@ def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     classes = {
         index: row["class"]
         for part in parts
-        for row in [_judged(part, frame, rows)]
+        for row in [_judged(part, frame, rows, evidence)]
         for index in part.index
     }
     return pd.Series(classes, name=frames.LIMITED_BY, dtype=object)
 
 
-def _judged(part: pd.DataFrame, frame: pd.DataFrame, rows: Mapping[Any, Verdict]) -> dict[str, Any]:
+def _judged(
+    part: pd.DataFrame,
+    frame: pd.DataFrame,
+    rows: Mapping[Any, Verdict],
+    evidence: Mapping[Any, RunFigures],
+) -> dict[str, Any]:
     """A configuration's verdict in the columns of `explain`, in view of the interventions."""
     bare = proof.bare(part)
     verdict = of_configuration([rows[index] for index in bare.index])
     row = _row(verdict)
     if len(bare) < len(part):
-        row |= proof.proved(verdict, proof.proofs(part, contrasts.blocks(frame)))
+        row |= proof.proved(verdict, proof.proofs(part, evidence, contrasts.blocks(frame)))
     return row
 
 
@@ -119,7 +125,7 @@ def _texts(values: Iterable[Any]) -> tuple[str, ...]:
 
 
 def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """The runs of each configuration, those with and without an intervention together.
+    """The runs of each configuration, those with and without an intervention together, in order.
 
     Raises DataError where nothing tells configurations apart.
     """
@@ -128,7 +134,9 @@ def configurations(frame: pd.DataFrame) -> list[pd.DataFrame]:
         raise DataError("there is nothing to tell configurations by: no factor, no `config`")
     if not key:
         return [frame]
-    return [part for _, part in frame.groupby(key, sort=False, dropna=False)]
+    names = proof.factors(frame)
+    parts = [part for _, part in frame.groupby(key, sort=False, dropna=False)]
+    return sorted(parts, key=lambda part: [wording.rank(part[name].iloc[0]) for name in names])
 
 
 def _key(frame: pd.DataFrame) -> list[str]:
@@ -167,7 +175,7 @@ def heading(factor: str) -> str:
 def _row(verdict: Verdict) -> dict[str, Any]:
     return {
         "class": verdict.limit,
-        "state": "undetermined" if verdict.limit == "undetermined" else "suggested",
+        "state": UNDETERMINED if verdict.limit == UNDETERMINED else "suggested",
         "confidence": verdict.share,
         "evidence": verdict.sentence,
         "figures": dict(verdict.figures),

@@ -12,6 +12,10 @@ from typing import Any
 
 from netlimits import tools
 
+TCP_HEADERS, UDP_HEADERS = 66, 42
+"""Bytes of Ethernet and IPv4, and of TCP with timestamps or UDP, which interfaces and qdiscs count
+in each packet beside its data."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
@@ -20,8 +24,9 @@ class RunFigures:
     `bound_mbps` is the goodput bound of the link at the run's MTU, headers counted; `mtu` is the
     data link's; None where they are not known. `one_machine` says that both ends share CPUs.
     `goal_mbps` is the rate that the tool was told to send at, if any.
-    `rates_by_size` is evidence from other configurations, which no run has by itself: of those
-    that differ from the run's in sizes alone, bytes a packet -> packets/s, medians of their runs.
+    Two are evidence from other configurations, which no run has by itself, medians of their runs:
+    `rates_by_size`, of those that differ from the run's in sizes alone, bytes a packet ->
+    packets/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path.
     """
 
     figures: Mapping[str, Any]
@@ -30,6 +35,7 @@ class RunFigures:
     one_machine: bool = False
     goal_mbps: float | None = None
     rates_by_size: Mapping[float, float] = field(default_factory=dict)
+    most_mbps: float | None = None
 
     def figure(self, column: str) -> float | None:
         """A figure, or a tool's own of that name; None without one."""
@@ -75,9 +81,18 @@ class RunFigures:
 
         One connection is one thread's work: a server's others only wait for the next.
         """
-        used = self.own(f"{end}_process_cpu_pct")
         alone = 1 in (self.own(f"{end}_threads"), self.own(f"{end}_connections"))
-        return min(100.0, used) if used is not None and alone else None
+        return self.process_pct(end) if alone else None
+
+    def process_pct(self, end: str) -> float | None:
+        """How busy the tool was at an end, % of one CPU, which it cannot be for more than 100."""
+        used = self.own(f"{end}_process_cpu_pct")
+        return None if used is None else min(100.0, used)
+
+    def cpu_name(self, end: str, part: str = "peak") -> str:
+        """What to call an end's busiest CPU, or the one with most softirq: by number, if known."""
+        number = self.own(f"{end}_cpu_{part}_cpu")
+        return "busiest CPU" if number is None else f"CPU {number:.0f}"
 
     def busiest_pct(self, end: str) -> float | None:
         """How busy an end's busiest CPU was, or the tool's thread there if that is more."""
@@ -112,13 +127,29 @@ class RunFigures:
         return self.figure("elapsed_s")
 
     @property
-    def packet_rate(self) -> float | None:
-        """Packets with user data each second: datagrams that arrived, segments that left."""
-        packets = self.received("udp_in_datagrams") if self.udp else self.sent("tcp_out_segs")
-        return packets / self.elapsed if packets and self.elapsed else None
+    def packet_bytes(self) -> float | None:
+        """Bytes of user data that a packet carries on the average.
+
+        Of datagrams by what was sent, of which both counts are of the whole run.
+        """
+        rate, packets = self.throughput, self.sent("tcp_out_segs")
+        if self.udp:
+            packets = self.sent("udp_out_datagrams")
+            rate = self.own(f"{self.sender}_send_throughput_mbps") or rate
+        return (
+            rate * 1e6 / 8 * self.elapsed / packets if rate and packets and self.elapsed else None
+        )
 
     @property
-    def packet_bytes(self) -> float | None:
-        """Bytes of user data that a packet carries on the average."""
-        rate, packets = self.throughput, self.packet_rate
-        return rate * 1e6 / 8 / packets if rate and packets else None
+    def packet_rate(self) -> float | None:
+        """Packets with user data that arrived each second."""
+        rate, size = self.throughput, self.packet_bytes
+        return rate * 1e6 / 8 / size if rate and size else None
+
+    @property
+    def wire_mbps(self) -> float | None:
+        """Throughput with the headers of its packets, Mbit/s; as it is where sizes are unknown."""
+        rate, size = self.throughput, self.packet_bytes
+        if rate is None or not size:
+            return rate
+        return rate * (1 + (UDP_HEADERS if self.udp else TCP_HEADERS) / size)

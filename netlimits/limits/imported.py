@@ -26,7 +26,9 @@ HEADERS = 52
 
 
 def known(runs: Sequence[RunFigures]) -> str:
-    """The sentence on a configuration's runs; "" where there is nothing to say."""
+    """The sentence on a configuration's runs; "" where evidence was read, or nothing is known."""
+    if any(run.sent("tx_packets") is not None for run in runs):
+        return ""
     parts = [*_rate(runs), *_cpu(runs)]
     return f"Known: {'; '.join(parts)}." if parts else ""
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "vif")
 """Drivers whose link speed is made up: there is no wire of that rate."""
 
+OF_PATHS = ("qdisc", "switch", "link", "carrier", "route")
+"""Settings that change what is between the ends; the others change what a host does."""
+
 
 class DataLinks:
     """The link of each run of a campaign: its rate, MTU and family, and the rate asked for."""
@@ -22,6 +25,7 @@ class DataLinks:
         self._campaign = campaign
         self._facts: dict[str, Mapping[str, Any]] = {}
         self._mtus: dict[str, int | None] = {}
+        self._paths: dict[str, tuple[Any, ...]] = {}
 
     def rate(self, run: int) -> float | None:
         """The link's bit rate, bit/s; None where it is not known, or made up.
@@ -63,6 +67,23 @@ class DataLinks:
         rate = setup.options.get("rate")
         streams = setup.around.streams * int(setup.options.get("parallel", 1))
         return decimal_bits(rate) * streams / 1e6 or None if rate else None
+
+    def path(self, run: int) -> tuple[Any, ...] | None:
+        """What tells the path of a run from that of others: equal where nothing set changes it.
+
+        With it the number of streams, since a cap may be each flow's. None where that is not known, and in a mesh, where each pair has its own.
+        """
+        campaign, of = self._campaign, self._campaign.runs[run]
+        if campaign.imported or campaign.experiment.mesh:
+            return None
+        if of.config not in self._paths:
+            setup = campaign.plan.setup(of.values)
+            uses = [use for use in setup.settings if use.name in OF_PATHS]
+            told = tuple((use.name, use.roles, str(use.options)) for use in uses)
+            roles = tuple(campaign.experiment.of(of.values).roles)
+            streams = setup.around.streams * int(setup.options.get("parallel", 1))
+            self._paths[of.config] = (roles, setup.around.family, streams, told)
+        return self._paths[of.config]
 
     def _set(self, setting: str, run: int) -> Iterator[Any]:
         """The options of each setting of that name that the experiment makes for a run."""

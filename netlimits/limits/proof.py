@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netlimits.analysis import contrasts, frames
-from netlimits.limits.base import OPEN, PROVEN, REFUTED, LimitClass
+from netlimits.limits.base import OPEN, PROVEN, READINGS, REFUTED, LimitClass
 from netlimits.limits.classes import CLASSES
+from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict
 
 if TYPE_CHECKING:
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
 
 INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
 """The factor, its level without an intervention, and how the columns of what it changes begin."""
-
-THROUGHPUT = "throughput_mbps"
-
-UNSPECIFIC = "streams"
-"""A change that moves what several classes limit: a second stream has a window, a program and a CPU
-of its own. It proves a class that counters suggest, and by itself none."""
 
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
@@ -67,30 +62,32 @@ def bare(part: pd.DataFrame) -> pd.DataFrame:
     return part[part[INTERVENTION] == NONE] if tested(part) else part
 
 
-def proofs(part: pd.DataFrame, blocks: pd.Series[Any] | None) -> Mapping[str, Proof]:
+def proofs(
+    part: pd.DataFrame, evidence: Mapping[Any, RunFigures], blocks: pd.Series[Any] | None
+) -> Mapping[str, Proof]:
     """Class -> what its intervention came to, of one configuration's runs."""
     without = bare(part)
     changed = {limit: part[part[INTERVENTION] == limit.name] for limit in CLASSES}
     return {
-        limit.name: _proof(limit, _ratio(runs, without, blocks))
+        limit.name: _proof(limit, _ratio(limit, runs, without, evidence, blocks))
         for limit, runs in changed.items()
         if len(runs)
     }
 
 
 def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
-    """What a ratio of throughput, with the intervention over without it, says of a class."""
-    if ratio is None:
-        sentence = f"{limit.name} is open: throughput was not measured in every run."
-        return Proof(limit.name, OPEN, sentence, math.nan, math.nan, math.nan)
+    """What a ratio, with the intervention over without it, says of a class."""
     expected = limit.intervention
+    if ratio is None:
+        sentence = f"{limit.name} is open: {expected.of} was not measured in every run."
+        return Proof(limit.name, OPEN, sentence, math.nan, math.nan, math.nan)
     state = expected.state(ratio.low, ratio.high)
     over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
     interval = f"95 % interval {ratio.low:.3g} to {ratio.high:.3g}, {over}"
     if math.isnan(ratio.low) or math.isnan(ratio.high):
         interval = f"too few for an interval: {over}"
     sentence = (
-        f"{limit.name} is {state}: with {expected.change.partition(':')[0]} throughput was "
+        f"{limit.name} is {state}: with {expected.change.partition(':')[0]} {expected.of} was "
         f"{ratio.value:.3g} times as much ({interval}), where {expected.expectation} would "
         "prove it."
     )
@@ -98,13 +95,19 @@ def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
 
 
 def _ratio(
-    top: pd.DataFrame, bottom: pd.DataFrame, blocks: pd.Series[Any] | None
+    limit: LimitClass,
+    top: pd.DataFrame,
+    bottom: pd.DataFrame,
+    evidence: Mapping[Any, RunFigures],
+    blocks: pd.Series[Any] | None,
 ) -> contrasts.Contrast | None:
-    """The ratio of throughput; None where a run lacks it, or it is 0."""
-    if THROUGHPUT not in top.columns or not len(bottom):
-        return None
-    values = [side[THROUGHPUT].to_numpy(dtype=float, na_value=np.nan) for side in (top, bottom)]
-    if not all(bool((side > 0).all()) for side in values):
+    """The ratio of what a class is judged by; None where a run lacks it, or it is 0."""
+    reading = READINGS[limit.intervention.of]
+    values = [
+        np.array([reading(evidence[index]) or math.nan for index in side.index])
+        for side in (top, bottom)
+    ]
+    if not len(bottom) or not all(bool((side > 0).all()) for side in values):
         return None
     both = None
     if blocks is not None:
@@ -122,7 +125,7 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     `open`.
     """
     own = by_class.get(verdict.limit)
-    specific = {limit.name for limit in CLASSES if limit.intervention.what != UNSPECIFIC}
+    specific = {limit.name for limit in CLASSES if limit.intervention.alone}
     others = [
         proof
         for proof in by_class.values()

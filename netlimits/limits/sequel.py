@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from netlimits.analysis import wording
 from netlimits.errors import DataError
 from netlimits.experiment import document, resolution, templates
 from netlimits.experiment.document import KeyPath
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 REPLICATES = 6
 """Blocks from which on an interval holds for runs with outliers (analysis.contrasts)."""
+NOTHING: Mapping[str, str] = {}
 _WIDTH = 98
 
 
@@ -47,10 +49,15 @@ class _Planned:
     by_hand: Mapping[str, str]
 
 
-def sequel(campaign: Campaign, suspects: tuple[str, ...] = ()) -> str:
+def sequel(
+    campaign: Campaign,
+    suspects: tuple[str, ...] = (),
+    only: Mapping[str, str] = NOTHING,
+) -> str:
     """The text of the experiment's file; `suspects` are classes to try in every configuration.
 
-    Raises DataError where there is no class to prove, and for a campaign that was imported.
+    `only` names factors with the value, as text, that configurations are to have. Raises DataError
+    where there is no class to prove, and for a campaign that was imported.
     """
     if campaign.imported:
         raise DataError(f"{campaign.path}: was imported: there is no experiment to go on with")
@@ -66,7 +73,7 @@ def sequel(campaign: Campaign, suspects: tuple[str, ...] = ()) -> str:
         )
     if proof.INTERVENTION in resolution.names(campaign.experiment):
         raise DataError(f"{campaign.path}: has a factor `intervention` already; explain it instead")
-    planned = list(_planned(campaign, suspects))
+    planned = list(_planned(campaign, suspects, only))
     if not any(each.levels for each in planned):
         hands = [text for each in planned for text in each.by_hand.values()]
         raise DataError(
@@ -76,9 +83,13 @@ def sequel(campaign: Campaign, suspects: tuple[str, ...] = ()) -> str:
     return _head(campaign, planned) + _body(campaign.experiment, planned)
 
 
-def _planned(campaign: Campaign, suspects: tuple[str, ...]) -> Iterator[_Planned]:
+def _planned(
+    campaign: Campaign, suspects: tuple[str, ...], only: Mapping[str, str]
+) -> Iterator[_Planned]:
     frame, evidence = evidence_of(campaign)
     for part in explained.configurations(frame):
+        if any(wording.text(part[name].iloc[0]) != value for name, value in only.items()):
+            continue
         runs = [evidence[index] for index in part.index]
         verdict = of_configuration([of_run(run) for run in runs])
         values = campaign.runs[int(part["run"].iloc[0])].values
@@ -153,6 +164,8 @@ def _body(experiment: Experiment, planned: list[_Planned]) -> str:
     columns = [n for n in resolution.names(experiment) if n not in experiment.derive or n in used]
     rows = []
     for each in planned:
+        if not each.levels:
+            continue
         own = {names[key]: _value(before, key, each.values) for key in keys}
         for level, levels in {proof.NONE: {}, **each.levels}.items():
             row = {name: each.values[name] for name in columns}
@@ -231,10 +244,14 @@ def _head(campaign: Campaign, planned: list[_Planned]) -> str:
         "  netlimits run THIS.yaml --hosts hosts.yaml; netlimits explain RESULTS",
     ]
     interventions = {each.name: each.intervention for each in CLASSES}
+    derived = campaign.experiment.derive
     for each in planned:
-        where = ", ".join(f"{k} {templates.written(v)}" for k, v in each.values.items())
+        factors = {name: value for name, value in each.values.items() if name not in derived}
+        where = ", ".join(f"{k} {templates.written(v)}" for k, v in factors.items())
         lines += ["", f"{where or 'The only configuration'}: {each.verdict.limit}."]
         lines.append(each.verdict.sentence)
+        if not each.levels:
+            lines.append("  It is left out: nothing that a setting could change would tell more.")
         for name in each.levels:
             what = interventions[name]
             lines.append(f"  {name}: {what.change}; {what.expectation} would prove it")

@@ -23,6 +23,15 @@ AGREEMENT = 2 / 3
 LEADING = 3
 """How many classes of a configuration, at most, are worth an intervention each."""
 
+OF_CONNECTIONS = (
+    *("rtt_us", "min_rtt_us", "cwnd_segs", "mss_bytes", "transport_mss_bytes"),
+    *("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct", "busy_pct"),
+)
+"""Figures of connections, which datagrams have none of."""
+
+SUSPECT = "--next FILE --suspect CLASS puts the class that you suspect to the proof"
+"""What is left to do where no class is even near."""
+
 RIVALS = ("sender-cpu", "receiver-cpu")
 """Classes that fire together without one explaining the other: both ends are out of CPU."""
 
@@ -52,7 +61,7 @@ def of_run(run: RunFigures) -> Verdict:
     signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
     fired = [limit for limit, sign in signs.items() if sign.fires]
     if not fired:
-        return _nothing(signs, [limit for limit in CLASSES if limit not in signs])
+        return _nothing(signs, [limit for limit in CLASSES if not _measured(limit, signs, run)])
     first = fired[0]
     rival = next((e for e in fired[1:] if {first.name, e.name} == {*RIVALS}), None)
     if rival is not None:
@@ -75,42 +84,55 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     Sentence and figures are those of the first run that agrees.
     """
     counts = Counter(verdict.limit for verdict in verdicts)
-    (limit, agreeing), *others = counts.most_common()
+    limit, agreeing = counts.most_common(1)[0]
     share = agreeing / len(verdicts)
     of = next(verdict for verdict in verdicts if verdict.limit == limit)
     leading = tuple(dict.fromkeys(name for verdict in (of, *verdicts) for name in verdict.leading))
     if share >= AGREEMENT:
         return replace(of, share=share, runs=len(verdicts), leading=leading[:LEADING])
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
+    told = [name for name, _ in counts.most_common() if name != UNDETERMINED]
+    decide = next(verdict.decide for verdict in verdicts if verdict.limit == told[0])
     return Verdict(
         UNDETERMINED,
         f"The runs disagree: {words} of {len(verdicts)}.",
         {},
-        others[0][0] if others else "",
-        "its runs are fewer" if others else "",
-        of.decide,
+        told[0],
+        f"only {counts[told[0]]} of {len(verdicts)} runs show it",
+        decide,
         share,
         len(verdicts),
         leading[:LEADING],
     )
 
 
+def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures) -> bool:
+    """Whether a class could be judged, or has what it needs, and says nothing of such a run."""
+    ends = ("", "local_", "remote_")
+    needs = [name for name in limit.needs if not (run.udp and name in OF_CONNECTIONS)]
+    return limit in signs or all(
+        any(run.figure(f"{end}{name}") is not None for end in ends) for name in needs
+    )
+
+
 def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdict:
     """The verdict where no class fires: it names the nearest one, and those without figures."""
-    names = ", ".join(limit.name for limit in unjudged)
-    sentence = "No class of limits has enough evidence"
-    sentence += f"; not measured: what {names} would show." if names else "."
+    sentence, decide = "No class of limits has enough evidence.", SUSPECT
+    if unjudged:
+        names = ", ".join(limit.name for limit in unjudged)
+        sentence = f"{sentence[:-1]}; not measured: what {names} would show."
+    if len(unjudged) > len(CLASSES) / 2:
+        sentence = "What limits it was not measured: hardly any evidence was read beside."
+        decide = "runs made by netlimits, which reads the evidence"
     nearest = max(signs, key=lambda limit: signs[limit].strength, default=None)
     if nearest is None or signs[nearest].strength < LEAST_SIGN:
-        decide = "runs made by netlimits, which reads the evidence" if names else ""
         return Verdict(UNDETERMINED, sentence, {}, decide=decide)
-    why = f"{100 * signs[nearest].strength:.0f} % of its threshold: {signs[nearest].sentence}"
     return Verdict(
         UNDETERMINED,
         sentence,
         dict(signs[nearest].figures),
         nearest.name,
-        why,
+        _short(signs[nearest]),
         nearest.intervention.change,
         leading=(nearest.name,),
     )
@@ -146,4 +168,9 @@ def _runner_up(first: LimitClass, signs: dict[LimitClass, Sign]) -> LimitClass |
 def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]) -> str:
     if signs[other].fires:
         return f"it fires too, and {first.name} comes before what it leads to"
-    return f"{100 * signs[other].strength:.0f} % of its threshold: {signs[other].sentence}"
+    return _short(signs[other])
+
+
+def _short(sign: Sign) -> str:
+    """Why a class does not fire, by the condition that is furthest from being met."""
+    return f"{sign.weakest.short} ({100 * sign.strength:.0f} % of what it takes)"

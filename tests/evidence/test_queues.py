@@ -159,7 +159,14 @@ QUEUE = {"nic_rx_drops_busiest": 10}
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (("bw_in_allowance_exceeded", "pps_allowance_exceeded"), {"nic_allowance_exceeded": 20}),
+        (
+            ("bw_in_allowance_exceeded", "pps_allowance_exceeded", "conntrack_allowance_exceeded"),
+            {
+                "nic_allowance_exceeded": 30,
+                "nic_bw_allowance_exceeded": 10,
+                "nic_pps_allowance_exceeded": 10,
+            },
+        ),
         (("queue_0_rx_empty_rx_ring", "queue_1_rx_empty_rx_ring"), {"nic_rx_drops": 20, **QUEUE}),
         (("queue_0_tx_queue_stop", "queue_1_tx_queue_stop"), {"nic_tx_stops": 20}),
         (("rx_no_buffers_posted[0]", "rx_no_buffers_posted[1]"), {"nic_rx_drops": 20, **QUEUE}),

@@ -15,7 +15,7 @@ from netlimits.cli import main
 from netlimits.errors import DataError
 from netlimits.experiment import load, plan, resolution
 from netlimits.limits import CLASSES, explain
-from netlimits.limits.base import Intervention
+from netlimits.limits.base import READINGS, Intervention
 from netlimits.limits.changes import CHANGES, Configured
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.sequel import sequel
@@ -127,10 +127,8 @@ def test_every_class_says_what_changes_and_what_follows():
         of = each.intervention
         assert of.what in CHANGES or each.name == "softirq-core"
         assert of.expectation
-        assert not of.least <= 1 <= of.most or each.name in (
-            "link",
-            "path-cap",
-        )  # else nothing would prove it
+        assert of.of in READINGS
+        assert not of.least <= 1 <= of.most or each.name == "link"  # else all would prove it
 
 
 @pytest.mark.parametrize(
@@ -159,24 +157,26 @@ def campaign(figures, **others) -> pd.DataFrame:
 
 
 FULL = TCP | CAPPED
+PACED = {"throughput_mbps": 0.9 * FULL["throughput_mbps"], "local_rtt_us": 220.0}
+"""A cap's queue is gone at 90 % of its rate."""
 
 
 @pytest.mark.parametrize(
     ("others", "limit", "state"),
     [
-        ({"path_cap": {}}, "path-cap", "proven"),
-        ({"path_cap": {"throughput_mbps": 1500.0}}, "path-cap", "refuted"),
-        ({"path_cap": {}, "link": {}}, "path-cap", "proven"),
-        ({"path_cap": {"throughput_mbps": 1500.0}, "sender_cpu": {"throughput_mbps": 1500.0}},
+        ({"path_cap": PACED}, "path-cap", "proven"),
+        ({"path_cap": {}}, "path-cap", "refuted"),
+        ({"path_cap": PACED, "link": {}}, "path-cap", "proven"),
+        ({"path_cap": {}, "sender_cpu": {"throughput_mbps": 1500.0}},
          "path-cap", "refuted"),  # a second stream moves what others limit, too
-        ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {"throughput_mbps": 1500.0},
+        ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {},
           "sender_cpu": {"throughput_mbps": 1500.0}},
          "sender-cpu", "proven"),
-        ({"path_cap": {}, "packet_rate": {"throughput_mbps": FULL["throughput_mbps"] / 2}},
+        ({"path_cap": PACED, "packet_rate": {"throughput_mbps": FULL["throughput_mbps"] / 2}},
          "packet-rate", "proven"),  # which is a cap of the path, too
-        ({"path_cap": {}, "packet_rate": {}}, "path-cap", "proven"),
+        ({"path_cap": PACED, "packet_rate": {}}, "path-cap", "proven"),
         ({"sender_cpu": {}}, "path-cap", "open"),
-        ({"path_cap": {"throughput_mbps": math.nan}}, "path-cap", "open"),
+        ({"path_cap": {"local_rtt_us": math.nan}}, "path-cap", "open"),
     ],
 )  # fmt: skip
 def test_interventions_prove_or_refute(others, limit, state):
@@ -199,14 +199,16 @@ def test_what_interventions_change_hides_no_packet_rate_of_another_size():
 
 def test_the_ratio_within_blocks_is_told(tmp_path, capsys):
     path = tmp_path / "runs.csv"
-    campaign(FULL, path_cap={"throughput_mbps": 909.0}).to_csv(path, index=False)
+    campaign(FULL, path_cap={"local_rtt_us": 404.0}).to_csv(path, index=False)
     with pytest.raises(SystemExit):
         main(["explain", str(path)])
     out = " ".join(capsys.readouterr().out.split())
     assert "size 64: path-cap (proven, 100 % of 6 runs)" in out
-    assert "throughput was 1.01 times as much (95 % interval 1.01 to 1.01, 6 blocks)" in out
+    assert "round trip was 0.101 times as much (95 % interval 0.101 to 0.101, 6 blocks)" in out
     (row,) = explain(pd.read_csv(path)).to_dict("records")
-    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx([1.01] * 3)
+    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx(
+        [0.101] * 3
+    )
 
 
 def test_a_single_block_has_a_ratio_and_no_interval():
@@ -221,7 +223,11 @@ def test_a_single_block_has_a_ratio_and_no_interval():
     ("words", "why"),
     [
         (("--suspect", "path-cap"), "it is for --next FILE"),
-        (("--next", "x.yaml", "--suspect", "path"), "no class is called so"),
+        (
+            ("--next", "x.yaml", "--suspect", "path"),
+            "no class is called so; did you mean path-cap?",
+        ),
+        (("--next", "x.yaml", "--run", "1"), "choose some with --config"),
         (("--next", "x.yaml"), "needs a campaign's folder"),
     ],
 )

@@ -12,13 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import netlimits as nl
 from netlimits.cli import main
 from netlimits.limits import explain, runs
 from netlimits.limits.classes import CLASSES
-from netlimits.limits.evidence import run_figures
+from netlimits.limits.evidence import evidence_of, run_figures
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.links import DataLinks
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
+
+GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
 
 IDLE = {"local_cpu_peak_pct": 40.0, "remote_cpu_peak_pct": 30.0}
 TCP = {
@@ -240,11 +243,126 @@ def test_any_figures_give_one_verdict_and_a_missing_one_never_counts_as_zero(fig
             assert verdict.limit != each.name or each.name in ("pacing", "link")
 
 
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_why_a_class_does_not_fire_is_never_the_sentence_of_one_that_does(name):
+    """ "Not path-cap: neither host was short of CPU (100 % at most)", it said."""
+    (each,) = [limit for limit in CLASSES if limit.name == name]
+    figures, bound = BY_CLASS[name]
+    sizes = BY_SIZE.get(name, {})
+    made = each.sign(RunFigures(figures, bound, rates_by_size=sizes))
+    assert made.fires
+    for others, _ in BY_CLASS.values():
+        sign = each.sign(RunFigures(others, bound, rates_by_size=sizes))
+        if sign and not sign.fires:
+            assert sign.weakest.short
+            assert sign.weakest.short not in sign.sentence or sign.sentence == ""
+
+
+def test_a_busy_cpu_is_named_by_its_number_and_clock():
+    busy = TCP | {"local_cpu_peak_pct": 97.0, "local_cpu_peak_cpu": 3, "local_cpu_mhz": 2400.0}
+    verdict = of_run(RunFigures(busy))
+    assert verdict.sentence == "The sender's CPU 3 was 97 % busy, at 2,400 MHz."
+    assert verdict.figures == {"local_cpu_peak_pct": 97.0, "local_cpu_mhz": 2400.0}
+    softirq = BY_CLASS["softirq-core"][0] | {
+        "remote_cpu_peak_softirq_cpu": 1,
+        "remote_softnet_squeezed": 12_400,
+    }
+    assert of_run(RunFigures(softirq)).sentence == (
+        "The receiver's softirq on CPU 1 (97 %); 124 packets were dropped at the backlog; its "
+        "budget ran out 12,400 times."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("bw", "path-cap"), ("pps", "packet-rate"), ("conntrack", UNDETERMINED)]
+)
+@pytest.mark.parametrize("end", ["local", "remote"])
+def test_what_a_cloud_counts_over_its_allowance_is_a_cap_whatever_the_cpu(kind, limit, end):
+    figures = TCP | {"local_cpu_peak_pct": 80.0, f"{end}_nic_{kind}_allowance_exceeded": 9e3}
+    verdict = of_run(RunFigures(figures))
+    assert verdict.limit == limit
+    assert ("9,000 of 800,000 packets" in verdict.sentence) is (kind != "conntrack")
+
+
+def test_a_tool_is_never_busier_than_a_cpu():
+    figures = BY_CLASS["small-sends"][0] | {"local_process_cpu_pct": 104.0}
+    assert "that is 100 % busy" in of_run(RunFigures(figures)).sentence
+
+
+def test_the_bytes_of_a_datagram_are_those_that_were_sent():
+    """131.58 Mbit/s in the window in which they arrived, of 45,328 of 74,528: 740 bytes of 512."""
+    lossy = {
+        "throughput_mbps": 131.58,
+        "local_send_throughput_mbps": 149.9,
+        "elapsed_s": 2.04,
+        "local_udp_out_datagrams": 74528.0,
+        "local_tcp_out_segs": 54.0,
+        "remote_udp_in_datagrams": 45328.0,
+    }
+    run = RunFigures(UDP | lossy)
+    assert run.packet_bytes == pytest.approx(512, rel=0.01)
+    assert run.packet_rate == pytest.approx(131.58e6 / 8 / 512, rel=0.01)
+    assert run.wire_mbps == pytest.approx(131.58 * 554 / 512, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("rates", "limit"),
+    [
+        ({312.0: 1e5, 156.0: 1e5}, "packet-rate"),
+        ({312.0: 1e5, 156.0: 1.4e5}, UNDETERMINED),
+        ({1250.0: 1e5, 2500.0: 0.5e5}, "packet-rate"),
+        ({1250.0: 0.8e5, 2500.0: 1e5}, UNDETERMINED),
+    ],
+    ids=["all smaller", "one smaller", "the next larger", "not the next"],
+)
+def test_packets_per_second_are_the_same_over_all_smaller_sizes(rates, limit):
+    assert of_run(RunFigures(UDP, rates_by_size={625.0: 1e5, **rates})).limit == limit
+
+
+def test_a_path_that_carried_more_for_another_configuration_has_no_cap():
+    assert of_run(RunFigures(TCP | CAPPED, most_mbps=960.0)).limit == "path-cap"
+    verdict = of_run(RunFigures(TCP | CAPPED, most_mbps=1900.0))
+    assert verdict.limit == UNDETERMINED
+    assert verdict.runner_up == "path-cap"
+    assert "the path carried 2 times as much for another configuration" in verdict.why_not
+
+
+def test_what_a_full_queue_drops_is_not_loss():
+    """Without TSO machines of QEMU lost 1 % in a queue that was 90 round trips long."""
+    lossy = BY_CLASS["loss"][0] | {"local_rtt_us": 9000.0, "local_cwnd_segs": 900.0}
+    assert of_run(RunFigures(lossy, most_mbps=9000.0)).limit == UNDETERMINED
+
+
+def test_tso_shows_that_machines_have_no_cap_in_bits():
+    verdicts = explain(nl.open(GALLERY / "tso")).set_index(["tool", "tso", "send_size"])
+    assert "path-cap" not in set(verdicts.xs("off", level="tso")["class"])
+    for tool, part in verdicts.groupby("tool"):
+        order = [size for _, _, size in part.xs("on", level="tso", drop_level=False).index]
+        assert order == sorted(order), tool
+
+
+def test_only_what_the_experiment_sets_on_the_path_makes_another_path():
+    campaign = nl.open(GALLERY / "tso")
+    frame, evidence = evidence_of(campaign)
+    assert {run.most_mbps for run in evidence.values()} == {evidence[frame.index[0]].most_mbps}
+    shaped = nl.open(GALLERY / "mtu-aggregate-capped")
+    assert len({run.most_mbps for run in evidence_of(shaped)[1].values()}) > 1
+    assert all(run.most_mbps is None for run in evidence_of(nl.open(GALLERY / "mesh"))[1].values())
+
+
 def test_runs_that_disagree_are_undetermined():
     both = [Verdict("link", "a", {}), Verdict("loss", "b", {}), Verdict("link", "a", {})]
     assert of_configuration(both).limit == "link"
     assert of_configuration(both).share == pytest.approx(2 / 3)
     assert of_configuration([*both, Verdict("loss", "b", {})]).limit == UNDETERMINED
+
+
+def test_of_runs_that_disagree_the_runner_up_is_a_class():
+    none = Verdict(UNDETERMINED, "n", {}, decide="look")
+    tie = of_configuration([none, none, Verdict("loss", "b", {}, decide="b2"), none, none,
+                            Verdict("link", "a", {}), Verdict("loss", "b", {})])  # fmt: skip
+    assert (tie.limit, tie.runner_up, tie.decide) == (UNDETERMINED, "loss", "b2")
+    assert tie.why_not == "only 2 of 7 runs show it"
 
 
 def test_a_frame_is_explained_by_configuration_and_by_run():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 
@@ -22,4 +22,7 @@ class TiredToy:
     def sign(self, run: RunFigures) -> Sign | None:
         """Any run's throughput tires a toy."""
         rate = run.throughput
-        return None if rate is None else Sign(9.0, "The toy is tired.", {"throughput_mbps": rate})
+        if rate is None:
+            return None
+        tired = Premise.reached(rate, 0.1, "the toy hardly moves")
+        return Sign((tired,), "The toy is tired.", {"throughput_mbps": rate})

@@ -77,6 +77,9 @@ class Nic:
         allowances = {n: v for n, v in first.items() if n.endswith(_ALLOWANCE)}
         if counts := _groups(allowances, second):
             figures["nic_allowance_exceeded"] = sum(counts.values())
+        for kind in ("bw", "pps"):
+            if own := [count for name, count in counts.items() if name.startswith(kind)]:
+                figures[f"nic_{kind}_allowance_exceeded"] = sum(own)
         return figures
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Sign
+from netlimits.limits.base import Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 BUSY_PCT = 95.0
@@ -18,13 +18,17 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
 
     Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts.
     """
-    busiest = run.thread_pct(end) if run.one_machine else run.busiest_pct(end)
+    thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
+    busiest = thread if run.one_machine else run.busiest_pct(end)
     if busiest is None:
         return None
-    what = "the tool's thread" if run.one_machine else "its busiest one"
-    column = "process_cpu_pct" if run.one_machine else "cpu_peak_pct"
-    return Sign(
-        busiest / BUSY_PCT,
-        f"The {whose}'s CPU: {what} was {busiest:.0f} % busy.",
-        {f"{end}_{column}": busiest},
-    )
+    by_thread = run.one_machine or peak is None or busiest > peak
+    what = f"tool's thread on the {whose}" if by_thread else f"{whose}'s {run.cpu_name(end)}"
+    figures = {f"{end}_{'process_cpu_pct' if by_thread else 'cpu_peak_pct'}": busiest}
+    told = f"{what} was {busiest:.0f} % busy"
+    clock = run.figure(f"{end}_cpu_mhz")
+    at = ""
+    if clock:
+        figures[f"{end}_cpu_mhz"] = clock
+        at = f", at {clock:,.0f} MHz"
+    return Sign((Premise.reached(busiest, BUSY_PCT, f"the {told}"),), f"The {told}{at}.", figures)

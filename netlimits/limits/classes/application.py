@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 MET_PCT = 2.0
@@ -37,22 +37,23 @@ class Application:
         goal, rate = run.goal_mbps, run.throughput
         if goal and rate is not None:
             off = abs(100 * (rate / goal - 1))
+            told = f"it was told to send {goal:,.4g} Mbit/s, and {rate:,.4g} arrived"
             return Sign(
-                MET_PCT / off if off > MET_PCT / 2 else 2.0,
-                f"The program: it was told to send {goal:,.4g} Mbit/s, and {rate:,.4g} arrived.",
+                (Premise.below(max(off, MET_PCT / 2), MET_PCT, told),),
+                f"The program: {told}.",
                 {"throughput_mbps": rate, "goal_mbps": goal},
             )
         limited, busy = run.sent("app_limited_pct"), run.sent("busy_pct")
         cpu = run.busiest_pct(run.sender)
         if limited is None or busy is None or cpu is None:
             return None
-        strength = least(
-            limited / 100,
-            BUSY_PCT / busy if busy else 2.0,
-            CPU_PCT / cpu if cpu else 2.0,
-        )
+        told = f"data was in flight {busy:.0f} % of the time"
         return Sign(
-            strength,
-            f"The program had no more to send: data was in flight {busy:.0f} % of the time.",
+            (
+                Premise.reached(limited, 100, f"{limited:.0f} % of the looks found it short"),
+                Premise.below(busy, BUSY_PCT, told),
+                Premise.below(cpu, CPU_PCT, f"the sender's busiest CPU was {cpu:.0f} % busy"),
+            ),
+            f"The program had no more to send: {told}.",
             {"app_limited_pct": limited, "busy_pct": busy},
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 PER_DATAGRAM = 0.5
@@ -33,8 +33,9 @@ class Fragmentation:
         fragments, datagrams = run.sent("ip_frag_creates"), run.sent("udp_out_datagrams")
         if fragments is None or not datagrams or not run.udp:
             return None
+        told = f"{fragments:,.0f} fragments for {datagrams:,.0f} datagrams"
         return Sign(
-            fragments / datagrams / PER_DATAGRAM,
-            f"IP fragmentation: {fragments:,.0f} fragments for {datagrams:,.0f} datagrams.",
+            (Premise.reached(fragments / datagrams, PER_DATAGRAM, f"there were {told}"),),
+            f"IP fragmentation: {told}.",
             {"ip_frag_creates": fragments, "udp_out_datagrams": datagrams},
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 OF_BOUND = 0.95
@@ -31,7 +31,9 @@ class LinkRate:
     name = "link"
     title = "The link"
     needs = ("throughput_mbps", "cpu_peak_pct")
-    intervention = Intervention("a second stream: the same sum", "streams", 2, 0.97, 1.03)
+    intervention = Intervention(
+        "a second stream: the same sum", "streams", 2, 0.97, 1.03, alone=False
+    )
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
@@ -40,11 +42,13 @@ class LinkRate:
         busiest = run.busiest
         if rate is None or bound is None or busiest is None:
             return None
-        strength = least(rate / bound / OF_BOUND, CPU_PCT / busiest if busiest else 1.0)
+        told = f"{100 * rate / bound:.1f} % of the {bound:,.4g} Mbit/s that it leaves for data"
+        cpu = f"the busiest CPU was {busiest:.0f} % busy"
         return Sign(
-            strength,
-            f"The link: {rate:,.4g} Mbit/s arrived, {100 * rate / bound:.1f} % of the "
-            f"{bound:,.4g} Mbit/s that it leaves for data; the busiest CPU was {busiest:.0f} % "
-            "busy.",
+            (
+                Premise.reached(rate / bound, OF_BOUND, f"{rate:,.4g} Mbit/s are {told}"),
+                Premise.below(busiest, CPU_PCT, f"{cpu}, and may be what holds it back"),
+            ),
+            f"The link: {rate:,.4g} Mbit/s arrived, {told}; {cpu}.",
             {"throughput_mbps": rate, "bound_mbps": bound, "cpu_peak_pct": busiest},
         )

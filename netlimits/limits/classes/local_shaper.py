@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 OVERLIMITS_PER_PACKET = 0.5
@@ -37,10 +37,13 @@ class LocalShaper:
         overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
         if overlimits is None or not packets:
             return None
-        ratio = overlimits / packets
+        told = f"held packets back {overlimits:,.0f} times for {packets:,.0f} packets sent"
         return Sign(
-            ratio / OVERLIMITS_PER_PACKET,
-            f"The sender's own qdisc: it held packets back {overlimits:,.0f} times for "
-            f"{packets:,.0f} packets sent.",
+            (
+                Premise.reached(
+                    overlimits / packets, OVERLIMITS_PER_PACKET, f"the sender's own qdisc {told}"
+                ),
+            ),
+            f"The sender's own qdisc: it {told}.",
             {"qdisc_overlimits": overlimits, "tx_packets": packets},
         )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
 
 RETRANSMITTED = 0.001
 SEGMENTS = 5.0
 """Segments sent again from which on they are more than chance: one of 240 is 0.4 %, and nothing."""
+WAITS = {
+    "app_limited_pct": "its program",
+    "rwnd_limited_pct": "its receiver",
+    "sndbuf_limited_pct": "send buffer",
+}
 WAITED_PCT = 40.0
 """Of the looks, or of the time: a flow that waits for its program or receiver fills no window."""
+INFLATED = 2.3
+"""rtt over min_rtt from which on what is lost is lost by a queue that is full (`path-cap`)."""
 NEAR = 0.5
 """Throughput over cwnd x mss / rtt from which on the window is what sets it."""
 
@@ -33,7 +40,11 @@ class Loss:
     title = "Loss"
     needs = ("tcp_retrans_segs", "tcp_out_segs", "cwnd_segs", "mss_bytes", "rtt_us")
     intervention = Intervention(
-        "a second stream: where loss is the path's, each has a window of its own", "streams", 2, 1.2
+        "a second stream: where loss is the path's, each has a window of its own",
+        "streams",
+        2,
+        1.2,
+        alone=False,
     )
     labels = LABELS
 
@@ -44,20 +55,27 @@ class Loss:
             return None
         share = again / out
         figures = {"tcp_retrans_segs": again, "tcp_out_segs": out}
-        strength = least(share / RETRANSMITTED, again / SEGMENTS)
-        for waited in map(run.sent, ("app_limited_pct", "rwnd_limited_pct", "sndbuf_limited_pct")):
-            if waited:
-                strength = least(strength, WAITED_PCT / waited)
+        told = f"{100 * share:.2g} % of the segments were sent again ({again:,.0f})"
+        premises = [
+            Premise.reached(share, RETRANSMITTED, f"only {told}"),
+            Premise.reached(again, SEGMENTS, f"only {told}"),
+        ]
+        for name, what in WAITS.items():
+            if waited := run.sent(name):
+                short = f"the flow waited for {what} {waited:.0f} % of the time"
+                premises.append(Premise.below(waited, WAITED_PCT, short))
+        rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
+        if rtt and least_rtt:
+            short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
+            premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
         if run.busiest:  # a flow that its losses hold back leaves both hosts time
-            strength = least(strength, _cpu.ROOM_PCT / run.busiest)
-        cwnd, mss, rtt = (run.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
+            short = f"the busiest CPU was {run.busiest:.0f} % busy"
+            premises.append(Premise.below(run.busiest, _cpu.ROOM_PCT, short))
+        cwnd, mss = run.sent("cwnd_segs"), run.sent("mss_bytes")
         rate, streams = run.throughput, run.sent("connections") or 1
         if cwnd and mss and rtt and rate is not None:
             window = cwnd * mss * 8 / rtt * streams  # bytes in µs: Mbit/s
-            strength = least(strength, rate / window / NEAR)
+            short = f"its window would let {window:,.4g} Mbit/s through, and {rate:,.4g} arrived"
+            premises.append(Premise.reached(rate / window, NEAR, short))
             figures["window_mbps"] = window
-        return Sign(
-            strength,
-            f"Loss: {100 * share:.2g} % of the segments were sent again ({again:,.0f}).",
-            figures,
-        )
+        return Sign(tuple(premises), f"Loss: {told}.", figures)

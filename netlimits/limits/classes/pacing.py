@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 MET_PCT = 1.0
@@ -24,18 +24,21 @@ class Pacing:
 
     name = "pacing"
     title = "A pace"
-    needs = ("pace_mbps", "pace_off_pct")
+    needs = ()
     intervention = Intervention("pace at 10 % more", "pace", 1.1, 1.05)
     labels = (LABEL,)
 
-    def sign(self, run: RunFigures) -> Sign | None:
+    def sign(self, run: RunFigures) -> Sign:
         """The rate asked for, and how far off the run was."""
         pace, off = run.figure("pace_mbps"), run.figure("pace_off_pct")
         if pace is None or off is None:
-            return None
-        strength = 1.0 if abs(off) <= MET_PCT else MET_PCT / abs(off)
+            return Sign((Premise(0.0, "no pace was asked for"),), "")
         return Sign(
-            strength,
+            (
+                Premise.below(
+                    abs(off), MET_PCT, f"the run was {abs(off):.2g} % off the {pace:,.4g} Mbit/s"
+                ),
+            ),
             f"The pace that was asked for: {pace:,.4g} Mbit/s, met within {abs(off):.2g} %.",
             {"pace_mbps": pace, "pace_off_pct": off},
         )

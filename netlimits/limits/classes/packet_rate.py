@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
-from netlimits.limits.classes import _cpu
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _allowance, _cpu
 from netlimits.limits.figures import RunFigures
 
 WITHIN = 0.05
@@ -36,25 +36,39 @@ class PacketRate:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Packets/s at this size and at another one of the campaign, with CPU left on both ends."""
-        size, rate = run.packet_bytes, run.packet_rate
-        busiest = run.busiest
-        others = {
-            other: at
-            for other, at in run.rates_by_size.items()
-            if size and at and max(other / size, size / other) >= OTHER_SIZE
-        }
-        if not size or not rate or not others or busiest is None:
-            return None
-        other = min(others, key=lambda at: abs(others[at] / rate - 1))
-        apart = abs(others[other] / rate - 1)
-        strength = least(
-            WITHIN / apart if apart else 2.0, _cpu.ROOM_PCT / busiest if busiest else 2.0
-        )
+        """What a cloud counted over its allowance of packets, else a rate that sizes do not change.
+
+        Smaller packets take no more of a path's bits, so that all smaller sizes of the campaign
+        have to show the same rate; to the smallest one the next larger is compared. CPU is left on
+        both ends.
+        """
+        counted = _allowance.sign(run, "pps", "packets")
+        if counted and counted.fires:
+            return counted
+        size, rate, busiest = run.packet_bytes, run.packet_rate, run.busiest
+        if not size or not rate or busiest is None:
+            return counted
+        smaller = [other for other in run.rates_by_size if other * OTHER_SIZE <= size]
+        larger = [other for other in run.rates_by_size if other >= size * OTHER_SIZE]
+        compared = smaller or sorted(larger)[:1]
+        apart = {other: abs(run.rates_by_size[other] / rate - 1) for other in compared}
+        if not apart:
+            return counted
+        other = max(apart, key=apart.__getitem__)
+        told = f"{rate:,.0f} of them at {size:,.0f} bytes each"
+        beside = f"{run.rates_by_size[other]:,.0f} at {other:,.0f} bytes"
+        cpu = f"the busiest CPU was {busiest:.0f} % busy"
+        changes = f"it changes with their size: {told}, {beside}"
+        widest = " and, furthest from it," if len(apart) > 1 else " and"
         return Sign(
-            strength,
-            f"Packets per second: {rate:,.0f} of them at {size:,.0f} bytes each, and "
-            f"{others[other]:,.0f} at {other:,.0f} bytes, while the busiest CPU was {busiest:.0f} "
-            "% busy.",
-            {"packets_per_s": rate, "packet_bytes": size, "other_packets_per_s": others[other]},
+            (
+                Premise.below(apart[other], WITHIN, changes),
+                Premise.below(busiest, _cpu.ROOM_PCT, cpu),
+            ),
+            f"Packets per second: {told},{widest} {beside}, while {cpu}.",
+            {
+                "packets_per_s": rate,
+                "packet_bytes": size,
+                "other_packets_per_s": run.rates_by_size[other],
+            },
         )

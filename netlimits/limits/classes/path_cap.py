@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
-from netlimits.limits.classes import _cpu
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _allowance, _cpu
 from netlimits.limits.classes.link import OF_BOUND
 from netlimits.limits.figures import RunFigures
 
@@ -11,6 +11,8 @@ RTT_INFLATION = 2.3
 """rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
 QUEUE_US = 200.0
 """What packets wait there, at least, µs: less is a host's own scheduling."""
+OF_MOST = 0.8
+"""Of what the same path carried for another configuration: a cap is the same for all of them."""
 
 LABELS = tuple(
     Label(
@@ -30,23 +32,52 @@ class PathCap:
     name = "path-cap"
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
-    intervention = Intervention("a second stream: the same sum", "streams", 2, 0.97, 1.03)
+    intervention = Intervention(
+        "pace to 90 %: the queue on the path is gone", "pace", 0.9, most=0.7, of="round trip",
+        alone=False,
+    )  # fmt: skip
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """rtt over its least, with CPU left on both ends and room on the link where it is known."""
+        """What a cloud counted over its allowance of bandwidth, else a queue that neither host has.
+
+        That is rtt over its least, with CPU left on both ends, room on the link where it is known,
+        and nothing that got more through the same path.
+        """
+        counted = _allowance.sign(run, "bw", "bandwidth")
+        if counted and counted.fires:
+            return counted
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
-        busiest = run.busiest
-        if rtt is None or not least_rtt or busiest is None or run.throughput is None:
-            return None
+        busiest, rate = run.busiest, run.wire_mbps
+        if rtt is None or not least_rtt or busiest is None or run.throughput is None or not rate:
+            return counted
         inflation = rtt / least_rtt
-        parts = [inflation / RTT_INFLATION, (rtt - least_rtt) / QUEUE_US]
-        parts.append(_cpu.ROOM_PCT / busiest if busiest else 1.0)
+        grown = f"to {rtt:,.0f} µs, {inflation:.1f} times its least"
+        cpu = f"({busiest:.0f} % at most)"
+        premises = [
+            Premise.reached(inflation, RTT_INFLATION, f"the round trip grew only {grown}"),
+            Premise.reached(rtt - least_rtt, QUEUE_US, f"the round trip grew only {grown}"),
+            Premise.below(
+                busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
+            ),
+        ]
+        figures = {"rtt_us": rtt, "min_rtt_us": least_rtt, "cpu_peak_pct": busiest}
         if run.bound_mbps:
-            parts.append(OF_BOUND / (run.throughput / run.bound_mbps))
+            near = run.throughput / run.bound_mbps
+            short = f"the link's own bound is reached to {100 * near:.1f} %"
+            premises.append(Premise.below(near, OF_BOUND, short))
+        beside = ""
+        if run.most_mbps:
+            short = (
+                f"the path carried {run.most_mbps / rate:.2g} times as much for another "
+                "configuration of this campaign"
+            )
+            premises.append(Premise.reached(rate / run.most_mbps, OF_MOST, short))
+            figures["most_mbps"] = run.most_mbps
+            beside = ", and no configuration here got much more through"
         return Sign(
-            least(*parts),
-            f"A cap on the path: the round trip grew to {rtt:,.0f} µs, {inflation:.0f} times its "
-            f"least, and neither host was short of CPU ({busiest:.0f} % at most).",
-            {"rtt_us": rtt, "min_rtt_us": least_rtt, "cpu_peak_pct": busiest},
+            tuple(premises),
+            f"A cap on the path: the round trip grew {grown}, neither host was short of CPU "
+            f"{cpu}{beside}.",
+            figures,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 LIMITED_PCT = 50.0
@@ -36,9 +36,18 @@ class ReceiveWindow:
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         if limited is None or rtt is None or not least_rtt:
             return None
-        strength = least(limited / LIMITED_PCT, RTT_INFLATION / (rtt / least_rtt))
         return Sign(
-            strength,
+            (
+                Premise.reached(
+                    limited, LIMITED_PCT, f"the sender waited for it {limited:.0f} % of the time"
+                ),
+                Premise.below(
+                    rtt / least_rtt,
+                    RTT_INFLATION,
+                    f"the round trip of {rtt:,.0f} µs is {rtt / least_rtt:.1f} times its least, "
+                    "so that a queue is what was waited for",
+                ),
+            ),
             f"The receive window: the sender waited for it {limited:.0f} % of its busy time, at a "
             f"round trip of {rtt:,.0f} µs that is near its least, {least_rtt:,.0f} µs.",
             {"rwnd_limited_pct": limited, "rtt_us": rtt, "min_rtt_us": least_rtt},

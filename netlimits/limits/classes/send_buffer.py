@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 LIMITED_PCT = 20.0
@@ -34,8 +34,9 @@ class SendBuffer:
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
             return None
+        told = f"{limited:.0f} % of its busy time"
         return Sign(
-            limited / LIMITED_PCT,
-            f"The send buffer: the sender waited for it {limited:.0f} % of its busy time.",
+            (Premise.reached(limited, LIMITED_PCT, f"the sender waited for it only {told}"),),
+            f"The send buffer: the sender waited for it {told}.",
             {"sndbuf_limited_pct": limited},
         )

@@ -22,7 +22,7 @@ class SenderCpu:
     name = "sender-cpu"
     title = "The sender's CPU"
     needs = _cpu.NEEDS
-    intervention = Intervention("a second stream on another CPU", "streams", 2, 1.2)
+    intervention = Intervention("a second stream on another CPU", "streams", 2, 1.2, alone=False)
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:

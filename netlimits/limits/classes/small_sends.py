@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _cpu
 from netlimits.limits.figures import RunFigures
 
@@ -37,7 +37,7 @@ class SmallSends:
         """Bytes for each call under the MSS, and the sending thread's CPU."""
         calls, rate, elapsed = run.sent("send_calls"), run.throughput, run.elapsed
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
-        busy = run.sent("process_cpu_pct")
+        busy = run.process_pct(run.sender)
         if busy is None:
             busy = run.sent("cpu_peak_pct")
         if not calls or rate is None or elapsed is None or mss is None or busy is None:
@@ -45,14 +45,15 @@ class SmallSends:
         sent = run.own(f"{run.sender}_send_throughput_mbps") or rate
         size = sent * 1e6 / 8 * elapsed / calls
         cpu = _cpu.sign(run, "sender", run.sender)
-        strength = least(
-            max(cpu.strength if cpu else 0.0, busy / _cpu.BUSY_PCT),
-            busy / THREAD_PCT,
-            OF_SEGMENT * mss / size if size else 0.0,
-        )
+        told = f"{size:,.0f} bytes a call, where a segment takes {mss:,.0f}"
+        calls_told = f"a sender that is {busy:.0f} % busy with calls"
+        full = max(cpu.strength if cpu else 0.0, busy / _cpu.BUSY_PCT)
         return Sign(
-            strength,
-            f"Small sends: {size:,.0f} bytes a call, where a segment takes {mss:,.0f}, from a "
-            f"sender that is {busy:.0f} % busy with calls.",
+            (
+                Premise(full, f"no CPU of the sender is full: {calls_told}"),
+                Premise.reached(busy, THREAD_PCT, f"it is {calls_told}"),
+                Premise.below(size, OF_SEGMENT * mss, f"they are not small: {told}"),
+            ),
+            f"Small sends: {told}, from {calls_told}.",
             {"bytes_per_call": size, "mss_bytes": mss, "process_cpu_pct": busy},
         )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 SOFTIRQ_PCT = 90.0
+SOFTNET = {
+    "softnet_dropped": "{} packets were dropped at the backlog",
+    "softnet_squeezed": "its budget ran out {} times",
+}
+"""What softirq's own counters say beside, in words."""
 
 LABEL = Label(
     """factors: {mss: [536, 1460], send_size: [4096, 16384, 65536, 131072]}
@@ -48,7 +53,7 @@ class SoftirqCore:
 
     name = "softirq-core"
     title = "Softirq on one CPU"
-    needs = ("cpu_peak_softirq_pct", "softnet_dropped")
+    needs = ("cpu_peak_softirq_pct", *SOFTNET)
     intervention = Intervention("RPS, RSS or the interrupt on another CPU", "rps", least=1.1)
     labels = (LABEL,)
 
@@ -63,13 +68,21 @@ class SoftirqCore:
             return None
         end = max(shares, key=shares.__getitem__)
         who = "receiver" if end == run.receiver else "sender"
-        dropped = run.figure(f"{end}_softnet_dropped")
-        tail = f"; {dropped:,.0f} packets were dropped at the backlog" if dropped else ""
-        figures = {f"{end}_cpu_peak_softirq_pct": shares[end]}
-        if dropped is not None:
-            figures[f"{end}_softnet_dropped"] = dropped
+        cpu = run.cpu_name(end, "peak_softirq")
+        tail, figures = "", {f"{end}_cpu_peak_softirq_pct": shares[end]}
+        for name, words in SOFTNET.items():
+            count = run.figure(f"{end}_{name}")
+            if count is not None:
+                figures[f"{end}_{name}"] = count
+                tail += f"; {words.format(f'{count:,.0f}')}" if count else ""
         return Sign(
-            shares[end] / SOFTIRQ_PCT,
-            f"The {who}'s softirq on one CPU ({shares[end]:.0f} %){tail}.",
+            (
+                Premise.reached(
+                    shares[end],
+                    SOFTIRQ_PCT,
+                    f"no CPU does more softirq than the {who}'s {cpu}, {shares[end]:.0f} %",
+                ),
+            ),
+            f"The {who}'s softirq on {cpu} ({shares[end]:.0f} %){tail}.",
             figures,
         )

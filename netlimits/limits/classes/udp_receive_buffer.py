@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Sign, least
+from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 SHARE_OF_LOST = 0.8
@@ -49,11 +49,15 @@ class UdpReceiveBuffer:
         assert peak is not None
         lost = sent - arrived
         if not sent or lost / sent < LOSS:
-            return Sign(0.0, "No datagram was lost.", {"udp_rcvbuf_errors": errors})
-        strength = least(errors / lost / SHARE_OF_LOST, CPU_LEFT_PCT / peak if peak else 1.0)
+            nothing = Premise(0.0, "hardly a datagram was lost")
+            return Sign((nothing,), "", {"udp_rcvbuf_errors": errors})
+        told = f"{errors:,.0f} of {lost:,.0f} lost datagrams found it full"
+        cpu = f"the receiver's busiest CPU was {peak:.0f} % busy"
         return Sign(
-            strength,
-            f"The receive buffer of the UDP socket: {errors:,.0f} of {lost:,.0f} lost datagrams "
-            f"found it full, while the receiver's busiest CPU was {peak:.0f} % busy.",
+            (
+                Premise.reached(errors / lost, SHARE_OF_LOST, f"only {told}"),
+                Premise.below(peak, CPU_LEFT_PCT, f"{cpu}, and may have been too slow"),
+            ),
+            f"The receive buffer of the UDP socket: {told}, while {cpu}.",
             {"udp_rcvbuf_errors": errors, "datagrams_lost": lost, "cpu_peak_pct": peak},
         )

@@ -1,0 +1,33 @@
+"""What a cloud allows a machine: AWS's driver (ENA) counts the packets beyond it, by their kind."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Premise, Sign
+from netlimits.limits.figures import RunFigures
+
+SHARE = 0.001
+"""Of the packets, those beyond the allowance from which on it holds a run back."""
+
+
+def sign(run: RunFigures, kind: str, what: str) -> Sign | None:
+    """Packets beyond the allowance of a kind, at the end that counts more of them."""
+    ends = {"sender": run.sender, "receiver": run.receiver}
+    shares = {}
+    for whose, end in ends.items():
+        beyond = run.figure(f"{end}_nic_{kind}_allowance_exceeded")
+        packets = run.figure(f"{run.sender}_tx_packets")
+        if beyond is not None and packets:
+            shares[whose] = (beyond / packets, beyond, packets)
+    if not shares:
+        return None
+    whose = max(shares, key=lambda at: shares[at][0])
+    share, beyond, packets = shares[whose]
+    told = (
+        f"the {whose}'s cloud queued or dropped {beyond:,.0f} of {packets:,.0f} packets beyond "
+        f"the machine's allowance of {what}"
+    )
+    return Sign(
+        (Premise.reached(share, SHARE, told),),
+        f"An allowance: {told}.",
+        {f"{ends[whose]}_nic_{kind}_allowance_exceeded": beyond, "tx_packets": packets},
+    )
