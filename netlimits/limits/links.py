@@ -71,7 +71,8 @@ class DataLinks:
     def path(self, run: int) -> tuple[Any, ...] | None:
         """What tells the path of a run from that of others: equal where nothing set changes it.
 
-        With it the number of streams, since a cap may be each flow's. None where that is not known, and in a mesh, where each pair has its own.
+        With it the number of streams, since a cap may be each flow's. None where that is not known,
+        and in a mesh, where each pair has its own.
         """
         campaign, of = self._campaign, self._campaign.runs[run]
         if campaign.imported or campaign.experiment.mesh:

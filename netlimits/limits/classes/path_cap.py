@@ -1,16 +1,17 @@
-"""Something on the path that neither host can see: a queue that fills, or losses."""
+"""Something on the path that neither host can see: a queue that fills, or a cloud's allowance."""
 
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _allowance, _cpu
-from netlimits.limits.classes.link import OF_BOUND
 from netlimits.limits.figures import RunFigures
 
 RTT_INFLATION = 2.3
 """rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
 QUEUE_US = 200.0
 """What packets wait there, at least, µs: less is a host's own scheduling."""
+OF_BOUND = 0.9
+"""Of what a link of known rate leaves for data: nearer to it, the link itself may be the cap."""
 OF_MOST = 0.8
 """Of what the same path carried for another configuration: a cap is the same for all of them."""
 
