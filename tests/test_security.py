@@ -191,7 +191,7 @@ def test_the_schemas_are_walked():
 
 
 @pytest.mark.parametrize("at", TEXTS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_no_text_can_be_an_option_or_several_words(at: str, data: st.DataObject):
     assert "pattern" in TEXTS[at], f"{at} takes any text"

@@ -61,21 +61,18 @@ def _most(
     paths = {}
     for index, row in proof.bare(frame).iterrows():
         run = evidence[index]
-        of = links.path(int(row["run"])) if links else tuple(row[n] for n in alike if n in row)
+        of = links.path(int(row["run"])) if links else tuple(str(row[name]) for name in alike)
         if of is None or run.wire_mbps is None:
             continue
-        path = (run.sender, run.udp, of)
+        paths[index] = path = (run.sender, run.udp, of)
         config = tuple(str(row[name]) for name in factors)
-        paths[index] = (path, config)
         rates.setdefault(path, {}).setdefault(config, []).append(run.wire_mbps)
-    medians = {
-        path: {config: median(values) for config, values in configs.items()}
-        for path, configs in rates.items()
-        if len(configs) > 1
+    most = {
+        path: max(map(median, by_config.values()))
+        for path, by_config in rates.items()
+        if len(by_config) > 1
     }
-    return {
-        index: max(medians[path].values()) for index, (path, _) in paths.items() if path in medians
-    }
+    return {index: most[path] for index, path in paths.items() if path in most}
 
 
 def _rates_by_size(

@@ -94,7 +94,7 @@ PIECES = st.sampled_from(
 
 @EVERY
 @settings(
-    max_examples=120, deadline=None, derandomize=True,
+    max_examples=60, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(data=st.data())
