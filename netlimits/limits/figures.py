@@ -147,6 +147,14 @@ class RunFigures:
         return rate * 1e6 / 8 / size if rate and size else None
 
     @property
+    def window_mbps(self) -> float | None:
+        """What the congestion windows let through: cwnd x mss / rtt of every connection."""
+        cwnd, mss, rtt = (self.sent(name) for name in ("cwnd_segs", "mss_bytes", "rtt_us"))
+        if not cwnd or not mss or not rtt:
+            return None
+        return cwnd * mss * 8 / rtt * (self.sent("connections") or 1)  # bytes in µs: Mbit/s
+
+    @property
     def wire_mbps(self) -> float | None:
         """Throughput with the headers of its packets, Mbit/s; as it is where sizes are unknown."""
         rate, size = self.throughput, self.packet_bytes

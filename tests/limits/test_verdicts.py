@@ -284,6 +284,27 @@ def test_what_a_cloud_counts_over_its_allowance_is_a_cap_whatever_the_cpu(kind, 
     assert ("9,000 of 800,000 packets" in verdict.sentence) is (kind != "conntrack")
 
 
+SMALL_BUFFER = TCP | {
+    "throughput_mbps": 100.16,
+    "local_cwnd_segs": 1180.0,
+    "local_rtt_us": 23003.0,
+    "local_min_rtt_us": 20636.0,
+    "local_sndbuf_limited_pct": 4.3,
+    "local_app_limited_pct": 100.0,
+    "local_sndbuf_used_pct": 131.4,
+}
+
+
+def test_a_buffer_of_a_few_segments_is_full_though_nobody_counts_the_wait():
+    assert of_run(RunFigures(SMALL_BUFFER)).limit == "send-buffer"
+    for other in (
+        {"local_sndbuf_used_pct": 110.0},
+        {"local_app_limited_pct": 0.0},
+        {"local_cwnd_segs": 220.0},
+    ):
+        assert of_run(RunFigures(SMALL_BUFFER | other)).limit == UNDETERMINED
+
+
 def test_a_tool_is_never_busier_than_a_cpu():
     figures = BY_CLASS["small-sends"][0] | {"local_process_cpu_pct": 104.0}
     assert "that is 100 % busy" in of_run(RunFigures(figures)).sentence

@@ -71,10 +71,8 @@ class Loss:
         if run.busiest:  # a flow that its losses hold back leaves both hosts time
             short = f"the busiest CPU was {run.busiest:.0f} % busy"
             premises.append(Premise.below(run.busiest, _cpu.ROOM_PCT, short))
-        cwnd, mss = run.sent("cwnd_segs"), run.sent("mss_bytes")
-        rate, streams = run.throughput, run.sent("connections") or 1
-        if cwnd and mss and rtt and rate is not None:
-            window = cwnd * mss * 8 / rtt * streams  # bytes in µs: Mbit/s
+        window, rate = run.window_mbps, run.throughput
+        if window and rate is not None:
             short = f"its window would let {window:,.4g} Mbit/s through, and {rate:,.4g} arrived"
             premises.append(Premise.reached(rate / window, NEAR, short))
             figures["window_mbps"] = window

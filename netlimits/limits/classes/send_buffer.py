@@ -6,6 +6,9 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 LIMITED_PCT = 20.0
+OVER_PCT, SHORT_PCT, FLIGHT_PCT = 125.0, 50.0, 60.0
+"""Of the buffer, what the socket holds: buffers that the kernel tunes were seen to hold 122 at
+most. Of the looks, those that found nothing to send. Of the window, what is in flight."""
 
 LABELS = tuple(
     Label(
@@ -30,13 +33,38 @@ class SendBuffer:
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The share of busy time that waited for send buffer."""
+        """The share of busy time that waited for send buffer, or a buffer that is over its limit.
+
+        The kernel does not count the wait of a buffer that holds a few segments: there the sender
+        has window left and nothing to send, and what it holds is more than its buffer.
+        """
         limited = run.sent("sndbuf_limited_pct")
         if limited is None:
             return None
         told = f"{limited:.0f} % of its busy time"
-        return Sign(
+        waited = Sign(
             (Premise.reached(limited, LIMITED_PCT, f"the sender waited for it only {told}"),),
             f"The send buffer: the sender waited for it {told}.",
             {"sndbuf_limited_pct": limited},
         )
+        full = None if waited.fires else _full(run)
+        return full if full and full.strength > waited.strength else waited
+
+
+def _full(run: RunFigures) -> Sign | None:
+    """A buffer with more in it than it is to hold, and little of the window in flight."""
+    used, short_of_data = run.sent("sndbuf_used_pct"), run.sent("app_limited_pct")
+    rate, window = run.throughput, run.window_mbps
+    if used is None or short_of_data is None or rate is None or not window:
+        return None
+    flight = 100 * rate / window
+    told = f"its socket held {used:.0f} % of it, and {flight:.0f} % of the window was in flight"
+    return Sign(
+        (
+            Premise.reached(used, OVER_PCT, told),
+            Premise.reached(short_of_data, SHORT_PCT, "the kernel had more to send"),
+            Premise.below(flight, FLIGHT_PCT, told),
+        ),
+        f"The send buffer: {told}.",
+        {"sndbuf_used_pct": used, "app_limited_pct": short_of_data, "window_mbps": window},
+    )
