@@ -8,7 +8,7 @@ near it came.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -71,10 +71,10 @@ class Intervention:
     """The one change that decides: what to do, and what then happens.
 
     `change` says it in words, `what` names it in `changes.CHANGES` (nothing: it is made by hand),
-    `times` is how many times as much as before. It proves the class when the ratio of what it is
-    judged by, `of` (READINGS), with the change over without it, in the same blocks, lies from
-    `least` to `most`. `alone` says that the change moves what this class limits and hardly anything
-    else; then it proves the class even where counters do not suggest it.
+    `times` is how many times as much as before. It proves the class when the ratio of throughput
+    with the change over without it, in the same blocks, lies from `least` to `most`. `alone` says
+    that the change moves what this class limits and hardly anything else; then it proves the class
+    even where counters do not suggest it.
     """
 
     change: str
@@ -82,17 +82,16 @@ class Intervention:
     times: float = 1.0
     least: float = 0.0
     most: float = math.inf
-    of: str = "throughput"
     alone: bool = True
 
     @property
     def expectation(self) -> str:
         """What must follow, in words."""
         if math.isinf(self.most):
-            return f"{self.of} x {self.least:g} or more"
+            return f"throughput x {self.least:g} or more"
         if not self.least:
-            return f"{self.of} x {self.most:g} or less"
-        return f"{self.of} x {self.least:g} to {self.most:g}"
+            return f"throughput x {self.most:g} or less"
+        return f"throughput x {self.least:g} to {self.most:g}"
 
     def state(self, low: float, high: float) -> str:
         """`proven`, `refuted` or `open`, by the interval of the ratio."""
@@ -141,10 +140,3 @@ class LimitClass(Protocol):
     def sign(self, run: RunFigures) -> Sign | None:
         """The evidence for it in a run; None where figures are missing."""
         ...
-
-
-READINGS: Mapping[str, Callable[[RunFigures], float | None]] = {
-    "throughput": lambda run: run.throughput,
-    "round trip": lambda run: run.sent("rtt_us"),
-}
-"""What an intervention may be judged by, of one run."""

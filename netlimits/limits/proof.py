@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netlimits.analysis import contrasts, frames
-from netlimits.limits.base import OPEN, PROVEN, READINGS, REFUTED, LimitClass
+from netlimits.limits.base import OPEN, PROVEN, REFUTED, LimitClass
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict
@@ -69,7 +69,7 @@ def proofs(
     without = bare(part)
     changed = {limit: part[part[INTERVENTION] == limit.name] for limit in CLASSES}
     return {
-        limit.name: _proof(limit, _ratio(limit, runs, without, evidence, blocks))
+        limit.name: _proof(limit, _ratio(runs, without, evidence, blocks))
         for limit, runs in changed.items()
         if len(runs)
     }
@@ -79,7 +79,7 @@ def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
     """What a ratio, with the intervention over without it, says of a class."""
     expected = limit.intervention
     if ratio is None:
-        sentence = f"{limit.name} is open: {expected.of} was not measured in every run."
+        sentence = f"{limit.name} is open: throughput was not measured in every run."
         return Proof(limit.name, OPEN, sentence, math.nan, math.nan, math.nan)
     state = expected.state(ratio.low, ratio.high)
     over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
@@ -87,7 +87,7 @@ def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
     if math.isnan(ratio.low) or math.isnan(ratio.high):
         interval = f"too few for an interval: {over}"
     sentence = (
-        f"{limit.name} is {state}: with {expected.change.partition(':')[0]} {expected.of} was "
+        f"{limit.name} is {state}: with {expected.change.partition(':')[0]} throughput was "
         f"{ratio.value:.3g} times as much ({interval}), where {expected.expectation} would "
         "prove it."
     )
@@ -95,16 +95,14 @@ def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
 
 
 def _ratio(
-    limit: LimitClass,
     top: pd.DataFrame,
     bottom: pd.DataFrame,
     evidence: Mapping[Any, RunFigures],
     blocks: pd.Series[Any] | None,
 ) -> contrasts.Contrast | None:
-    """The ratio of what a class is judged by; None where a run lacks it, or it is 0."""
-    reading = READINGS[limit.intervention.of]
+    """The ratio of throughput; None where a run lacks it, or it is 0."""
     values = [
-        np.array([reading(evidence[index]) or math.nan for index in side.index])
+        np.array([evidence[index].throughput or math.nan for index in side.index])
         for side in (top, bottom)
     ]
     if not len(bottom) or not all(bool((side > 0).all()) for side in values):

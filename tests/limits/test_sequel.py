@@ -15,7 +15,7 @@ from netlimits.cli import main
 from netlimits.errors import DataError
 from netlimits.experiment import load, plan, resolution
 from netlimits.limits import CLASSES, explain
-from netlimits.limits.base import READINGS, Intervention
+from netlimits.limits.base import Intervention
 from netlimits.limits.changes import CHANGES, Configured
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.sequel import sequel
@@ -122,13 +122,46 @@ def test_what_no_setting_can_change_is_by_hand(what, of, why):
     assert why in CHANGES[what](of, 2)
 
 
+def test_only_configurations_that_are_chosen_are_put_to_the_proof(tmp_path, capsys):
+    path = tmp_path / "next.yaml"
+    words = ("--config", "tso=off", "--config", "tool=iperf3", "--config", "send_size=1000")
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", str(KEPT / "tso"), "--next", str(path), *words, "--suspect", "loss"])
+    assert ended.value.code == 0
+    told = capsys.readouterr()
+    planned = plan.Plan(plan.seeded(load.load(path)))
+    assert {(c.values["tso"], c.values["tool"], c.values["send_size"])
+            for c in planned.configurations} == {("off", "iperf3", 1000)}  # fmt: skip
+    assert told.out == f"{path}\n"
+    assert told.err.startswith(f"{len(planned)} runs, about ")
+    assert "of_script" not in path.read_text("utf-8").partition("experiment:")[0]
+
+
+def test_what_nothing_can_be_changed_of_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setitem(CHANGES, "streams", lambda of, times: "not today")
+    campaign = nl.open(KEPT / "packets-per-second")
+    text = sequel(campaign)
+    (tmp_path / "next.yaml").write_text(text, encoding="utf-8")
+    planned = plan.Plan(plan.seeded(load.load(tmp_path / "next.yaml")))
+    levels: dict[int, set[str]] = {}
+    for configuration in planned.configurations:
+        values = configuration.values
+        levels.setdefault(values["send_size"], set()).add(values["intervention"])
+    assert all(len(each) > 1 for each in levels.values())
+    left_out = text.count("It is left out")
+    assert left_out == 14 - len(levels)
+    assert left_out
+
+
 def test_every_class_says_what_changes_and_what_follows():
     for each in CLASSES:
         of = each.intervention
         assert of.what in CHANGES or each.name == "softirq-core"
         assert of.expectation
-        assert of.of in READINGS
-        assert not of.least <= 1 <= of.most or each.name == "link"  # else all would prove it
+        assert not of.least <= 1 <= of.most or each.name in (
+            "link",
+            "path-cap",
+        )  # else nothing would prove it
 
 
 @pytest.mark.parametrize(
@@ -157,26 +190,24 @@ def campaign(figures, **others) -> pd.DataFrame:
 
 
 FULL = TCP | CAPPED
-PACED = {"throughput_mbps": 0.9 * FULL["throughput_mbps"], "local_rtt_us": 220.0}
-"""A cap's queue is gone at 90 % of its rate."""
 
 
 @pytest.mark.parametrize(
     ("others", "limit", "state"),
     [
-        ({"path_cap": PACED}, "path-cap", "proven"),
-        ({"path_cap": {}}, "path-cap", "refuted"),
-        ({"path_cap": PACED, "link": {}}, "path-cap", "proven"),
-        ({"path_cap": {}, "sender_cpu": {"throughput_mbps": 1500.0}},
+        ({"path_cap": {}}, "path-cap", "proven"),
+        ({"path_cap": {"throughput_mbps": 1500.0}}, "path-cap", "refuted"),
+        ({"path_cap": {}, "link": {}}, "path-cap", "proven"),
+        ({"path_cap": {"throughput_mbps": 1500.0}, "sender_cpu": {"throughput_mbps": 1500.0}},
          "path-cap", "refuted"),  # a second stream moves what others limit, too
-        ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {},
+        ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {"throughput_mbps": 1500.0},
           "sender_cpu": {"throughput_mbps": 1500.0}},
          "sender-cpu", "proven"),
-        ({"path_cap": PACED, "packet_rate": {"throughput_mbps": FULL["throughput_mbps"] / 2}},
+        ({"path_cap": {}, "packet_rate": {"throughput_mbps": FULL["throughput_mbps"] / 2}},
          "packet-rate", "proven"),  # which is a cap of the path, too
-        ({"path_cap": PACED, "packet_rate": {}}, "path-cap", "proven"),
+        ({"path_cap": {}, "packet_rate": {}}, "path-cap", "proven"),
         ({"sender_cpu": {}}, "path-cap", "open"),
-        ({"path_cap": {"local_rtt_us": math.nan}}, "path-cap", "open"),
+        ({"path_cap": {"throughput_mbps": math.nan}}, "path-cap", "open"),
     ],
 )  # fmt: skip
 def test_interventions_prove_or_refute(others, limit, state):
@@ -199,16 +230,14 @@ def test_what_interventions_change_hides_no_packet_rate_of_another_size():
 
 def test_the_ratio_within_blocks_is_told(tmp_path, capsys):
     path = tmp_path / "runs.csv"
-    campaign(FULL, path_cap={"local_rtt_us": 404.0}).to_csv(path, index=False)
+    campaign(FULL, path_cap={"throughput_mbps": 909.0}).to_csv(path, index=False)
     with pytest.raises(SystemExit):
         main(["explain", str(path)])
     out = " ".join(capsys.readouterr().out.split())
     assert "size 64: path-cap (proven, 100 % of 6 runs)" in out
-    assert "round trip was 0.101 times as much (95 % interval 0.101 to 0.101, 6 blocks)" in out
+    assert "throughput was 1.01 times as much (95 % interval 1.01 to 1.01, 6 blocks)" in out
     (row,) = explain(pd.read_csv(path)).to_dict("records")
-    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx(
-        [0.101] * 3
-    )
+    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx([1.01] * 3)
 
 
 def test_a_single_block_has_a_ratio_and_no_interval():

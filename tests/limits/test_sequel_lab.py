@@ -59,5 +59,5 @@ def test_a_cap_on_the_path_is_suggested_and_then_put_to_the_proof(capped, tmp_pa
     # a machine that is busy with other things may spread the runs too wide for a proof
     assert verdict["class"] == "path-cap", verdict
     assert verdict["state"] in ("proven", "open"), verdict
-    assert verdict["ratio"] < 0.8, "below the cap no queue fills"
-    assert "pace to 90 %" in " ".join(netlimits("explain", second).split())
+    assert 0.8 < verdict["ratio"] < 1.2, "a second stream gets no more through than the cap lets"
+    assert "second stream" in " ".join(netlimits("explain", second).split())

@@ -34,9 +34,8 @@ class PathCap:
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
     intervention = Intervention(
-        "pace to 90 %: the queue on the path is gone", "pace", 0.9, most=0.7, of="round trip",
-        alone=False,
-    )  # fmt: skip
+        "a second stream: the same sum", "streams", 2, 0.97, 1.03, alone=False
+    )
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:
