@@ -29,7 +29,7 @@ _WIDTH = 96
     "chosen",
     multiple=True,
     metavar="FACTOR=VALUE",
-    help="Only configurations with this value; repeatable.",
+    help="Only configurations with this value, or with one of several; repeatable.",
 )
 @click.option(
     "--next",
@@ -121,7 +121,10 @@ def _write_sequel(
         raise DataError(f"{results.path}: --next needs a campaign's folder, not a file of runs")
     if chosen:
         _chosen(explain(results.campaign), chosen, results.path)
-    only = dict(pair.split("=", 1) for pair in chosen)
+    only: dict[str, list[str]] = {}
+    for pair in chosen:
+        factor, _, value = pair.partition("=")
+        only.setdefault(factor, []).append(value)
     text = sequel.sequel(results.campaign, suspects, only)
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -136,11 +139,15 @@ def _write_sequel(
 
 
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:
-    """The configurations that have every value asked for. Raises DataError when none has."""
+    """The configurations that have the values asked for, of each factor one of them.
+
+    Raises DataError when none has.
+    """
     from netlimits.analysis import wording
     from netlimits.limits.explained import COLUMNS, heading
 
     factors = [name for name in verdicts.columns if name not in COLUMNS]
+    wanted: dict[str, list[str]] = {}
     for pair in chosen:
         factor, equals, value = pair.partition("=")
         factor = heading(factor)
@@ -152,7 +159,9 @@ def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> p
         if value not in set(texts):
             values = ", ".join(dict.fromkeys(texts))
             raise DataError(f"{results}: {factor} is never {value}; it is {values}")
-        verdicts = verdicts[texts == value]
+        wanted.setdefault(factor, []).append(value)
+    for factor, texts_of in wanted.items():
+        verdicts = verdicts[verdicts[factor].map(wording.text).isin(texts_of)]
     if verdicts.empty:
         raise DataError(f"{results}: no configuration has {' and '.join(chosen)}")
     return verdicts
@@ -165,6 +174,7 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     """
     from netlimits.analysis import wording
     from netlimits.limits.explained import COLUMNS
+    from netlimits.limits.verdicts import DISAGREE
 
     factors = [name for name in row.index if name not in (*COLUMNS, *derived)]
     where = ", ".join(
@@ -173,6 +183,8 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     agree = "1 run" if row["runs"] else "–"
     if row["runs"] > 1:
         agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs"
+        if row["evidence"].startswith(DISAGREE):
+            agree = f"at most {agree} agree"
     state = f"{row['state']}, " if row["proof"] else ""
     lines = [f"{where or 'all runs'}: {row['class']} ({state}{agree})"]
     lines += _wrapped(row["evidence"])

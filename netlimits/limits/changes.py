@@ -32,7 +32,7 @@ class Configured:
     """One configuration as it ran: what it set up, and what was measured.
 
     `throughput` is the median in bit/s (None: not known), `sender` the end that sent, `sysctls` the
-    hosts' by end, and `cpus` how many they have.
+    hosts' by end, and `cpus` how many they have; `one_machine` says that both ends share them.
     """
 
     experiment: Experiment
@@ -44,6 +44,7 @@ class Configured:
     packet_bytes: float | None = None
     sysctls: Mapping[str, Mapping[str, Any]] | None = None
     cpus: Mapping[str, int] = field(default_factory=dict)
+    one_machine: bool = False
 
     def group(self, end: str) -> str:
         """The role, as the file has it, at an end."""
@@ -65,12 +66,16 @@ class Configured:
 def streams(of: Configured, times: float) -> Levels | str:
     """The number of parallel streams times `times`: the tool's own, else clients of one server."""
     properties = tool(of.setup.tool).schema["properties"]
+    told = of.setup.options.get("rate")
+    levels: dict[KeyPath, Scalar] = {}
+    if told and decimal_bits(told):  # each stream's own, and the sum is to stay what it was
+        levels = {("measure", of.setup.tool, "rate"): round(decimal_bits(told) / times)}
     if "parallel" in properties:
         own = int(of.setup.options.get("parallel") or 1)
-        return {("measure", of.setup.tool, "parallel"): round(own * times)}
+        return {("measure", of.setup.tool, "parallel"): round(own * times), **levels}
     if "interim_seconds" not in properties:
         return f"{of.setup.tool} cannot have parallel streams added up"
-    return {("streams",): round(of.setup.around.streams * times)}
+    return {("streams",): round(of.setup.around.streams * times), **levels}
 
 
 def pace(of: Configured, times: float) -> Levels | str:
@@ -198,11 +203,26 @@ def rps(of: Configured, times: float) -> Levels | str:
     return {("settings", of.group(of.receiver), "rps", "cpus"): f"0-{count - 1}"}
 
 
-def load(of: Configured, times: float) -> Levels | str:
-    """`times` busy processes for each CPU of the receiver."""
-    if of.use("load", of.receiver):
-        return "the receiver has a load already"
-    return {("settings", of.group(of.receiver), "load", "workers_per_cpu"): round(times)}
+def sender_load(of: Configured, times: float) -> Levels | str:
+    """More busy processes for each CPU of the sender."""
+    return _load(of, of.sender, times)
+
+
+def receiver_load(of: Configured, times: float) -> Levels | str:
+    """More busy processes for each CPU of the receiver."""
+    return _load(of, of.receiver, times)
+
+
+def _load(of: Configured, end: str, times: float) -> Levels | str:
+    """`times` busy processes for each CPU of an end, and twice those that it has."""
+    if of.one_machine:
+        return "both ends are one machine, and share its CPUs"
+    use = of.use("load", end)
+    own = use.options.get("workers_per_cpu") if use else 0
+    if not isinstance(own, int) or isinstance(own, bool):
+        return f"the load of the {of.group(end)} is not so many processes for each CPU"
+    entry = use.entry if use else of.group(end)
+    return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
 
 
 def _bytes(of: Configured, size: Any) -> int | None:
@@ -222,7 +242,8 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "receive_buffer": receive_buffer,
     "send_buffer": send_buffer,
     "shaper": shaper,
-    "load": load,
+    "sender_load": sender_load,
+    "receiver_load": receiver_load,
     "rps": rps,
 }
 """What `Intervention.what` names."""

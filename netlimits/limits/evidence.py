@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from netlimits.archive.reader import Campaign
 
+LEAST_RUNS = 3
+"""Runs of a configuration from which on it is said how far they are apart."""
+
 
 def evidence_of(
     results: Campaign | pd.DataFrame,
@@ -40,10 +43,28 @@ def evidence_of(
         factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
     most = _most(frame, evidence, factors, links)
+    slowest = _slowest(frame, evidence, factors)
     return frame, {
-        index: replace(run, rates_by_size=rates.get(index, {}), most_mbps=most.get(index))
+        index: replace(
+            run,
+            rates_by_size=rates.get(index, {}),
+            most_mbps=most.get(index),
+            slowest=slowest.get(index),
+        )
         for index, run in evidence.items()
     }
+
+
+def _slowest(
+    frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
+) -> dict[Any, float]:
+    """Each run's `RunFigures.slowest`; nothing for configurations of fewer than three runs."""
+    shares: dict[Any, float] = {}
+    for _, same in frames.groups(proof.bare(frame), factors):
+        rates = [rate for index in same.index if (rate := evidence[index].throughput)]
+        if len(rates) >= LEAST_RUNS:
+            shares |= dict.fromkeys(same.index, min(rates) / max(rates))
+    return shares
 
 
 def _most(
@@ -96,14 +117,27 @@ def _rates_by_size(
     return rates
 
 
+def _target(figures: Mapping[str, Any]) -> float | None:
+    """The rate that an imported run says its tool was told."""
+    target = figures.get("target_mbps")
+    return target if isinstance(target, float) and target > 0 else None
+
+
 def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigures:
     """A run's figures, and what is known of its link."""
     one_machine = figures.get("shared_kernel") is True
     if links is None:
-        return RunFigures(figures, one_machine=one_machine)
+        return RunFigures(figures, one_machine=one_machine, goal_mbps=_target(figures))
     run = int(figures["run"])
     mtu, rate = links.mtu(run), links.rate(run)
     limit = None
     if mtu and rate:
         limit = bound(mtu, rate, timestamps=True, ipv6=links.ipv6(run)).goodput_bps / 1e6
-    return RunFigures(figures, limit, mtu, one_machine, links.goal_mbps(run))
+    return RunFigures(
+        figures,
+        limit,
+        mtu,
+        one_machine,
+        links.goal_mbps(run) or _target(figures),
+        shapers=links.shapers(run),
+    )

@@ -33,7 +33,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
-    factors = proof.factors(frame)
+    factors = proof.factors(frame) or [name for name in ("config",) if name in frame.columns]
     every = frames.with_outcome(results if isinstance(results, pd.DataFrame) else results.frame())
     rows_of = []
     for part in configurations(frame):

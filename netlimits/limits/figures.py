@@ -17,6 +17,11 @@ TCP_HEADERS, UDP_HEADERS = 66, 42
 in each packet beside its data."""
 
 
+def mbps(rate: float) -> str:
+    """A rate with its unit, in four digits or whole Mbit/s."""
+    return f"{rate:,.0f} Mbit/s" if rate >= 1000 else f"{rate:.4g} Mbit/s"
+
+
 @dataclass(frozen=True, slots=True)
 class RunFigures:
     """A run's figures under their columns, and what is known of the link.
@@ -26,7 +31,9 @@ class RunFigures:
     `goal_mbps` is the rate that the tool was told to send at, if any.
     Two are evidence from other configurations, which no run has by itself, medians of their runs:
     `rates_by_size`, of those that differ from the run's in sizes alone, bytes a packet ->
-    packets/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path.
+    packets/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path. And one from
+    other runs of the same: `slowest` over the fastest of them, where there are three and more.
+    `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc.
     """
 
     figures: Mapping[str, Any]
@@ -36,6 +43,8 @@ class RunFigures:
     goal_mbps: float | None = None
     rates_by_size: Mapping[float, float] = field(default_factory=dict)
     most_mbps: float | None = None
+    slowest: float | None = None
+    shapers: Mapping[str, float] = field(default_factory=dict)
 
     def figure(self, column: str) -> float | None:
         """A figure, or a tool's own of that name; None without one."""
@@ -145,6 +154,11 @@ class RunFigures:
         """Packets with user data that arrived each second."""
         rate, size = self.throughput, self.packet_bytes
         return rate * 1e6 / 8 / size if rate and size else None
+
+    @property
+    def shaper_mbps(self) -> float | None:
+        """The rate that the experiment gives the sender's own qdisc."""
+        return self.shapers.get(self.sender)
 
     @property
     def window_mbps(self) -> float | None:

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis.goodput import bound
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def _rate(runs: Sequence[RunFigures]) -> Iterator[str]:
         return
     mss = mss or _median(runs, "mss")
     udp = any(run.figures.get("protocol") == "udp" for run in runs)
-    yield f"{rate:,.4g} Mbit/s arrived"
+    yield f"{mbps(rate)} arrived"
     if mss and not udp:
         for link in ETHERNET_MBPS:
             most = bound(int(mss) + HEADERS, link * 1e6, timestamps=True).goodput_bps / 1e6

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
 
 if TYPE_CHECKING:
@@ -16,6 +17,15 @@ VIRTUAL = ("veth", "virtio_net", "tun", "bridge", "xen_netfront", "hv_netvsc", "
 
 OF_PATHS = ("qdisc", "switch", "link", "carrier", "route")
 """Settings that change what is between the ends; the others change what a host does."""
+
+SHAPERS = {
+    "tbf": ("rate",),
+    "htb": ("ceil", "rate"),
+    "netem": ("rate",),
+    "cake": ("bandwidth",),
+    "fq": ("maxrate",),
+}
+"""Kind of qdisc -> its options that say how much it lets through, the first that is given."""
 
 
 class DataLinks:
@@ -67,6 +77,26 @@ class DataLinks:
         rate = setup.options.get("rate")
         streams = setup.around.streams * int(setup.options.get("parallel", 1))
         return decimal_bits(rate) * streams / 1e6 or None if rate else None
+
+    def shapers(self, run: int) -> Mapping[str, float]:
+        """End -> the rate of frames in Mbit/s that the experiment's own qdisc there lets through.
+
+        That of `fq` is each flow's.
+        """
+        campaign, of = self._campaign, self._campaign.runs[run]
+        if campaign.imported:
+            return {}
+        setup, rates = campaign.plan.setup(of.values), {}
+        flows = setup.around.streams * int(setup.options.get("parallel", 1))
+        for end, roles in campaign.experiment.of(of.values).ends.items():
+            for use in setup.settings:
+                options = use.options if use.name == "qdisc" and {*roles} & {*use.roles} else {}
+                kind = options.get("kind") if isinstance(options, Mapping) else None
+                names = SHAPERS.get(str(kind), ())
+                given = [options[n] for n in names if options.get(n, "unlimited") != "unlimited"]
+                if given:
+                    rates[end] = tc.rate(given[0]) / 1e6 * (flows if kind == "fq" else 1)
+        return rates
 
     def path(self, run: int) -> tuple[Any, ...] | None:
         """What tells the path of a run from that of others: equal where nothing set changes it.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 REPLICATES = 6
 """Blocks from which on an interval holds for runs with outliers (analysis.contrasts)."""
-NOTHING: Mapping[str, str] = {}
+NOTHING: Mapping[str, Sequence[str]] = {}
 _WIDTH = 98
 
 
@@ -52,11 +52,11 @@ class _Planned:
 def sequel(
     campaign: Campaign,
     suspects: tuple[str, ...] = (),
-    only: Mapping[str, str] = NOTHING,
+    only: Mapping[str, Sequence[str]] = NOTHING,
 ) -> str:
     """The text of the experiment's file; `suspects` are classes to try in every configuration.
 
-    `only` names factors with the value, as text, that configurations are to have. Raises DataError
+    `only` names factors with the values, as text, that configurations may have. Raises DataError
     where there is no class to prove, and for a campaign that was imported.
     """
     if campaign.imported:
@@ -84,11 +84,11 @@ def sequel(
 
 
 def _planned(
-    campaign: Campaign, suspects: tuple[str, ...], only: Mapping[str, str]
+    campaign: Campaign, suspects: tuple[str, ...], only: Mapping[str, Sequence[str]]
 ) -> Iterator[_Planned]:
     frame, evidence = evidence_of(campaign)
     for part in explained.configurations(frame):
-        if any(wording.text(part[name].iloc[0]) != value for name, value in only.items()):
+        if any(wording.text(part[name].iloc[0]) not in values for name, values in only.items()):
             continue
         runs = [evidence[index] for index in part.index]
         verdict = of_configuration([of_run(run) for run in runs])
@@ -100,6 +100,7 @@ def _planned(
             throughput=rates[len(rates) // 2] * 1e6 if rates else None,
             sender=runs[0].sender,
             udp=runs[0].udp,
+            one_machine=runs[0].one_machine,
             mtu=DataLinks(campaign).mtu(int(part["run"].iloc[0])),
             packet_bytes=runs[0].packet_bytes,
             sysctls={
@@ -148,8 +149,11 @@ def _body(experiment: Experiment, planned: list[_Planned]) -> str:
     added: dict[str, dict[str, Any]] = {}
     for key in keys:
         _put(data, added, key, f"${{{names[key]}}}")
-    if added:
-        data["settings"] = [*data.get("settings", []), *added.values()]
+    uses = [use for p in planned for use in resolution.setup(experiment, p.values).settings]
+    holding = {use.entry for use in uses}  # what holds for no configuration would be an error
+    entries = [entry for at, entry in enumerate(data.pop("settings", [])) if at in holding]
+    if entries or added:
+        data["settings"] = [*entries, *added.values()]
     if ("streams",) in names:
         for name, options in data["measure"].items():
             if "interim_seconds" in tool(name).schema["properties"]:

@@ -32,6 +32,9 @@ OF_CONNECTIONS = (
 SUSPECT = "--next FILE --suspect CLASS puts the class that you suspect to the proof"
 """What is left to do where no class is even near."""
 
+DISAGREE = "The runs disagree"
+"""How the sentence of a configuration begins of which too few runs have one verdict."""
+
 RIVALS = ("sender-cpu", "receiver-cpu")
 """Classes that fire together without one explaining the other: both ends are out of CPU."""
 
@@ -81,12 +84,12 @@ def of_run(run: RunFigures) -> Verdict:
 def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict that most runs have; UNDETERMINED where fewer than AGREEMENT of them agree.
 
-    Sentence and figures are those of the first run that agrees.
+    Sentence and figures are those of one run that agrees, the middle one by its first figure.
     """
     counts = Counter(verdict.limit for verdict in verdicts)
     limit, agreeing = counts.most_common(1)[0]
     share = agreeing / len(verdicts)
-    of = next(verdict for verdict in verdicts if verdict.limit == limit)
+    of = _middle([verdict for verdict in verdicts if verdict.limit == limit])
     leading = tuple(dict.fromkeys(name for verdict in (of, *verdicts) for name in verdict.leading))
     if share >= AGREEMENT:
         return replace(of, share=share, runs=len(verdicts), leading=leading[:LEADING])
@@ -95,7 +98,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     decide = next(verdict.decide for verdict in verdicts if verdict.limit == told[0])
     return Verdict(
         UNDETERMINED,
-        f"The runs disagree: {words} of {len(verdicts)}.",
+        f"{DISAGREE}: {words} of {len(verdicts)}.",
         {},
         told[0],
         f"only {counts[told[0]]} of {len(verdicts)} runs show it",
@@ -115,6 +118,12 @@ def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures)
     )
 
 
+def _middle(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict of the run in the middle, by the first of its figures."""
+    ordered = sorted(verdicts, key=lambda verdict: next(iter(verdict.figures.values()), 0.0))
+    return ordered[(len(ordered) - 1) // 2]
+
+
 def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdict:
     """The verdict where no class fires: it names the nearest one, and those without figures."""
     sentence, decide = "No class of limits has enough evidence.", SUSPECT
@@ -122,7 +131,6 @@ def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdi
         names = ", ".join(limit.name for limit in unjudged)
         sentence = f"{sentence[:-1]}; not measured: what {names} would show."
     if len(unjudged) > len(CLASSES) / 2:
-        sentence = "What limits it was not measured: hardly any evidence was read beside."
         decide = "runs made by netlimits, which reads the evidence"
     nearest = max(signs, key=lambda limit: signs[limit].strength, default=None)
     if nearest is None or signs[nearest].strength < LEAST_SIGN:
@@ -167,10 +175,10 @@ def _runner_up(first: LimitClass, signs: dict[LimitClass, Sign]) -> LimitClass |
 
 def _why_not(first: LimitClass, other: LimitClass, signs: dict[LimitClass, Sign]) -> str:
     if signs[other].fires:
-        return f"it fires too, and {first.name} comes before what it leads to"
+        return f"it fires too; where both do, {first.name} is told"
     return _short(signs[other])
 
 
 def _short(sign: Sign) -> str:
     """Why a class does not fire, by the condition that is furthest from being met."""
-    return f"{sign.weakest.short} ({100 * sign.strength:.0f} % of what it takes)"
+    return f"{sign.weakest.short} ({min(99, int(100 * sign.strength))} % of what it takes)"

@@ -60,6 +60,7 @@ def test_every_intervention_of_a_real_campaign_can_be_planned(folder, tmp_path):
 
 
 EXPERIMENT = load.parse("experiment: a\nmeasure: {netperf: {}}\n", "a.yaml")
+LOADED = SettingUse("load", ("sender",), {"workers_per_cpu": 2}, 2)
 SHAPED = SettingUse("qdisc", ("sender",), {"kind": "tbf", "rate": "100mbit", "burst": "64kb"}, 1)
 
 
@@ -88,7 +89,12 @@ def configured(settings=(), around=None, **options) -> Configured:
          {("measure", "netperf", "remote_buffer"): 16384}),
         ("receive_buffer", 2, configured(),
          {("settings", "receiver", "sysctl", "net.ipv4.tcp_rmem"): "4096 262144 12582912"}),
-        ("load", 1, configured(), {("settings", "receiver", "load", "workers_per_cpu"): 1}),
+        ("streams", 2,
+         replace(configured(), setup=Setup("iperf3", {"rate": "5M", "parallel": 2}, Around(), ())),
+         {("measure", "iperf3", "parallel"): 4, ("measure", "iperf3", "rate"): 2_500_000}),
+        ("receiver_load", 1, configured(),
+         {("settings", "receiver", "load", "workers_per_cpu"): 1}),
+        ("sender_load", 1, configured((LOADED,)), {("settings", 0, "load", "workers_per_cpu"): 5}),
         ("rps", 1, replace(configured(), cpus={"remote": 4}),
          {("settings", "receiver", "rps", "cpus"): "0-3"}),
     ],
@@ -113,6 +119,7 @@ def test_what_an_intervention_changes(what, times, of, levels):
         ),
         ("send_buffer", configured(), "net.ipv4.tcp_wmem of the sender is not known"),
         ("receive_buffer", configured(remote_buffer="1,2"), "not one size"),
+        ("sender_load", replace(configured(), one_machine=True), "one machine"),
         ("rps", configured(), "how many CPUs the receiver has is not known"),
         ("rps", replace(configured(), cpus={"remote": 1}), "has one CPU"),
         ("rps", configured((SettingUse("rps", ("receiver",), {"cpus": 0}, 1),)), "steered already"),
@@ -138,7 +145,7 @@ def test_only_configurations_that_are_chosen_are_put_to_the_proof(tmp_path, caps
 
 
 def test_what_nothing_can_be_changed_of_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setitem(CHANGES, "streams", lambda of, times: "not today")
+    monkeypatch.setitem(CHANGES, "sender_load", lambda of, times: "not today")
     campaign = nl.open(KEPT / "packets-per-second")
     text = sequel(campaign)
     (tmp_path / "next.yaml").write_text(text, encoding="utf-8")
@@ -201,7 +208,7 @@ FULL = TCP | CAPPED
         ({"path_cap": {"throughput_mbps": 1500.0}, "sender_cpu": {"throughput_mbps": 1500.0}},
          "path-cap", "refuted"),  # a second stream moves what others limit, too
         ({"none": {"local_cpu_peak_pct": 85.0}, "path_cap": {"throughput_mbps": 1500.0},
-          "sender_cpu": {"throughput_mbps": 1500.0}},
+          "sender_cpu": {"throughput_mbps": 500.0}},
          "sender-cpu", "proven"),
         ({"path_cap": {}, "packet_rate": {"throughput_mbps": FULL["throughput_mbps"] / 2}},
          "packet-rate", "proven"),  # which is a cap of the path, too

@@ -462,7 +462,7 @@ def test_the_bound_of_a_link_is_that_of_the_run_s_version_of_ip(family, address,
     setup = SimpleNamespace(settings=(), around=around, options=options)
     facts = {"link_settings": {"value": {"Speed": "1000Mb/s"}}, "link": {"value": {"mtu": 1500}}}
     campaign = SimpleNamespace(
-        experiment=SimpleNamespace(of=lambda values: SimpleNamespace(roles=("sender",))),
+        experiment=SimpleNamespace(of=lambda values: SimpleNamespace(roles=("sender",), ends={})),
         imported=None,
         archive=SimpleNamespace(
             facts=lambda role: facts, machines={"sender": SimpleNamespace(address=address)}

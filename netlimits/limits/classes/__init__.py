@@ -2,10 +2,10 @@
 
 Where several fire, the first of them is the verdict:
 
-- what was asked for (a pace), then what was set up (a shaper), then what both lead to (a receive
-  queue that fills);
+- what was asked for (a pace, or a rate of the program), then what was set up (a shaper), then a
+  receive queue that fills;
 - where packets were seen to be lost, then the CPUs that were busy with it;
-- a CPU, then a window that is small because of it, then a program that hands over too little;
+- a CPU, then a window that is small because of it;
 - last what is only inferred from throughput.
 """
 
@@ -30,6 +30,7 @@ from netlimits.limits.classes.udp_receive_buffer import UdpReceiveBuffer
 
 CLASSES: tuple[LimitClass, ...] = (
     Pacing(),
+    Application(),
     LocalShaper(),
     UdpReceiveBuffer(),
     SoftirqCore(),
@@ -39,7 +40,6 @@ CLASSES: tuple[LimitClass, ...] = (
     ReceiverCpu(),
     ReceiveWindow(),
     SendBuffer(),
-    Application(),
     LinkRate(),
     PacketRate(),
     PathCap(),

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Premise, Sign
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 BUSY_PCT = 95.0
 ROOM_PCT = 75.0
 """How busy CPUs and the tool's threads are, at most, where something else holds a run back: what
 waits for a CPU now and then is not fully busy, either."""
+
+SHARE_PCT = 15.0
+"""Of a CPU, what a tool gets at least that wants all of it and shares it with half a dozen others.
+Tools that wait for a path, a window or their own clock were seen to use 0.6 to 8."""
+QUEUED_PCT = 30.0
+"""Of the receive buffer, what waits in it for a program that gets no CPU."""
+GOAL = 0.95
+"""Of the rate that the tool was told, or of the link: from there on no CPU is what limits it."""
+QUOTA_PCT = 20.0
+"""Of the time, for which a control group's quota held the tool back."""
 
 NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 
@@ -16,19 +26,55 @@ NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     """The busiest CPU of an end, or the tool's only thread there, whichever is busier.
 
-    Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts.
+    Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts,
+    with the time for which it waited for a CPU.
+    A CPU that others fill is the tool's limit only if the tool asked for it: what used a part of it
+    that is worth naming, or waits with data that nobody takes, and had no rate to keep.
     """
     thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
-    busiest = thread if run.one_machine else run.busiest_pct(end)
-    if busiest is None:
+    waited = run.own(f"{end}_cpu_wait_pct") or 0.0
+    wanted = None if thread is None else min(100.0, thread + waited)
+    by_thread = thread is not None and (run.one_machine or peak is None or thread > peak)
+    busiest = wanted if by_thread else peak
+    if busiest is None or (run.one_machine and not by_thread):
         return None
-    by_thread = run.one_machine or peak is None or busiest > peak
-    what = f"tool's thread on the {whose}" if by_thread else f"{whose}'s {run.cpu_name(end)}"
-    figures = {f"{end}_{'process_cpu_pct' if by_thread else 'cpu_peak_pct'}": busiest}
-    told = f"{what} was {busiest:.0f} % busy"
+    figures = {f"{end}_cpu_peak_pct": busiest}
+    told = f"{whose}'s {run.cpu_name(end)} was {busiest:.0f} % busy"
+    if by_thread:
+        figures = {f"{end}_process_cpu_pct": thread or 0.0}
+        told = f"tool's thread on the {whose} was {thread:.0f} % busy"
+        if waited:
+            figures[f"{end}_cpu_wait_pct"] = waited
+            told += f" and waited {waited:.0f} % of the time for a CPU"
+    premises = [Premise.reached(busiest, BUSY_PCT, f"the {told}"), *_asked(run, whose, end)]
+    goal, rate = run.goal_mbps, run.throughput
+    if goal and rate is not None:
+        short = f"the tool was told to send {mbps(goal)}, and {mbps(rate)} arrived"
+        premises.append(Premise.below(rate / goal, GOAL, short))
+    if run.bound_mbps and rate is not None:
+        short = f"{mbps(rate)} are {100 * rate / run.bound_mbps:.1f} % of what the link leaves"
+        premises.append(Premise.below(rate / run.bound_mbps, GOAL, short))
     clock = run.figure(f"{end}_cpu_mhz")
     at = ""
     if clock:
         figures[f"{end}_cpu_mhz"] = clock
         at = f", at {clock:,.0f} MHz"
-    return Sign((Premise.reached(busiest, BUSY_PCT, f"the {told}"),), f"The {told}{at}.", figures)
+    throttled = run.figure(f"{end}_throttled_pct")
+    if throttled and throttled >= QUOTA_PCT:
+        figures[f"{end}_throttled_pct"] = throttled
+        return Sign(
+            (Premise.reached(throttled, QUOTA_PCT, ""),),
+            f"The {whose}'s CPU quota: it held the tool back {throttled:.0f} % of the time.",
+            figures,
+        )
+    return Sign(tuple(premises), f"The {told}{at}.", figures)
+
+
+def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
+    """That the tool used its part of a CPU, or waited for it; nothing where neither is known."""
+    used, waited = run.process_pct(end), run.own(f"{end}_cpu_wait_pct")
+    queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
+    if used is None or run.one_machine:
+        return []
+    strength = max((used + (waited or 0.0)) / SHARE_PCT, (queued or 0.0) / QUEUED_PCT)
+    return [Premise(strength, f"the tool on the {whose} used only {used:.0f} % of a CPU")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT = 2.0
 """How far from the rate that the tool was told what arrived may be, percent."""
@@ -37,7 +37,7 @@ class Application:
         goal, rate = run.goal_mbps, run.throughput
         if goal and rate is not None:
             off = abs(100 * (rate / goal - 1))
-            told = f"it was told to send {goal:,.4g} Mbit/s, and {rate:,.4g} arrived"
+            told = f"it was told to send {mbps(goal)}, and {mbps(rate)} arrived"
             return Sign(
                 (Premise.below(max(off, MET_PCT / 2), MET_PCT, told),),
                 f"The program: {told}.",

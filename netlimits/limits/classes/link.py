@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 OF_BOUND = 0.95
 """Of the bound: what a run of seconds leaves of it, its start-up and what was lost among it."""
@@ -42,13 +42,13 @@ class LinkRate:
         busiest = run.busiest
         if rate is None or bound is None or busiest is None:
             return None
-        told = f"{100 * rate / bound:.1f} % of the {bound:,.4g} Mbit/s that it leaves for data"
+        told = f"{100 * rate / bound:.1f} % of the {mbps(bound)} that it leaves for data"
         cpu = f"the busiest CPU was {busiest:.0f} % busy"
         return Sign(
             (
-                Premise.reached(rate / bound, OF_BOUND, f"{rate:,.4g} Mbit/s are {told}"),
+                Premise.reached(rate / bound, OF_BOUND, f"{mbps(rate)} are {told}"),
                 Premise.below(busiest, CPU_PCT, f"{cpu}, and may be what holds it back"),
             ),
-            f"The link: {rate:,.4g} Mbit/s arrived, {told}; {cpu}.",
+            f"The link: {mbps(rate)} arrived, {told}; {cpu}.",
             {"throughput_mbps": rate, "bound_mbps": bound, "cpu_peak_pct": busiest},
         )

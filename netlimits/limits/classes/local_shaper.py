@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
+OF_RATE = 0.9
+"""Of the rate of a qdisc that the experiment sets, what frames have to reach."""
 OVERLIMITS_PER_PACKET = 0.5
 """From veth and virtio under tbf and htb; a qdisc that is merely full counts drops, not these."""
 
@@ -33,8 +35,16 @@ class LocalShaper:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Overlimits for each packet that the interface sent."""
+        """The rate of the experiment's own qdisc, reached; else overlimits for each packet."""
         overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
+        rate, shaper = run.wire_mbps, run.shaper_mbps
+        if rate is not None and shaper:
+            told = f"frames of {mbps(rate)}, where the experiment lets {mbps(shaper)} through"
+            return Sign(
+                (Premise.reached(rate / shaper, OF_RATE, f"there were {told}"),),
+                f"The sender's own qdisc: {told}.",
+                {"wire_mbps": rate, "shaper_mbps": shaper},
+            )
         if overlimits is None or not packets:
             return None
         told = f"held packets back {overlimits:,.0f} times for {packets:,.0f} packets sent"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _cpu
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 RETRANSMITTED = 0.001
 SEGMENTS = 5.0
@@ -73,7 +73,7 @@ class Loss:
             premises.append(Premise.below(run.busiest, _cpu.ROOM_PCT, short))
         window, rate = run.window_mbps, run.throughput
         if window and rate is not None:
-            short = f"its window would let {window:,.4g} Mbit/s through, and {rate:,.4g} arrived"
+            short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
             premises.append(Premise.reached(rate / window, NEAR, short))
             figures["window_mbps"] = window
         return Sign(tuple(premises), f"Loss: {told}.", figures)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT = 1.0
 """How far from the rate asked for a run may be, percent."""
@@ -36,9 +36,9 @@ class Pacing:
         return Sign(
             (
                 Premise.below(
-                    abs(off), MET_PCT, f"the run was {abs(off):.2g} % off the {pace:,.4g} Mbit/s"
+                    abs(off), MET_PCT, f"the run was {abs(off):.2g} % off the {mbps(pace)}"
                 ),
             ),
-            f"The pace that was asked for: {pace:,.4g} Mbit/s, met within {abs(off):.2g} %.",
+            f"The pace that was asked for: {mbps(pace)}, met within {abs(off):.2g} %.",
             {"pace_mbps": pace, "pace_off_pct": off},
         )

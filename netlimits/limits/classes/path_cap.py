@@ -14,6 +14,10 @@ OF_BOUND = 0.9
 """Of what a link of known rate leaves for data: nearer to it, the link itself may be the cap."""
 OF_MOST = 0.8
 """Of what the same path carried for another configuration: a cap is the same for all of them."""
+OVERLIMITS_PER_PACKET = 0.1
+"""Of the sender's own qdisc: from there on the queue may be there."""
+STEADY = 0.75
+"""The slowest run of a configuration over the fastest: a cap is the same in all of them."""
 
 LABELS = tuple(
     Label(
@@ -56,7 +60,9 @@ class PathCap:
         cpu = f"({busiest:.0f} % at most)"
         premises = [
             Premise.reached(inflation, RTT_INFLATION, f"the round trip grew only {grown}"),
-            Premise.reached(rtt - least_rtt, QUEUE_US, f"the round trip grew only {grown}"),
+            Premise.reached(
+                rtt - least_rtt, QUEUE_US, f"what waits for {rtt - least_rtt:,.0f} µs is no queue"
+            ),
             Premise.below(
                 busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
             ),
@@ -66,6 +72,13 @@ class PathCap:
             near = run.throughput / run.bound_mbps
             short = f"the link's own bound is reached to {100 * near:.1f} %"
             premises.append(Premise.below(near, OF_BOUND, short))
+        overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
+        if overlimits is not None and packets:
+            short = f"the sender's own qdisc held packets back {overlimits:,.0f} times"
+            premises.append(Premise.below(overlimits / packets, OVERLIMITS_PER_PACKET, short))
+        if run.slowest is not None:
+            short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
+            premises.append(Premise.reached(run.slowest, STEADY, short))
         beside = ""
         if run.most_mbps:
             short = (
@@ -74,7 +87,7 @@ class PathCap:
             )
             premises.append(Premise.reached(rate / run.most_mbps, OF_MOST, short))
             figures["most_mbps"] = run.most_mbps
-            beside = ", and no configuration here got much more through"
+            beside = ", and no configuration with as many streams got much more through"
         return Sign(
             tuple(premises),
             f"A cap on the path: the round trip grew {grown}, neither host was short of CPU "

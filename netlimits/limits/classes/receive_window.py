@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 LIMITED_PCT = 50.0
+OF_WINDOW = 0.5
+"""Of window / rtt, what arrives where the window is the limit: from 0.9 to 1.2 was seen."""
 RTT_INFLATION = 2.0
 """rtt over min_rtt from which on a queue on the path, not the window, is what is waited for."""
 
@@ -36,8 +38,15 @@ class ReceiveWindow:
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
         if limited is None or rtt is None or not least_rtt:
             return None
+        granted, rate = run.sent("snd_wnd_bytes"), run.throughput
+        filled = []
+        if granted and rate is not None:
+            most = granted * 8 / rtt  # bytes in µs: Mbit/s
+            short = f"its window would let {mbps(most)} through, and {mbps(rate)} arrived"
+            filled = [Premise.reached(rate / most, OF_WINDOW, short)]
         return Sign(
             (
+                *filled,
                 Premise.reached(
                     limited, LIMITED_PCT, f"the sender waited for it {limited:.0f} % of the time"
                 ),

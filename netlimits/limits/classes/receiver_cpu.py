@@ -23,7 +23,7 @@ class ReceiverCpu:
     title = "The receiver's CPU"
     needs = _cpu.NEEDS
     intervention = Intervention(
-        "a load on the receiver's CPUs: throughput falls", "load", 1, most=0.9
+        "a load on the receiver's CPUs: throughput falls", "receiver_load", 1, most=0.9
     )
     labels = (LABEL,)
 

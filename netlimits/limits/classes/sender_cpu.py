@@ -22,7 +22,9 @@ class SenderCpu:
     name = "sender-cpu"
     title = "The sender's CPU"
     needs = _cpu.NEEDS
-    intervention = Intervention("a second stream on another CPU", "streams", 2, 1.2, alone=False)
+    intervention = Intervention(
+        "a load on the sender's CPUs: throughput falls", "sender_load", 1, most=0.9
+    )
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:

@@ -6,8 +6,8 @@ from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures
 
 SHARE_OF_LOST = 0.8
-LOSS = 0.001
-"""Loss from which on there is anything to explain."""
+LOSS = 0.09
+"""Loss from which on a buffer that loses nothing would let a tenth more arrive."""
 CPU_LEFT_PCT = 95.0
 
 LABELS = (
@@ -49,8 +49,9 @@ class UdpReceiveBuffer:
         assert peak is not None
         lost = sent - arrived
         if not sent or lost / sent < LOSS:
-            nothing = Premise(0.0, "hardly a datagram was lost")
-            return Sign((nothing,), "", {"udp_rcvbuf_errors": errors})
+            share = f"{100 * max(lost, 0.0) / sent:.2g}" if sent else "none"
+            little = Premise(0.0, f"{share} % of the datagrams were lost: it would gain little")
+            return Sign((little,), "", {"udp_rcvbuf_errors": errors})
         told = f"{errors:,.0f} of {lost:,.0f} lost datagrams found it full"
         cpu = f"the receiver's busiest CPU was {peak:.0f} % busy"
         return Sign(
