@@ -80,6 +80,8 @@ def explain(
     if sequel or suspects:
         if run is not None:
             raise InputError("--next: goes on from configurations; choose some with --config")
+        if as_json:
+            raise InputError("--json: is for verdicts; --next writes an experiment, and its name")
         _write_sequel(source, sequel, suspects, chosen)
         return
     of = source.campaign or source.frame
@@ -92,12 +94,12 @@ def explain(
     if as_json:
         rows = json.loads(verdicts.to_json(orient="records", double_precision=6))
         echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    derived = source.campaign.experiment.derive if source.campaign else ()
-    for _, row in verdicts.iterrows():
-        echo("\n".join(_lines(row, derived)))
+    else:
+        derived = source.campaign.experiment.derive if source.campaign else ()
+        for _, row in verdicts.iterrows():
+            echo("\n".join(_lines(row, derived)))
     if beside := caveats.disturbance(frames.last_attempts(source.frame)):
-        echo(beside)
+        click.echo(beside, err=as_json)
 
 
 def _write_sequel(

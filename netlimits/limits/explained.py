@@ -39,7 +39,9 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     for part in configurations(frame):
         values = {heading(name): part[name].iloc[0] for name in factors}
         row = values | _judged(part, frame, rows, evidence)
-        row["not_ok"] = _not_ok(every, part)
+        rest = _not_ok(every, part)
+        row["not_ok"] = wording.outcomes(rest) if len(rest) else ""
+        row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
         told = imported.known([evidence[index] for index in part.index])
         row["evidence"] = f"{told} {row['evidence']}".strip()
         rows_of.append(row)
@@ -85,14 +87,13 @@ def _judged(
     return row
 
 
-def _not_ok(every: pd.DataFrame, ok: pd.DataFrame) -> str:
-    """How those runs of a configuration ended that are not ok; "" for none."""
+def _not_ok(every: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
+    """Those runs of a configuration that are not ok."""
     if "status" not in every.columns:
-        return ""
+        return every[:0]
     key, rest = _key(ok), every[every["status"] != "ok"]
     mine = _texts(ok[key].iloc[0])
-    rest = rest[[_agree(mine, _texts(row)) for row in rest[key].to_numpy()]]
-    return wording.outcomes(rest) if len(rest) else ""
+    return rest[[_agree(mine, _texts(row)) for row in rest[key].to_numpy()]]
 
 
 def _failed(every: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:

@@ -75,6 +75,14 @@ def proofs(
     }
 
 
+def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
+    """What to say of each intervention of a configuration of which no run is ok, but `rest`."""
+    if INTERVENTION not in part.columns or not len(rest):
+        return []
+    missing = dict.fromkeys(map(str, rest[INTERVENTION])).keys() - {*map(str, part[INTERVENTION])}
+    return [f"{name} is open: none of its runs is ok." for name in sorted(missing)]
+
+
 def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
     """What a ratio, with the intervention over without it, says of a class."""
     expected = limit.intervention

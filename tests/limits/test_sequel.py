@@ -247,6 +247,15 @@ def test_the_ratio_within_blocks_is_told(tmp_path, capsys):
     assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx([1.01] * 3)
 
 
+def test_an_intervention_whose_runs_all_failed_is_open():
+    frame = campaign(FULL, path_cap={}, loss={})
+    frame.loc[frame["intervention"] == "loss", ["status", "reason"]] = "invalid", "no pace"
+    (verdict,) = explain(frame).to_dict("records")
+    assert verdict["state"] == "proven"
+    assert verdict["proof"].endswith("loss is open: none of its runs is ok.")
+    assert verdict["not_ok"].startswith("6 invalid")
+
+
 def test_a_single_block_has_a_ratio_and_no_interval():
     frame = campaign(FULL, path_cap={})
     (verdict,) = explain(frame[frame["block"] == 1]).to_dict("records")
@@ -264,6 +273,7 @@ def test_a_single_block_has_a_ratio_and_no_interval():
             "no class is called so; did you mean path-cap?",
         ),
         (("--next", "x.yaml", "--run", "1"), "choose some with --config"),
+        (("--next", "x.yaml", "--json"), "--json: is for verdicts"),
         (("--next", "x.yaml"), "needs a campaign's folder"),
     ],
 )

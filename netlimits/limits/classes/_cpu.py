@@ -13,6 +13,8 @@ waits for a CPU now and then is not fully busy, either."""
 SHARE_PCT = 15.0
 """Of a CPU, what a tool gets at least that wants all of it and shares it with half a dozen others.
 Tools that wait for a path, a window or their own clock were seen to use 0.6 to 8."""
+READER_PCT = 25.0
+"""The same of a receiver in whose buffer nothing waits: it wants no more than it has, else."""
 QUEUED_PCT = 30.0
 """Of the receive buffer, what waits in it for a program that gets no CPU."""
 GOAL = 0.95
@@ -76,5 +78,23 @@ def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
     queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
     if used is None or run.one_machine:
         return []
-    strength = max((used + (waited or 0.0)) / SHARE_PCT, (queued or 0.0) / QUEUED_PCT)
+    share = SHARE_PCT if queued is None else READER_PCT
+    strength = max((used + (waited or 0.0)) / share, (queued or 0.0) / QUEUED_PCT)
     return [Premise(strength, f"the tool on the {whose} used only {used:.0f} % of a CPU")]
+
+
+def its_own_pct(run: RunFigures) -> float | None:
+    """How busy the busiest CPU of either end was with the run, at most; None if that is unknown.
+
+    Of a CPU that others fill it is what the tool used and softirq took.
+    """
+    parts = []
+    for end in ("local", "remote"):
+        busiest = run.busiest_pct(end)
+        if busiest is None:
+            return None
+        used, softirq = run.process_pct(end), run.own(f"{end}_cpu_peak_softirq_pct")
+        if used is not None and softirq is not None and not run.one_machine:
+            busiest = min(busiest, used + softirq)
+        parts.append(busiest)
+    return max(parts)

@@ -29,7 +29,7 @@ class Application:
     name = "application"
     title = "The program itself"
     needs = ("app_limited_pct", "busy_pct", "cpu_peak_pct")
-    intervention = Intervention("ask the program for twice as much", "rate", 2, least=1.3)
+    intervention = Intervention("twice the rate that the program is told", "rate", 2, least=1.3)
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _allowance, _cpu
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import RunFigures, mbps
 
 RTT_INFLATION = 2.3
 """rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
@@ -14,6 +14,8 @@ OF_BOUND = 0.9
 """Of what a link of known rate leaves for data: nearer to it, the link itself may be the cap."""
 OF_MOST = 0.8
 """Of what the same path carried for another configuration: a cap is the same for all of them."""
+OF_SHAPER = 0.7
+"""Of the rate of the sender's own qdisc: from there on the queue may be there."""
 OVERLIMITS_PER_PACKET = 0.1
 """Of the sender's own qdisc: from there on the queue may be there."""
 STEADY = 0.75
@@ -52,7 +54,7 @@ class PathCap:
         if counted and counted.fires:
             return counted
         rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
-        busiest, rate = run.busiest, run.wire_mbps
+        busiest, rate = _cpu.its_own_pct(run), run.wire_mbps
         if rtt is None or not least_rtt or busiest is None or run.throughput is None or not rate:
             return counted
         inflation = rtt / least_rtt
@@ -72,6 +74,11 @@ class PathCap:
             near = run.throughput / run.bound_mbps
             short = f"the link's own bound is reached to {100 * near:.1f} %"
             premises.append(Premise.below(near, OF_BOUND, short))
+        if run.figure("pace_mbps") is not None:
+            premises.append(Premise(0.5, "the sender is paced, and what waits may wait there"))
+        if run.shaper_mbps:
+            short = f"the sender's own qdisc lets {mbps(run.shaper_mbps)} through"
+            premises.append(Premise.below(rate / run.shaper_mbps, OF_SHAPER, short))
         overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
         if overlimits is not None and packets:
             short = f"the sender's own qdisc held packets back {overlimits:,.0f} times"
