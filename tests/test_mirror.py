@@ -31,6 +31,7 @@ WAYS = {
     "archive/test_foreign_folder": "somebody else's folder, through every command that opens one",
     "campaign/test_duet_lab": "a duet on hosts, from --against to compare",
     "cli/test_completion": "a shell's completion, of every command",
+    "evidence/test_both_ways": "what a kept Perl prints of evidence, and what commands do",
     "experiment/test_when": "settings under a condition, from the file to a run's steps",
     "hosts/test_hostile": "logins that never answer, through ssh, streams and patience",
     "hosts/test_run": "the contract of Host.run, of every kind of host",

@@ -3,7 +3,8 @@
 For what ends at once and needs no input, as readings of evidence do: a round trip and a `timeout`
 for each of them cost more than the commands themselves. Both outputs are marked after each command
 with a word that no command can know; so each has its own output and status. What is itself a script
-for `sh` is run by a copy of this very shell, which costs no program to load.
+for `sh` is run by a copy of this very shell, which costs no program to load. A kept Perl does it
+without a script.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from netlimits.model import Command, Completed
 
@@ -22,16 +23,25 @@ _OWN = ("$$", "$0", "${0")
 """What a script may say of itself, which would be another in a copy of our shell."""
 
 
+@dataclass(frozen=True, slots=True)
+class InTurn(Command):
+    """A script that runs commands; and these, and the mark, for who needs no script."""
+
+    parts: tuple[Command, ...] = ()
+    mark: str = ""
+
+
 def fits(commands: Sequence[Command], *, root: bool = False) -> bool:
     """Whether the commands go in one round trip; those for root, where the login is `root`."""
     alone = any(c.stdin or (c.sudo and not root) for c in commands)
     return len(commands) == 1 or bool(commands and not alone)
 
 
-def together(commands: Sequence[Command], nonce: str) -> Command:
+def together(commands: Sequence[Command], nonce: str) -> InTurn:
     """One command that runs them in their order; it has the time that all of them have."""
     script = "".join(_line(command) + " </dev/null" + _NEXT for command in commands)
-    return Command(("sh", "-c", script, nonce), deadline=sum(c.deadline for c in commands))
+    deadline = sum(c.deadline for c in commands)
+    return InTurn(("sh", "-c", script, nonce), deadline=deadline, parts=(*commands,), mark=nonce)
 
 
 def _line(command: Command) -> str:

@@ -1,7 +1,8 @@
 """A Host made of a Login: shells kept open for commands, sessions for servers.
 
 Commands take an idle shell, so that a second thread may look at a host while a measurement runs
-there; mostly there is just one.
+there; mostly there is just one. Once there are commands with Perl of their own, they and all that
+runs in turn take a Perl instead, where the host has one.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import secrets
 import threading
 from collections.abc import Callable, Sequence
 
-from netlimits.errors import ConnectionLost
+from netlimits.errors import ConnectionLost, HostError
 from netlimits.hosts import in_turn
 from netlimits.hosts.background import BackgroundCommand
 from netlimits.hosts.patience import Patience
+from netlimits.hosts.perl import PERL, takes
 from netlimits.hosts.server import SessionServer
-from netlimits.hosts.shell import Shell
+from netlimits.hosts.shell import SH, Language, Shell
 from netlimits.hosts.streams import STALL, Login
 from netlimits.model import Command, Completed
 
@@ -32,6 +34,7 @@ class LoginHost:
         self._idle: list[Shell] = []
         self._all: list[Shell] = []
         self._servers: list[SessionServer] = []
+        self._perl: bool | None = None  # whether the host has one, once it was asked for it
         try:
             self._idle.append(self._shell())
         except BaseException:
@@ -48,7 +51,7 @@ class LoginHost:
 
     def begin_in_turn(self, commands: Sequence[Command]) -> Callable[[], list[Completed]]:
         """Have commands begin; as `Host.begin_in_turn`."""
-        shell = self._shell()
+        shell = self._quickest(commands)
         if not in_turn.fits(commands, root=shell.uid == 0):
             self._give_back(shell)
             return lambda: [self.run(command) for command in commands]
@@ -71,7 +74,8 @@ class LoginHost:
 
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""
-        return BackgroundCommand(self._shell(), command, self._give_back, self._end)
+        shell = self._quickest([command])
+        return BackgroundCommand(shell, command, self._give_back, self._end)
 
     def _end(self, shell: Shell) -> None:
         """End the command in a shell, from an idle shell if there is one, which saves a login."""
@@ -136,12 +140,36 @@ class LoginHost:
         if lost := self.login.lost():
             raise ConnectionLost(lost, host=self.name)
 
-    def _shell(self) -> Shell:
+    def _quickest(self, commands: Sequence[Command]) -> Shell:
+        """A Perl, if the commands have Perl of their own or there is one already; or a shell."""
+        wanted = self._perl if self._perl is not None else any(c.perl for c in commands)
+        if wanted and takes(commands):
+            try:
+                shell = self._shell(PERL)
+                self._perl = True
+                return shell
+            except HostError:  # none there, or no session for it: from now on without
+                self._perl = False
+                self._let_go()
+        return self._shell()
+
+    def _let_go(self) -> None:
+        """Close every Perl that is idle, so that its session is there for others."""
+        with self._lock:
+            idle = [shell for shell in self._idle if shell.language is PERL]
+            self._idle = [shell for shell in self._idle if shell not in idle]
+            self._all = [shell for shell in self._all if shell not in idle]
+        for shell in idle:
+            shell.close()
+
+    def _shell(self, language: Language = SH) -> Shell:
         self._check()
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
-        shell = Shell(self.login, self.name, self.patience)
+            for shell in self._idle:
+                if shell.language is language:
+                    self._idle.remove(shell)
+                    return shell
+        shell = Shell(self.login, self.name, self.patience, language)
         with self._lock:
             self._all.append(shell)
         return shell

@@ -18,7 +18,9 @@ import re
 import secrets
 import shlex
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 from netlimits.errors import ConnectionLost, HostError, InputError, one_line
 from netlimits.hosts.base import KILL_GRACE
@@ -68,15 +70,19 @@ def beginning(nonce: str) -> bytes:
     return b"read -r me _ </proc/self/stat\n" + mark(nonce, "$me").encode()
 
 
+SURROUNDINGS = (
+    f"exec 3>&1 4>&2 >/dev/null 2>&1\nLC_ALL=C PATH=$PATH{ROOTS_PATH}\nexport LC_ALL PATH\n"
+)
+"""What every `sh` of ours reads first: our streams, plain messages, full PATH."""
+
+
 def preamble(nonce: str) -> str:
-    """What every `sh` of ours reads first: plain messages, full PATH, our streams, who we are."""
+    """How a `sh` is prepared, and says who we are and what it lacks."""
     missing = "; ".join(
         f"command -v {name} >/dev/null || missing=$missing/{name}" for name in _NEEDED
     )
-    return (
-        "exec 3>&1 4>&2 >/dev/null 2>&1\n"
-        f"LC_ALL=C PATH=$PATH{ROOTS_PATH}\nexport LC_ALL PATH\n"
-        f"missing=; {missing}; {_WHOLE_GROUP}\n" + mark(nonce, '"$(id -u) $missing"')
+    return f"{SURROUNDINGS}missing=; {missing}; {_WHOLE_GROUP}\n" + mark(
+        nonce, '"$(id -u) $missing"'
     )
 
 
@@ -106,13 +112,12 @@ def brief(argv: tuple[str, ...]) -> str:
     return line if len(line) <= 120 else line[:119] + "…"
 
 
-def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
+def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
     """The compound line for one command, through sudo if asked.
 
     Raises InputError for one that cannot be run.
     """
-    if not 0 < command.deadline < 1e9:
-        raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
+    refuse_endless(command)
     feed = b"</dev/null "
     text = b""
     source = b""
@@ -136,12 +141,34 @@ def script(command: Command, nonce: str, *, sudo: bool = False) -> bytes:
     )
 
 
-class Shell:
-    """A `sh` on a host. One command at a time; `usable` until something went wrong under it."""
+def refuse_endless(command: Command) -> None:
+    """Raise InputError for a command without a sensible deadline."""
+    if not 0 < command.deadline < 1e9:
+        raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
 
-    def __init__(self, login: Login, name: str, patience: Patience) -> None:
+
+class Language(NamedTuple):
+    """How what is kept open is prepared from `sh`, and how it is told a command."""
+
+    preamble: Callable[[str], str]
+    script: Callable[[Command, str, bool], bytes]
+
+
+SH = Language(preamble, script)
+
+
+class Shell:
+    """A `sh` on a host. One command at a time; `usable` until something went wrong under it.
+
+    Or whatever else understands its `language`.
+    """
+
+    def __init__(
+        self, login: Login, name: str, patience: Patience, language: Language = SH
+    ) -> None:
         """Open it. Raises HostError."""
         self.name = name
+        self.language = language
         self.usable = False
         self._patience = patience
         self._running: Talk | None = None
@@ -151,7 +178,7 @@ class Shell:
         began = time.monotonic()
         self._stream = login.open("exec sh", patience.seconds)
         try:
-            self.uid = greeting(self._stream, nonce, name, patience)
+            self.uid = greeting(self._stream, nonce, name, patience, language)
             self.usable = True
         finally:
             if not self.usable:
@@ -181,7 +208,7 @@ class Shell:
         command = self._patience.allow(command)
         nonce = secrets.token_hex(16)
         sudo = command.sudo and self.uid != 0
-        talk = Talk(self._stream, nonce, script(command, nonce, sudo=sudo))
+        talk = Talk(self._stream, nonce, self.language.script(command, nonce, sudo))
         self.usable = False
         self._running, self._command = talk, command
         late = self._patience.seconds
@@ -237,14 +264,21 @@ class Shell:
     def end(self) -> None:
         """End the command that another thread runs here, whose `run` then returns."""
         if pid := self.pid():
-            killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
-            try:
-                until = time.monotonic() + KILL_GRACE + self._again
-                while not killer.exchange(memoryview(b""), TICK).exited:
-                    if time.monotonic() > until:
-                        break
-            finally:
-                killer.close()
+            self._tell(pid)
+
+    def _tell(self, pid: int) -> None:
+        """Tell a process to end, from a second program, and wait until it has been told.
+
+        What is told late would meet the next command, where one process runs them all.
+        """
+        killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
+        try:
+            until = time.monotonic() + KILL_GRACE + self._again
+            while not killer.exchange(memoryview(b""), TICK).exited:
+                if time.monotonic() > until:
+                    break
+        finally:
+            killer.close()
 
     def pid(self) -> int | None:
         """The process of the command that another thread runs here, once the host has told it."""
@@ -283,11 +317,8 @@ class Shell:
         try:
             talk.until(1, 1.0)
             pid = int(talk.out.marks[0])
-            killer = self._login.open(f"exec kill -TERM {pid}", STALL + self._again)
-            try:
-                talk.until(LAST, KILL_GRACE + STALL + self._again)
-            finally:
-                killer.close()
+            self._tell(pid)
+            talk.until(LAST, KILL_GRACE + STALL + self._again)
             self.usable = True
         except (Broken, HostError, ValueError):
             pass
@@ -306,9 +337,11 @@ def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
         )
 
 
-def greeting(stream: Stream, nonce: str, name: str, patience: Patience) -> int:
+def greeting(
+    stream: Stream, nonce: str, name: str, patience: Patience, language: Language = SH
+) -> int:
     """Prepare the `sh` at the other end; returns its uid. Raises HostError with its output."""
-    talk = Talk(stream, nonce, preamble(nonce).encode())
+    talk = Talk(stream, nonce, language.preamble(nonce).encode())
     try:
         talk.until(1, patience.seconds)
     except Broken as error:

@@ -70,6 +70,8 @@ class Command:
     command's process group is killed on the host itself. `stdin` is fed and then closed.
     `within` is the program that runs it, with its first words: it gets the whole command, sudo
     and all, as its last ones, and may refuse to run it.
+    `perl` does the same in Perl as the script where all that is `sh -c SCRIPT NAME ARGUMENT…`:
+    for a host that keeps a Perl (hosts.perl), to which it costs no process.
     """
 
     argv: tuple[str, ...]
@@ -77,6 +79,7 @@ class Command:
     deadline: float = 30.0
     stdin: str = ""
     within: tuple[str, ...] = ()
+    perl: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,14 +231,32 @@ def test_looks_come_after_all_else_in_the_kernels_choice():
 
 
 def stepped_back() -> list[psutil.Process]:
-    """The looks of that test, once they have the last rank."""
+    """The looks of this process's hosts, which a kept Perl makes, once they have the last rank."""
     return [
         process
-        for process in psutil.process_iter(["cmdline", "nice"])
-        if (process.info["cmdline"] or [])[:1] == ["perl"]
-        and process.info["cmdline"][5:6] == ["nothing-is-called-so"]
-        and process.info["nice"] == 19
+        for process in psutil.Process().children(recursive=True)
+        if process.nice() == 19 and process.name() == process.parent().name() == "perl"
     ]
+
+
+def test_a_perl_that_is_kept_looks_as_one_that_is_started(busy):
+    command = sample.command("x", ("127.0.0.1",), 1, seconds=0.4, interface="lo", deadline=LONG)
+    host = local_host()
+    try:
+        look = host.background(command)
+        wait(lambda: not look.alive())
+        kept = look.stop()
+    finally:
+        host.close()
+    assert (kept.status, kept.stderr) == (0, "")
+    started = looked(command, os.environ["PATH"])
+    first, second = (
+        [line for line in printed.splitlines() if busy[0] in line] for printed in
+        (kept.stdout, started.stdout)
+    )  # fmt: skip
+    assert first
+    assert first == second
+    assert len(snapshots.looks(kept)) == len(snapshots.looks(started))
 
 
 def test_the_script_is_what_the_package_ships():

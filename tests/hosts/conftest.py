@@ -210,7 +210,7 @@ def lab(sshds: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL soon after SIGTERM, for tests that wait for it."""
-    for module in ("shell", "server"):
+    for module in ("shell", "perl", "server"):
         monkeypatch.setattr(f"netlimits.hosts.{module}.KILL_GRACE", 0.3)
 
 

@@ -249,8 +249,8 @@ def test_why_a_class_does_not_fire_is_never_the_sentence_of_one_that_does(name):
     (each,) = [limit for limit in CLASSES if limit.name == name]
     figures, bound = BY_CLASS[name]
     sizes = BY_SIZE.get(name, {})
-    made = each.sign(RunFigures(figures, bound, rates_by_size=sizes))
-    assert made.fires
+    of_its_own = each.sign(RunFigures(figures, bound, rates_by_size=sizes))
+    assert of_its_own.fires
     for others, _ in BY_CLASS.values():
         sign = each.sign(RunFigures(others, bound, rates_by_size=sizes))
         if sign and not sign.fires:

@@ -3,7 +3,8 @@
 All of it in one process: `grep` prints the lines of every file behind the file's name, skips the
 files that a kernel does not have, and needs no root; the shell before it finds out which lines of
 /proc/interrupts are the interface's, and becomes it. `nstat` is not used: it keeps one history file
-for all namespaces, and differences against whoever called it last.
+for all namespaces, and differences against whoever called it last. Where the host keeps a Perl, it
+prints the same without a process.
 
 /proc/net/snmp, snmp6 and netstat are the network namespace's: with the data link in the same one
 as ssh, a few ssh segments are counted along. /proc/net/softnet_stat is the whole machine's, also
@@ -47,6 +48,25 @@ done
 exec grep -HsE -- "$lines" "$@" """
 """A virtio device, which has `features`, has the interrupts of the PCI device above it; one that
 lists none has those that are called after the interface."""
+
+_PERL = r"""
+my ($lines, $interface, @files) = @_;
+my $device = "/sys/class/net/$interface/device";
+$device .= "/.." if -e "$device/features";
+opendir(my $folder, "$device/msi_irqs");
+my $irqs = join "|", sort grep { !/^\./ } $folder ? readdir $folder : ();
+$lines .= $irqs ne "" ? "|^ *($irqs): " : "|^ *[0-9]+:.*[^A-Za-z0-9]$interface([^A-Za-z0-9]|\$)";
+my ($missing, $matching) = (0, 0);
+for my $path (@files) {
+    open(my $file, "<", $path) or ++$missing, next;
+    for (<$file>) {
+        chomp;
+        /$lines/ && ++$matching && print "$path:$_\n";
+    }
+}
+$missing ? 2 : $matching ? 0 : 1;
+"""
+"""The same in Perl."""
 
 PROTOCOLS = {
     "tcp_in_segs": ("Tcp.InSegs",),
@@ -122,7 +142,8 @@ class Counters:
         """Every file at once; those that a kernel does not have are passed over."""
         statistics = (f"/sys/class/net/{interface}/statistics/{f}" for f in INTERFACE.values())
         files = (SNMP, SNMP6, NETSTAT, SOFTNET, *statistics, *PRESSURE.values(), INTERRUPTS)
-        return Command(("sh", "-c", _SCRIPT, "sh", _LINES, interface, *files), deadline=10)
+        argv = ("sh", "-c", _SCRIPT, "sh", _LINES, interface, *files)
+        return Command(argv, deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
         """Counts under the names of PROTOCOLS, INTERFACE, SOFTNET_COLUMNS and PRESSURE.

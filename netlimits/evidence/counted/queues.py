@@ -44,6 +44,15 @@ case $qdiscs in
 *'"kind":"htb"'*|*'"kind":"hfsc"'*|*'"kind":"drr"'*) exec tc -s class show dev "$1" ;;
 esac"""
 
+_PERL = r"""
+my ($status, $qdiscs) = Kept::output(qw(tc -s -j qdisc show dev), my ($interface) = @_);
+return $status if $status;
+$qdiscs =~ s/\n*\z/\n/;
+print $qdiscs;
+$qdiscs =~ /"kind":"(htb|hfsc|drr)"/ ? Kept::ran(qw(tc -s class show dev), $interface) : 0;
+"""
+"""The same in Perl."""
+
 Qdiscs = Sequence[Mapping[str, Any]]
 
 
@@ -54,7 +63,7 @@ class Queues:
 
     def read(self, interface: str) -> Command:
         """Every qdisc of the interface, and classes that it has, with statistics; needs no root."""
-        return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10)
+        return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
         """`qdisc_drops` and `qdisc_overlimits` in packets, `qdisc_requeues`.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from netlimits.errors import HostError
 from netlimits.model import Command, Completed
-from netlimits.restore.guard import scripts
+from netlimits.restore.guard import in_perl, scripts
 from netlimits.restore.guard.claim import Claim, Holder, parse, printable
 from netlimits.restore.notes import NoteFile
 
@@ -123,7 +123,8 @@ def await_hold(holder: Holder, claim: str) -> Command:
 def within(holder: Holder, claim: str, command: Command) -> Command:
     """The same command, which the host runs only while the claim is ours; see `answered`."""
     words = ("sh", "-c", scripts.WITHIN, "claimed", holder.text, claim)
-    return replace(command, within=words, deadline=command.deadline + scripts.LOCK_WAIT)
+    deadline = command.deadline + scripts.LOCK_WAIT
+    return replace(command, within=words, deadline=deadline, perl=in_perl.WITHIN)
 
 
 def renew(holder: Holder, claim: str, seconds: float, guard: float | None) -> Command:
@@ -153,7 +154,7 @@ def fired(holder: Holder, claim: str) -> Command:
 
     It prints `dead` when there is to be a guard and its process is gone.
     """
-    return _command(scripts.FIRED, "fired", holder.text, claim)
+    return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=in_perl.FIRED)
 
 
 def release(holder: Holder, claim: str, leads: bool) -> Command:

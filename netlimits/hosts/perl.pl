@@ -1,0 +1,126 @@
+# Kept open on a host in place of `sh` (perl.py), to do what the lines of shell.py do with `timeout`:
+# run commands under a deadline, in sessions of their own, and mark both outputs. A command's Perl is
+# evaluated right here, where its files are read and its clocks looked at without any process.
+# It ends when its input does.
+package Kept;
+use POSIX ();
+use Socket ();
+use Time::HiRes ();
+
+# in a fork, whose memory is not tidied up, which would copy it first
+BEGIN { *CORE::GLOBAL::exit = sub { flushed(); POSIX::_exit($_[0] // 0) } }
+
+# Both outputs are kept back until a process begins, which flushes them, or the last command is over:
+# each packet that a reading takes costs more than the reading.
+open(my $errors, ">&", *STDERR) or die;
+*STDERR = *$errors{IO};
+
+sub flushed { for my $output (*STDERR, *STDOUT) { select $output; ($|, $|) = (1, 0) } }
+
+sub printed { for my $output (*STDOUT, *STDERR) { print $output $_[0] } }
+
+sub compiled { eval "package main; sub { $_[0] \n}" or die $@ }
+
+my ($child, $grace, $busy, $over, $late, %perl) = (0);
+my $ends = POSIX::SigSet->new(POSIX::SIGALRM(), POSIX::SIGTERM());
+
+sub status { $? & 127 ? 128 + ($? & 127) : $? >> 8 }
+
+# at the deadline, or when told so: ends what runs, at last with KILL, and the steps after it
+sub ended {
+    return unless $busy;
+    ($over, $late) = (1, $_[0] eq "ALRM");
+    $SIG{ALRM} = sub { kill KILL => $child, -$child if $child };
+    Time::HiRes::alarm($grace);
+    $child ? kill TERM => $child, -$child : die "ended\n";
+}
+
+# the process that a fork becomes: a program with its words, or what a sub does
+sub become {
+    my ($first, @words) = @_;
+    $SIG{$_} = "DEFAULT" for qw(ALRM TERM);
+    POSIX::sigprocmask(POSIX::SIG_UNBLOCK(), $ends);
+    POSIX::setsid();
+    open STDIN, "<", "/dev/null";
+    if (ref $first) {
+        eval { $first->(); 1 } and exit 0;
+        print STDERR $@;
+        exit 255;
+    }
+    exec { $first } $first, @words;
+    my $missing = $! == POSIX::ENOENT();
+    print STDERR "perl: $first: ", $missing ? "not found" : $!, "\n";
+    exit($missing ? 127 : 126);
+}
+
+# begins one: no end is told between the fork and what is known of it
+sub begun {
+    my ($fork, @command) = @_;
+    die "ended\n" if $over;
+    POSIX::sigprocmask(POSIX::SIG_BLOCK(), $ends);
+    my $pid = $fork->();
+    become(@command) if defined $pid && !$pid;
+    $child = $pid // 0;
+    POSIX::sigprocmask(POSIX::SIG_UNBLOCK(), $ends);
+    $child or die "fork: $!\n";
+}
+
+# the status of a program, or of a sub in a process of its own
+sub ran {
+    begun(sub { fork }, @_);
+    waitpid $child, 0;
+    kill KILL => -$child;
+    $child = 0;
+    status();
+}
+
+# the status of a program and what it printed
+sub output {
+    my $pipe;
+    begun(sub { open $pipe, "-|" }, @_);
+    my $text = join "", <$pipe>;
+    close $pipe;
+    kill KILL => -$child;
+    $child = 0;
+    (status(), $text);
+}
+
+sub step {
+    my ($text, @words) = @_;
+    return ran(@words) unless length $text;
+    my $status = eval { ($perl{$text} //= compiled($text))->(@words) };
+    return ($status || 0) unless $@;
+    print STDERR $@ unless $over;
+    $over ? 143 : 255;
+}
+
+$SIG{TERM} = \&ended;
+printed(join("", @ARGV) . "$> \n");
+flushed();
+while (defined(my $line = <STDIN>)) {
+    (my ($half, $other, $size, $deadline), $grace) = split " ", $line;
+    last unless $size == read STDIN, my $request, $size;
+    my $nonce = $half . $other;
+    ($busy, $over, $late) = (1, 0, 0);
+    my ($mark, @fields) = unpack "(N/a*)*", $request;
+    printed("$nonce$$\n");
+    $SIG{ALRM} = sub {
+        flushed();  # whoever waits is told who it is that does not end
+        $SIG{ALRM} = \&ended;
+        Time::HiRes::alarm($deadline);
+    };
+    Time::HiRes::alarm(0.05);
+    my $status = 143;
+    eval {
+        while (@fields) {
+            my $count = shift @fields;
+            $status = step(splice @fields, 0, $count);
+            last if $over;
+            printed("\n$mark $status\n") if length $mark;
+        }
+    };
+    $busy = 0;
+    Time::HiRes::alarm(0);
+    printed($nonce . ($late ? 124 : $status) . "\n");
+    flushed();
+}

@@ -1,0 +1,52 @@
+"""What every run asks of a claim, in Perl: the same as two of the scripts, for hosts that keep one.
+
+A shell starts programs for a lock and for where a link leads; Perl needs none. (`hosts.perl` says
+what such Perl is given, and what it gives.)
+"""
+
+from __future__ import annotations
+
+from netlimits.restore.guard.scripts import LOCK_WAIT, LOST
+
+_OURS = r"""
+my ($mine, $claim, @words) = @_;
+$mine =~ s/}\z/,/;
+my $lost = sub {
+    my $holder = readlink($claim) // "";
+    return 0 if index($holder, $mine) == 0;
+    print "lost $holder\n";
+    1;
+};
+"""
+
+WITHIN = (
+    _OURS
+    + rf"""
+local $^F = 255;  # the program holds the lock as well
+open(my $lock, "<", "/proc/self/ns/net") or die "/proc/self/ns/net: $!\n";
+for (my $until = time + {LOCK_WAIT}; !flock($lock, 6); select(undef, undef, undef, 0.02)) {{
+    next if time < $until;
+    print STDERR "another command of netlimits there does not end\n";
+    return 75;
+}}
+$lost->() ? {LOST} : Kept::ran(@words);
+"""
+)
+"""As `scripts.WITHIN`."""
+
+FIRED = (
+    _OURS
+    + r"""
+my $first = sub { open(my $file, "<", $_[0]) or return ""; <$file> // "" };
+my $key = $claim =~ s{.*/netlimits-}{}sr =~ s/\.claim\z//r;
+my ($boot) = split /-/, $first->("/proc/sys/kernel/random/boot_id");
+$key =~ /-\Q$boot\E\z/ or print("lost\n"), return 0;
+return 0 if $lost->();
+my $guard = ($> ? "$ENV{HOME}/.local/state/netlimits" : "/run/netlimits") . "/$key";
+print "fired\n" if -e "$guard.log";
+chomp(my $pid = $first->("$guard.pid"));
+print "dead\n" if -e "$guard.guard" && $first->("/proc/$pid/cmdline") eq "";
+0;
+"""
+)
+"""As `scripts.FIRED`."""

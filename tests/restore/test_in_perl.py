@@ -1,0 +1,115 @@
+"""What Perl says of a claim is what the shell says, and it acts under the same lock."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netlimits.hosts.local import local_host
+from netlimits.hosts.login import LoginHost
+from netlimits.model import Command, Completed
+from netlimits.restore.guard import commands, in_perl, scripts
+from netlimits.restore.guard.claim import Holder
+
+pytestmark = pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
+
+HOLDER = Holder("small", "0123", "desk", "ada", 7, 1.8e9)
+TEXT = HOLDER.text.removesuffix("}") + ', "until": 99}'
+OTHER = replace(HOLDER, id="4567").text.removesuffix("}") + ', "until": 99}'
+BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().split("-")[0]
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[LoginHost]:
+    opened = local_host("here")
+    yield opened
+    opened.close()
+
+
+def same(host: LoginHost, command: Command) -> Completed:
+    """What comes of a command by Perl, which is what comes of it by a shell."""
+    assert command.perl
+    (by_perl,), by_shell = host.run_in_turn([command]), host.run(command)
+    for answer in ("status", "stdout", "stderr"):
+        assert getattr(by_perl, answer) == getattr(by_shell, answer)
+    return by_perl
+
+
+ALIKE = TEXT.replace(', "until"', '0, "until"')
+CLAIMS = {
+    "one that begins alike": (ALIKE, BOOT, f"lost {ALIKE}\n"),
+    "ours": (TEXT, BOOT, None),
+    "somebody else's": (OTHER, BOOT, f"lost {OTHER}\n"),
+    "gone": ("", BOOT, "lost \n"),
+}
+
+
+@pytest.mark.parametrize("kind", CLAIMS)
+def test_a_command_is_run_while_the_claim_is_ours_and_under_its_lock(host, tmp_path, kind):
+    text, boot, lost = CLAIMS[kind]
+    claim = tmp_path / f"netlimits-1-{boot}.claim"
+    if text:
+        claim.symlink_to(text)
+    held = "flock -n /proc/self/ns/net true || echo locked; exit 5"
+    completed = same(host, commands.within(HOLDER, str(claim), Command(("sh", "-c", held))))
+    expected = (lost, scripts.LOST) if lost else ("locked\n", 5)
+    assert (completed.stdout, completed.status) == expected
+    assert subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False).returncode == 0
+
+
+def test_whoever_has_the_lock_is_waited_for(host, tmp_path):
+    claim = tmp_path / f"netlimits-1-{BOOT}.claim"
+    claim.symlink_to(TEXT)
+    command = commands.within(HOLDER, str(claim), Command(("date", "+%s.%N")))
+    impatient = replace(command, perl=in_perl.WITHIN.replace(f"+ {scripts.LOCK_WAIT}", "+ 0"))
+    assert impatient.perl != command.perl
+    script = "flock 9; echo held; sleep 1; date +%s.%N"
+    holder = subprocess.Popen(
+        ("sh", "-c", f"exec 9</proc/self/ns/net; {script}"), stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout
+    assert holder.stdout.readline() == "held\n"
+    (refused,) = host.run_in_turn([impatient])
+    (completed,) = host.run_in_turn([command])
+    released = float(holder.communicate()[0])
+    assert (refused.status, refused.stdout) == (75, "")
+    assert refused.stderr == "another command of netlimits there does not end\n"
+    assert float(completed.stdout) >= released
+
+
+@pytest.mark.parametrize(
+    ("text", "boot", "files", "printed"),
+    [
+        (TEXT, BOOT, {}, ""),
+        (TEXT, BOOT, {"guard": "x", "pid": "PID\n"}, ""),
+        (TEXT, BOOT, {"guard": "x", "pid": "999999999\n"}, "dead\n"),
+        (TEXT, BOOT, {"log": "", "guard": "x", "pid": "999999999\n"}, "fired\ndead\n"),
+        (TEXT, BOOT, {"log": "", "pid": "999999999\n"}, "fired\n"),
+        (TEXT, "ffffffff", {"log": ""}, "lost\n"),
+        (OTHER, BOOT, {"log": ""}, f"lost {OTHER}\n"),
+        ("", BOOT, {"log": ""}, "lost \n"),
+    ],
+)
+def test_whether_a_guard_fired_or_is_gone(host, tmp_path, text, boot, files, printed):
+    for end, content in files.items():
+        (tmp_path / f"1-{boot}.{end}").write_text(content.replace("PID", str(os.getpid())))
+    claim = tmp_path / f"netlimits-1-{boot}.claim"
+    if text:
+        claim.symlink_to(text)
+
+    def here(script: str) -> str:
+        for folder in ("/run/netlimits", "$HOME/.local/state/netlimits",
+                       "$ENV{HOME}/.local/state/netlimits"):  # fmt: skip
+            script = script.replace(folder, str(tmp_path))
+        return script
+
+    command = commands.fired(HOLDER, str(claim))
+    argv = tuple(here(word) if word == scripts.FIRED else word for word in command.argv)
+    completed = same(host, replace(command, argv=argv, perl=here(command.perl)))
+    assert (completed.stdout, completed.status) == (printed, 0)
