@@ -305,6 +305,88 @@ def test_a_buffer_of_a_few_segments_is_full_though_nobody_counts_the_wait():
         assert of_run(RunFigures(SMALL_BUFFER | other)).limit == UNDETERMINED
 
 
+BESIDE = {"local_cpu_peak_pct": 100.0, "local_cpu_peak_softirq_pct": 6.0}
+"""A sender whose CPU others fill."""
+
+
+@pytest.mark.parametrize(
+    ("used", "limit"), [(33.0, "sender-cpu"), (8.0, UNDETERMINED)], ids=["its part", "little"]
+)
+def test_a_cpu_that_others_fill_limits_a_tool_that_takes_its_part_of_it(used, limit):
+    assert of_run(RunFigures(TCP | BESIDE | {"local_process_cpu_pct": used})).limit == limit
+
+
+def test_a_tool_that_waits_for_a_cpu_wants_it():
+    waits = {"local_process_cpu_pct": 8.0, "local_cpu_wait_pct": 60.0}
+    assert of_run(RunFigures(TCP | BESIDE | waits)).limit == "sender-cpu"
+    thread = {"local_threads": 1, "local_process_cpu_pct": 61.0, "local_cpu_wait_pct": 37.0}
+    verdict = of_run(RunFigures(TCP | thread, one_machine=True))
+    assert verdict.sentence == (
+        "The tool's thread on the sender was 61 % busy and waited 37 % of the time for a CPU."
+    )
+
+
+@pytest.mark.parametrize(
+    ("used", "queued", "limit"),
+    [(20.0, 50.0, "receiver-cpu"), (20.0, 0.0, UNDETERMINED), (30.0, 0.0, "receiver-cpu")],
+)
+def test_a_receiver_without_cpu_lets_data_wait(used, queued, limit):
+    loaded = {"remote_cpu_peak_pct": 100.0, "remote_process_cpu_pct": used}
+    run = RunFigures(TCP | loaded | {"remote_rcvbuf_used_pct": queued})
+    assert of_run(run).limit == limit
+
+
+def test_a_quota_that_holds_the_tool_back_is_the_cpu():
+    """A quota of 15 % read as a small receive window."""
+    quota = BY_CLASS["receive-window"][0] | {"remote_throttled_pct": 85.0}
+    verdict = of_run(RunFigures(quota))
+    assert verdict.limit == "receiver-cpu"
+    assert verdict.sentence == ("The receiver's CPU quota: it held the tool back 85 % of the time.")
+
+
+def test_a_cap_beside_a_load_is_the_path_s_and_beside_a_pace_or_shaper_nobody_knows():
+    loaded = TCP | CAPPED | BESIDE
+    assert of_run(RunFigures(loaded | {"local_process_cpu_pct": 8.0})).limit == "path-cap"
+    assert of_run(RunFigures(loaded)).limit == "sender-cpu", "what is not known is no excuse"
+    missed = {"pace_mbps": 2000.0, "pace_off_pct": -55.0}
+    assert of_run(RunFigures(TCP | CAPPED | missed)).limit == UNDETERMINED
+    assert of_run(RunFigures(TCP | CAPPED, shapers={"local": 1200.0})).limit == UNDETERMINED
+    assert of_run(RunFigures(TCP | CAPPED, shapers={"local": 9000.0})).limit == "path-cap"
+
+
+def test_the_sender_s_own_qdisc_is_judged_by_its_rate_where_that_is_known():
+    few = TCP | {"local_qdisc_overlimits": 3}  # fq and single segments
+    many = BY_CLASS["local-shaper"][0]
+    assert of_run(RunFigures(few, shapers={"local": 1000.0})).limit == "local-shaper"
+    assert of_run(RunFigures(few, shapers={"remote": 1000.0})).limit == UNDETERMINED
+    assert of_run(RunFigures(many, shapers={"local": 2000.0})).limit == UNDETERMINED
+
+
+def test_a_rate_that_was_told_and_met_comes_before_a_shaper_with_room():
+    run = RunFigures(BY_CLASS["local-shaper"][0], goal_mbps=900.0, shapers={"local": 2000.0})
+    assert of_run(run).limit == "application"
+
+
+def test_a_cap_is_the_same_in_every_run():
+    rows = [
+        {"run": n, "size": 1, "status": "ok", **TCP, **CAPPED, "throughput_mbps": rate}
+        for n, rate in enumerate((900.0, 890.0, 880.0), 1)
+    ]
+    assert explain(pd.DataFrame(rows))["class"].item() == "path-cap"
+    rows[2]["throughput_mbps"] = 600.0
+    verdict = explain(pd.DataFrame(rows)).iloc[0]
+    assert verdict["class"] == UNDETERMINED
+    assert verdict["why_not"].startswith("the slowest run had 67 % of the fastest (88 %")
+
+
+def test_the_figures_are_those_of_the_run_in_the_middle():
+    rows = [
+        {"run": n, "size": 1, "status": "ok", **TCP, "local_cpu_peak_pct": busy}
+        for n, busy in enumerate((99.9, 95.5, 97.0), 1)
+    ]
+    assert explain(pd.DataFrame(rows))["figures"].item() == {"local_cpu_peak_pct": 97.0}
+
+
 def test_a_tool_is_never_busier_than_a_cpu():
     figures = BY_CLASS["small-sends"][0] | {"local_process_cpu_pct": 104.0}
     assert "that is 100 % busy" in of_run(RunFigures(figures)).sentence
