@@ -81,7 +81,11 @@ def table(
 
     def rendered(source: Results) -> tuple[list[str], list[DataError]]:
         texts, failed = [], []
-        for entry in entries.tables(source.report, options, source.frame):
+        wanted = list(entries.tables(source.report, options, source.frame))
+        summaries = [entry for entry in wanted if entry.get("table") != VERDICTS]
+        if form in ("csv", "json") and len(summaries) == 1:  # whose rows have the verdicts
+            wanted = summaries
+        for entry in wanted:
             try:
                 frame = summary_of(source, entry, window)
             except DataError as error:

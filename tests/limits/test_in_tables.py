@@ -49,6 +49,16 @@ def test_a_report_of_verdicts_is_a_table_and_a_column(tmp_path, capsys):
     assert {row["verdict"] for row in rows} == {row["class"] for row in explained}
 
 
+def test_a_report_of_one_table_and_verdicts_is_one_table_to_programs(tmp_path, capsys):
+    file = tmp_path / "told.yaml"
+    file.write_text(EXPERIMENT + "  - {table: summary, of: [throughput], rows: send_size}\n")
+    folder = tmp_path / "told"
+    complete(folder, file)
+    header, *rows = printed(capsys, "table", folder, "--format", "csv").splitlines()
+    assert "verdict" in header.split(",")
+    assert len(rows) == 2
+
+
 def test_a_text_table_says_beside_each_row_what_limited_it(tmp_path, capsys):
     file = tmp_path / "told.yaml"
     file.write_text(EXPERIMENT)
