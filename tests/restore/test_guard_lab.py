@@ -174,8 +174,10 @@ def test_a_stopped_controller_that_goes_on_sets_again_what_its_guards_put_back(o
         process.send_signal(signal.SIGCONT)
     process.communicate(timeout=2 * LONG)
     records = nl.open(out).records()
-    assert [r.status for r in records] == ["invalid", "ok", "ok"]
-    assert "put settings back in mid-run" in records[0].reason
+    # on a busy machine a run may be over before the stop is there
+    assert sorted(r.status for r in records) == ["invalid", "ok", "ok"]
+    (stopped,) = [r for r in records if r.status == "invalid"]
+    assert "put settings back in mid-run" in stopped.reason
     assert on.ours() == []
     assert on.leaves() == before
 

@@ -63,6 +63,35 @@ def test_a_command_is_run_while_the_claim_is_ours_and_under_its_lock(host, tmp_p
     assert subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False).returncode == 0
 
 
+def test_the_lock_is_descriptor_9_which_what_stays_behind_closes(host, tmp_path):
+    """A background load kept the lock, and no other command was let in."""
+    claim = tmp_path / f"netlimits-1-{BOOT}.claim"
+    claim.symlink_to(TEXT)
+    stays = "setsid sleep 60 >/dev/null 2>&1 9<&- & echo $!; readlink /proc/self/fd/9"
+    completed = same_but_pid(
+        host, commands.within(HOLDER, str(claim), Command(("sh", "-c", stays)))
+    )
+    assert completed.startswith("net:[")
+    late = commands.within(HOLDER, str(claim), Command(("sleep", "60"), deadline=0.2))
+    late = replace(late, deadline=0.2)
+    (ended,) = host.run_in_turn([late])
+    assert ended.status == 124
+    assert subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False).returncode == 0
+
+
+def same_but_pid(host: LoginHost, command: Command) -> str:
+    """The second line that a command prints, either way; what its first line names is ended."""
+    lines = []
+    for completed in (*host.run_in_turn([command]), host.run(command)):
+        pid, line = completed.stdout.splitlines()
+        free = subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False)
+        os.kill(int(pid), 9)
+        assert free.returncode == 0
+        lines.append(line)
+    assert lines[0] == lines[1]
+    return lines[0]
+
+
 def test_whoever_has_the_lock_is_waited_for(host, tmp_path):
     claim = tmp_path / f"netlimits-1-{BOOT}.claim"
     claim.symlink_to(TEXT)

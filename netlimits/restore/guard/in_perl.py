@@ -22,14 +22,17 @@ my $lost = sub {
 WITHIN = (
     _OURS
     + rf"""
-local $^F = 255;  # the program holds the lock as well
 open(my $lock, "<", "/proc/self/ns/net") or die "/proc/self/ns/net: $!\n";
 for (my $until = time + {LOCK_WAIT}; !flock($lock, 6); select(undef, undef, undef, 0.02)) {{
     next if time < $until;
     print STDERR "another command of netlimits there does not end\n";
     return 75;
 }}
-$lost->() ? {LOST} : Kept::ran(@words);
+return {LOST} if $lost->();
+POSIX::dup2(fileno $lock, 9);  # the program holds the lock as well, under the number that it knows
+my $status = eval {{ Kept::ran(@words) }};
+POSIX::close(9);
+$status // die $@;
 """
 )
 """As `scripts.WITHIN`."""
