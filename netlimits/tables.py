@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jinja2
-import markupsafe
 import pandas as pd
 
 from netlimits.analysis import frames, wording
@@ -77,6 +75,9 @@ def render(
         return json.dumps({"rows": rows, "notes": notes}, indent=1, ensure_ascii=False) + "\n"
     blocks = summary_blocks(table, intervals) if is_summary(table) else [plain_block(table)]
     if form == "html":
+        import jinja2
+        import markupsafe
+
         environment = jinja2.Environment(
             autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
         )
@@ -98,10 +99,12 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
 
     A median stands below its mean where runs are of more than one kind, or intervals are shown.
     """
-    layout = _Layout.of(table, intervals)
+    layout, direction = _Layout.of(table, intervals), table.attrs.get("direction", "send")
+    table = pd.DataFrame(table)  # without attrs, which every part of it would copy
+    table.attrs = {}
     blocks, limits = [], None
     for column, part in table.groupby("metric", sort=False):
-        of = metric(str(column)).towards(table.attrs.get("direction", "send"))
+        of = metric(str(column)).towards(direction)
         means = part[part["statistic"] == "mean"]
         heads = [key for key, _ in frames.groups(means, layout.columns)]
         labels = [" ".join(wording.phrases(key, layout.names)) or wording.NULL for key in heads]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from netlimits.analysis import frames, sketches
@@ -28,19 +30,12 @@ ARRIVED = frozenset(
 )
 
 
-def notes(
-    runs: Runs, columns: Iterable[str], usable: pd.DataFrame | None = None
-) -> tuple[str, ...]:
+def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
     """Sentences that a reader of a table of `columns` must know.
 
-    Runs left out, or disturbed; roles on one kernel; means without variance. `usable` are the runs
-    that count, where they are known already.
+    Runs left out, or disturbed; roles on one kernel; means without variance.
     """
     sentences = []
-    if usable is None:
-        some = sketches.sketched(runs)
-        usable = frames.usable(_of(some, ("paced_by", frames.AGGREGATED)))
-    ok = usable
     columns = [*columns]
     if not isinstance(runs, Relation):
         runs = frames.last_attempts(runs)
@@ -52,17 +47,23 @@ def notes(
     sentences += _of_cpu(runs, columns)
     if {*columns} & SENT and {*columns} & ARRIVED:
         sentences += filter(None, [windows(runs)])
-    if "paced_by" in ok.columns:
-        ways = sorted(ok["paced_by"].dropna().unique())
-        sentences += [f"paced by {' and '.join(ways)}"] if ways else []
+    if {"paced_by", frames.AGGREGATED} & {*runs.columns}:
+        some = _of(sketches.sketched(runs), ("paced_by", frames.AGGREGATED))
+        sentences += _of_rows(frames.usable(some))
+    return tuple(sentences)
+
+
+def _of_rows(ok: pd.DataFrame) -> Iterator[str]:
+    """Sentences on how the runs that count were paced, and on rows that are means of several."""
+    if "paced_by" in ok.columns and (ways := sorted(ok["paced_by"].dropna().unique())):
+        yield f"paced by {' and '.join(ways)}"
     several = frames.weights(ok).loc[lambda n: n > 1]
     if len(several):
         low, high = several.min(), several.max()
-        sentences.append(
+        yield (
             f"a row is the mean of {low if low == high else f'{low} to {high}'} runs, whose "
             "variance is not known: it has no confidence interval"
         )
-    return tuple(sentences)
 
 
 def _outcomes(runs: Runs) -> tuple[dict[str, int], int]:
@@ -165,7 +166,8 @@ def losses(frame: Runs) -> str:
             runs=f"count(*) filter (where {frame.ok})",
         ).values()
         return f"{of} of {count} runs lost packets" if of else ""
-    runs = frames.usable(_of(frame, ("loss_pct", sent, arrived, "transport_mss_bytes")))
+    told = ("loss_pct",) if "loss_pct" in frame.columns else (sent, arrived, "transport_mss_bytes")
+    runs = frames.usable(_of(frame, told))
     if "loss_pct" in frame.columns:
         lost = pd.to_numeric(runs["loss_pct"], errors="coerce") > 100 * LOSS
     else:
@@ -192,6 +194,8 @@ def sessions(runs: Runs) -> str:
     seconds = runs["duration_s"].astype(float)
     if "status" in runs.columns:  # of a run that was cut off nobody knows more than its start
         seconds = seconds.mask(seconds.isna() & (runs["status"] == "interrupted"), 0.0)
+    if "campaign" not in runs.columns and _close(runs["started"], seconds):
+        return ""
     timed = runs.assign(duration_s=seconds).dropna(subset=["started", "duration_s"])
     if not timed["started"].is_monotonic_increasing:
         timed = timed.sort_values("started")
@@ -202,6 +206,17 @@ def sessions(runs: Runs) -> str:
     if long.empty:
         return ""
     return _sessions(len(long) + several.nunique(), float(long.max()))
+
+
+def _close(started: pd.Series[Any], seconds: pd.Series[Any]) -> bool:
+    """Whether runs start within BREAK of one another: then no more can lie between them."""
+    begins, lengths = started.to_numpy("datetime64[ns]"), seconds.to_numpy()
+    timed = ~(np.isnat(begins) | np.isnan(lengths))
+    begins, between = begins[timed], np.diff(begins[timed])
+    if (between < np.timedelta64(0)).any():
+        between = np.diff(np.sort(begins))
+    long = (between > np.timedelta64(int(BREAK), "s")) | (lengths[timed] < 0)[1:]
+    return not long.any()
 
 
 def _sessions(count: int, longest: float) -> str:
@@ -223,14 +238,12 @@ def disturbance(runs: Runs) -> str:
             most=f"max({share}) filter (where {runs.ok} and {share} > 0)",
         ).values()
         return _disturbance(of, count, most) if of else ""
-    ok = runs["disturbed_pct"]
-    if "status" in runs.columns:
-        ok = ok[runs["status"] == "ok"]
-    shares = pd.to_numeric(ok, errors="coerce").dropna()  # words tell no share
-    disturbed = shares[shares > 0]
+    shares = pd.to_numeric(runs["disturbed_pct"], errors="coerce")  # words tell no share
+    ok = runs["status"] == "ok" if "status" in runs.columns else shares.notna() | True
+    disturbed = shares[ok & (shares > 0)]
     if disturbed.empty:
         return ""
-    return _disturbance(len(disturbed), len(ok), float(disturbed.max()))
+    return _disturbance(len(disturbed), int(ok.sum()), float(disturbed.max()))
 
 
 def _disturbance(of: int, runs: int, most: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, sketches, streams, wording
+from netlimits.analysis import frames, sketches, streams, wording
 from netlimits.analysis.relations import Relation, Runs
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -59,12 +59,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A frame's runs laid out by factors: `ok` are the runs that count, `tried` where all stand."""
+    """A frame's runs laid out by factors: those that came to something, and where each cell's are.
+
+    `ok` are the places of a cell's runs that count; `weights` and `blocks` are of all runs.
+    """
 
     keys: tuple[str, ...]
-    ok: pd.DataFrame
-    ok_places: Places
-    tried_places: Places
+    tried: pd.DataFrame
+    places: Places
+    ok: Places
+    weights: np.ndarray
+    blocks: np.ndarray | None
 
 
 class CellRuns(NamedTuple):
@@ -84,11 +89,10 @@ class CellRuns(NamedTuple):
 class Streamed:
     """A relation's runs laid out by factors: read when a metric is asked for, that metric alone.
 
-    `ok` stands for the runs that count. Blocks are read where somebody `compares` within them.
+    Blocks are read where somebody `compares` within them.
     """
 
     keys: tuple[str, ...]
-    ok: pd.DataFrame
     relation: Relation
     compares: bool
 
@@ -96,25 +100,46 @@ class Streamed:
 def grid(runs: Runs, keys: Sequence[str], *, compares: bool = True) -> Grid | Streamed:
     """The runs by the factors `keys`. Raises DataError where none is ok."""
     if isinstance(runs, Relation):
-        return Streamed(tuple(keys), frames.usable(sketches.sketch(runs)), runs, compares)
-    frame = runs
-    ok = frames.usable(frame)
-    return Grid(tuple(keys), ok, _places(ok, keys), _places(frames.with_outcome(frame), keys))
+        frames.ok(sketches.sketch(runs))  # raises
+        return Streamed(tuple(keys), runs, compares)
+    last = frames.last_attempts(runs)
+    frames.ok(last)  # raises, with the reason
+    tried = frames.with_process_cpu(frames.with_outcome(last))
+    good = frames.ok(tried)
+    places = _places(tried, keys)
+    ok = {hashed: (key, rows[good[rows]]) for hashed, (key, rows) in places.items()}
+    weights = np.broadcast_to(1, len(tried))
+    if frames.AGGREGATED in tried.columns:
+        weights = np.ones(len(tried), int)
+        weights[good] = frames.weights(tried[good])
+    return Grid(tuple(keys), tried, places, ok, weights, _blocks(tried, good) if compares else None)
+
+
+def _blocks(tried: pd.DataFrame, good: np.ndarray) -> np.ndarray | None:
+    """The blocks of the runs, as far as they are good; None where these stand in none."""
+    from netlimits.analysis import contrasts  # and so scipy, which charts do without
+
+    names = [name for name in ("campaign", "run", "block") if name in tried.columns]
+    numbered = contrasts.blocks(tried[names][good])
+    if numbered is None:
+        return None
+    of_good = numbered.to_numpy()
+    blocks = np.zeros(len(tried), of_good.dtype)
+    blocks[good] = of_good
+    return blocks
 
 
 def rows(grid: Grid | Streamed, metric: Metric) -> list[CellRuns]:
     """The runs' values of a metric, for each combination that some run has come to something of."""
     if isinstance(grid, Streamed):
         return _streamed(grid, metric)
-    values = grid.ok[metric.column].to_numpy(dtype=float, na_value=np.nan)
-    weights = frames.weights(grid.ok).to_numpy()
-    numbered = contrasts.blocks(grid.ok)
-    blocks = None if numbered is None else numbered.to_numpy()
+    values = grid.tried[metric.column].to_numpy(dtype=float, na_value=np.nan)
     every = []
-    for hashed_key, (key, tried) in grid.tried_places.items():
-        _, places = grid.ok_places.get(hashed_key, (key, np.array([], dtype=int)))
-        of_rows = None if blocks is None else blocks[places]
-        every.append(CellRuns(key, values[places], weights[places], of_rows, len(tried)))
+    for hashed_key, (key, places) in grid.ok.items():
+        blocks = None if grid.blocks is None else grid.blocks[places]
+        _, tried = grid.places[hashed_key]
+        weights = grid.weights[places]
+        every.append(CellRuns(key, values[places], weights, blocks, len(tried)))
     return every
 
 
@@ -164,17 +189,11 @@ def complete(runs: Runs, keys: Sequence[str], metric: Metric) -> list[tuple[Key,
     Raises DataError, with their number, where runs lack the metric or have an infinite one.
     """
     if not isinstance(runs, Relation):
-        own = frames.tools_own_of(runs.columns, metric.column)
-        names = {*keys, metric.column, *own, "campaign", "run", "attempt", "status", "reason"}
-        ok = frames.usable(runs[[name for name in runs.columns if name in names]])
-        frame = frames.complete(ok, [metric.column])[[*keys, metric.column]]
-        return [
-            (key, part[metric.column].to_numpy(dtype=float))
-            for key, part in frames.groups(frame, keys)
-        ]
-    of_keys = {
-        key: values[0] for key, values in streams.samples(runs, keys, [metric.column]).items()
-    }
+        every = rows(grid(runs, keys, compares=False), metric)
+        of_keys = {each.key: each.values for each in every if len(each.values)}
+    else:
+        samples = streams.samples(runs, keys, [metric.column])
+        of_keys = {key: values for key, (values,) in samples.items()}
     count = sum(map(len, of_keys.values()))
     for what, is_so in (("missing", np.isnan), ("infinite", np.isinf)):
         if number := sum(int(is_so(values).sum()) for values in of_keys.values()):
@@ -195,7 +214,10 @@ def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
     """Where the rows of each combination of the keys' values stand."""
     if not keys:
         return {(): ((), np.arange(len(runs)))} if len(runs) else {}
-    codes = runs.groupby(list(keys), sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    grouped = runs[[*keys]].groupby([*keys], sort=False, dropna=False, observed=True)
+    codes = grouped.ngroup().to_numpy()
+    if codes.max(initial=0) < 2**15:  # which numpy sorts by its digits
+        codes = codes.astype(np.int16)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     places = {}

@@ -75,15 +75,16 @@ def within_blocks(
     values: tuple[np.ndarray, np.ndarray], blocks: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
     """The first minus the second in each block with both; several runs in a block are averaged."""
-    first, second = (_means(v, b) for v, b in zip(values, blocks, strict=True))
-    _, first_places, second_places = np.intersect1d(
-        first[0], second[0], assume_unique=True, return_indices=True
-    )
-    difference: np.ndarray = first[1][first_places] - second[1][second_places]
+    (of_first, first), (of_second, second) = map(_means, values, blocks)
+    places = np.searchsorted(of_second, of_first)
+    both = places < len(of_second)
+    both[both] = of_second[places[both]] == of_first[both]
+    difference: np.ndarray = first[both] - second[places[both]]
     return difference
 
 
 def _means(values: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The blocks in their order, each once, and the mean of each."""
     if (blocks[1:] > blocks[:-1]).all():
         return blocks, values
     names, places, counts = np.unique(blocks, return_inverse=True, return_counts=True)
@@ -137,6 +138,13 @@ def blocks(frame: pd.DataFrame) -> pd.Series | None:
         both = frame.groupby(["campaign", "block"], sort=False, dropna=False).ngroup()
         several = frame.groupby("campaign", dropna=False)["block"].nunique()
         return both if bool((several > 1).all()) else None
-    if "run" in frame.columns and frame["run"].duplicated().any():
+    if "run" in frame.columns and not _rise(frame["run"]) and frame["run"].duplicated().any():
         return None
-    return frame["block"] if frame["block"].nunique() > 1 else None
+    numbers = frame["block"].to_numpy()
+    return frame["block"] if (numbers[1:] != numbers[:-1]).any() else None
+
+
+def _rise(numbers: pd.Series) -> bool:
+    """Whether each is above the one before, so that none is there twice."""
+    values = numbers.to_numpy()
+    return bool((values[1:] > values[:-1]).all())

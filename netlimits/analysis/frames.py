@@ -30,6 +30,9 @@ LIMITED_BY = "limited_by"
 SHOWN = 20
 """Metrics that an error names."""
 
+TELLING = ("campaign", "config", "run", "attempt", "status", "reason")
+"""Columns that say of which configuration a run is, and whether it counts."""
+
 PROCESS_CPU = ("local_process_cpu_pct", "remote_process_cpu_pct")
 """CPU of one process, which every tool that knows it tells under its own name."""
 
@@ -43,16 +46,29 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     (`iperf3_local_process_cpu_pct`) stands there. Raises DataError when no run is left.
     """
     frame = last_attempts(frame)
-    if "status" in frame.columns:
-        good = frame["status"] == "ok"
-        if not good.all():
-            if not good.any() and len(frame):
-                reasons = frame.get("reason", pd.Series(dtype=object)).dropna()
-                why = f"; the first says: {reasons.iloc[0]}" if len(reasons) else ""
-                raise DataError(f"none of the {len(frame)} runs is ok{why}")
-            frame = frame[good]
+    good = ok(frame)
+    return with_process_cpu(frame if good.all() else frame[good])
+
+
+def ok(frame: pd.DataFrame) -> np.ndarray:
+    """Which of the last attempts are ok, a bool a row; all without `status`.
+
+    Raises DataError when none is.
+    """
     if not len(frame):
         raise DataError("there are no runs in this frame")
+    if "status" not in frame.columns:
+        return np.ones(len(frame), bool)
+    good: np.ndarray = (frame["status"] == "ok").to_numpy(bool)
+    if not good.any():
+        reasons = frame.get("reason", pd.Series(dtype=object)).dropna()
+        why = f"; the first says: {reasons.iloc[0]}" if len(reasons) else ""
+        raise DataError(f"none of the {len(frame)} runs is ok{why}")
+    return good
+
+
+def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with each of PROCESS_CPU, of whatever tool its rows are."""
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
             own = pd.to_numeric(frame[own_name])
@@ -68,17 +84,18 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     DataError where an attempt stands there twice, as in campaigns put together without a column
     `campaign`.
     """
-    if not _tried_again(frame) or _one_each(frame):
+    if not _tried_again(frame):
         return frame
-    if frame.duplicated([*_run(frame), "attempt"]).any():
+    several = _several(frame)
+    if not several.any():
+        return frame
+    frame = frame.reset_index(drop=True)  # frames put together repeat their index
+    again = frame[several]  # few of many
+    if again.duplicated([*_run(frame), "attempt"]).any():
         raise DataError(
             "some attempt stands there twice: frames of several campaigns need a column campaign "
             "(netlimits.joined makes it)"
         )
-    frame = frame.reset_index(drop=True)  # frames put together repeat their index
-    again = frame[frame.duplicated(_run(frame), keep=False)]  # few of many
-    if again.empty:
-        return frame
     place = again["attempt"]
     if "status" in frame.columns:
         place = place.where(again["status"] != "interrupted", place - place.max() - 1)
@@ -93,10 +110,28 @@ def last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[kept]
 
 
-def _one_each(frame: pd.DataFrame) -> bool:
-    """Whether no run stands there twice, where that shows at a glance: their numbers rise."""
+def to_last_attempts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same, of a frame that nobody needs any more: no column is held twice."""
+    names = [name for name in ("campaign", "run", "attempt", "status") if name in frame.columns]
+    numbered = frame[names].reset_index(drop=True)
+    last = last_attempts(numbered)
+    if last is numbered:
+        return frame
+    places, attrs = last.index.to_numpy(), frame.attrs
+    columns = {name: frame.pop(name).array.take(places) for name in [*frame.columns]}
+    rows = pd.DataFrame(columns, copy=False)
+    rows.attrs = attrs
+    return rows
+
+
+def _several(frame: pd.DataFrame) -> np.ndarray:
+    """Which rows are of a run that another row is of, too; neighbours where no number falls."""
     runs = frame["run"].to_numpy()
-    return "campaign" not in frame.columns and bool((runs[1:] > runs[:-1]).all())
+    if "campaign" in frame.columns or not (runs[1:] >= runs[:-1]).all():
+        return frame.duplicated(_run(frame), keep=False).to_numpy(bool)
+    alike = runs[1:] == runs[:-1]
+    several: np.ndarray = np.append(alike, False) | np.append(False, alike)
+    return several
 
 
 def without_outcome(runs: pd.DataFrame) -> int:
@@ -256,7 +291,7 @@ def varied(frame: pd.DataFrame) -> list[str]:
 
 def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
     """The columns that tell runs apart, and `others`, without all else that was measured."""
-    names = {*varied(frame), *IDENTITY, *others}
+    names = {*varied(frame), *TELLING, *others}
     return frame[[name for name in frame.columns if name in names]]
 
 

@@ -8,20 +8,19 @@ median's interval and Wilcoxon's hold there too, from six runs on. No method res
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import lru_cache, partial
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
+
+from netlimits.analysis import walsh
 
 ENOUGH = 6
 """Runs, or blocks, from which on an interval needs no assumption about their kind."""
 
 RARE = 60
 """Runs from which on what befalls one run in twenty is among them, in 95 of 100 campaigns."""
-
-WALSH = 1500
-"""Differences up to which all pairs of them are averaged; more are found by counting."""
 
 _EXACT = 60
 """Differences up to which the signed ranks' distribution is counted out; above it is normal."""
@@ -130,20 +129,14 @@ def middle(differences: np.ndarray, confidence: float = 0.95) -> Interval:
     rank = _signed_rank(n, (1 - confidence) / 2)
     ranks = [(pairs - 1) // 2, pairs // 2, rank - 1, pairs - rank]
     ordered = np.sort(differences)
-    if n <= WALSH:
-        first, second = np.triu_indices(n)
-        averages = (ordered[first] + ordered[second]) / 2
-        order_statistics = np.partition(averages, ranks)[ranks]
-    else:
-        centre, low, high = (_walsh(ordered, place) for place in ranks[1:])
-        order_statistics = np.array(
-            [centre, centre, low, high]
-        )  # of so many pairs the middle two are one
+    if n > walsh.ALL:  # of so many averages the middle two are one
+        ranks[0] = ranks[1]
+    order_statistics = walsh.ranked(ordered, ranks)
     return Interval(
         float(order_statistics[:2].mean()),
         float(order_statistics[2]),
         float(order_statistics[3]),
-        _signed_rank_p(differences),
+        _signed_rank_p(ordered),
     )
 
 
@@ -166,82 +159,21 @@ def _signed_rank(n: int, tail: float) -> int:
     return max(1, int(n * (n + 1) / 4 + float(ndtri(tail)) * deviation + 0.5))
 
 
-def _signed_rank_p(differences: np.ndarray) -> float:
-    """The two-sided p-value of Wilcoxon's signed-rank test.
+def _signed_rank_p(ordered: np.ndarray) -> float:
+    """The two-sided p-value of Wilcoxon's signed-rank test, of differences in their order.
 
     The positive ranks' sum is the number of Walsh averages above zero, and half of those that are
     zero, as ranks of equal size are averaged (Tukey 1949).
     """
-    nonzero = np.sort(differences[differences != 0])
+    nonzero = ordered[ordered != 0]
     n = len(nonzero)
     if n == 0:
         return 1.0
     total = n * (n + 1) / 2
-    above = total - _upto(nonzero, 0.0)
-    plus = (above + total - _upto(nonzero, 0.0, side="left")) / 2
+    above = total - walsh.upto(nonzero, 0.0)
+    plus = (above + total - walsh.upto(nonzero, 0.0, side="left")) / 2
     least = min(plus, total - plus)
     if n <= _EXACT:
         return min(1.0, 2 * float(np.cumsum(_null(n))[int(least)]))
     deviation = (n * (n + 1) * (2 * n + 1) / 24) ** 0.5
     return min(1.0, 2 * float(ndtr((least + 0.5 - total / 2) / deviation)))
-
-
-def _among(ordered: np.ndarray, low: float, high: float, place: int) -> float:
-    """The Walsh average at a place of those above `low` and up to `high`, which are few."""
-    lesser = ordered[: np.searchsorted(ordered, high, side="right")]
-    own = np.arange(len(lesser))
-    first = np.maximum(np.searchsorted(ordered, 2 * low - lesser, side="right"), own)
-    last = np.maximum(np.searchsorted(ordered, 2 * high - lesser, side="right"), own)
-    counts = last - first
-    left = np.repeat(own, counts)
-    right = np.arange(len(left)) + np.repeat(first - np.cumsum(counts) + counts, counts)
-    averages = (ordered[left] + ordered[right]) / 2
-    return float(np.partition(averages, place)[place])
-
-
-def _upto(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
-    """How many averages of two, each pair and each value itself once, are at most t.
-
-    Or, from the `left`, below t. Only a value that is so itself is the lesser one of such a pair.
-    """
-    lesser = ordered[: np.searchsorted(ordered, t, side=side)]
-    upto = np.searchsorted(ordered, 2 * t - lesser, side=side)
-    return int(upto.sum()) - len(lesser) * (len(lesser) - 1) // 2
-
-
-def _walsh(ordered: np.ndarray, place: int) -> float:
-    """The Walsh average at a place (from 0) of all in their order, without making them all.
-
-    The number of averages up to t is counted by a search for each difference; t is narrowed by
-    the secant where that gains, else by halves, down to what a float can tell apart.
-    """
-    n = len(ordered)
-    below = partial(_upto, ordered)
-    low, high = float(ordered[0]), float(ordered[-1])
-    at_low, at_high = below(low), n * (n + 1) // 2
-    if at_low > place:
-        return low
-    first, middle, third = np.quantile(ordered, (0.25, 0.5, 0.75))
-    for guess in (middle - 4 * (third - first) / n**0.5, middle + 4 * (third - first) / n**0.5):
-        if low < guess < high:
-            count = below(guess)
-            if count > place:
-                high, at_high = guess, count
-            else:
-                low, at_low = guess, count
-    for turn in range(100):
-        if high - low <= 1e-11 * max(abs(low), abs(high), 1e-300):
-            break
-        if at_high - at_low <= 2 * n:
-            return _among(ordered, low, high, place - at_low)
-        share = (place + 0.5 - at_low) / max(at_high - at_low, 1)
-        step = 0.5 if turn % 3 == 2 else min(max(share, 0.001), 0.999)
-        t = low + step * (high - low)
-        if not low < t < high:
-            break
-        count = below(t)
-        if count > place:
-            high, at_high = t, count
-        else:
-            low, at_low = t, count
-    return high

@@ -92,7 +92,7 @@ def summary(
     pooling.refuse(tried, keys, pool)
     estimates: list[Estimate] = []
     gains: list[Improvement] = []
-    notes = [*caveats.notes(runs, _columns(frame, names), laid_out.ok)]
+    notes = [*caveats.notes(runs, _columns(frame, names))]
     notes += pooling.remarks(tried, keys, pool)
     lost: list[DataError] = []
     for name in dict.fromkeys(names):
@@ -156,9 +156,10 @@ def _levels(cells: Sequence[Cell], metric: Metric, confidence: float) -> list[Es
         means.append(estimate)
         if len(cell.sample) < ENOUGH or cell.aggregated:
             continue
-        median = intervals.median(cell.sample, confidence)
+        ordered = np.sort(cell.sample)
+        median = intervals.median(ordered, confidence)
         agree = median.low <= mean.value <= median.high and mean.low <= median.value <= mean.high
-        mixed = not agree or intervals.of_several_kinds(cell.sample)
+        mixed = not agree or intervals.of_several_kinds(ordered)
         medians.append(replace(estimate, statistic=MEDIAN, interval=median, mixed=mixed))
     return means + medians
 

@@ -123,7 +123,7 @@ def read(file: BinaryIO, about: PartFile, names: Sequence[str]) -> pa.Table:
 
     Raises Damaged where it is not the one that was written.
     """
-    content = np.zeros(about["size"], np.uint8)  # of which only what is read takes memory
+    content = np.empty(about["size"], np.uint8)  # of which only what is read takes memory
     for begin, data in _checked(file, about, names):
         content[begin : begin + len(data)] = np.frombuffer(data, np.uint8)
     words = [name for name in names if about["columns"][name][0] == "str"]

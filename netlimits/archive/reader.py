@@ -148,7 +148,7 @@ class Campaign:
         if frame is None:
             frame = self._frame()
         if not self.imported:
-            frame.attrs["planned"] = [self.planned_runs(), int(frame["run"].nunique())]
+            frame.attrs["planned"] = [self.planned_runs(), _different(frame["run"])]
         return frame
 
     def relation(
@@ -297,8 +297,8 @@ class Campaign:
         if self.imported:
             return 0, len(self.runs)
         planned = self.planned_runs()
-        done = frame.loc[frame["status"] != "interrupted", "run"].nunique()
-        return planned - int(done), planned
+        done = _different(frame.loc[frame["status"] != "interrupted", "run"])
+        return planned - done, planned
 
     def planned_runs(self) -> int:
         """How many runs are planned, without those that are left out."""
@@ -320,6 +320,14 @@ def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.o
         raise ArchiveError(f"{opened.path / 'campaign.json'}: is damaged")
     opened.check("campaign.json")
     return Campaign(opened)
+
+
+def _different(numbers: pd.Series) -> int:
+    """How many different numbers there are; neighbours tell where none falls."""
+    values = numbers.to_numpy()
+    if (values[1:] < values[:-1]).any():
+        return int(numbers.nunique())
+    return int((values[1:] > values[:-1]).sum()) + bool(len(values))
 
 
 def check_plan(campaign: Campaign) -> None:

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -37,67 +37,131 @@ def frame(
     """
     constant = constant or {}
     chunks = [chunk for chunk in chunks if chunk.rows]
-    read = [name for name in chosen if name not in constant]
-    here = [[name for name in read if name in chunk.kinds] for chunk in chunks]
+    begins = np.cumsum([0, *(chunk.rows for chunk in chunks)]).tolist()
+    columns: dict[str, _Column] = {}
+    for name in (name for name in chosen if name not in constant):
+        kinds = [chunk.kinds.get(name, "null") for chunk in chunks]
+        columns[name] = _column(name, kinds, begins[-1], name in labels, coded)
+
+    def put(place: int) -> None:
+        chunk = chunks[place]
+        table = chunk.table([name for name in columns if name in chunk.kinds])
+        for name, column in columns.items():
+            told = chunk.kinds.get(name, "null") != "null"
+            array = table.column(name) if told else pa.chunked_array([pa.nulls(chunk.rows)])
+            column.put(begins[place], array)
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tables = [*pool.map(lambda pair: pair[0].table(pair[1]), zip(chunks, here, strict=True))]
-    rows = np.repeat(np.arange(len(chunks)), [chunk.rows for chunk in chunks])
+        for _ in pool.map(put, range(len(chunks))):
+            pass
+    numbers = np.arange(len(chunks), dtype=np.int32)
+    rows = np.repeat(numbers, [chunk.rows for chunk in chunks])
     table = {}
     for name in chosen:
         if name in constant:
             table[name] = pd.Series([constant[name]]).repeat(len(rows)).reset_index(drop=True)
-            continue
-        kinds = {chunk.kinds.get(name, "null") for chunk in chunks}
-        arrays = [_column(t, name) for t in tables]
-        if coded and kinds - {"null"} == {"str"}:
-            table[name] = _coded(arrays)
         else:
-            table[name] = _series(name, arrays, [c.kinds.get(name) for c in chunks], kinds, labels)
-        for place, each in enumerate(tables):  # a column is not held twice
-            if name in each.column_names:
-                tables[place] = each.drop_columns([name])
+            table[name] = columns.pop(name).whole()  # a column is not held twice
     return pd.DataFrame(table, copy=False), rows
 
 
-def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name in table.column_names:
-        return table.column(name)
-    return pa.chunked_array([pa.nulls(table.num_rows)])
+# -- columns ----------------------------------------------------------------------------------
 
 
-def _series(
-    name: str,
-    arrays: Sequence[pa.ChunkedArray],
-    each: Sequence[str | None],
-    kinds: set[str],
-    labels: frozenset[str],
-) -> Any:
-    """One column: of one kind as it is, of several as archive.frames puts them together."""
-    missing = any(array.null_count for array in arrays)
-    kinds = kinds - {"null"}
-    numbers = kinds <= {"int", "float", "number"}
-    if kinds == {"int"} and not missing:
-        return _chunked(arrays, pa.int64()).to_numpy()
-    if numbers and kinds and (name not in labels or len(kinds) == 1):
-        return _chunked(arrays, pa.float64()).to_numpy()
-    if kinds == {"bool"} and not missing:
-        return _chunked(arrays, pa.bool_()).to_numpy()
-    if not kinds:
-        return np.full(sum(map(len, arrays)), np.nan)
-    if kinds == {"str"}:
-        return _chunked(arrays, pa.string()).to_pandas()
-    if "number" in kinds and len(kinds) > 1:
-        raise Unlike(name)
-    return _together(name, [*map(_values, arrays, each)], name in labels)
+class _Column(Protocol):
+    """A column on its way: a chunk's values are put where its rows begin, in any order."""
+
+    def put(self, begin: int, array: pa.ChunkedArray) -> None:
+        """Take in a chunk's values."""
+
+    def whole(self) -> Any:
+        """All of it, for a frame."""
 
 
-def _coded(arrays: Sequence[pa.ChunkedArray]) -> pd.Series[Any]:
-    """Text as categories: a dictionary, and each row's place in it."""
-    text = pa.dictionary(pa.int32(), pa.string())
-    places = [array.cast(text) for array in arrays]
-    chunks = [chunk for each in places for chunk in each.chunks]
-    coded: pd.Series[Any] = pa.chunked_array(chunks, text).to_pandas()
-    return coded
+def _column(name: str, each: Sequence[str], count: int, label: bool, coded: bool) -> _Column:
+    """A column for chunks of these kinds, of so many rows in all."""
+    kinds = {*each} - {"null"}
+    if coded and kinds == {"str"}:
+        return _Words(count)
+    if kinds <= {"int", "float", "number"} and (len(kinds) < 2 or not label):
+        return _Numbers(count, np.int64 if kinds == {"int"} else np.float64)
+    return _Others(name, each, label)
+
+
+class _Numbers:
+    """Numbers, each put to its place; integers are fractions where one is missing."""
+
+    def __init__(self, count: int, kind: type) -> None:
+        self.values: np.ndarray = np.empty(count, kind)
+        self.lacking: list[tuple[int, np.ndarray]] = []
+
+    def put(self, begin: int, array: pa.ChunkedArray) -> None:
+        for chunk in array.chunks:
+            if pa.types.is_null(chunk.type):
+                values = np.full(len(chunk), np.nan)
+            else:
+                values = chunk.to_numpy(zero_copy_only=False)  # NaN where one is missing
+            if chunk.null_count and self.values.dtype == np.int64:
+                self.lacking.append((begin, values))
+            else:
+                self.values[begin : begin + len(chunk)] = values
+            begin += len(chunk)
+
+    def whole(self) -> np.ndarray:
+        if not self.lacking:
+            return self.values
+        values = self.values.astype(float)
+        for begin, part in self.lacking:
+            values[begin : begin + len(part)] = part
+        return values
+
+
+class _Words:
+    """Text as categories: each row's place among the words of its chunk, and at last of all."""
+
+    def __init__(self, count: int) -> None:
+        self.places = np.full(count, -1, np.int32)
+        self.words: list[tuple[int, int, list[str]]] = []
+
+    def put(self, begin: int, array: pa.ChunkedArray) -> None:
+        for chunk in array.chunks:
+            end = begin + len(chunk)
+            if not pa.types.is_null(chunk.type):
+                coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+                places = coded.indices.fill_null(-1) if coded.null_count else coded.indices
+                self.places[begin:end] = places.to_numpy()
+                self.words.append((begin, end, coded.dictionary.to_pylist()))
+            begin = end
+
+    def whole(self) -> pd.Categorical:
+        numbers: dict[str, int] = {}
+        for begin, end, words in sorted(self.words):
+            places = [numbers.setdefault(word, len(numbers)) for word in words]
+            if places != [*range(len(words))]:
+                self.places[begin:end] = np.array([*places, -1])[self.places[begin:end]]
+        return pd.Categorical.from_codes(self.places, pd.Index([*numbers], dtype="str"))
+
+
+class _Others:
+    """Text, switches, and values of several kinds as archive.frames puts them together."""
+
+    def __init__(self, name: str, each: Sequence[str], label: bool) -> None:
+        self.name, self.each, self.label = name, each, label
+        self.arrays: dict[int, pa.ChunkedArray] = {}
+
+    def put(self, begin: int, array: pa.ChunkedArray) -> None:
+        self.arrays[begin] = array
+
+    def whole(self) -> Any:
+        kinds = {*self.each} - {"null"}
+        arrays = [self.arrays[begin] for begin in sorted(self.arrays)]
+        if kinds == {"bool"} and not any(array.null_count for array in arrays):
+            return _chunked(arrays, pa.bool_()).to_numpy()
+        if kinds == {"str"}:
+            return _chunked(arrays, pa.string()).to_pandas()
+        if "number" in kinds:
+            raise Unlike(self.name)
+        return _together(self.name, [*map(_values, arrays, self.each)], self.label)
 
 
 def _chunked(arrays: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:

@@ -43,12 +43,12 @@ def marked(results: Results) -> Results:
 
     Where nothing can be told (no run is ok) they are as they were.
     """
-    from netlimits import limits
-    from netlimits.analysis.frames import LIMITED_BY
-
     told = any(entry.get("table") == VERDICTS for entry in results.report)
     if not told or results.campaign is None:
         return results
+    from netlimits import limits
+    from netlimits.analysis.frames import LIMITED_BY
+
     try:
         limited = limits.limited_by(results.campaign)
     except DataError:
@@ -173,7 +173,7 @@ def _data(
     if kind.source == "runs":
         apart = options.pop("apart", [])
         if not apart:
-            frames.usable(frames.labelled(results.frame))  # raises, with the reason
+            frames.ok(frames.last_attempts(frames.labelled(results.frame)))  # raises, with why
             yield "", results.frame
             return
         for key, part in frames.groups(frames.usable(results.frame), apart):

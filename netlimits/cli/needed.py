@@ -14,12 +14,18 @@ from netlimits.errors import InputError
 from netlimits.experiment.report_schema import VERDICTS
 from netlimits.metrics import IDENTITY, metric
 
+LIMITED_BY = "limited_by"
+"""The one of IDENTITY that no campaign has by itself."""
+
 LOOKED_AT = (
-    *("disturbed_pct", "loss_pct", "transport_mss_bytes", "window_s", "elapsed_s", "paced_by"),
+    *("disturbed_pct", "loss_pct", "transport_mss_bytes", "paced_by"),
     *("aggregated_runs", "transaction_rate_tps", "throughput_mbps"),
     *("local_send_throughput_mbps", "remote_recv_throughput_mbps"),
     *("local_recv_throughput_mbps", "remote_send_throughput_mbps"),
 )
+WINDOWS = ("window_s", "elapsed_s")
+"""What they look at where both what was sent and what arrived is shown."""
+
 CHARTS = ("percentiles", "boxes", "bars", "spread", "cost")
 """The charts that look at no other columns than those they are told."""
 
@@ -49,7 +55,9 @@ def of_charts(
 
 
 def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
-    columns, shown = {*IDENTITY, *LOOKED_AT} - {"reason"}, 0
+    from netlimits.analysis.caveats import ARRIVED, SENT
+
+    columns, shown = {*IDENTITY, *LOOKED_AT} - {"reason", LIMITED_BY}, set[str]()
     for entry in entries:
         for key, value in entry.items():
             words = [value] if isinstance(value, str) else value
@@ -59,12 +67,13 @@ def _columns(entries: Iterable[Mapping[str, Any]]) -> frozenset[str] | None:
             if key != "of":
                 continue
             for name in words:
-                shown += 1
                 try:
                     column = metric(name).column
                 except InputError:
                     return None
                 if "process_cpu" in column or column.startswith("highest_average"):
                     return None
-                columns.add(column)
-    return frozenset(columns) if shown else None
+                shown.add(column)
+    if shown & SENT and shown & ARRIVED:
+        columns.update(WINDOWS)
+    return frozenset(columns | shown) if shown else None

@@ -105,13 +105,13 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
             raise DataError(f"of several experiments ({', '.join(sorted(kinds))}), not of one")
         return Results(path, _joined(parts, [part.frame for _, part in parts]), parts=parts)
     if path.is_dir():
-        from netlimits.analysis.frames import last_attempts
+        from netlimits.analysis.frames import to_last_attempts
         from netlimits.archive import reader
 
         campaign = reader.open(path)
         columns = needed(campaign.experiment.report) if needed else None
         frame = campaign.frame(columns, coded=columns is not None)
-        return Results(path, frame if columns is None else last_attempts(frame), campaign)
+        return Results(path, frame if columns is None else to_last_attempts(frame), campaign)
     if not path.exists():
         raise DataError(f"{path}: there is no such folder or file")
     from netlimits.archive import run_files

@@ -89,6 +89,10 @@ def test_sessions_are_told_by_the_time_between_runs():
     )
     resumed = caveats.sessions(pd.concat([frame, cut_off]))
     assert resumed == note.replace("3 h", "2.9 h"), "a run that was cut off began a session"
+    close = frame.assign(started=[begun + pd.Timedelta(seconds=s) for s in range(0, 3000, 600)])
+    assert caveats.sessions(close) == ""
+    ended_before = close.assign(duration_s=[9.0, -60.0, 9.0, 9.0, 9.0])
+    assert caveats.sessions(ended_before).startswith("runs were made in 2 sessions")
     assert caveats.sessions(frame.drop(columns="started")) == ""
     assert caveats.sessions(frame.assign(started=pd.NaT)) == ""
 

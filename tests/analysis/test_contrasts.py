@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from netlimits.analysis import contrasts
@@ -78,6 +80,19 @@ def test_coin_flips_shuffles_and_files_stand_in_no_blocks() -> None:
     assert contrasts.blocks(numbered) is not None
     nameless = pd.concat([numbered, numbered])
     assert contrasts.blocks(nameless) is None, "nothing tells whose block 1 a run is of"
+
+
+@given(st.lists(st.integers(1, 9), max_size=12), st.lists(st.integers(1, 9), max_size=12))
+def test_pairs_are_of_the_blocks_that_hold_both(first: list[int], second: list[int]) -> None:
+    sides = [np.array(blocks, float) for blocks in (first, second)]
+    values = [10 * sides[0] + np.arange(len(first)), sides[1] + np.arange(len(second))]
+    means = [
+        {block: v[blocks == block].mean() for block in np.unique(blocks)}
+        for v, blocks in zip(values, sides, strict=True)
+    ]
+    pairs = contrasts.within_blocks((values[0], values[1]), (sides[0], sides[1]))
+    both = sorted(means[0].keys() & means[1].keys())
+    assert pairs.tolist() == pytest.approx([means[0][b] - means[1][b] for b in both])
 
 
 def test_a_block_that_lacks_one_side_is_left_out() -> None:

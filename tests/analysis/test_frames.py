@@ -5,6 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import netlimits as nl
 from netlimits.analysis import frames
@@ -27,6 +29,41 @@ def test_an_attempt_that_came_to_nothing_takes_no_outcome_s_place() -> None:
     """`status` told "1 failed" of it and a table "1 left"."""
     frame = attempts((1, 1, "failed"), (1, 2, "interrupted"), (2, 1, "ok"), (3, 1, "interrupted"))
     assert frames.last_attempts(frame)["status"].tolist() == ["failed", "ok", "interrupted"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 5), st.integers(1, 3), st.sampled_from(["ok", "interrupted"])),
+        unique_by=lambda row: row[:2],
+    ),
+    st.booleans(),
+)
+def test_taking_the_last_attempts_out_of_a_frame_leaves_the_same(
+    rows: list[tuple[int, int, str]], in_order: bool
+) -> None:
+    frame = attempts(*(sorted(rows) if in_order else rows)).astype({"status": "category"})
+    frame.attrs["planned"] = [5, 5]
+    last = frames.last_attempts(frame)
+    by_hand = {
+        run: max(part, key=lambda row: (row[2] != "interrupted", row[1]))
+        for run in {row[0] for row in rows}
+        if (part := [row for row in rows if row[0] == run])
+    }
+    assert {*last[["run", "attempt", "status"]].itertuples(index=False, name=None)} == {
+        *by_hand.values()
+    }
+    taken = frames.to_last_attempts(frame.copy())
+    pd.testing.assert_frame_equal(taken, last.reset_index(drop=True))
+    assert taken.attrs == frame.attrs
+
+
+def test_an_attempt_that_stands_there_twice_is_refused() -> None:
+    for frame in (
+        attempts((1, 1, "ok"), (2, 1, "failed"), (2, 2, "ok"), (2, 2, "ok")),
+        attempts((2, 2, "ok"), (1, 1, "ok"), (2, 2, "ok")),
+    ):
+        with pytest.raises(DataError, match="some attempt stands there twice"):
+            frames.last_attempts(frame)
 
 
 def test_a_published_table_without_status_counts_whole() -> None:

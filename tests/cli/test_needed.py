@@ -69,10 +69,17 @@ def test_charts_are_drawn_from_the_same(name: str) -> None:
 
 def test_what_cannot_be_told_beforehand_needs_all() -> None:
     report = netlimits.open(KEPT / "stateless-offloads").experiment.report
-    assert needed.of_tables(report, {}) >= {*IDENTITY} - {"reason"}
+    assert needed.of_tables(report, {}) >= {*IDENTITY} - {"reason", "limited_by"}
     assert needed.of_tables(report, {"of": ["no metric"]}) is None
     assert needed.of_tables(report, {"of": ["highest_average"]}) is None
     assert needed.of_tables((), {}) is None
     assert needed.of_tables(({"table": "verdicts"},), {}) is None
     assert needed.of_charts(report, {"chart": "pacing"}) is None
     assert replace(results("tso"), frame=results("tso").frame).narrow is False
+
+
+def test_times_of_windows_are_read_where_what_was_sent_stands_beside_what_arrived() -> None:
+    report = ({"table": "summary", "of": ["throughput"]},)
+    assert not {*needed.WINDOWS} & needed.of_tables(report, {})
+    both = ({"table": "summary", "of": ["throughput", "local_send_throughput"]},)
+    assert {*needed.WINDOWS} <= needed.of_tables(both, {})

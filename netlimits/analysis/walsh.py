@@ -1,0 +1,140 @@
+"""Walsh averages, those of each two of n values and of each value with itself, by their rank.
+
+There are n (n + 1) / 2 of them. Up to ALL values they are made; of more the one that is asked for
+is found by counting (Johnson and Mizoguchi, "Selecting the K-th Element in X + Y", 1978): how many
+are at most t is told by a search for each value, and t is narrowed down until few averages are left
+between two of them, which are made. Where to look is told by every THIN-th value, of which there
+are THIN² times fewer averages (as Monahan's Algorithm 616 does by chance, 1984). What comes out is
+exact whatever the guess was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+ALL = 1500
+"""Values up to which all averages are made."""
+
+THIN, MANY = 15, 20_000
+"""Of more values than MANY the middle one of each THIN tells where to look."""
+
+STRIDE = 1024
+"""Values that are searched for at once, in the part of all where they must be."""
+
+MARGIN = 0.2
+"""Averages on either side of a guess, for each value."""
+
+_ALIKE = 1e-11
+"""Averages that differ by this share of themselves are one: their sums are rounded."""
+
+
+def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
+    """The averages of ordered values at these places, from 0, of all in their order."""
+    if len(ordered) > ALL:
+        return np.array([_average(ordered, place) for place in places])
+    first, second = np.triu_indices(len(ordered))
+    averages = (ordered[first] + ordered[second]) / 2
+    chosen: np.ndarray = np.partition(averages, places)[[*places]]
+    return chosen
+
+
+def upto(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> int:
+    """How many averages of two, each pair and each value itself once, are at most t.
+
+    Or, from the `left`, below t.
+    """
+    return _count(_reach(ordered, t, side))
+
+
+def _reach(ordered: np.ndarray, t: float, side: Literal["left", "right"] = "right") -> np.ndarray:
+    """For each value that is at most t: how many values make an average with it that is.
+
+    Only such a value is the lesser one of such a pair.
+    """
+    others = 2 * t - ordered[: np.searchsorted(ordered, t, side=side)]
+    reach = np.empty(len(others), np.intp)
+    first = np.searchsorted(ordered, others[::STRIDE], side=side).tolist()
+    for stretch, (high, low) in enumerate(pairwise([*first, 0])):  # they fall, as do their places
+        some = slice(stretch * STRIDE, (stretch + 1) * STRIDE)
+        reach[some] = ordered[low:high].searchsorted(others[some], side=side)
+        reach[some] += low
+    return reach
+
+
+def _count(reach: np.ndarray) -> int:
+    """How many pairs that is, each once."""
+    return int(reach.sum()) - len(reach) * (len(reach) - 1) // 2
+
+
+def _average(ordered: np.ndarray, place: int) -> float:
+    """The average at a place: the bracket's ends have at most, and more than, `place` below."""
+    n = len(ordered)
+    low, high = float(ordered[0]), float(ordered[-1])
+    below, above = _reach(ordered, low), np.full(n, n)
+    at_low, at_high = _count(below), n * (n + 1) // 2
+    if at_low > place:
+        return low
+    guesses = _guesses(ordered, place)
+    for turn in range(100):
+        if at_high - at_low <= 2 * n:
+            return _among(ordered, below, above, place - at_low)
+        if high - low <= _ALIKE * max(abs(low), abs(high), 1e-300):
+            break
+        share = min(max((place + 0.5 - at_low) / (at_high - at_low), 0.001), 0.999)
+        t = guesses.pop() if guesses else low + (0.5 if turn % 3 == 2 else share) * (high - low)
+        if not low < t < high:
+            continue
+        reach = _reach(ordered, t)
+        count = _count(reach)
+        if count > place:
+            high, at_high, above = t, count, reach
+        else:
+            low, at_low, below = t, count, reach
+    return _next(ordered, below)
+
+
+def _guesses(ordered: np.ndarray, place: int) -> list[float]:
+    """Values between which the average at a place is likely to lie, the likeliest last."""
+    n = len(ordered)
+    if n <= MANY:  # it is of the middle ones, most likely
+        first, middle, third = ordered[[n // 4, n // 2, 3 * n // 4]].tolist()
+        margin = 4 * (third - first) / n**0.5
+        return [middle + margin, middle - margin]
+    thin = ordered[THIN // 2 :: THIN]
+    count = len(thin)
+
+    def of_thin(place: float) -> float:
+        return _average(thin, min(max(round(place), 0), count * (count + 1) // 2 - 1))
+
+    # pairs i, j and j, i are THIN² times fewer, values paired with themselves THIN times
+    paired = np.searchsorted(thin, of_thin(place / THIN**2))
+    expected = (place + (THIN**2 - THIN) / 2 * paired) / THIN**2
+    low, high = (of_thin(expected + aside * count / THIN) for aside in (-MARGIN, MARGIN))
+    alike = _ALIKE / 3 * max(abs(low), abs(high), 1e-300)  # of many alike it may be one
+    far = 8 * (high - low)
+    return [high + far, low - far, high + alike, low - alike]
+
+
+def _among(ordered: np.ndarray, below: np.ndarray, above: np.ndarray, place: int) -> float:
+    """The average at a place of those that `above` reaches and `below` does not, which are few."""
+    own = np.arange(len(above))
+    first = own.copy()
+    np.maximum(below, own[: len(below)], out=first[: len(below)])
+    counts = np.maximum(above, own) - first
+    left = np.repeat(own, counts)
+    right = np.arange(len(left)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+    averages = ordered[left] + ordered[right]
+    return float(np.partition(averages, place)[place] / 2)
+
+
+def _next(ordered: np.ndarray, below: np.ndarray) -> float:
+    """The least average that `below` does not reach."""
+    own = np.arange(len(ordered))
+    first = own.copy()
+    np.maximum(below, own[: len(below)], out=first[: len(below)])
+    lesser = np.flatnonzero(first < len(ordered))
+    return float((ordered[lesser] + ordered[first[lesser]]).min() / 2)
