@@ -71,7 +71,7 @@ def with_process_cpu(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with each of PROCESS_CPU, of whatever tool its rows are."""
     for name in PROCESS_CPU:
         for own_name in tools_own_of(frame.columns, name):
-            own = pd.to_numeric(frame[own_name])
+            own = pd.to_numeric(frame[own_name], errors="coerce")  # words are no figure
             kept = frame[name].fillna(own) if name in frame.columns else own
             frame = frame.assign(**{name: kept})
     return frame

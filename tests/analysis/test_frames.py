@@ -186,3 +186,13 @@ def test_what_a_tool_says_beside_a_metric_is_no_factor_without_a_campaigns_word_
          "netperf_protocol": ["TCP"], "netperfs": ["two"]}
     )  # fmt: skip
     assert frames.varied(frame) == ["mtu", "netperfs"]
+
+
+def test_a_word_in_place_of_a_tools_cpu_is_no_figure():
+    frame = pd.DataFrame(
+        {"run": [1, 2, 3], "status": ["ok", "failed", "ok"],
+         "iperf3_local_process_cpu_pct": [10.0, "n/a", 20.0]}
+    )  # fmt: skip
+    own = frames.with_process_cpu(frame)["local_process_cpu_pct"]
+    assert own[[0, 2]].tolist() == [10, 20]
+    assert own.isna().tolist() == [False, True, False]
