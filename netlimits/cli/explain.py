@@ -99,7 +99,7 @@ def explain(
         for _, row in verdicts.iterrows():
             echo("\n".join(_lines(row, derived)))
     if beside := caveats.disturbance(frames.last_attempts(source.frame)):
-        click.echo(beside, err=as_json)
+        echo(beside, err=as_json)
 
 
 def _write_sequel(
@@ -137,7 +137,7 @@ def _write_sequel(
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
     echo(path)
     planned = Plan(seeded(load.load(path)))
-    click.echo(f"{len(planned):,} runs, about {lasting(planned.seconds())}", err=True)
+    echo(f"{len(planned):,} runs, about {lasting(planned.seconds())}", err=True)
 
 
 def _chosen(verdicts: pd.DataFrame, chosen: tuple[str, ...], results: Path) -> pd.DataFrame:

@@ -92,7 +92,7 @@ repeat: {{replicates: 1, order: listed, seed: 1}}
     ("rate", "streams", "tool"),
     [
         (20, 4, "netperf: {test: TCP_STREAM, seconds: 3, interim_seconds: 0.5}"),
-        (200, 8, "netperf: {test: TCP_STREAM, seconds: 3, interim_seconds: 0.5}"),
+        (200, 8, "netperf: {test: TCP_STREAM, seconds: 5, interim_seconds: 0.5}"),
         (20, 4, "netperf: {test: UDP_STREAM, seconds: 4, interim_seconds: 0.5, send_size: 1448}"),
         (20, 1, "netperf: {test: UDP_STREAM, seconds: 3, interim_seconds: 3, send_size: 1448}"),
         (20, 1, "iperf3: {seconds: 3, omit: 1, parallel: 4, interim_seconds: 0.5}"),
