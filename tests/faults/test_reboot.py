@@ -63,6 +63,9 @@ def reboot(ground: Ground, host: str) -> str:
     wait(gone, "all processes are gone")
     ip("link", "delete", lab.port(host))
     ip("netns", "delete", lab.namespace(host))
+    port = f"port{lab.number(host)}@"  # the kernel takes it away in its own time
+    links = ("ip", "-n", lab.switch, "-brief", "link")
+    wait(lambda: port not in subprocess.run(links, capture_output=True, text=True).stdout)
 
     ip("netns", "add", lab.namespace(host))
     # the same lines that built the host, without the others'
