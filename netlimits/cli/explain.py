@@ -126,8 +126,10 @@ def _write_sequel(
     only: dict[str, list[str]] = {}
     for pair in chosen:
         factor, _, value = pair.partition("=")
-        only.setdefault(factor, []).append(value)
+        own = factor if factor in results.frame.columns else factor.removesuffix("_")
+        only.setdefault(own, []).append(value)
     text = sequel.sequel(results.campaign, suspects, only)
+    planned = Plan(seeded(load.parse(text, path)))
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -136,7 +138,6 @@ def _write_sequel(
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
     echo(path)
-    planned = Plan(seeded(load.load(path)))
     echo(f"{len(planned):,} runs, about {lasting(planned.seconds())}", err=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,8 @@ def _rates_by_size(
 def _target(figures: Mapping[str, Any]) -> float | None:
     """The rate that an imported run says its tool was told."""
     target = figures.get("target_mbps")
-    return target if isinstance(target, float) and target > 0 else None
+    goal = float(target) if isinstance(target, Real) else 0.0
+    return goal if goal > 0 else None
 
 
 def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigures:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from netlimits.limits.evidence import run_figures
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.imported import known
+from netlimits.limits.verdicts import of_run
 
 TCP = {"throughput_mbps": 9412.0, "transport_mss_bytes": 1448.0, "protocol": "tcp"}
 
@@ -38,6 +41,13 @@ def test_datagrams_have_their_own_size():
 )
 def test_cpu_is_said_where_it_was_printed(column, words):
     assert words in of(**TCP, **{column: 23.4})
+
+
+@pytest.mark.parametrize("target", [20.0, np.int64(20)])
+def test_a_rate_that_the_tool_was_told_is_known_of_imported_runs(target):
+    run = run_figures({"throughput_mbps": 20.03, "target_mbps": target}, None)
+    assert of_run(run).limit == "application"
+    assert run_figures({"target_mbps": None}, None).goal_mbps is None
 
 
 def test_nothing_is_said_of_nothing():

@@ -30,8 +30,10 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
 
     Where both ends share a machine, a CPU that is busy is neither end's: the thread alone counts,
     with the time for which it waited for a CPU.
-    A CPU that others fill is the tool's limit only if the tool asked for it: what used a part of it
-    that is worth naming, or waits with data that nobody takes, and had no rate to keep.
+
+    A CPU that others fill is the tool's limit only if the tool asked for it (`_asked`), and kept
+    neither a rate that it was told nor the link's. A control group's quota that held the tool back
+    is a limit of its CPU, too.
     """
     thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
     waited = run.own(f"{end}_cpu_wait_pct") or 0.0

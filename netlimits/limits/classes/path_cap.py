@@ -69,7 +69,7 @@ class PathCap:
                 busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
             ),
         ]
-        figures = {"rtt_us": rtt, "min_rtt_us": least_rtt, "cpu_peak_pct": busiest}
+        figures = {"rtt_us": rtt, "min_rtt_us": least_rtt, "own_cpu_pct": busiest}
         if run.bound_mbps:
             near = run.throughput / run.bound_mbps
             short = f"the link's own bound is reached to {100 * near:.1f} %"
