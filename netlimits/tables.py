@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -38,6 +40,9 @@ HTML = """\
 {% endfor %}
 """
 
+
+_SENTENCE = 72
+"""Characters from which on a cell of a text table is a sentence, which goes on below."""
 
 VERDICT, LIMIT = "verdict", "Limited by"
 """The column of a summary with what limited each cell, and its heading."""
@@ -309,17 +314,33 @@ def _cell(value: Any) -> str:
 
 
 def _as_text(block: Block) -> str:
-    """Columns aligned: the first to the left, the others to the right."""
+    """Columns aligned: the first and sentences to the left, the others to the right.
+
+    Sentences go on below themselves.
+    """
     lines = [block.header, *block.rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(block.header))]
-    written = [
-        "  ".join(
-            [line[0].ljust(widths[0])]
-            + [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        ).rstrip()
+    columns = range(len(block.header))
+    told = {i for i in columns if any(len(line[i]) > _SENTENCE for line in lines)}
+    split = [
+        list(
+            zip_longest(
+                *(textwrap.wrap(line[i], _SENTENCE) if i in told else [line[i]] for i in columns),
+                fillvalue="",
+            )
+        )
         for line in lines
     ]
-    written.insert(1, "  ".join("-" * width for width in widths))
+    widths = [max(len(row[i]) for rows in split for row in rows) for i in columns]
+    left = {0, *told}
+    written = [
+        "  ".join(
+            cell.ljust(widths[i]) if i in left else cell.rjust(widths[i])
+            for i, cell in enumerate(row)
+        ).rstrip()
+        for rows in split
+        for row in rows
+    ]
+    written.insert(len(split[0]), "  ".join("-" * width for width in widths))
     return "\n".join([block.title, *written] if block.title else written)
 
 

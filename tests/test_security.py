@@ -190,6 +190,7 @@ def test_the_schemas_are_walked():
     assert {"sysctl.*", "route.to", "offload.*", "qdisc.rate", "netperf.select.*"} <= TEXTS.keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", TEXTS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

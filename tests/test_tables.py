@@ -101,6 +101,20 @@ def test_any_other_frame_is_shown_as_it_is() -> None:
         tables.render(frame, "xls")
 
 
+def test_a_sentence_goes_on_below_itself() -> None:
+    sentence = "The receiver's softirq on CPU 3 took 97 % of it. " * 4
+    frame = pd.DataFrame({"size": [64, 1024], "evidence": [sentence, "–"], "runs": [10, 9]})
+    text = tables.render(frame)
+    header, rule, *rows = text.splitlines()
+    assert max(map(len, rows)) < 100
+    assert header.split() == ["Size", "Evidence", "Runs"]
+    assert header.index("Evidence") == rows[0].index("The receiver") == len(rule.split("  ")[0]) + 2
+    assert " ".join(row.removeprefix("64").removesuffix("10").strip() for row in rows[:-1]) == (
+        sentence.strip()
+    )
+    assert rows[-1].split() == ["1024", "–", "9"]
+
+
 @pytest.mark.parametrize(
     ("values", "decimals"),
     [([4805.0, 18314.0], 0), ([99.5], 1), ([1.69, 0.32], 2), ([0.012], 3), ([0.0], 0), ([5.6], 2)],

@@ -175,7 +175,7 @@ def _figures(keys: Mapping[str, str], rate_unit: str, work_unit: str) -> dict[st
     figures: dict[str, Scalar] = {}
     as_known = "10^6bits/s" if rate_unit in MBPS else rate_unit
     for key, text in keys.items():
-        if key.endswith("_UNITS") or (_IF_ASKED.fullmatch(key) and _NOT_ASKED.fullmatch(text)):
+        if key.endswith("_UNITS") or (_IF_ASKED.fullmatch(key) and _not_asked(keys, key)):
             continue
         name, figure = column(key, as_known, work_unit), value(key, text)
         if isinstance(figure, str):
@@ -192,6 +192,12 @@ def _figures(keys: Mapping[str, str], rate_unit: str, work_unit: str) -> dict[st
     if not any(isinstance(figure, int | float) for figure in figures.values()):
         raise ToolFailure("there is no figure in it")
     return figures
+
+
+def _not_asked(keys: Mapping[str, str], key: str) -> bool:
+    """Whether a figure of the CPU stands there only because its column does: without -c or -C."""
+    end = key.partition("_")[0]
+    return keys.get(f"{end}_CPU_METHOD") == "U" or _NOT_ASKED.fullmatch(keys[key]) is not None
 
 
 def _row(result: Interim) -> Mapping[str, float]:

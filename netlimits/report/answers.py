@@ -30,8 +30,11 @@ def verdicts(explained: pd.DataFrame, folder: str) -> Iterator[Answer]:
     for _, row in decided.head(VERDICTS_AT_MOST).iterrows():
         where = ", ".join(wording.phrases([row[key] for key in keys], keys)) or "all runs"
         share = f"suggested by {100 * row['confidence']:.0f} % of {row['runs']} runs"
-        basis = row["proof"] or f"({share})"
-        yield Answer(f"What limited {where}: {row['class']}.", f"{row['evidence']} {basis}")
+        basis = row["proof"] or f"({share})."
+        rival = f" Not {row['runner_up']}: {row['why_not']}." if row["runner_up"] else ""
+        yield Answer(
+            f"What limited {where}: {row['class']}.", f"{row['evidence']} {basis}{rival}"
+        )
     parts = []
     if len(decided) > VERDICTS_AT_MOST:
         parts.append(f"{len(decided) - VERDICTS_AT_MOST} more have a verdict")

@@ -252,6 +252,7 @@ def test_runs_that_are_measured_now_are_told(tmp_path):
 # -- what is lost ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_parts_cut_or_flipped_anywhere_change_no_table(tmp_path_factory, whole, data):

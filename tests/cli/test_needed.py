@@ -38,6 +38,7 @@ def tabled(source: Results, options: dict[str, object]) -> list[str]:
     return [tables.render(summary_of(source, entry), "text", True) for entry in shown]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_tables_are_the_same(name: str) -> None:
     whole = results(name)

@@ -92,6 +92,7 @@ PIECES = st.sampled_from(
 ) | st.binary(max_size=12)  # fmt: skip
 
 
+@pytest.mark.long
 @EVERY
 @settings(
     max_examples=60, deadline=None, derandomize=True,

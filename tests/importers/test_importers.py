@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pairs
@@ -299,6 +300,15 @@ def test_cpu_that_was_not_asked_for_is_missing_and_no_failure():
     )
     assert run.status == "ok"
     assert set(run.figures) == {"throughput_mbps"}
+
+
+def test_cpu_of_an_unknown_method_was_not_measured_whatever_stands_there():
+    (run,) = text_runs(
+        "THROUGHPUT=9.5\nTHROUGHPUT_UNITS=10^6bits/s\nLOCAL_CPU_UTIL=0.00\nLOCAL_CPU_METHOD=U\n"
+        "LOCAL_CPU_PERCENT_USER=0.00\nREMOTE_CPU_UTIL=12.50\nREMOTE_CPU_METHOD=S\n"
+    )
+    assert run.figures["netperf_remote_cpu_pct"] == 12.5
+    assert not [name for name in run.figures if re.match("netperf_local_cpu_.*pct", name)]
 
 
 @pytest.mark.parametrize("figure", ["9" * 400, "9" * 30, "1e308", "nan", "-inf"])

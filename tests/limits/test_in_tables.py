@@ -71,6 +71,7 @@ def test_a_text_table_says_beside_each_row_what_limited_it(tmp_path, capsys):
     assert [line.split()[-1] for line in body] == [limit, limit]
 
 
+@pytest.mark.long
 def test_the_figures_say_it_too(tmp_path, capsys, monkeypatch):
     file = tmp_path / "told.yaml"
     file.write_text(EXPERIMENT)

@@ -31,6 +31,7 @@ def test_of_a_mesh_a_pair_is_put_to_the_proof_by_itself():
         sequel(nl.open(KEPT / "mesh"), EVERY)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", GALLERY, ids=lambda path: path.name)
 def test_every_intervention_of_a_real_campaign_can_be_planned(folder, tmp_path):
     path = tmp_path / "next.yaml"

@@ -167,7 +167,11 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
     decided = explained[explained["state"] != "undetermined"]
     assert len(decided) == 1
     assert told[0].text == f"What limited 64 bytes: {decided.iloc[0]['class']}."
-    assert told[0].evidence == f"{decided.iloc[0]['evidence']} (suggested by 100 % of 2 runs)"
+    suggested = f"{decided.iloc[0]['evidence']} (suggested by 100 % of 2 runs)."
+    assert told[0].evidence == suggested
+    near = decided.assign(runner_up="loss", why_not="too little was lost")
+    (beside,) = verdicts(near, "results/x")
+    assert beside.evidence == f"{suggested} Not loss: too little was lost."
     assert told[1].text == "Of 2 configurations what limited 1 is undetermined."
     assert len(told) == 2
     many = list(verdicts(pd.concat([decided] * 10), "results/x"))
