@@ -20,6 +20,9 @@ from netlimits.charts._colours import GREY, SeriesStyle
 UNDETERMINED, UNKNOWN = "undetermined", "?"
 """The verdict that names no limit, and its letter."""
 
+KEY_OF_LINES = " · from a letter to the next along its line"
+"""What the key of `Marks.along` says behind the letters."""
+
 Key = Sequence[Hashable]
 
 
@@ -88,6 +91,19 @@ class Marks:
                     annotation_clip=False,
                 )
 
+    def along(
+        self, axes: Axes, line: Iterable[tuple[Key, float, float]], *, color: str, below: bool
+    ) -> None:
+        """As `beside`, of a line: a letter where its limit changes, which holds from there on.
+
+        Lines that lie upon each other would print letters over letters. KEY_OF_LINES says it.
+        """
+        before = ""
+        for key, x, y in line:
+            if self.at(key) != before:
+                self.beside(axes, [(key, x, y)], color=color, below=below)
+            before = self.at(key)
+
     def within(self, axes: Axes, bars: Iterable[tuple[Key, float]]) -> None:
         """Write the letters at the foot of bars, where no line's label is: (combination, x)."""
         for key, x in bars:
@@ -113,10 +129,11 @@ class Marks:
             (words,) = self.letters
         return f"Limited by: {words}"
 
-    def key(self, figure: Figure) -> None:
-        """The key beneath a chart that has no legend there."""
+    def key(self, figure: Figure, note: str = "") -> None:
+        """The key beneath a chart that has no legend there; `note` stands behind its letters."""
         if self.words:
-            figure.supxlabel(self.words, x=0.01, ha="left", fontsize=8.5, color=GREY)
+            words = self.words + (note if len(self.letters) > 1 else "")
+            figure.supxlabel(words, x=0.01, ha="left", fontsize=8.5, color=GREY)
 
 
 def _texts(key: Key) -> tuple[str, ...]:

@@ -32,9 +32,7 @@ def verdicts(explained: pd.DataFrame, folder: str) -> Iterator[Answer]:
         share = f"suggested by {100 * row['confidence']:.0f} % of {row['runs']} runs"
         basis = row["proof"] or f"({share})."
         rival = f" Not {row['runner_up']}: {row['why_not']}." if row["runner_up"] else ""
-        yield Answer(
-            f"What limited {where}: {row['class']}.", f"{row['evidence']} {basis}{rival}"
-        )
+        yield Answer(f"What limited {where}: {row['class']}.", f"{row['evidence']} {basis}{rival}")
     parts = []
     if len(decided) > VERDICTS_AT_MOST:
         parts.append(f"{len(decided) - VERDICTS_AT_MOST} more have a verdict")

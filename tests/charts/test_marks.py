@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from netlimits import charts
-from netlimits.charts._marks import Marks
+from netlimits.charts._marks import KEY_OF_LINES, Marks
 
 LIMITS = {64: "small-sends", 1024: "sender-cpu", 16384: "undetermined"}
 
@@ -73,11 +73,26 @@ def test_each_point_or_bar_has_its_letter_and_a_key_beneath(kind):
     key = figure.get_supxlabel()
     shown = texts(figure)
     assert key.startswith("Limited by: ")
-    for entry in key.removeprefix("Limited by: ").split(" · "):
+    for entry in key.removeprefix("Limited by: ").removesuffix(KEY_OF_LINES).split(" · "):
         letter, _, name = entry.partition(" ")
         assert name in {*LIMITS.values(), "link"}
         assert (letter == "?") is (name == "undetermined")
         assert any(text == letter or text.endswith(f"({letter})") for text in shown), (letter, kind)
+
+
+def test_a_line_has_a_letter_where_its_limit_changes():
+    limits = {
+        64: "small-sends",
+        256: "small-sends",
+        1024: "link",
+        2048: "link",
+        4096: "small-sends",
+    }
+    figure = DRAWN["spread"](runs(limits))
+    figure.draw_without_rendering()
+    letters = [text for text in figure.axes[0].texts if text.get_text() in ("a", "b")]
+    at = sorted((text.xy[0], text.get_text()) for text in letters)
+    assert at == [(64, "a"), (64, "b"), (1024, "a"), (4096, "b")], "UDP is `link` all along"
 
 
 @pytest.mark.parametrize("kind", DRAWN)

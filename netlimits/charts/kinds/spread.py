@@ -22,7 +22,7 @@ from netlimits.charts._labels import (
     thousands,
     two_lines,
 )
-from netlimits.charts._marks import Marks
+from netlimits.charts._marks import KEY_OF_LINES, Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -67,7 +67,7 @@ def spread(
                 bound,
                 marks,
             )
-        marks.key(figure)
+        marks.key(figure, KEY_OF_LINES)
         last = panels[-1]
         last.set_xlabel(wording.title(by))
         values = sorted(pd.to_numeric(frame[by]).unique())
@@ -110,7 +110,7 @@ def _panel(
         axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
         points = zip(part[by], part["mean"], strict=True)
         keyed = (((*key, x), x, y) for x, y in points)
-        marks.beside(axes, keyed, color=look.color, below=number % 2 == 1)
+        marks.along(axes, keyed, color=look.color, below=number % 2 == 1)
         ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
     top = float(max(table["max"].max(), table["high"].fillna(0).max()))
     if bound is not None:
