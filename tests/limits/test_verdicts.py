@@ -180,6 +180,8 @@ def test_a_rate_that_the_tool_was_told_and_met_is_the_program_s():
     assert of_run(RunFigures(busy)).limit == UNDETERMINED
     assert of_run(RunFigures(busy, goal_mbps=905.0)).limit == "application"
     assert of_run(RunFigures(busy, goal_mbps=1000.0)).limit == UNDETERMINED
+    assert of_run(RunFigures(busy, goal_mbps=850.0)).limit == "application", "a burst at first"
+    assert of_run(RunFigures(busy, goal_mbps=500.0)).limit == UNDETERMINED
 
 
 def test_a_program_without_cpu_hands_over_little_for_want_of_it():
@@ -303,6 +305,10 @@ def test_a_buffer_of_a_few_segments_is_full_though_nobody_counts_the_wait():
         {"local_cwnd_segs": 220.0},
     ):
         assert of_run(RunFigures(SMALL_BUFFER | other)).limit == UNDETERMINED
+    told = of_run(RunFigures(SMALL_BUFFER, goal_mbps=95.0))
+    assert told.limit == "application", "a run that keeps its rate does not want for a buffer"
+    assert of_run(RunFigures(SMALL_BUFFER, goal_mbps=80.0)).limit == UNDETERMINED
+    assert of_run(RunFigures(SMALL_BUFFER, goal_mbps=500.0)).limit == "send-buffer"
 
 
 BESIDE = {"local_cpu_peak_pct": 100.0, "local_cpu_peak_softirq_pct": 6.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Premise, Sign
+from netlimits.limits.classes import _told
 from netlimits.limits.figures import RunFigures, mbps
 
 BUSY_PCT = 95.0
@@ -17,8 +18,8 @@ READER_PCT = 25.0
 """The same of a receiver in whose buffer nothing waits: it wants no more than it has, else."""
 QUEUED_PCT = 30.0
 """Of the receive buffer, what waits in it for a program that gets no CPU."""
-GOAL = 0.95
-"""Of the rate that the tool was told, or of the link: from there on no CPU is what limits it."""
+NEAR = 0.95
+"""Of what the link leaves for data: from there on no CPU is what limits it."""
 QUOTA_PCT = 20.0
 """Of the time, for which a control group's quota held the tool back."""
 
@@ -51,13 +52,11 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
             figures[f"{end}_cpu_wait_pct"] = waited
             told += f" and waited {waited:.0f} % of the time for a CPU"
     premises = [Premise.reached(busiest, BUSY_PCT, f"the {told}"), *_asked(run, whose, end)]
-    goal, rate = run.goal_mbps, run.throughput
-    if goal and rate is not None:
-        short = f"the tool was told to send {mbps(goal)}, and {mbps(rate)} arrived"
-        premises.append(Premise.below(rate / goal, GOAL, short))
+    premises += _told.premises(run)
+    rate = run.throughput
     if run.bound_mbps and rate is not None:
         short = f"{mbps(rate)} are {100 * rate / run.bound_mbps:.1f} % of what the link leaves"
-        premises.append(Premise.below(rate / run.bound_mbps, GOAL, short))
+        premises.append(Premise.below(rate / run.bound_mbps, NEAR, short))
     clock = run.figure(f"{end}_cpu_mhz")
     at = ""
     if clock:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
-MET_PCT = 2.0
-"""How far from the rate that the tool was told what arrived may be, percent."""
+MET_PCT, OVER_PCT = 2.0, 10.0
+"""How far below the rate that the tool was told what arrived may be, and how far above, percent.
+
+Tools catch up with what they did not send in time, and a short run has their first burst in it."""
 BUSY_PCT = 50.0
 CPU_PCT = 90.0
 """A sender whose CPU has less left than the rest may hand over little for want of it."""
@@ -36,10 +38,11 @@ class Application:
         """The rate that the tool was told, met; else connections that waited for the program."""
         goal, rate = run.goal_mbps, run.throughput
         if goal and rate is not None:
-            off = abs(100 * (rate / goal - 1))
+            off = 100 * (rate / goal - 1)
+            met = OVER_PCT if off > 0 else MET_PCT
             told = f"it was told to send {mbps(goal)}, and {mbps(rate)} arrived"
             return Sign(
-                (Premise.below(max(off, MET_PCT / 2), MET_PCT, told),),
+                (Premise.below(max(abs(off), met / 2), met, told),),
                 f"The program: {told}.",
                 {"throughput_mbps": rate, "goal_mbps": goal},
             )

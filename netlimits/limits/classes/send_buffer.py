@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _told
 from netlimits.limits.figures import RunFigures
 
 LIMITED_PCT = 20.0
@@ -64,6 +65,7 @@ def _full(run: RunFigures) -> Sign | None:
             Premise.reached(used, OVER_PCT, told),
             Premise.reached(short_of_data, SHORT_PCT, "the kernel had more to send"),
             Premise.below(flight, FLIGHT_PCT, told),
+            *_told.premises(run),
         ),
         f"The send buffer: {told}.",
         {"sndbuf_used_pct": used, "app_limited_pct": short_of_data, "window_mbps": window},
