@@ -66,6 +66,8 @@ class Configured:
 def streams(of: Configured, times: float) -> Levels | str:
     """The number of parallel streams times `times`: the tool's own, else clients of one server."""
     properties = tool(of.setup.tool).schema["properties"]
+    if of.setup.around.pace:
+        return "the pace is that of each connection, and their sum would be off it"
     told = of.setup.options.get("rate")
     levels: dict[KeyPath, Scalar] = {}
     if told and decimal_bits(told):  # each stream's own, and the sum is to stay what it was

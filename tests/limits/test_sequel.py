@@ -108,6 +108,7 @@ def test_what_an_intervention_changes(what, times, of, levels):
     ("what", "of", "why"),
     [
         ("rate", configured(), "asked for no rate"),
+        ("streams", configured((), Around(pace=Pace(1e6, 2e6))), "pace is that of each connection"),
         ("shaper", configured(), "not in the experiment"),
         ("pace", configured((SHAPED,)), "beside the qdisc"),
         ("pace", replace(configured(), throughput=None), "what arrived is not known"),
