@@ -124,11 +124,11 @@ def _ratio(
 def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     """The verdict in view of the proofs: its class, `state`, the sentence and the ratio.
 
-    The verdict's own proof counts; where that does not hold and exactly one other class is proven,
-    that is the class, if counters suggest it or the change moves it alone. So is a class that
-    explains the verdict's, where a change proves it that moves it alone, and the verdict's does
-    not: a packet rate is a cap on the path, too. What was never tried, or is undetermined still, is
-    `open`.
+    The verdict's own proof counts; where it is refuted and exactly one other class is proven, that
+    is the class, if counters suggest it or the change moves it alone. Where it is open, or proven
+    by a change that moves other limits too, only a class that explains it takes its place, proven
+    by a change that moves it alone: a packet rate is a cap on the path, too, and a core that is
+    full of softirq a packet rate. What was never tried, or is undetermined still, is `open`.
     """
     own = by_class.get(verdict.limit)
     specific = {limit.name for limit in CLASSES if limit.intervention.alone}
@@ -139,10 +139,11 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
         and proof is not own
         and proof.limit in {*specific, *verdict.leading}
     ]
-    if own and own.state == PROVEN:
+    if own and own.state != REFUTED:
         order = [limit.name for limit in CLASSES]
-        explaining = {*order[: order.index(own.limit)]} & specific - {own.limit}
-        others = [p for p in others if own.limit not in specific and p.limit in explaining]
+        explaining = {*order[: order.index(own.limit)]} & specific
+        sure = own.state == PROVEN and own.limit in specific
+        others = [proof for proof in others if proof.limit in explaining and not sure]
     if len(others) == 1:
         own = others[0]
     state = own.state if own else OPEN

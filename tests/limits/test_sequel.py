@@ -227,6 +227,19 @@ def test_interventions_prove_or_refute(others, limit, state):
     assert "intervention" not in verdict
 
 
+def test_what_a_class_explains_does_not_take_its_place_while_it_is_open():
+    busy = BY_CLASS["softirq-core"][0]
+    half = {"throughput_mbps": busy["throughput_mbps"] / 2}
+    for softirq, limit, state in (
+        ({"throughput_mbps": math.nan}, "softirq-core", "open"),
+        ({}, "packet-rate", "proven"),
+    ):
+        frame = campaign(busy, softirq_core=softirq, packet_rate=half)
+        (verdict,) = explain(frame).to_dict("records")
+        assert (verdict["class"], verdict["state"]) == (limit, state)
+        assert "packet-rate is proven" in verdict["proof"]
+
+
 def test_what_interventions_change_hides_no_packet_rate_of_another_size():
     frame = campaign(FULL | {"mss": 1200, "next_mss": 1200, "elapsed_s": 2.0})
     small = frame.assign(run=frame["run"] + 6, mss=300, next_mss=300)
