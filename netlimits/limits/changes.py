@@ -8,59 +8,20 @@ instead where no setting of ours can make the change: then that is what is left 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from netlimits.experiment.document import KeyPath
+from netlimits.limits.buffers import receive_buffer, send_buffer
+from netlimits.limits.configured import Configured, Levels
 from netlimits.limits.figures import TCP_HEADERS, UDP_HEADERS
-from netlimits.model import Experiment, Scalar, SettingUse, Setup
+from netlimits.model import Scalar
 from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
-
-Levels = Mapping[KeyPath, Scalar]
-"""Key of the file -> its value. `("settings", ROLE, …)` is an entry of its own for that role."""
 
 TCP_IP = 40
 """Bytes of both headers, without options, over IPv4."""
 TOLERANCE_PCT = 20
 """How far off a pace may be: it is to leave room on the path, not to be exact."""
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """One configuration as it ran: what it set up, and what was measured.
-
-    `throughput` is the median in bit/s (None: not known), `sender` the end that sent, `sysctls` the
-    hosts' by end, and `cpus` how many they have; `one_machine` says that both ends share them.
-    """
-
-    experiment: Experiment
-    setup: Setup
-    throughput: float | None
-    sender: str = "local"
-    udp: bool = False
-    mtu: int | None = None
-    packet_bytes: float | None = None
-    sysctls: Mapping[str, Mapping[str, Any]] | None = None
-    cpus: Mapping[str, int] = field(default_factory=dict)
-    one_machine: bool = False
-
-    def group(self, end: str) -> str:
-        """The role, as the file has it, at an end."""
-        groups = list(self.experiment.groups or self.experiment.roles)
-        return groups[0] if end == "local" else groups[-1]
-
-    def use(self, name: str, end: str) -> SettingUse | None:
-        """The last setting of that name on the roles at an end."""
-        roles = set(self.experiment.ends[end])
-        uses = reversed(self.setup.settings)
-        return next((use for use in uses if use.name == name and roles & set(use.roles)), None)
-
-    @property
-    def receiver(self) -> str:
-        """The end that received."""
-        return "local" if self.sender == "remote" else "remote"
 
 
 def streams(of: Configured, times: float) -> Levels | str:
@@ -112,7 +73,7 @@ def rate(of: Configured, times: float) -> Levels | str:
 
 def send_size(of: Configured, times: float) -> Levels | str:
     """The send size (bytes) times `times`."""
-    size = _bytes(of, of.setup.options.get("send_size"))
+    size = of.size("send_size")
     if not size or int(size * times) < 1:
         return "the send size is not in the experiment"
     return {("measure", of.setup.tool, "send_size"): int(size * times)}
@@ -135,46 +96,6 @@ def datagram(of: Configured, times: float) -> Levels | str:
     if not of.mtu:
         return "the MTU is not known"
     return {("measure", of.setup.tool, "send_size"): of.mtu - 28}
-
-
-def receive_buffer(of: Configured, times: float) -> Levels | str:
-    """The receiver's socket buffer times `times`."""
-    return _buffer(of, of.receiver, "rmem", times)
-
-
-def send_buffer(of: Configured, times: float) -> Levels | str:
-    """The sender's socket buffer times `times`."""
-    return _buffer(of, of.sender, "wmem", times)
-
-
-def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str:
-    """An end's socket buffer times `times`: by the tool's own option, else by the end's sysctl."""
-    for option in (f"{end}_buffer", "window"):
-        size = _bytes(of, of.setup.options.get(option))
-        if size:
-            return {("measure", of.setup.tool, option): int(size * times)}
-        if option in of.setup.options:
-            return f"{option} is {of.setup.options[option]}, not one size"
-    use = of.use("sysctl", end)
-    written = dict(use.options) if use else {}
-    sysctls = (of.sysctls or {}).get(end, {})
-    names = (
-        (f"net.core.{memory}_max", f"net.core.{memory}_default")
-        if of.udp
-        else (f"net.ipv4.tcp_{memory}",)
-    )
-    levels: dict[KeyPath, Scalar] = {}
-    for name in names:
-        value = written.get(name, sysctls.get(name))
-        if isinstance(value, Mapping) or value is None:
-            return f"{name} of the {of.group(end)} is not known"
-        least, *more = [int(part) for part in str(value).split()]
-        sizes = [least, *(int(part * times) for part in more)] if more else [int(least * times)]
-        text: Scalar = " ".join(map(str, sizes)) if more else sizes[0]
-        inside = use and name in written
-        key: KeyPath = ("settings", use.entry if use and inside else of.group(end), "sysctl", name)
-        levels[key] = text
-    return levels
 
 
 def shaper(of: Configured, times: float) -> Levels | str:
@@ -225,13 +146,6 @@ def _load(of: Configured, end: str, times: float) -> Levels | str:
         return f"the load of the {of.group(end)} is not so many processes for each CPU"
     entry = use.entry if use else of.group(end)
     return {("settings", entry, "load", "workers_per_cpu"): 2 * own + round(times)}
-
-
-def _bytes(of: Configured, size: Any) -> int | None:
-    """A size in bytes, as the tool reads it; None for none, or two."""
-    if not isinstance(size, int | str) or not size or "," in str(size):
-        return None
-    return tool(of.setup.tool).bytes_of(size)
 
 
 CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {

@@ -22,8 +22,9 @@ from netlimits.experiment import document, resolution, templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import apply
 from netlimits.limits import explained, proof
-from netlimits.limits.changes import CHANGES, Configured, Levels
+from netlimits.limits.changes import CHANGES
 from netlimits.limits.classes import CLASSES
+from netlimits.limits.configured import Configured, Levels
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.links import DataLinks
 from netlimits.limits.verdicts import Verdict, of_configuration, of_run

@@ -16,7 +16,8 @@ from netlimits.errors import DataError
 from netlimits.experiment import load, plan, resolution
 from netlimits.limits import CLASSES, explain
 from netlimits.limits.base import Intervention
-from netlimits.limits.changes import CHANGES, Configured
+from netlimits.limits.changes import CHANGES
+from netlimits.limits.configured import Configured
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.sequel import sequel
 from netlimits.model import Around, Pace, SettingUse, Setup
@@ -71,6 +72,12 @@ def configured(settings=(), around=None, **options) -> Configured:
     return Configured(EXPERIMENT, setup, 1e8, **of)
 
 
+def roomy(most: str, **options) -> Configured:
+    return replace(
+        configured(**options), sysctls={"remote": {"net.core.rmem_max": most}, "local": {}}
+    )
+
+
 @pytest.mark.parametrize(
     ("what", "times", "of", "levels"),
     [
@@ -88,6 +95,15 @@ def configured(settings=(), around=None, **options) -> Configured:
          {("pace", "rate"): pytest.approx(1.1e6), ("pace", "frame_rate"): pytest.approx(2.2e6)}),
         ("receive_buffer", 2, configured(remote_buffer="8K"),
          {("measure", "netperf", "remote_buffer"): 16384}),
+        ("receive_buffer", 4, roomy("212992", remote_buffer="64K"),
+         {("measure", "netperf", "remote_buffer"): 262144,
+          ("settings", "receiver", "sysctl", "net.core.rmem_max"): 262144}),
+        ("receive_buffer", 2, roomy("212992", remote_buffer="64K"),
+         {("measure", "netperf", "remote_buffer"): 131072}),
+        ("send_buffer", 4, replace(roomy("212992"),
+                                   setup=Setup("iperf3", {"window": "64K"}, Around(), ())),
+         {("measure", "iperf3", "window"): 262144,
+          ("settings", "receiver", "sysctl", "net.core.rmem_max"): 262144}),
         ("receive_buffer", 2, configured(),
          {("settings", "receiver", "sysctl", "net.ipv4.tcp_rmem"): "4096 262144 12582912"}),
         ("streams", 2,

@@ -610,7 +610,7 @@ def test_the_command_prints_a_verdict_a_configuration(csv, capsys):
     assert status == 0
     assert "size 1: path-cap (1 run)" in out
     assert "size 2: send-buffer (1 run)" in out
-    assert "To decide: twice the send buffer (wmem)" in out
+    assert "To decide: four times the send buffer (wmem)" in out
 
 
 @pytest.mark.parametrize("name", ["runs", "class", "evidence", "verdict"])

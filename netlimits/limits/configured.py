@@ -1,0 +1,65 @@
+"""One configuration as it ran, for what an intervention would change of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netlimits.experiment.document import KeyPath
+from netlimits.model import Experiment, Scalar, SettingUse, Setup
+from netlimits.tools import tool
+
+Levels = Mapping[KeyPath, Scalar]
+"""Key of the file -> its value. `("settings", ROLE, …)` is an entry of its own for that role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """One configuration as it ran: what it set up, and what was measured.
+
+    `throughput` is the median in bit/s (None: not known), `sender` the end that sent, `sysctls` the
+    hosts' by end, and `cpus` how many they have; `one_machine` says that both ends share them.
+    """
+
+    experiment: Experiment
+    setup: Setup
+    throughput: float | None
+    sender: str = "local"
+    udp: bool = False
+    mtu: int | None = None
+    packet_bytes: float | None = None
+    sysctls: Mapping[str, Mapping[str, Any]] | None = None
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    one_machine: bool = False
+
+    def group(self, end: str) -> str:
+        """The role, as the file has it, at an end."""
+        groups = list(self.experiment.groups or self.experiment.roles)
+        return groups[0] if end == "local" else groups[-1]
+
+    def use(self, name: str, end: str) -> SettingUse | None:
+        """The last setting of that name on the roles at an end."""
+        roles = set(self.experiment.ends[end])
+        uses = reversed(self.setup.settings)
+        return next((use for use in uses if use.name == name and roles & set(use.roles)), None)
+
+    @property
+    def receiver(self) -> str:
+        """The end that received."""
+        return "local" if self.sender == "remote" else "remote"
+
+    def size(self, option: str) -> int | None:
+        """An option's size in bytes, as the tool reads it; None for none, or two."""
+        size = self.setup.options.get(option)
+        if not isinstance(size, int | str) or not size or "," in str(size):
+            return None
+        return tool(self.setup.tool).bytes_of(size)
+
+    def sysctl(self, end: str, name: str) -> tuple[KeyPath, Any]:
+        """The key that sets a sysctl of an end, and what it is now: None if that is unknown."""
+        use = self.use("sysctl", end)
+        if use and name in use.options:
+            return ("settings", use.entry, "sysctl", name), use.options[name]
+        now = (self.sysctls or {}).get(end, {}).get(name)
+        return ("settings", self.group(end), "sysctl", name), now
