@@ -8,6 +8,7 @@ factor that is asked for may not: then DataError names it and what is there.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,23 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     frame = last_attempts(frame)
     good = ok(frame)
     return with_process_cpu(frame if good.all() else frame[good])
+
+
+def of_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """`usable` of a table that somebody made, which could be one of anything.
+
+    Raises DataError where no column is a figure of runs, or a throughput is below 0.
+    """
+    if not {metric.column for metric in METRICS} & {*frame.columns}:
+        raise DataError(
+            "none of its columns is a figure of runs, such as throughput_mbps; what tools print is "
+            "read by netlimits import"
+        )
+    frame = usable(frame)
+    for row, rate in enumerate(frame.get("throughput_mbps", ()), 1):
+        if isinstance(rate, Real) and float(rate) < 0:
+            raise DataError(f"throughput_mbps is {rate} in run {row}: no rate is below 0")
+    return frame
 
 
 def ok(frame: pd.DataFrame) -> np.ndarray:

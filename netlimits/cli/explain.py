@@ -85,7 +85,10 @@ def explain(
         _write_sequel(source, sequel, suspects, chosen)
         return
     of = source.campaign or source.frame
-    verdicts = limits.explain(of) if run is None else limits.runs(of)
+    try:
+        verdicts = limits.explain(of) if run is None else limits.runs(of)
+    except DataError as error:
+        raise (error if source.campaign else DataError(f"{results}: {error}")) from None
     if run is not None:
         if "run" not in verdicts.columns or run not in set(verdicts["run"]):
             raise DataError(f"{results}: run {run} is not there, or is not ok")

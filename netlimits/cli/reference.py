@@ -17,6 +17,7 @@ from netlimits.charts import CHARTS, KINDS, REQUIRED, SOURCES
 from netlimits.errors import InputError, nearest, one_line
 from netlimits.experiment import hosts_file, report_schema, schema, templates
 from netlimits.experiment.around_schema import AROUND
+from netlimits.limits.figures import DERIVED
 from netlimits.metrics import IDENTITY, METRICS, Metric, names
 from netlimits.metrics.hints import alternatives
 
@@ -101,6 +102,8 @@ def _to_read() -> Iterator[tuple[str, Callable[[], Section]]]:
     for metric in METRICS:
         for name in dict.fromkeys((metric.name, metric.column)):
             yield name, partial(Section, "metric", "", METRIC, (_row(metric),))
+    for row in DERIVED.items():
+        yield row[0], partial(Section, "figure of a verdict", "", NAMED, (row,))
     for row in IDENTITY.items():
         yield row[0], partial(Section, "column of results.csv", "", NAMED, (row,))
 
@@ -251,6 +254,7 @@ def _metrics() -> Iterator[Section]:
     about = f"A column with {prefixes} in front is that tool's own idea of the metric."
     yield Section("metrics", about, METRIC, tuple(map(_row, METRICS)))
     yield Section("the other columns of results.csv", "", NAMED, tuple(IDENTITY.items()))
+    yield Section("figures of verdicts that are no columns", "", NAMED, tuple(DERIVED.items()))
 
 
 def _row(of: Metric) -> tuple[str, ...]:

@@ -18,10 +18,10 @@ from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
 
-TCP_IP = 40
-"""Bytes of both headers, without options, over IPv4."""
+IPV4, IPV6, TCP, UDP = 20, 40, 20, 8
+"""Bytes of headers, without options."""
 TOLERANCE_PCT = 20
-"""How far off a pace may be: it is to leave room on the path, not to be exact."""
+"""How far off a pace may be: a run that does not reach it is what refutes that it was the limit."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
@@ -47,6 +47,7 @@ def pace(of: Configured, times: float) -> Levels | str:
         return {
             ("pace", "rate"): of.setup.around.pace.rate * times,
             ("pace", "frame_rate"): of.setup.around.pace.frame_rate * times,
+            ("pace", "tolerance_pct"): TOLERANCE_PCT,
         }
     if of.setup.options.get("rate"):
         return rate(of, times)
@@ -85,17 +86,19 @@ def packet_size(of: Configured, times: float) -> Levels | str:
         return send_size(of, times)
     if "mss" not in tool(of.setup.tool).schema["properties"]:
         return f"{of.setup.tool} has no option for the MSS"
-    mss = of.setup.options.get("mss") or (of.mtu and of.mtu - TCP_IP)
+    headers = (IPV6 if of.ipv6 else IPV4) + TCP
+    mss = of.setup.options.get("mss") or (of.mtu and of.mtu - headers)
     if not mss:
         return "the MTU is not known"
     return {("measure", of.setup.tool, "mss"): int(int(mss) * times)}
 
 
 def datagram(of: Configured, times: float) -> Levels | str:
-    """The largest datagram that needs no fragments, over IPv4."""
+    """The largest datagram that needs no fragments."""
     if not of.mtu:
         return "the MTU is not known"
-    return {("measure", of.setup.tool, "send_size"): of.mtu - 28}
+    headers = (IPV6 if of.ipv6 else IPV4) + UDP
+    return {("measure", of.setup.tool, "send_size"): of.mtu - headers}
 
 
 def shaper(of: Configured, times: float) -> Levels | str:
@@ -103,7 +106,7 @@ def shaper(of: Configured, times: float) -> Levels | str:
     use = of.use("qdisc", of.sender)
     rates = {
         name: use.options[name]
-        for name in ("rate", "ceil", "maxrate")
+        for name in ("rate", "ceil", "maxrate", "bandwidth")
         if use and name in use.options
     }
     if not use or not rates:

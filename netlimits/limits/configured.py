@@ -32,6 +32,7 @@ class Configured:
     sysctls: Mapping[str, Mapping[str, Any]] | None = None
     cpus: Mapping[str, int] = field(default_factory=dict)
     one_machine: bool = False
+    ipv6: bool = False
 
     def group(self, end: str) -> str:
         """The role, as the file has it, at an end."""

@@ -26,14 +26,17 @@ LEAST_RUNS = 3
 def evidence_of(
     results: Campaign | pd.DataFrame,
 ) -> tuple[pd.DataFrame, dict[Any, RunFigures]]:
-    """The ok runs, and for each index the figures that classes of limits read."""
+    """The ok runs, and for each index the figures that classes of limits read.
+
+    Raises DataError for a frame that is none of runs.
+    """
     from netlimits.archive.reader import Campaign
 
     if isinstance(results, Campaign):
         frame = frames.usable(results.frame())
         links = DataLinks(results)
     else:
-        frame, links = frames.usable(results), None
+        frame, links = frames.of_runs(results), None
     evidence = {}
     for index, row in frame.iterrows():
         figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}
@@ -129,7 +132,9 @@ def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigur
     """A run's figures, and what is known of its link."""
     one_machine = figures.get("shared_kernel") is True
     if links is None:
-        return RunFigures(figures, one_machine=one_machine, goal_mbps=_target(figures))
+        return RunFigures(
+            figures, one_machine=one_machine, goal_mbps=_target(figures), of_file=True
+        )
     run = int(figures["run"])
     mtu, rate = links.mtu(run), links.rate(run)
     limit = None
@@ -142,4 +147,5 @@ def run_figures(figures: Mapping[str, Any], links: DataLinks | None) -> RunFigur
         one_machine,
         links.goal_mbps(run) or _target(figures),
         shapers=links.shapers(run),
+        send_bytes=links.send_bytes(run),
     )

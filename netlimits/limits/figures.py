@@ -16,6 +16,23 @@ TCP_HEADERS, UDP_HEADERS = 66, 42
 """Bytes of Ethernet and IPv4, and of TCP with timestamps or UDP, which interfaces and qdiscs count
 in each packet beside its data."""
 
+DERIVED = {
+    "bound_mbps": "What the link leaves for data at the run's MTU, headers counted, Mbit/s",
+    "bytes_per_call": "Bytes that the sender hands over with each call",
+    "datagrams_lost": "Datagrams that were sent and did not arrive",
+    "goal_mbps": "The rate that the tool was told to send at, of all its streams, Mbit/s",
+    "most_mbps": "The highest median `wire_mbps` of a configuration on the run's path, Mbit/s",
+    "own_cpu_pct": "How busy one CPU of either end was with the run itself, % of it: what the tool "
+    "used and softirq took, where others kept it busy",
+    "other_packets_per_s": "Packets that arrived each second of that configuration",
+    "packet_bytes": "Bytes of user data that a packet carries on the average",
+    "packets_per_s": "Packets with user data that arrived each second",
+    "shaper_mbps": "The rate of frames that the experiment gives the sender's own qdisc, Mbit/s",
+    "window_mbps": "What the congestion windows let through, cwnd x MSS / RTT of all, Mbit/s",
+    "wire_mbps": "Throughput with the headers of its packets, Mbit/s",
+}
+"""Figures of verdicts that are no column of a run: what each is. The others `metrics` describes."""
+
 
 def mbps(rate: float) -> str:
     """A rate with its unit, in four digits or whole Mbit/s."""
@@ -33,7 +50,9 @@ class RunFigures:
     `rates_by_size`, of those that differ from the run's in sizes alone, bytes a packet ->
     packets/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path. And one from
     other runs of the same: `slowest` over the fastest of them, where there are three and more.
-    `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc.
+    `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc, and
+    `send_bytes` is the send size that it asks the tool for. Of a run `of_file` no experiment is
+    known.
     """
 
     figures: Mapping[str, Any]
@@ -45,6 +64,8 @@ class RunFigures:
     most_mbps: float | None = None
     slowest: float | None = None
     shapers: Mapping[str, float] = field(default_factory=dict)
+    send_bytes: int | None = None
+    of_file: bool = False
 
     def figure(self, column: str) -> float | None:
         """A figure, or a tool's own of that name; None without one."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
 
@@ -77,6 +78,16 @@ class DataLinks:
         rate = setup.options.get("rate")
         streams = setup.around.streams * int(setup.options.get("parallel", 1))
         return decimal_bits(rate) * streams / 1e6 or None if rate else None
+
+    def send_bytes(self, run: int) -> int | None:
+        """How many bytes the tool is told to send with each call; None where it is told no size."""
+        if self._campaign.imported:
+            return None
+        setup = self._campaign.plan.setup(self._campaign.runs[run].values)
+        size = setup.options.get("send_size")
+        if not isinstance(size, int | str) or not size or "," in str(size):
+            return None
+        return tool(setup.tool).bytes_of(size)
 
     def shapers(self, run: int) -> Mapping[str, float]:
         """End -> the rate of frames in Mbit/s that the experiment's own qdisc there lets through.

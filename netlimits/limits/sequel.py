@@ -88,6 +88,7 @@ def _planned(
     campaign: Campaign, suspects: tuple[str, ...], only: Mapping[str, Sequence[str]]
 ) -> Iterator[_Planned]:
     frame, evidence = evidence_of(campaign)
+    links = DataLinks(campaign)
     for part in explained.configurations(frame):
         if any(wording.text(part[name].iloc[0]) not in values for name, values in only.items()):
             continue
@@ -102,7 +103,8 @@ def _planned(
             sender=runs[0].sender,
             udp=runs[0].udp,
             one_machine=runs[0].one_machine,
-            mtu=DataLinks(campaign).mtu(int(part["run"].iloc[0])),
+            mtu=links.mtu(int(part["run"].iloc[0])),
+            ipv6=links.ipv6(int(part["run"].iloc[0])),
             packet_bytes=runs[0].packet_bytes,
             sysctls={
                 end: _sysctls(campaign, roles[0]) for end, roles in campaign.experiment.ends.items()

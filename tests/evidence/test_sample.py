@@ -117,6 +117,8 @@ def test_the_cpu_of_some_processes_is_not_that_of_all():
     lines = ["namespace net:[1]", "1 28007 1 3 12.5 netserver", "1 28008 1 1 netserver"]
     assert "process_cpu_pct" not in sample.figures([looked("\n".join(lines))])
     assert sample.figures([looked("\n".join(lines[:2]))])["process_cpu_pct"] == 12.5
+    idle = [line.replace(" 12.5 ", "  0.0 ") for line in lines[:2]]
+    assert "process_cpu_pct" not in sample.figures([looked("\n".join(idle))])
 
 
 def test_segments_per_ack_are_of_the_time_between_the_looks():

@@ -63,6 +63,7 @@ def test_every_intervention_of_a_real_campaign_can_be_planned(folder, tmp_path):
 
 EXPERIMENT = load.parse("experiment: a\nmeasure: {netperf: {}}\n", "a.yaml")
 LOADED = SettingUse("load", ("sender",), {"workers_per_cpu": 2}, 2)
+CAKE = SettingUse("qdisc", ("sender",), {"kind": "cake", "bandwidth": "10mbit"}, 1)
 SHAPED = SettingUse("qdisc", ("sender",), {"kind": "tbf", "rate": "100mbit", "burst": "64kb"}, 1)
 
 
@@ -90,9 +91,15 @@ def roomy(most: str, **options) -> Configured:
         ("packet_size", 0.5, replace(configured(send_size=1000), udp=True),
          {("measure", "netperf", "send_size"): 500}),
         ("datagram", 1, configured(), {("measure", "netperf", "send_size"): 1472}),
+        ("datagram", 1, replace(configured(), ipv6=True),
+         {("measure", "netperf", "send_size"): 1452}),
+        ("packet_size", 0.5, replace(configured(), ipv6=True),
+         {("measure", "netperf", "mss"): 720}),
+        ("shaper", 1.2, configured((CAKE,)), {("settings", 0, "qdisc", "bandwidth"): 12_000_000}),
         ("shaper", 1.2, configured((SHAPED,)), {("settings", 0, "qdisc", "rate"): 120_000_000}),
         ("pace", 1.1, configured((), Around(pace=Pace(1e6, 2e6))),
-         {("pace", "rate"): pytest.approx(1.1e6), ("pace", "frame_rate"): pytest.approx(2.2e6)}),
+         {("pace", "rate"): pytest.approx(1.1e6), ("pace", "frame_rate"): pytest.approx(2.2e6),
+          ("pace", "tolerance_pct"): 20}),
         ("receive_buffer", 2, configured(remote_buffer="8K"),
          {("measure", "netperf", "remote_buffer"): 16384}),
         ("receive_buffer", 4, roomy("212992", remote_buffer="64K"),

@@ -17,13 +17,19 @@ from netlimits.cli import main
 from netlimits.limits import explain, runs
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.evidence import evidence_of, run_figures
-from netlimits.limits.figures import RunFigures
+from netlimits.limits.figures import DERIVED, RunFigures
 from netlimits.limits.links import DataLinks
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
+from netlimits.metrics import METRICS
 
 GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
 
-IDLE = {"local_cpu_peak_pct": 40.0, "remote_cpu_peak_pct": 30.0}
+IDLE = {
+    "local_cpu_peak_pct": 40.0,
+    "remote_cpu_peak_pct": 30.0,
+    "local_process_cpu_pct": 35.0,
+    "remote_process_cpu_pct": 26.0,
+}
 TCP = {
     "throughput_mbps": 900.0,
     "elapsed_s": 10.0,
@@ -353,7 +359,8 @@ def test_a_quota_that_holds_the_tool_back_is_the_cpu():
 def test_a_cap_beside_a_load_is_the_path_s_and_beside_a_pace_or_shaper_nobody_knows():
     loaded = TCP | CAPPED | BESIDE
     assert of_run(RunFigures(loaded | {"local_process_cpu_pct": 8.0})).limit == "path-cap"
-    assert of_run(RunFigures(loaded)).limit == "sender-cpu", "what is not known is no excuse"
+    unknown = of_run(RunFigures(loaded | {"local_process_cpu_pct": None}))
+    assert unknown.limit == UNDETERMINED, "who kept it busy is not known"
     missed = {"pace_mbps": 2000.0, "pace_off_pct": -55.0}
     assert of_run(RunFigures(TCP | CAPPED | missed)).limit == UNDETERMINED
     assert of_run(RunFigures(TCP | CAPPED, shapers={"local": 1200.0})).limit == UNDETERMINED
@@ -366,6 +373,71 @@ def test_the_sender_s_own_qdisc_is_judged_by_its_rate_where_that_is_known():
     assert of_run(RunFigures(few, shapers={"local": 1000.0})).limit == "local-shaper"
     assert of_run(RunFigures(few, shapers={"remote": 1000.0})).limit == UNDETERMINED
     assert of_run(RunFigures(many, shapers={"local": 2000.0})).limit == UNDETERMINED
+
+
+def test_a_qdisc_that_held_nothing_back_is_not_the_limit():
+    room, full = (RunFigures(TCP, shapers={"local": rate}) for rate in (1040.0, 945.0))
+    assert room.wire_mbps == pytest.approx(942, abs=1)
+    assert of_run(room).limit == UNDETERMINED
+    assert of_run(full).limit == "local-shaper", "fq counts none"
+    held = RunFigures(TCP | {"local_qdisc_overlimits": 40}, shapers={"local": 1040.0})
+    assert of_run(held).limit == "local-shaper"
+
+
+@pytest.mark.parametrize("missing", ["local_rtt_us", "local_min_rtt_us", "local_cwnd_segs"])
+def test_what_tells_loss_from_a_full_queue_has_to_be_known(missing):
+    lost, _ = BY_CLASS["loss"]
+    assert of_run(RunFigures(lost | {missing: None})).limit == UNDETERMINED
+
+
+def test_small_sends_of_a_tool_that_counts_no_calls_are_those_that_it_is_told():
+    busy = TCP | {"local_cpu_peak_pct": 99.0, "local_process_cpu_pct": 96.0}
+    assert of_run(RunFigures(busy, send_bytes=64)).limit == "small-sends"
+    assert of_run(RunFigures(busy, send_bytes=1400)).limit == "sender-cpu"
+
+
+def test_a_cap_says_what_the_run_took_of_cpus_that_others_filled():
+    loaded = TCP | CAPPED | BESIDE | {"local_process_cpu_pct": 8.0, "remote_cpu_peak_pct": 30.0}
+    cap = of_run(RunFigures(loaded))
+    assert "of CPUs that others kept 100 % busy it took 30 % at most" in cap.sentence
+    assert "short of CPU" not in cap.sentence
+    alone = of_run(RunFigures(TCP | CAPPED))
+    assert "neither host was short of CPU (40 % at most)" in alone.sentence
+
+
+def test_of_a_file_a_cap_says_what_is_not_known():
+    frame = pd.DataFrame([{"run": 1, "config": "a", "status": "ok", **TCP, **CAPPED}])
+    (told,) = explain(frame)["evidence"]
+    assert "a file of runs tells neither the link's rate" in told
+    (told,) = explain(frame.assign(target_mbps=5000.0))["evidence"]
+    assert "a file of runs" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a,b\n1,2\n", "none of its columns is a figure of runs, such as throughput_mbps"),
+        ("size,throughput_mbps\n64,5\n64,-3\n", "throughput_mbps is -3 in run 2"),
+    ],
+)
+def test_a_table_that_is_none_of_runs_is_one_line_with_its_name(text, why, tmp_path, capsys):
+    file = tmp_path / "table.csv"
+    file.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", str(file)])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith(f"netlimits: {file}: {why}")
+
+
+@pytest.mark.parametrize("name", BY_CLASS)
+def test_every_figure_of_a_verdict_is_described(name):
+    figures, bound = BY_CLASS[name]
+    verdict = of_run(RunFigures(figures, bound, rates_by_size=BY_SIZE.get(name, {})))
+    columns = {metric.column.partition("_")[2] for metric in METRICS}
+    columns |= {metric.column for metric in METRICS} | DERIVED.keys()
+    assert {
+        figure.removeprefix("local_").removeprefix("remote_") for figure in verdict.figures
+    } <= (columns)
 
 
 def test_a_rate_that_was_told_and_met_comes_before_a_shaper_with_room():

@@ -160,6 +160,7 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
         {
             "config": [*"aabb"], "send_size": [64, 64, 8192, 8192], "status": "ok", "run": range(4),
             "throughput_mbps": [100.0, 101, 900, 901], "local_cpu_peak_pct": [100.0, 100, 40, 40],
+            "local_process_cpu_pct": 38.0,
         }
     )  # fmt: skip
     explained = nl.explain(frame)

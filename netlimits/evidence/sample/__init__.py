@@ -61,8 +61,9 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     if rows:
         values["processes"] = len(rows)
         values["threads"] = sum(int(row[2]) for row in rows)
-        if all(row[3] for row in rows):
-            values["process_cpu_pct"] = sum(float(row[3]) for row in rows)
+        used = sum(float(row[3] or 0) for row in rows)
+        if used and all(row[3] for row in rows):  # 0: the one that does the work had ended
+            values["process_cpu_pct"] = used
     values |= resources.figures(samples)
     of_data = [
         [look for look in looks(sample) if look.connections and not look.one_stack]

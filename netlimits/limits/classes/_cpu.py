@@ -20,8 +20,14 @@ QUEUED_PCT = 30.0
 """Of the receive buffer, what waits in it for a program that gets no CPU."""
 NEAR = 0.95
 """Of what the link leaves for data: from there on no CPU is what limits it."""
+LOADED = 0.75
+"""Of the throughput, what a load leaves that takes half of each CPU or more from the tool. One that
+needs less than two thirds of a CPU, for a path that limits it, is left more."""
 QUOTA_PCT = 20.0
 """Of the time, for which a control group's quota held the tool back."""
+
+UNKNOWN = 0.9
+"""The strength of a premise of which nothing is known: it is not met, and no reason against it."""
 
 NEEDS = ("cpu_peak_pct", "process_cpu_pct")
 
@@ -74,18 +80,21 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
 
 
 def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
-    """That the tool used its part of a CPU, or waited for it; nothing where neither is known."""
+    """That the tool used its part of a CPU, or waited for it; near where neither is known."""
     used, waited = run.process_pct(end), run.own(f"{end}_cpu_wait_pct")
     queued = run.own(f"{end}_rcvbuf_used_pct") if end == run.receiver else None
-    if used is None or run.one_machine:
+    if run.one_machine:
         return []
+    if used is None:
+        short = f"what the tool itself used of the {whose}'s CPUs was not measured"
+        return [Premise(UNKNOWN, short)]
     share = SHARE_PCT if queued is None else READER_PCT
     strength = max((used + (waited or 0.0)) / share, (queued or 0.0) / QUEUED_PCT)
     return [Premise(strength, f"the tool on the {whose} used only {used:.0f} % of a CPU")]
 
 
 def its_own_pct(run: RunFigures) -> float | None:
-    """How busy the busiest CPU of either end was with the run, at most; None if that is unknown.
+    """How busy a CPU of either end was with the run, at most; None if that is unknown.
 
     Of a CPU that others fill it is what the tool used and softirq took.
     """

@@ -25,7 +25,7 @@ class Fragmentation:
     name = "fragmentation"
     title = "IP fragmentation"
     needs = ("ip_frag_creates", "udp_out_datagrams")
-    intervention = Intervention("a send size of MTU - 28", "datagram", least=1.02)
+    intervention = Intervention("a send size of the MTU without headers", "datagram", least=1.02)
     labels = LABELS
 
     def sign(self, run: RunFigures) -> Sign | None:

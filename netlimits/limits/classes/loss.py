@@ -51,7 +51,11 @@ class Loss:
     def sign(self, run: RunFigures) -> Sign | None:
         """Segments sent again, and how much of cwnd x mss / rtt arrived."""
         again, out = run.sent("tcp_retrans_segs"), run.sent("tcp_out_segs")
+        rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
+        window, rate = run.window_mbps, run.throughput
         if again is None or not out or run.udp:
+            return None
+        if not rtt or not least_rtt or not window or rate is None:
             return None
         share = again / out
         figures = {"tcp_retrans_segs": again, "tcp_out_segs": out}
@@ -64,16 +68,12 @@ class Loss:
             if waited := run.sent(name):
                 short = f"the flow waited for {what} {waited:.0f} % of the time"
                 premises.append(Premise.below(waited, WAITED_PCT, short))
-        rtt, least_rtt = run.sent("rtt_us"), run.sent("min_rtt_us")
-        if rtt and least_rtt:
-            short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
-            premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
+        short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
+        premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
         if run.busiest:  # a flow that its losses hold back leaves both hosts time
             short = f"the busiest CPU was {run.busiest:.0f} % busy"
             premises.append(Premise.below(run.busiest, _cpu.ROOM_PCT, short))
-        window, rate = run.window_mbps, run.throughput
-        if window and rate is not None:
-            short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
-            premises.append(Premise.reached(rate / window, NEAR, short))
-            figures["window_mbps"] = window
+        short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
+        premises.append(Premise.reached(rate / window, NEAR, short))
+        figures["window_mbps"] = window
         return Sign(tuple(premises), f"Loss: {told}.", figures)

@@ -32,6 +32,9 @@ measure:
     for rate, delay in (("10mbit", "1ms"), ("20mbit", "500us"), ("40mbit", "0"), ("80mbit", "5ms"))
 )
 
+OF_FILE = "a file of runs tells neither the link's rate nor the one that the tool was told"
+"""What a campaign's folder knows, and what would tell these from a cap."""
+
 
 class PathCap:
     """`path-cap`."""
@@ -59,7 +62,10 @@ class PathCap:
             return counted
         inflation = rtt / least_rtt
         grown = f"to {rtt:,.0f} µs, {inflation:.1f} times its least"
-        cpu = f"({busiest:.0f} % at most)"
+        most = max(busiest, run.busiest or 0.0)
+        cpu = f"neither host was short of CPU ({most:.0f} % at most)"
+        if most >= _cpu.BUSY_PCT:
+            cpu = f"of CPUs that others kept {most:.0f} % busy it took {busiest:.0f} % at most"
         premises = [
             Premise.reached(inflation, RTT_INFLATION, f"the round trip grew only {grown}"),
             Premise.reached(
@@ -86,7 +92,7 @@ class PathCap:
         if run.slowest is not None:
             short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
             premises.append(Premise.reached(run.slowest, STEADY, short))
-        beside = ""
+        beside = f"; {OF_FILE}" if run.of_file and not run.goal_mbps else ""
         if run.most_mbps:
             short = (
                 f"the path carried {run.most_mbps / rate:.2g} times as much for another "
@@ -94,10 +100,9 @@ class PathCap:
             )
             premises.append(Premise.reached(rate / run.most_mbps, OF_MOST, short))
             figures["most_mbps"] = run.most_mbps
-            beside = ", and no configuration with as many streams got much more through"
+            beside = f", and no configuration with as many streams got much more through{beside}"
         return Sign(
             tuple(premises),
-            f"A cap on the path: the round trip grew {grown}, neither host was short of CPU "
-            f"{cpu}{beside}.",
+            f"A cap on the path: the round trip grew {grown}, {cpu}{beside}.",
             figures,
         )

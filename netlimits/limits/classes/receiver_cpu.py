@@ -23,7 +23,11 @@ class ReceiverCpu:
     title = "The receiver's CPU"
     needs = _cpu.NEEDS
     intervention = Intervention(
-        "a load on the receiver's CPUs: throughput falls", "receiver_load", 1, most=0.9
+        "a load on the receiver's CPUs: throughput falls as the tool's share of them does",
+        "receiver_load",
+        1,
+        most=_cpu.LOADED,
+        alone=False,
     )
     labels = (LABEL,)
 

@@ -23,7 +23,11 @@ class SenderCpu:
     title = "The sender's CPU"
     needs = _cpu.NEEDS
     intervention = Intervention(
-        "a load on the sender's CPUs: throughput falls", "sender_load", 1, most=0.9
+        "a load on the sender's CPUs: throughput falls as the tool's share of them does",
+        "sender_load",
+        1,
+        most=_cpu.LOADED,
+        alone=False,
     )
     labels = (LABEL,)
 

@@ -29,21 +29,22 @@ class SmallSends:
 
     name = "small-sends"
     title = "Small sends"
-    needs = ("send_calls", "process_cpu_pct", "transport_mss_bytes")
+    needs = ("send_calls", "process_cpu_pct", "mss_bytes")
     intervention = Intervention("four times the send size", "send_size", 4, 1.5)
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Bytes for each call under the MSS, and the sending thread's CPU."""
-        calls, rate, elapsed = run.sent("send_calls"), run.throughput, run.elapsed
+        """Bytes for each call under the MSS, and the sending thread's CPU.
+
+        Of a tool that does not count its calls, the size that it is told to send.
+        """
+        size = _bytes_per_call(run)
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         busy = run.process_pct(run.sender)
         if busy is None:
             busy = run.sent("cpu_peak_pct")
-        if not calls or rate is None or elapsed is None or mss is None or busy is None:
+        if size is None or mss is None or busy is None:
             return None
-        sent = run.own(f"{run.sender}_send_throughput_mbps") or rate
-        size = sent * 1e6 / 8 * elapsed / calls
         cpu = _cpu.sign(run, "sender", run.sender)
         told = f"{size:,.0f} bytes a call, where a segment takes {mss:,.0f}"
         calls_told = f"a sender that is {busy:.0f} % busy with calls"
@@ -57,3 +58,11 @@ class SmallSends:
             f"Small sends: {told}, from {calls_told}.",
             {"bytes_per_call": size, "mss_bytes": mss, "process_cpu_pct": busy},
         )
+
+
+def _bytes_per_call(run: RunFigures) -> float | None:
+    calls, rate, elapsed = run.sent("send_calls"), run.throughput, run.elapsed
+    if not calls or rate is None or elapsed is None:
+        return run.send_bytes
+    sent = run.own(f"{run.sender}_send_throughput_mbps") or rate
+    return sent * 1e6 / 8 * elapsed / calls
