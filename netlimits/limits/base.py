@@ -17,6 +17,10 @@ from netlimits.limits.figures import RunFigures
 PROVEN, REFUTED, OPEN = "proven", "refuted", "open"
 """What an intervention says of a class: the ratio's interval is as expected, is not, or is both."""
 
+SAME_SUM = (0.85, 1.05)
+"""What twice the streams carry, over the streams, where they share what limits them: the same, or
+somewhat less in a run of seconds, in which they begin and end apart."""
+
 LEAST_SIGN = 0.5
 """A sign weaker than this is not even worth naming as the runner-up."""
 

@@ -80,7 +80,9 @@ def _judged(
 ) -> dict[str, Any]:
     """A configuration's verdict in the columns of `explain`, in view of the interventions."""
     bare = proof.bare(part)
-    verdict = of_configuration([rows[index] for index in bare.index])
+    verdict = Verdict(UNDETERMINED, "No run without an intervention is ok.", {}, runs=0)
+    if len(bare):
+        verdict = of_configuration([rows[index] for index in bare.index])
     row = _row(verdict)
     if len(bare) < len(part):
         row |= proof.proved(verdict, proof.proofs(part, evidence, contrasts.blocks(frame)))

@@ -40,13 +40,10 @@ class Proof:
     high: float
 
 
-def tested(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The classes whose interventions a campaign made; () for a campaign without any."""
-    if INTERVENTION not in frame.columns:
-        return ()
-    levels = [str(level) for level in frame[INTERVENTION].unique()]
-    known = {limit.name for limit in CLASSES}
-    return tuple(level for level in levels if level in known) if NONE in levels else ()
+def tested(frame: pd.DataFrame) -> bool:
+    """Whether a campaign made interventions: it has their factor, and what they changed."""
+    names = map(str, frame.columns)
+    return INTERVENTION in frame.columns and any(name.startswith(CHANGED) for name in names)
 
 
 def factors(frame: pd.DataFrame) -> list[str]:

@@ -294,6 +294,19 @@ def test_an_intervention_whose_runs_all_failed_is_open():
     assert verdict["not_ok"].startswith("6 invalid")
 
 
+def test_where_all_interventions_failed_or_all_without_one_nothing_is_proven():
+    frame = campaign(FULL, path_cap={})
+    failed = {"status": "invalid", "reason": "no pace"}
+    for level, limit in (("path-cap", "path-cap"), ("none", "undetermined")):
+        some = frame.copy()
+        some.loc[some["intervention"] == level, list(failed)] = list(failed.values())
+        (verdict,) = explain(some).to_dict("records")
+        assert (verdict["class"], verdict["runs"]) == (limit, 6 if level == "path-cap" else 0)
+        assert verdict["state"] in ("suggested", "open", "undetermined")
+        assert "intervention" not in verdict
+        assert verdict["not_ok"].startswith("6 invalid")
+
+
 def test_a_single_block_has_a_ratio_and_no_interval():
     frame = campaign(FULL, path_cap={})
     (verdict,) = explain(frame[frame["block"] == 1]).to_dict("records")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 OF_BOUND = 0.95
@@ -32,7 +32,7 @@ class LinkRate:
     title = "The link"
     needs = ("throughput_mbps", "cpu_peak_pct")
     intervention = Intervention(
-        "a second stream: the same sum", "streams", 2, 0.97, 1.03, alone=False
+        "a second stream: the same sum", "streams", 2, *SAME_SUM, alone=False
     )
     labels = LABELS
 

@@ -43,7 +43,7 @@ class Loss:
         "a second stream: where loss is the path's, each has a window of its own",
         "streams",
         2,
-        1.2,
+        1.1,
         alone=False,
     )
     labels = LABELS

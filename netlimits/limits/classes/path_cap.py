@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _allowance, _cpu
 from netlimits.limits.figures import RunFigures, mbps
 
@@ -43,7 +43,7 @@ class PathCap:
     title = "A cap on the path"
     needs = ("rtt_us", "min_rtt_us", "cpu_peak_pct")
     intervention = Intervention(
-        "a second stream: the same sum", "streams", 2, 0.97, 1.03, alone=False
+        "a second stream: the same sum", "streams", 2, *SAME_SUM, alone=False
     )
     labels = LABELS
 
