@@ -58,6 +58,10 @@ class ProcessTable:
                 continue
         return pids
 
+    def below(self, pid: int, *words: str) -> set[int]:
+        """Those of them that a process began, or its children, or theirs."""
+        return {*self.running(*words)} & descendants(pid)
+
     def gone(self, *words: str, within: float = LONG) -> bool:
         """Whether no process has that command line any more, soon."""
         limit = time.monotonic() + within
@@ -92,6 +96,12 @@ def children(pid: int) -> list[int]:
         if int(fields[1]) == pid:
             pids.append(int(entry.parent.name))
     return pids
+
+
+def descendants(pid: int) -> set[int]:
+    """The ids of a process's children, of theirs, and so on."""
+    below = set(children(pid))
+    return below.union(*map(descendants, below))
 
 
 def keygen(file: Path, passphrase: str = "") -> Path:
