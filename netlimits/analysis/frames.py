@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import wording
+from netlimits.analysis import column_roles, wording
 from netlimits.errors import DataError
 from netlimits.metrics import IDENTITY, METRICS, Direction, Metric, metric, tools_own
 from netlimits.model import OUTCOMES
@@ -331,16 +331,15 @@ def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Frames row below row, which columns are what kept: `joined` without saying whose a row is."""
     together = pd.concat(parts, ignore_index=True)
-    roles = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
+    told = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
     together.attrs.pop("columns", None)
-    if len(roles) == len(parts):
-        several = {
-            role: list(dict.fromkeys(name for columns in roles for name in columns[role]))
+    if len(told) == len(parts):
+        varied, derived, metrics = (
+            dict.fromkeys(name for columns in told for name in columns[role])
             for role in ("factors", "derived", "metrics")
-        }
-        labels = {*several["factors"], *several["derived"]}
-        several["metrics"] = [name for name in several["metrics"] if name not in labels]
-        together.attrs["columns"] = several
+        )
+        metrics = {name: None for name in metrics if name not in varied and name not in derived}
+        together.attrs["columns"] = column_roles.roles(varied, derived, metrics)
     return together
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits import __version__
+from netlimits.analysis.column_roles import ColumnNames, roles
 from netlimits.archive.checksums import digest, made_of
 from netlimits.archive.parts import Part, apart
 from netlimits.archive.store import Archive
@@ -34,13 +35,6 @@ _WIDEST = 2**63
 """Integers from here on fit no column."""
 
 
-class ColumnNames(list[str]):
-    """Columns in the `attrs` of a frame, which pandas copies deeply at each step: not these."""
-
-    def __deepcopy__(self, memo: object) -> ColumnNames:
-        return self
-
-
 def kept(archive: Archive) -> pd.DataFrame | None:
     """The frame in `results.parquet`; None where a file that it was made of has changed since."""
     import pyarrow as pa
@@ -55,8 +49,10 @@ def kept(archive: Archive) -> pd.DataFrame | None:
         ):
             return None
         with folder.reader("results.parquet") as file:
-            return pd.read_parquet(file)
-    except (OSError, ValueError, pa.ArrowException):
+            table = pd.read_parquet(file)
+        table.attrs["columns"] = roles(**table.attrs["columns"])
+        return table
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
         return None
 
 
@@ -75,7 +71,7 @@ def frame(
     for name in columns:
         one_type(rows, name, name in labels)
     table = pd.DataFrame(rows, columns=columns)
-    table.attrs["columns"] = {"factors": factors, "derived": derived, "metrics": metrics}
+    table.attrs["columns"] = roles(factors, derived, metrics)
     table["started"] = pd.to_datetime(table["started"], unit="s", utc=True)
     return table
 
@@ -128,8 +124,7 @@ def layout(
     every = [*IDENTITY, *factors, *derived, *metrics]
     always = {*chunks.KEY, *factors, *derived, *besides}
     names = [n for n in every if chosen is None or n in chosen or n in always]
-    roles = {"factors": factors, "derived": derived, "metrics": metrics}
-    attrs: dict[str, Any] = {"columns": {role: ColumnNames(of) for role, of in roles.items()}}
+    attrs: dict[str, Any] = {"columns": roles(factors, derived, metrics)}
     if left := [name for name in every if name not in names]:
         attrs["narrowed"] = ColumnNames(left)
     return names, attrs
@@ -233,7 +228,7 @@ def rolled_intervals(
     merged = of_attempts.merge(rows.assign(_chunk=place[chunk]), on=[*chunks.KEY, "_chunk"])
     table = merged[[*names, *of_rows]]
     others = [name for name in table.columns if name not in varied]
-    table.attrs["columns"] = {"factors": varied, "derived": [], "metrics": others}
+    table.attrs["columns"] = roles(varied, [], others)
     return table
 
 
@@ -247,7 +242,7 @@ def of_runs(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
     names = dict.fromkeys(name for run in runs for name in run.values)
     varied = [name for name in names if name in table.columns]
     others = [name for name in table.columns if name not in varied]
-    table.attrs["columns"] = {"factors": varied, "derived": [], "metrics": others}
+    table.attrs["columns"] = roles(varied, [], others)
     return table
 
 
