@@ -42,7 +42,7 @@ class Campaign:
         """The folder."""
         return self.archive.path
 
-    @property
+    @cached_property
     def imported(self) -> Mapping[str, Any] | None:
         """What the folder was imported from (`netlimits import`), None for a campaign of ours."""
         source: dict[str, Any] | None = self.archive.meta.get("imported")

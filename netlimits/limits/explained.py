@@ -35,17 +35,18 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     rows = {index: of_run(run) for index, run in evidence.items()}
     factors = proof.factors(frame) or [name for name in ("config",) if name in frame.columns]
     every = frames.with_outcome(results if isinstance(results, pd.DataFrame) else results.frame())
+    bad = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
     rows_of = []
     for part in configurations(frame):
         values = {heading(name): part[name].iloc[0] for name in factors}
         row = values | _judged(part, frame, rows, evidence)
-        rest = _not_ok(every, part)
+        rest = _alike(bad, part)
         row["not_ok"] = wording.outcomes(rest) if len(rest) else ""
         row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
         told = imported.known([evidence[index] for index in part.index])
         row["evidence"] = f"{told} {row['evidence']}".strip()
         rows_of.append(row)
-    for part in _failed(every, frame):
+    for part in _failed(bad, frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
         verdict = Verdict(UNDETERMINED, sentence, {}, share=float("nan"), runs=0)
         values = {heading(name): part[name].iloc[0] for name in factors}
@@ -89,29 +90,27 @@ def _judged(
     return row
 
 
-def _not_ok(every: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
-    """Those runs of a configuration that are not ok."""
-    if "status" not in every.columns:
-        return every[:0]
-    key, rest = _key(ok), every[every["status"] != "ok"]
+def _alike(bad: pd.DataFrame, ok: pd.DataFrame) -> pd.DataFrame:
+    """Those of the runs that are not ok that are of a configuration with runs that are."""
+    if bad.empty:
+        return bad
+    key = _key(ok)
     mine = _texts(ok[key].iloc[0])
-    return rest[[_agree(mine, _texts(row)) for row in rest[key].to_numpy()]]
+    return bad[[_agree(mine, _texts(row)) for row in bad[key].to_numpy()]]
 
 
-def _failed(every: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
+def _failed(bad: pd.DataFrame, ok: pd.DataFrame) -> list[pd.DataFrame]:
     """The runs of each configuration of which none is ok.
 
     A run that failed may lack what tells configurations apart in a file of runs, where measured
     words look like factors: it is of any that it agrees with in what it has.
     """
-    if "status" not in every.columns or (every["status"] == "ok").all():
-        return []
     key = _key(ok)
-    if not key:
+    if bad.empty or not key:
         return []
     judged = {_texts(row) for row in ok[key].to_numpy()}
     parts = []
-    for _, part in every[every["status"] != "ok"].groupby(key, sort=False, dropna=False):
+    for _, part in bad.groupby(key, sort=False, dropna=False):
         mine = _texts(part[key].iloc[0])
         if not any(_agree(other, mine) for other in judged):
             parts.append(part)

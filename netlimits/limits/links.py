@@ -37,6 +37,7 @@ class DataLinks:
         self._facts: dict[str, Mapping[str, Any]] = {}
         self._mtus: dict[str, int | None] = {}
         self._paths: dict[str, tuple[Any, ...]] = {}
+        self._machines = campaign.archive.machines if not campaign.imported else {}
 
     def rate(self, run: int) -> float | None:
         """The link's bit rate, bit/s; None where it is not known, or made up.
@@ -58,7 +59,7 @@ class DataLinks:
         if self._campaign.imported:
             return False
         family = self._campaign.plan.setup(self._campaign.runs[run].values).around.family
-        address = self._campaign.archive.machines[self._sender(run)].address or ""
+        address = self._machines[self._sender(run)].address or ""
         return family == "ipv6" if family else ":" in address
 
     def mtu(self, run: int) -> int | None:
