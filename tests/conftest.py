@@ -187,8 +187,13 @@ def switched() -> Iterator[labs.Lab]:
 
 @pytest.fixture(scope="session")
 def many() -> Iterator[labs.Lab]:
-    """A lab of eight hosts at a switch, for what measures several pairs at once: `n` and so on."""
-    yield from _lab("n", hosts=8)
+    """A lab of eight hosts at a switch, for what measures several pairs at once: `n` and so on.
+
+    Its ports are bottlenecks.
+    """
+    for eight in _lab("n", hosts=8):
+        narrow_path.narrow(eight)
+        yield eight
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A bottleneck on the path between two namespaces of a lab, for tests that are not about its rate.
+"""A bottleneck on the path between the namespaces of a lab, for tests that are not about its rate.
 
 A netperf that nothing holds back takes the whole machine, and other tests wait for it.
 """
@@ -26,6 +26,12 @@ def build(lab: Lab) -> None:
     for host in lab.hosts:
         lines = [line for line in network._addresses(lab, host) if DATA in line]
         network.batch(lines, lab.namespace(host))
+    narrow(lab)
+
+
+def narrow(lab: Lab) -> None:
+    """Have the ports of a lab's switch let no more than RATE through."""
+    for host in lab.hosts:
         ip("netns", "exec", lab.namespace(host), "sysctl", "-q", "-w", BUFFER)
         qdisc = ("qdisc", "add", "dev", lab.data_port(host), "root")
         subprocess.run(["tc", "-n", lab.switch, *qdisc, *RATE], check=True)
