@@ -26,7 +26,7 @@ settings:
     offload: {tso: off}
 measure:
   netperf: {seconds: 1, test: TCP_RR}
-repeat: {replicates: 5, order: listed}
+repeat: {replicates: 9, order: listed}
 """
 """One packet is on its way at a time: none of a run that was cut is left under the next one, and a
 server that is gone refuses one."""
@@ -79,34 +79,36 @@ def test_cut_in_every_way_and_back_after_seconds(ground):
     out = ground.folder / "out"
     process = ground.campaign(CHANGING, out)
     with ground.held(process, out):
+        killed = under_way(ground, out)
         sessions_killed(ground)
-    ended(ground, out, 1)  # as interrupted; its second attempt is cut by nobody
-    ended(ground, out, 2)
+    made_again(ground, out, killed)
     with ground.held(process, out):
+        cut = under_way(ground, out)
         reset(ground)
-    ended(ground, out, 4)
+    made_again(ground, out, cut)
     with ground.held(process, out), link_down(ground):
+        waited = under_way(ground, out)
         time.sleep(2)
-    ended(ground, out, 5)
+    ended(ground, out, *waited)
     with ExitStack() as stack:
         with ground.held(process, out):
+            alone = under_way(ground, out)
             before = refused(ground, "receiver")
             stack.enter_context(no_sshd(ground, "receiver"))
-        ended(ground, out, 6)
+        ended(ground, out, *alone)
         wait(lambda: refused(ground, "receiver") >= before + 2, "it is tried again")
     ground.ended(process)
 
-    rows = ground.settled(out)
-    assert statuses(rows) == [
-        (1, 1, "interrupted"), (1, 2, "ok"),
-        (2, 1, "interrupted"), (2, 2, "ok"),
-        (3, 1, "ok"),
-        (4, 1, "interrupted"), (4, 2, "ok"),
-        (5, 1, "ok"),
-    ]  # fmt: skip
-    assert "sender: " in rows[0][3]
+    rows = {(run, attempt): (status, why) for run, attempt, status, why in ground.settled(out)}
+    interrupted = {attempt for attempt, (status, _) in rows.items() if status == "interrupted"}
+    assert interrupted == {killed, cut, alone}, "and the one whose link was down is ok"
+    again = {(run, 2) for run, _ in interrupted}
+    assert rows.keys() == {(run, 1) for run in range(1, 10)} | again
+    assert {status for status, _ in rows.values()} == {"interrupted", "ok"}
+    why = rows[killed][1]
+    assert "sender: " in why
     # of a command that runs in the shell at that moment its own end is seen first
-    assert "connection is gone" in rows[0][3] or "was cut off" in rows[0][3]
+    assert "connection is gone" in why or "was cut off" in why
     again = ground.events(out, "reconnected")
     assert [event["role"] for event in again] == ["sender", "receiver", "receiver"]
     assert again[-1]["tries"] > 1
@@ -116,6 +118,31 @@ def test_cut_in_every_way_and_back_after_seconds(ground):
     assert "receiver: its connection was lost and made again 2 ×" in ground("status", out).stdout
 
 
+def under_way(ground: Ground, out) -> tuple[int, int]:
+    """The run that is held, and which attempt at it that is."""
+    started, over = (
+        [(event["run"], event["attempt"]) for event in ground.events(out, kind)]
+        for kind in ("start", "end")
+    )
+    (attempt,) = [attempt for attempt in started if attempt not in over]
+    return attempt
+
+
+def ended(ground: Ground, out, run: int, attempt: int) -> None:
+    """Wait until an attempt has its outcome."""
+    done = {"run": run, "attempt": attempt}
+    wait(
+        lambda: any(done.items() <= event.items() for event in ground.ends(out)),
+        f"attempt {attempt} of run {run} has ended",
+    )
+
+
+def made_again(ground: Ground, out, attempt: tuple[int, int]) -> None:
+    """Wait until a run that was cut has its second attempt, which is cut by nobody."""
+    ended(ground, out, *attempt)
+    ended(ground, out, attempt[0], 2)
+
+
 def refused(ground: Ground, host: str) -> int:
     """How many connections a host has refused, or ended in such a way."""
     lines = ground.inside(host, "cat", "/proc/net/snmp").splitlines()
@@ -123,14 +150,9 @@ def refused(ground: Ground, host: str) -> int:
     return int(values[names.index("OutRsts")])
 
 
-def ended(ground: Ground, out, count: int) -> None:
-    """Wait until so many attempts have their outcome."""
-    wait(lambda: len(ground.ends(out)) >= count, f"{count} attempts have ended")
-
-
 def test_a_connection_that_does_not_come_back_within_the_budget(ground):
     out = ground.folder / "out"
-    text = CHANGING.replace("replicates: 5", "replicates: 2")
+    text = CHANGING.replace("replicates: 9", "replicates: 2")
     process = ground.campaign(text, out, "--patience", "10s")
     with ExitStack() as stack:
         with ground.held(process, out):
