@@ -18,7 +18,7 @@ settings:
     channels: {combined: 1}
     ring: {rx: 256}
   - roles: [sender]
-    qdisc: {kind: fq, maxrate: 1gbit}
+    qdisc: {kind: fq, maxrate: 8mbit}
 measure:
   netperf: {seconds: 6, send_size: 1024}
 repeat: {replicates: 3, order: listed}
