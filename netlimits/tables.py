@@ -324,7 +324,7 @@ def _as_text(block: Block) -> str:
     split = [
         list(
             zip_longest(
-                *(textwrap.wrap(line[i], _SENTENCE) if i in told else [line[i]] for i in columns),
+                *(_wrapped(line[i]) if i in told else [line[i]] for i in columns),
                 fillvalue="",
             )
         )
@@ -342,6 +342,12 @@ def _as_text(block: Block) -> str:
     ]
     written.insert(len(split[0]), "  ".join("-" * width for width in widths))
     return "\n".join([block.title, *written] if block.title else written)
+
+
+def _wrapped(sentence: str) -> list[str]:
+    """A sentence in lines; words, which may be names or addresses, stay whole."""
+    lines = textwrap.wrap(sentence, _SENTENCE, break_on_hyphens=False, break_long_words=False)
+    return lines or [""]
 
 
 def _as_markdown(block: Block) -> str:

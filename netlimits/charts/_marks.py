@@ -7,6 +7,7 @@ is drawn. Where all that is shown had one limit, the key says so alone.
 from __future__ import annotations
 
 import string
+import textwrap
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,11 @@ from netlimits.charts._colours import GREY, SeriesStyle
 
 UNDETERMINED, UNKNOWN = "undetermined", "?"
 """The verdict that names no limit, and its letter."""
+
+KEY_CHARACTERS = 15.0
+"""How many characters of the key stand in an inch."""
+NOTHING = "–"
+"""Along a line, a point of which nothing is known, behind one with a letter."""
 
 KEY_OF_LINES = " · from a letter to the next along its line"
 """What the key of `Marks.along` says behind the letters."""
@@ -79,17 +85,23 @@ class Marks:
         """Write the letters above points, or below: (combination, x, y) of each."""
         for key, x, y in points:
             if letters := self.at(key):
-                axes.annotate(
-                    letters,
-                    (x, y),
-                    xytext=(0, -5 if below else 5),
-                    textcoords="offset points",
-                    ha="center",
-                    va="top" if below else "bottom",
-                    fontsize=8,
-                    color=color,
-                    annotation_clip=False,
-                )
+                self._write(axes, letters, (x, y), color, below)
+
+    @staticmethod
+    def _write(
+        axes: Axes, letters: str, point: tuple[float, float], color: str, below: bool
+    ) -> None:
+        axes.annotate(
+            letters,
+            point,
+            xytext=(0, -5 if below else 5),
+            textcoords="offset points",
+            ha="center",
+            va="top" if below else "bottom",
+            fontsize=8,
+            color=color,
+            annotation_clip=False,
+        )
 
     def along(
         self, axes: Axes, line: Iterable[tuple[Key, float, float]], *, color: str, below: bool
@@ -100,9 +112,10 @@ class Marks:
         """
         before = ""
         for key, x, y in line:
-            if self.at(key) != before:
-                self.beside(axes, [(key, x, y)], color=color, below=below)
-            before = self.at(key)
+            letters = self.at(key) or NOTHING
+            if letters != before and len(self.letters) > 1:
+                self._write(axes, letters, (x, y), color, below)
+            before = letters
 
     def within(self, axes: Axes, bars: Iterable[tuple[Key, float]]) -> None:
         """Write the letters at the foot of bars, where no line's label is: (combination, x)."""
@@ -133,6 +146,8 @@ class Marks:
         """The key beneath a chart that has no legend there; `note` stands behind its letters."""
         if self.words:
             words = self.words + (note if len(self.letters) > 1 else "")
+            width = round(figure.get_figwidth() * KEY_CHARACTERS)
+            words = "\n".join(textwrap.wrap(words, width, break_on_hyphens=False))
             figure.supxlabel(words, x=0.01, ha="left", fontsize=8.5, color=GREY)
 
 

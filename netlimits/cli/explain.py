@@ -188,7 +188,9 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     )
     agree = "1 run" if row["runs"] else "–"
     if row["runs"] > 1:
-        agree = f"{100 * row['confidence']:.0f} % of {row['runs']} runs"
+        agree = f"{row['runs']} runs"
+        if not wording.is_missing(row["confidence"]):
+            agree = f"{100 * row['confidence']:.0f} % of {agree}"
         if row["evidence"].startswith(DISAGREE):
             agree = f"at most {agree} agree"
     state = f"{row['state']}, " if row["proof"] else ""
@@ -206,4 +208,6 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return textwrap.wrap(
+        *(text, _WIDTH), initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    )

@@ -55,7 +55,8 @@ def described(name: str) -> list[Section]:
     if name in _general():
         return list(_general()[name]())
     every = itertools.chain(_to_write(), _to_read())
-    sections = [make() for topic, make in every if topic == name]
+    named = {name, f"local_{name}", f"remote_{name}"}  # a figure of a verdict is of either end
+    sections = [make() for topic, make in every if topic in named]
     if not sections:
         near = nearest(name, topics())
         if near in names() or not near:

@@ -159,7 +159,9 @@ def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str
     Not into one by what tells no configuration apart: a block, or a word that was measured.
     """
     from netlimits.analysis import wording
+    from netlimits.limits.base import REFUTED
     from netlimits.limits.explained import heading
+    from netlimits.limits.verdicts import UNDETERMINED
     from netlimits.tables import VERDICT
 
     if not all(heading(name) in verdicts.columns for name in keys):
@@ -167,7 +169,8 @@ def _tell_limits(table: pd.DataFrame, verdicts: pd.DataFrame, keys: Sequence[str
     by_key: dict[tuple[str, ...], list[str]] = {}
     for _, row in verdicts.iterrows():
         key = tuple(wording.text(row[heading(name)]) for name in keys)
-        by_key.setdefault(key, []).append(row["verdict"])
+        verdict = row["verdict"] if row["state"] != REFUTED else UNDETERMINED
+        by_key.setdefault(key, []).append(verdict)
     cells = table.iloc[:, 2 : 2 + len(keys)].itertuples(index=False)
     by_cell = [by_key.get(tuple(wording.text(value) for value in cell), []) for cell in cells]
     table[VERDICT] = [", ".join(dict.fromkeys(each)) for each in by_cell]

@@ -8,6 +8,8 @@ from netlimits.experiment.document import KeyPath
 from netlimits.limits.configured import Configured, Levels
 from netlimits.model import Scalar
 
+DEFAULT = 212_992
+"""Bytes that Linux lets a program have, unless it is told otherwise."""
 ENDS, MEMORIES = ("local", "remote"), ("rmem", "wmem")
 
 
@@ -31,7 +33,10 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
             both = option == "window"  # which sets both buffers of both ends
             for each in ENDS if both else (end,):
                 for name in MEMORIES if both else (memory,):
-                    levels |= _room(of, each, name, wanted)
+                    room = _room(of, each, name, wanted)
+                    if isinstance(room, str):
+                        return room
+                    levels |= room
             return levels
         if option in of.setup.options:
             return f"{option} is {of.setup.options[option]}, not one size"
@@ -50,8 +55,11 @@ def _buffer(of: Configured, end: str, memory: str, times: float) -> Levels | str
     return levels
 
 
-def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels:
+def _room(of: Configured, end: str, memory: str, wanted: int) -> Levels | str:
     """The most that a program may ask for as its buffer, where `wanted` is more than it is."""
-    key, value = of.sysctl(end, f"net.core.{memory}_max")
+    name = f"net.core.{memory}_max"
+    key, value = of.sysctl(end, name)
     known = value is not None and str(value).isdigit()
-    return {key: wanted} if known and int(str(value)) < wanted else {}
+    if wanted <= (int(str(value)) if known else DEFAULT):
+        return {}
+    return {key: wanted} if known else f"{name} of the {of.group(end)} is not known"

@@ -9,36 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from netlimits.experiment.document import KeyPath
 from netlimits.limits.buffers import receive_buffer, send_buffer
 from netlimits.limits.configured import Configured, Levels
 from netlimits.limits.figures import TCP_HEADERS, UDP_HEADERS
-from netlimits.model import Scalar
 from netlimits.tools import tool
 from netlimits.units import tc
 from netlimits.units.sizes import decimal_bits
 
 IPV4, IPV6, TCP, UDP = 20, 40, 20, 8
 """Bytes of headers, without options."""
+LEAST_MSS = 132
+"""Bytes: with timestamps, half of less leaves much less than half for data; Linux takes 88."""
 TOLERANCE_PCT = 20
 """How far off a pace may be: a run that does not reach it is what refutes that it was the limit."""
 
 
 def streams(of: Configured, times: float) -> Levels | str:
-    """The number of parallel streams times `times`: the tool's own, else clients of one server."""
+    """The number of parallel streams times `times`: the tool's own, else clients of one server.
+
+    A rate that the tool is told is each stream's: where it is the limit, the sum grows with them.
+    """
     properties = tool(of.setup.tool).schema["properties"]
     if of.setup.around.pace:
         return "the pace is that of each connection, and their sum would be off it"
-    told = of.setup.options.get("rate")
-    levels: dict[KeyPath, Scalar] = {}
-    if told and decimal_bits(told):  # each stream's own, and the sum is to stay what it was
-        levels = {("measure", of.setup.tool, "rate"): round(decimal_bits(told) / times)}
     if "parallel" in properties:
-        own = int(of.setup.options.get("parallel") or 1)
-        return {("measure", of.setup.tool, "parallel"): round(own * times), **levels}
+        wanted = round(int(of.setup.options.get("parallel") or 1) * times)
+        most = properties["parallel"].get("maximum", wanted)
+        if wanted > most:
+            return f"{of.setup.tool} has {most} parallel streams at most"
+        return {("measure", of.setup.tool, "parallel"): wanted}
     if "interim_seconds" not in properties:
         return f"{of.setup.tool} cannot have parallel streams added up"
-    return {("streams",): round(of.setup.around.streams * times), **levels}
+    return {("streams",): round(of.setup.around.streams * times)}
 
 
 def pace(of: Configured, times: float) -> Levels | str:
@@ -47,7 +49,7 @@ def pace(of: Configured, times: float) -> Levels | str:
         return {
             ("pace", "rate"): of.setup.around.pace.rate * times,
             ("pace", "frame_rate"): of.setup.around.pace.frame_rate * times,
-            ("pace", "tolerance_pct"): TOLERANCE_PCT,
+            ("pace", "tolerance_pct"): max(TOLERANCE_PCT, of.setup.around.pace.tolerance_pct),
         }
     if of.setup.options.get("rate"):
         return rate(of, times)
@@ -90,6 +92,8 @@ def packet_size(of: Configured, times: float) -> Levels | str:
     mss = of.setup.options.get("mss") or (of.mtu and of.mtu - headers)
     if not mss:
         return "the MTU is not known"
+    if int(mss) * times < LEAST_MSS:
+        return f"an MSS of {int(int(mss) * times)} bytes is hardly more than TCP's options"
     return {("measure", of.setup.tool, "mss"): int(int(mss) * times)}
 
 
@@ -107,10 +111,10 @@ def shaper(of: Configured, times: float) -> Levels | str:
     rates = {
         name: use.options[name]
         for name in ("rate", "ceil", "maxrate", "bandwidth")
-        if use and name in use.options
+        if use and use.options.get(name, "unlimited") != "unlimited"
     }
     if not use or not rates:
-        return "the sender's qdisc is not in the experiment"
+        return "the experiment gives the sender's qdisc no rate"
     return {
         ("settings", use.entry, "qdisc", name): int(tc.rate(value) * times)
         for name, value in rates.items()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.analysis import contrasts, frames, wording
 from netlimits.errors import DataError
 from netlimits.limits import imported, proof
+from netlimits.limits.base import OPEN, REFUTED
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
@@ -43,7 +44,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         rest = _alike(bad, part)
         row["not_ok"] = wording.outcomes(rest) if len(rest) else ""
         row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
-        told = imported.known([evidence[index] for index in part.index])
+        bare = proof.bare(part)
+        told = imported.known([evidence[index] for index in (bare if len(bare) else part).index])
         row["evidence"] = f"{told} {row['evidence']}".strip()
         rows_of.append(row)
     for part in _failed(bad, frame):
@@ -57,6 +59,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     """What limited each run that is ok, by its index in the frame: its configuration's class.
 
+    One that was refuted is none.
+
     A chart of `frame.assign(limited_by=…)` says it of its points. Raises DataError as `explain`.
     """
     import pandas as pd
@@ -65,7 +69,7 @@ def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     rows = {index: of_run(run) for index, run in evidence.items()}
     parts = configurations(frame)
     classes = {
-        index: row["class"]
+        index: row["class"] if row["state"] != REFUTED else UNDETERMINED
         for part in parts
         for row in [_judged(part, frame, rows, evidence)]
         for index in part.index
@@ -85,6 +89,8 @@ def _judged(
     if len(bare):
         verdict = of_configuration([rows[index] for index in bare.index])
     row = _row(verdict)
+    if proof.tested(part):
+        row["state"] = OPEN
     if len(bare) < len(part):
         row |= proof.proved(verdict, proof.proofs(part, evidence, contrasts.blocks(frame)))
     return row

@@ -76,7 +76,7 @@ def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
     """What to say of each intervention of a configuration of which no run is ok, but `rest`."""
     if INTERVENTION not in part.columns or not len(rest):
         return []
-    missing = dict.fromkeys(map(str, rest[INTERVENTION])).keys() - {*map(str, part[INTERVENTION])}
+    missing = {*map(str, rest[INTERVENTION])} - {*map(str, part[INTERVENTION]), NONE}
     return [f"{name} is open: none of its runs is ok." for name in sorted(missing)]
 
 
@@ -84,7 +84,7 @@ def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
     """What a ratio, with the intervention over without it, says of a class."""
     expected = limit.intervention
     if ratio is None:
-        sentence = f"{limit.name} is open: throughput was not measured in every run."
+        sentence = f"{limit.name} is open: a run without it lacks its throughput, or none is ok."
         return Proof(limit.name, OPEN, sentence, math.nan, math.nan, math.nan)
     state = expected.state(ratio.low, ratio.high)
     over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
@@ -118,29 +118,36 @@ def _ratio(
     return contrasts.ratio(values[0], values[1], both)
 
 
+def _explains(name: str, other: str) -> bool:
+    """Whether a class comes before another, which follows from it."""
+    order = [limit.name for limit in CLASSES]
+    return order.index(name) < order.index(other)
+
+
 def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     """The verdict in view of the proofs: its class, `state`, the sentence and the ratio.
 
-    The verdict's own proof counts; where it is refuted and exactly one other class is proven, that
-    is the class, if counters suggest it or the change moves it alone. Where it is open, or proven
-    by a change that moves other limits too, only a class that explains it takes its place, proven
-    by a change that moves it alone: a packet rate is a cap on the path, too, and a core that is
-    full of softirq a packet rate. What was never tried, or is undetermined still, is `open`.
+    The verdict's own proof counts; where it is refuted, or there is none, and exactly one other
+    class is proven, that is the class, if counters suggest it or the change moves it alone. Where
+    the verdict's is open or proven, only a class that explains it takes its place: a packet rate is
+    a cap on the path, too, and a core that is full of softirq a packet rate. No class takes the
+    place while one that would explain it is suggested, or tried, and not refuted. What was never
+    tried, or is undetermined still, is `open`.
     """
     own = by_class.get(verdict.limit)
     specific = {limit.name for limit in CLASSES if limit.intervention.alone}
+    refuted = {proof.limit for proof in by_class.values() if proof.state == REFUTED}
+    near = {*by_class, *verdict.leading} - refuted
     others = [
         proof
         for proof in by_class.values()
         if proof.state == PROVEN
         and proof is not own
         and proof.limit in {*specific, *verdict.leading}
+        and not any(_explains(name, proof.limit) for name in near)
     ]
     if own and own.state != REFUTED:
-        order = [limit.name for limit in CLASSES]
-        explaining = {*order[: order.index(own.limit)]} & specific
-        sure = own.state == PROVEN and own.limit in specific
-        others = [proof for proof in others if proof.limit in explaining and not sure]
+        others = [p for p in others if p.limit in specific and _explains(p.limit, own.limit)]
     if len(others) == 1:
         own = others[0]
     state = own.state if own else OPEN
@@ -154,6 +161,7 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     if own:
         row |= {"ratio": own.ratio, "ratio_low": own.low, "ratio_high": own.high}
     if limit != verdict.limit:
+        row |= {"runner_up": "", "why_not": "", "confidence": math.nan}  # they are of another class
         text = "nothing certain" if verdict.limit == UNDETERMINED else verdict.limit
         row["evidence"] = f"Counters suggest {text}: {verdict.sentence}"
     if state in (PROVEN, REFUTED):

@@ -153,7 +153,7 @@ def _rivals(
     why = (
         "both ends are one machine, whose CPUs they share"
         if run.one_machine
-        else "both ends have a CPU that is fully busy"
+        else "both ends are out of CPU"
     )
     return Verdict(
         UNDETERMINED,

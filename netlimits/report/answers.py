@@ -26,7 +26,7 @@ def verdicts(explained: pd.DataFrame, folder: str) -> Iterator[Answer]:
     `folder` is what `netlimits explain` is to be given for the rest.
     """
     keys = list(explained.columns[: list(explained.columns).index("class")])
-    decided = explained[explained["class"] != "undetermined"]
+    decided = explained[(explained["class"] != "undetermined") & (explained["state"] != "refuted")]
     for _, row in decided.head(VERDICTS_AT_MOST).iterrows():
         where = ", ".join(wording.phrases([row[key] for key in keys], keys)) or "all runs"
         share = f"suggested by {100 * row['confidence']:.0f} % of {row['runs']} runs"

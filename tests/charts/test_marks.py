@@ -70,7 +70,7 @@ def texts(figure: charts.Chart) -> list[str]:
 @pytest.mark.parametrize("kind", DRAWN)
 def test_each_point_or_bar_has_its_letter_and_a_key_beneath(kind):
     figure = DRAWN[kind](runs())
-    key = figure.get_supxlabel()
+    key = figure.get_supxlabel().replace("\n", " ")
     shown = texts(figure)
     assert key.startswith("Limited by: ")
     for entry in key.removeprefix("Limited by: ").removesuffix(KEY_OF_LINES).split(" · "):
@@ -93,6 +93,21 @@ def test_a_line_has_a_letter_where_its_limit_changes():
     letters = [text for text in figure.axes[0].texts if text.get_text() in ("a", "b")]
     at = sorted((text.xy[0], text.get_text()) for text in letters)
     assert at == [(64, "a"), (64, "b"), (1024, "a"), (4096, "b")], "UDP is `link` all along"
+
+
+def test_a_line_says_where_nothing_is_known_and_the_key_has_room():
+    limits = {64: "small-sends", 256: None, 1024: None, 4096: "small-sends", 8192: "receive-window"}
+    frame = runs(limits)
+    many = [f"class-of-limits-{n}" for n in range(8)]
+    frame.loc[frame["protocol"] == "udp", "limited_by"] = [many[n % 8] for n in range(30)]
+    figure = DRAWN["spread"](frame)
+    figure.draw_without_rendering()
+    (of_tcp,) = {t.get_color() for t in figure.axes[0].texts if t.get_text() == "–"}
+    letters = [t for t in figure.axes[0].texts if t.get_color() == of_tcp and len(t.get_text()) < 2]
+    assert [t.xy[0] for t in letters] == [64, 256, 4096, 8192]
+    box = figure._supxlabel.get_window_extent()
+    assert "\n" in figure.get_supxlabel()
+    assert box.x1 <= figure.bbox.x1
 
 
 @pytest.mark.parametrize("kind", DRAWN)

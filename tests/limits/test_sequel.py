@@ -14,13 +14,14 @@ import netlimits as nl
 from netlimits.cli import main
 from netlimits.errors import DataError
 from netlimits.experiment import load, plan, resolution
-from netlimits.limits import CLASSES, explain
+from netlimits.limits import CLASSES, explain, limited_by
 from netlimits.limits.base import Intervention
 from netlimits.limits.changes import CHANGES
 from netlimits.limits.configured import Configured
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.sequel import sequel
 from netlimits.model import Around, Pace, SettingUse, Setup
+from netlimits.report.answers import verdicts
 
 KEPT = Path(__file__).parents[2] / "experiments" / "gallery"
 GALLERY = sorted(folder for folder in KEPT.iterdir() if folder.name != "mesh")
@@ -108,14 +109,13 @@ def roomy(most: str, **options) -> Configured:
         ("receive_buffer", 2, roomy("212992", remote_buffer="64K"),
          {("measure", "netperf", "remote_buffer"): 131072}),
         ("send_buffer", 4, replace(roomy("212992"),
-                                   setup=Setup("iperf3", {"window": "64K"}, Around(), ())),
-         {("measure", "iperf3", "window"): 262144,
-          ("settings", "receiver", "sysctl", "net.core.rmem_max"): 262144}),
+                                   setup=Setup("iperf3", {"window": "50K"}, Around(), ())),
+         {("measure", "iperf3", "window"): 204800}),
         ("receive_buffer", 2, configured(),
          {("settings", "receiver", "sysctl", "net.ipv4.tcp_rmem"): "4096 262144 12582912"}),
         ("streams", 2,
          replace(configured(), setup=Setup("iperf3", {"rate": "5M", "parallel": 2}, Around(), ())),
-         {("measure", "iperf3", "parallel"): 4, ("measure", "iperf3", "rate"): 2_500_000}),
+         {("measure", "iperf3", "parallel"): 4}),
         ("receiver_load", 1, configured(),
          {("settings", "receiver", "load", "workers_per_cpu"): 1}),
         ("sender_load", 1, configured((LOADED,)), {("settings", 0, "load", "workers_per_cpu"): 5}),
@@ -132,7 +132,19 @@ def test_what_an_intervention_changes(what, times, of, levels):
     [
         ("rate", configured(), "asked for no rate"),
         ("streams", configured((), Around(pace=Pace(1e6, 2e6))), "pace is that of each connection"),
-        ("shaper", configured(), "not in the experiment"),
+        ("shaper", configured(), "gives the sender's qdisc no rate"),
+        (
+            "shaper",
+            configured((replace(CAKE, options={"kind": "cake", "bandwidth": "unlimited"}),)),
+            "gives the sender's qdisc no rate",
+        ),
+        ("packet_size", configured(mss=60), "hardly more than TCP's options"),
+        ("send_buffer", configured(local_buffer="150K"), "net.core.wmem_max of the sender is not"),
+        (
+            "streams",
+            replace(configured(), setup=Setup("iperf3", {"parallel": 100}, Around(), ())),
+            "iperf3 has 128 parallel streams at most",
+        ),
         ("pace", configured((SHAPED,)), "beside the qdisc"),
         ("pace", replace(configured(), throughput=None), "what arrived is not known"),
         ("send_size", configured(), "not in the experiment"),
@@ -261,6 +273,31 @@ def test_what_a_class_explains_does_not_take_its_place_while_it_is_open():
         (verdict,) = explain(frame).to_dict("records")
         assert (verdict["class"], verdict["state"]) == (limit, state)
         assert "packet-rate is proven" in verdict["proof"]
+
+
+def test_nothing_that_follows_from_a_class_is_told_before_that_is_refuted():
+    busy = BY_CLASS["softirq-core"][0] | {"remote_cpu_peak_softirq_pct": 88.0}
+    half = {"throughput_mbps": busy["throughput_mbps"] / 2}
+    faster = {"throughput_mbps": busy["throughput_mbps"] * 2}
+    for softirq, limit, state in (
+        ({"throughput_mbps": math.nan}, "undetermined", "open"),
+        (faster, "softirq-core", "proven"),
+        ({}, "packet-rate", "proven"),
+    ):
+        frame = campaign(busy, softirq_core=softirq, packet_rate=half)
+        (verdict,) = explain(frame).to_dict("records")
+        assert (verdict["class"], verdict["state"]) == (limit, state)
+        if state == "proven":
+            assert not verdict["runner_up"]
+            assert math.isnan(verdict["confidence"])
+
+
+def test_what_is_refuted_limits_nothing_in_charts_and_answers():
+    frame = campaign(FULL, path_cap={"throughput_mbps": 1500.0})
+    told = explain(frame)
+    assert list(told["state"]) == ["refuted"]
+    assert set(limited_by(frame)) == {"undetermined"}
+    assert not [answer for answer in verdicts(told, "x") if "path-cap" in answer.text]
 
 
 def test_what_interventions_change_hides_no_packet_rate_of_another_size():

@@ -138,7 +138,7 @@ def test_what_the_client_received_is_read_from_the_other_end(name):
 def test_both_ends_out_of_cpu_is_no_verdict():
     verdict = of_run(RunFigures(TCP | {"local_cpu_peak_pct": 100.0, "remote_cpu_peak_pct": 100.0}))
     assert verdict.limit == UNDETERMINED
-    assert "both ends have a CPU that is fully busy" in verdict.sentence
+    assert "both ends are out of CPU" in verdict.sentence
 
 
 def test_a_thread_is_no_idle_thread_where_nobody_counted_it():
@@ -373,6 +373,23 @@ def test_the_sender_s_own_qdisc_is_judged_by_its_rate_where_that_is_known():
     assert of_run(RunFigures(few, shapers={"local": 1000.0})).limit == "local-shaper"
     assert of_run(RunFigures(few, shapers={"remote": 1000.0})).limit == UNDETERMINED
     assert of_run(RunFigures(many, shapers={"local": 2000.0})).limit == UNDETERMINED
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        TCP | CAPPED,
+        TCP | {"local_sndbuf_limited_pct": 35.0},
+        TCP | {"local_rwnd_limited_pct": 80.0},
+        TCP | {"local_cpu_peak_pct": 30.0, "local_throttled_pct": 25.0},
+    ],
+    ids=["cap", "send buffer", "window", "quota"],
+)
+def test_a_rate_that_was_told_and_kept_is_limited_by_nothing_else(figures):
+    assert of_run(RunFigures(figures, goal_mbps=5000.0)).limit not in (UNDETERMINED, "application")
+    for goal in (800.0, 925.0):
+        assert of_run(RunFigures(figures, goal_mbps=goal)).limit == UNDETERMINED
+    assert of_run(RunFigures(figures, goal_mbps=905.0)).limit == "application"
 
 
 def test_a_qdisc_that_held_nothing_back_is_not_the_limit():

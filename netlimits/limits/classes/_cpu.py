@@ -72,7 +72,7 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     if throttled and throttled >= QUOTA_PCT:
         figures[f"{end}_throttled_pct"] = throttled
         return Sign(
-            (Premise.reached(throttled, QUOTA_PCT, ""),),
+            (Premise.reached(throttled, QUOTA_PCT, ""), *_told.premises(run)),
             f"The {whose}'s CPU quota: it held the tool back {throttled:.0f} % of the time.",
             figures,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _allowance, _cpu
+from netlimits.limits.classes import _allowance, _cpu, _told
 from netlimits.limits.figures import RunFigures, mbps
 
 RTT_INFLATION = 2.3
@@ -75,6 +75,7 @@ class PathCap:
                 busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
             ),
         ]
+        premises += _told.premises(run)
         figures = {"rtt_us": rtt, "min_rtt_us": least_rtt, "own_cpu_pct": busiest}
         if run.bound_mbps:
             near = run.throughput / run.bound_mbps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _told
 from netlimits.limits.figures import RunFigures, mbps
 
 LIMITED_PCT = 50.0
@@ -47,6 +48,7 @@ class ReceiveWindow:
         return Sign(
             (
                 *filled,
+                *_told.premises(run),
                 Premise.reached(
                     limited, LIMITED_PCT, f"the sender waited for it {limited:.0f} % of the time"
                 ),

@@ -45,7 +45,10 @@ class SendBuffer:
             return None
         told = f"{limited:.0f} % of its busy time"
         waited = Sign(
-            (Premise.reached(limited, LIMITED_PCT, f"the sender waited for it only {told}"),),
+            (
+                Premise.reached(limited, LIMITED_PCT, f"the sender waited for it only {told}"),
+                *_told.premises(run),
+            ),
             f"The send buffer: the sender waited for it {told}.",
             {"sndbuf_limited_pct": limited},
         )
