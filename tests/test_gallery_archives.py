@@ -76,6 +76,7 @@ def test_an_archive_is_small_and_of_nobodys_machine(name: str):
     assert (state["left"], state["not_put_back"]) == (0, [])
 
 
+@pytest.mark.long
 def test_readme_tells_where_it_was_measured_and_what_came_out(gallery: ModuleType):
     assert gallery.told(TEXT) == TEXT, "scripts/gallery.py --draw writes it"
     assert gallery.provenance() in TEXT
@@ -94,6 +95,7 @@ def test_an_interval_decides(gallery: ModuleType, low: float, high: float, verdi
     assert gallery.claims.Ratio("here", (low + high) / 2, low, high, 10).verdict == "too few runs"
 
 
+@pytest.mark.long
 def test_every_figure_is_drawn_from_what_is_kept_and_told(gallery: ModuleType):
     for name, figure in gallery.FIGURES.items():
         assert figure.experiment in ARCHIVES

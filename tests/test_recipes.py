@@ -253,6 +253,7 @@ def test_a_recipe_is_all_that_it_takes(recipe: Recipe, house: Path) -> None:
         assert re.search(pattern, printed), (command, printed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.kind)
 def test_without_its_line_in_the_registry_nothing_knows_it(recipe: Recipe, house: Path) -> None:
     add(recipe, house, recipe.lines[:-1])

@@ -92,6 +92,7 @@ def held(commands: tuple[Command, ...]) -> int:
     return len(roots)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 @given(st.data())
 @budget(max_examples=50, deadline=None)

@@ -124,6 +124,7 @@ def test_a_trace_without_data_says_so():
         burst_sizes(ack_bursts(packets))
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.lists(st.integers(1, 12), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_what_is_built_is_found(shape):

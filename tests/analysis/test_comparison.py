@@ -277,6 +277,7 @@ def verdicts_of_duets(loss: float, drift: float = 0.0) -> list[str]:
     return [duet(blocks(chance, loss, drift), "throughput")["verdict"].iloc[0] for _ in range(50)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drift", [0, 0.4])
 def test_of_fifty_duets_of_the_same_at_most_three_say_that_something_changed(drift: float):
     told = verdicts_of_duets(0, drift)
@@ -284,6 +285,7 @@ def test_of_fifty_duets_of_the_same_at_most_three_say_that_something_changed(dri
     assert told.count("same") >= 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drift", [0, 0.4])
 def test_of_fifty_duets_with_a_loss_of_5_percent_at_least_48_say_worse(drift: float):
     assert verdicts_of_duets(0.05, drift).count("worse") >= 48

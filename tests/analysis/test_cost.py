@@ -54,6 +54,7 @@ def test_known_costs_come_back(packet: float, byte: float) -> None:
     assert row["kib_ns"] == pytest.approx(byte, rel=1e-6)
 
 
+@pytest.mark.long
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     draw = np.random.default_rng(5)
     size = np.repeat([64, 512, 1024, 4096, 8192], 4)
@@ -127,6 +128,7 @@ def alarms(cvs: np.ndarray, blocks: bool, beside: float = 0.0, n: int = 8) -> fl
     return alarmed / 300
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blocks", [True, False])
 def test_a_noisy_size_does_not_bend_a_straight_line(blocks) -> None:
     """One size with a CV of 20 % beside 2 % bent it in 15 to 20 % of campaigns."""

@@ -125,6 +125,7 @@ raw.pack([(1, 1), (2, 1), (2, 2), (3, 1), (5, 1)])
 """
 
 
+@pytest.mark.long
 def test_a_kill_at_any_step_of_packing_loses_nothing(tmp_path, digests):
     kills = 0
     for last in range(30):

@@ -41,6 +41,7 @@ def about(folder: Path, entry: dict[str, object]) -> dict[str, str]:
     return captions
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["bursts", "burst_histogram", "aggregate"])
 def test_a_chart_of_one_run_is_drawn_of_the_first_that_is_ok_of_each_configuration(kind, tmp_path):
     folder = recorded(tmp_path / "out", failed=[1]).path

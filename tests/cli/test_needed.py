@@ -51,6 +51,7 @@ def test_tables_are_the_same(name: str) -> None:
         assert tabled(narrow, options) == tabled(whole, options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(TOLD & {*ARCHIVES}))
 def test_charts_are_drawn_from_the_same(name: str) -> None:
     whole = results(name)

@@ -61,6 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.long
 def test_every_page_is_in_the_site_and_asks_nobody_else_for_anything(site: Path) -> None:
     for name in docs_pages.NAMES:
         assert (site / name).with_suffix(".html").stat().st_size > 3000, name

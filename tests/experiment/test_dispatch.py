@@ -78,6 +78,7 @@ def mesh_jobs(count, kinds, blocks, chance, seconds):
     return jobs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("planned", "spread"),
     [

@@ -47,6 +47,7 @@ def test_json_is_read_as_the_standard_library_reads_it():
         assert read(decoding.parsed, text) == read(json.loads, text), text
 
 
+@pytest.mark.long
 @settings(max_examples=500, deadline=None, derandomize=True)
 @given(
     st.recursive(

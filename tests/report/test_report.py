@@ -43,6 +43,7 @@ def text_of(html: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", body).split())
 
 
+@pytest.mark.long
 def test_the_report_of_a_duet_begins_with_what_its_sides_differ_by(tmp_path: Path) -> None:
     change = (("measure.netperf.nodelay", "true"),)
     duet = complete(tmp_path / "duet", EXPERIMENTS / "quickstart.yaml", 10, change, loss=0.1)

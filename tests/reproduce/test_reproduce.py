@@ -268,6 +268,7 @@ SENTENCES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "file", "old", "new", "what"), SENTENCES)
 def test_a_sentence_about_a_table_is_held_against_its_rows(
     data: Path, name: str, file: str, old: str, new: str, what: str
