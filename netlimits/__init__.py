@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 _API = {
     "open": ("netlimits.archive.reader", "open"),
     "summary": ("netlimits.analysis.summary", "summary"),
-    "joined": ("netlimits.analysis.frames", "joined"),
+    "joined": ("netlimits.analysis.joining", "joined"),
     "compare": ("netlimits.analysis.comparison", "compare"),
     "explain": ("netlimits.limits", "explain"),
     "analysis": ("netlimits.analysis", None),

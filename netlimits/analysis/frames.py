@@ -7,14 +7,14 @@ factor that is asked for may not: then DataError names it and what is there.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import column_roles, wording
+from netlimits.analysis import wording
 from netlimits.errors import DataError
 from netlimits.metrics import IDENTITY, METRICS, Direction, Metric, metric, tools_own
 from netlimits.model import OUTCOMES
@@ -51,7 +51,7 @@ def usable(frame: pd.DataFrame) -> pd.DataFrame:
     return with_process_cpu(frame if good.all() else frame[good])
 
 
-def of_runs(frame: pd.DataFrame) -> pd.DataFrame:
+def usable_of_table(frame: pd.DataFrame) -> pd.DataFrame:
     """`usable` of a table that somebody made, which could be one of anything.
 
     Raises DataError where no column is a figure of runs, or a throughput is below 0.
@@ -311,36 +311,6 @@ def labelled(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
     """The columns that tell runs apart, and `others`, without all else that was measured."""
     names = {*varied(frame), *TELLING, *others}
     return frame[[name for name in frame.columns if name in names]]
-
-
-def joined(parts: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Several campaigns' frames, row below row: the column `campaign` says whose a row is, by name.
-
-    What one of them varied is a factor of all, and what one measured is a metric; `pandas.concat`
-    loses both, and takes runs and blocks of the same number for the same. Raises DataError for no
-    frames, and for one that has a column `campaign` already.
-    """
-    if not parts:
-        raise DataError("there are no frames to join")
-    for name, part in parts.items():
-        if "campaign" in part.columns:
-            raise DataError(f"{name}: has a column campaign already; rename it, or join its parts")
-    return stacked([part.assign(campaign=name) for name, part in parts.items()])
-
-
-def stacked(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Frames row below row, which columns are what kept: `joined` without saying whose a row is."""
-    together = pd.concat(parts, ignore_index=True)
-    told = [part.attrs["columns"] for part in parts if "columns" in part.attrs]
-    together.attrs.pop("columns", None)
-    if len(told) == len(parts):
-        varied, derived, metrics = (
-            dict.fromkeys(name for columns in told for name in columns[role])
-            for role in ("factors", "derived", "metrics")
-        )
-        metrics = {name: None for name in metrics if name not in varied and name not in derived}
-        together.attrs["columns"] = column_roles.roles(varied, derived, metrics)
-    return together
 
 
 def factors(frame: pd.DataFrame, names: str | Sequence[str] | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from netlimits.analysis import frames, pooling, sketches, wording
+from netlimits.analysis import frames, joining, pooling, sketches, wording
 from netlimits.analysis.relations import Relation
 from netlimits.analysis.streams import ConfigurationRuns
 from netlimits.errors import DataError
@@ -59,7 +59,7 @@ def factors(
 
 
 def _joined(sides: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return frames.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
+    return joining.stacked([side.drop(columns=["campaign"], errors="ignore") for side in sides])
 
 
 def configurations(side: pd.DataFrame, factors: Sequence[str]) -> dict[Key, Configured]:

@@ -24,7 +24,7 @@ UNDETERMINED, UNKNOWN = "undetermined", "?"
 KEY_CHARACTERS = 15.0
 """How many characters of the key stand in an inch."""
 NOTHING = "–"
-"""Along a line, a point of which nothing is known, behind one with a letter."""
+"""Along a line, what stands where nothing is known."""
 
 KEY_OF_LINES = " · from a letter to the next along its line"
 """What the key of `Marks.along` says behind the letters."""

@@ -121,14 +121,14 @@ def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
 
 def _joined(parts: Sequence[tuple[str, Results]], each: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The campaigns' frames as one: `campaign` says whose a row is, runs are numbered on."""
-    from netlimits.analysis import frames
+    from netlimits.analysis import joining
 
     numbered, before = {}, 0
     for (name, part), frame in zip(parts, each, strict=True):
         limits = {f"campaign_{key}": value for key, value in _limits(part).items()}
         numbered[name] = frame.assign(run=frame["run"] + before, **limits)
         before += int(part.frame["run"].max())
-    return frames.joined(numbered)
+    return joining.joined(numbered)
 
 
 def _limits(part: Results) -> Mapping[str, Any]:

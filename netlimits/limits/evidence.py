@@ -36,7 +36,7 @@ def evidence_of(
         frame = frames.usable(results.frame())
         links = DataLinks(results)
     else:
-        frame, links = frames.of_runs(results), None
+        frame, links = frames.usable_of_table(results), None
     evidence = {}
     for index, row in frame.iterrows():
         figures: Mapping[str, Any] = {str(name): value for name, value in row.items()}

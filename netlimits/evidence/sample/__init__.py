@@ -44,8 +44,8 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     """The figures from the samples of one end's hosts; what was not found is left out.
 
     `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU between
-    the looks (with a look of `ps` alone: since they were started); what `resources` has of the
-    host; `connections` with data. Of the
+    the looks (with a look of `ps` alone: since they were started, where that is more than 0); what
+    `resources` has of the host; `connections` with data. Of the
     sending ones: the rates `pacing_rate_mbps` and `delivery_rate_mbps` added up; `cwnd_segs`,
     `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `app_limited_pct` as the share of connections
     whose program had nothing to send just then; between the looks `busy_pct` of the time (the
