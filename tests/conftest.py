@@ -102,7 +102,7 @@ after the other has nothing left."""
 
 
 _OF_MACHINES = (
-    ("settings/test_on_machines.py", "faults/test_machines.py"),
+    ("settings/test_on_machines.py", "faults/test_machines.py", "lab/test_link.py"),
     ("faults/test_attacks_on_hosts.py", "faults/test_default_qdiscs.py", "lab/test_guests.py"),
 )
 """Files whose tests go to one process each, since machines take longer to build than to share."""

@@ -38,7 +38,7 @@ pgrep -fa '^(netperf|netserver) |[.]guard' || true
 _HOLD = """
 peer=$1; shift
 while :; do
-    until pid=$(pgrep -f '^netperf -P 0'); do sleep 0.02; done
+    until pid=$(pgrep -f '^netperf -P 0'); do sleep 0.2; done
     kill -STOP $pid
     [ "$(ss -Htn state established dst "$peer" | wc -l)" -lt 2 ] || break
     kill -CONT $pid

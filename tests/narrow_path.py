@@ -38,6 +38,21 @@ def narrow(lab: Lab) -> None:
 
 
 @contextmanager
+def idle(machines: Lab) -> Iterator[None]:
+    """Within it the ports of the machines' switch let so little through that the machines idle."""
+    rate = ("tbf", "rate", "10mbit", "burst", "128kb", "limit", "256kb")
+    ports = [("tc", "-n", machines.switch, "qdisc", "add", "dev", machines.data_port(host), "root")
+             for host in machines.hosts]  # fmt: skip
+    for port in ports:
+        subprocess.run([*port, *rate], check=True)
+    try:
+        yield
+    finally:
+        for port in ports:
+            subprocess.run(["del" if word == "add" else word for word in port], check=True)
+
+
+@contextmanager
 def slower(lab: Lab) -> Iterator[None]:
     """Within it the way to the receiver carries half as much."""
     qdisc = ("qdisc", "replace", "dev", lab.data_port("receiver"), "root")

@@ -24,6 +24,10 @@ pytestmark = pytest.mark.lab
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
+SINK = ("tbf", "rate", "400mbit", "burst", "256kb", "limit", "1mb")
+"""What the switch lets through to each sink: more than any limit here, and not the whole machine."""
+
+
 @pytest.fixture(scope="module")
 def three() -> Iterator[labs.Lab]:
     """A lab of three hosts; one of a test run that was killed is cleared away first."""
@@ -34,7 +38,11 @@ def three() -> Iterator[labs.Lab]:
             labs.down(name)
     name = f"e{os.getpid()}"
     try:
-        yield labs.up(name, hosts=3)
+        lab = labs.up(name, hosts=3)
+        for sink in lab.hosts[1:]:
+            qdisc = ("qdisc", "add", "dev", lab.data_port(sink), "root")
+            subprocess.run(["tc", "-n", lab.switch, *qdisc, *SINK], check=True)
+        yield lab
     finally:
         labs.down(name)
 

@@ -46,10 +46,10 @@ def outputs(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str]]:
     return texts
 
 
-def run(path: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    """The notebook as `scripts/notebooks.py` runs it, with nothing of the user's own IPython."""
+def run(out: Path, *paths: Path) -> subprocess.CompletedProcess[str]:
+    """The notebooks as `scripts/notebooks.py` runs them, with nothing of the user's own IPython."""
     return subprocess.run(
-        [sys.executable, TOP / "scripts/notebooks.py", path, "--out", out],
+        [sys.executable, TOP / "scripts/notebooks.py", *paths, "--out", out],
         capture_output=True,
         text=True,
         env=os.environ | {"IPYTHONDIR": str(out / "ipython"), "JUPYTER_RUNTIME_DIR": str(out)},
@@ -64,11 +64,18 @@ def test_there_is_one_for_each_report_and_one_to_start_with():
     assert len(published.statements()["report"].unique()) == len(NAMES) - 1
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_runs_top_to_bottom_without_a_warning_to_what_it_shows(name, tmp_path):
-    ran = run(FOLDER / f"{name}.ipynb", tmp_path)
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder to which all of them were run, each in a kernel of its own."""
+    out = tmp_path_factory.mktemp("executed")
+    ran = run(out, *(FOLDER / f"{name}.ipynb" for name in NAMES))
     assert ran.returncode == 0, ran.stderr
-    fresh = nbformat.read(tmp_path / f"{name}.ipynb", as_version=4)
+    return out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_top_to_bottom_without_a_warning_to_what_it_shows(name, executed):
+    fresh = nbformat.read(executed / f"{name}.ipynb", as_version=4)
     assert outputs(fresh) == outputs(saved(name)), "scripts/notebooks.py runs it again"
     assert [cell.source for cell in fresh.cells] == [cell.source for cell in saved(name).cells]
 
@@ -99,7 +106,7 @@ def test_a_cell_that_fails_or_warns_fails_the_notebook(code, tmp_path):
     broken = tmp_path / "broken.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), broken)
     before = broken.read_bytes()
-    ran = run(broken, tmp_path)
+    ran = run(tmp_path, broken)
     assert ran.returncode == 1
     assert "ZeroDivisionError" in ran.stderr or "UserWarning: once" in ran.stderr
     assert broken.read_bytes() == before

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TypeVar
 
 from netlimits.lab import layout
@@ -32,10 +32,9 @@ def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: 
 
 def inside(namespace: str) -> set[int]:
     """The processes in a network namespace, as `ip netns pids` names them: it is asked all the time."""
-    its_own, pids = (layout.NAMESPACES / namespace).stat(), set()
-    for process in Path("/proc").glob("[0-9]*"):
+    its_own, pids = f"net:[{(layout.NAMESPACES / namespace).stat().st_ino}]", set()
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208  five times as fast
         with suppress(OSError):
-            net = (process / "ns" / "net").stat()
-            if (net.st_dev, net.st_ino) == (its_own.st_dev, its_own.st_ino):
-                pids.add(int(process.name))
+            if os.readlink(f"/proc/{name}/ns/net") == its_own:  # noqa: PTH115
+                pids.add(int(name))
     return pids

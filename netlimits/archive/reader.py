@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -90,7 +90,7 @@ class Campaign:
             text = self.archive.folder.read(name, document.BYTE_LIMIT).decode("utf-8")
         except (OSError, ValueError) as error:
             raise ArchiveError(f"{path}: cannot be read: {one_line(error)}") from None
-        return load.parse(text, path, [(key, written) for key, written in overrides])
+        return _experiment(text, path, tuple((key, written) for key, written in overrides))
 
     @property
     def skipped(self) -> Mapping[str, str]:
@@ -320,6 +320,12 @@ def open(path: str | Path) -> Campaign:  # noqa: A001 - the API says netlimits.o
         raise ArchiveError(f"{opened.path / 'campaign.json'}: is damaged")
     opened.check("campaign.json")
     return Campaign(opened)
+
+
+@lru_cache(maxsize=4)
+def _experiment(text: str, path: Path, overrides: tuple[tuple[str, str], ...]) -> Experiment:
+    """The experiment in a text: who opens a folder again and again reads it once."""
+    return load.parse(text, path, overrides)
 
 
 def _different(numbers: pd.Series) -> int:

@@ -14,7 +14,9 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from netlimits.charts import FORMATS
 from netlimits.errors import DataError, InputError
@@ -63,6 +65,14 @@ _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 
 class Chart(Figure):
     """A matplotlib Figure that a notebook shows without pyplot."""
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw it; only lay it out where matplotlib, before it saves, draws it to nowhere."""
+        engine = self.get_layout_engine()
+        if isinstance(engine, ConstrainedLayoutEngine) and self.canvas.is_saving():
+            engine.execute(self)
+        else:
+            super().draw(renderer)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from campaign.test_pairs_lab import pairs_overlapped
+from dask_forked import Process, begin
 from faults.ground import Ground
 from waiting import wait
 
@@ -22,15 +21,14 @@ pytestmark = pytest.mark.lab
 MESH = """\
 experiment: mesh
 roles: {hosts: 8, pairs: bipartite}
-factors: {direction: [send, recv]}
 settings:
   - roles: [hosts]
     offload: {tso: off}
 measure:
-  netperf: {protocol: tcp, seconds: 1, direction: "${direction}", send_size: 1024}
+  netperf: {protocol: tcp, seconds: 1, send_size: 1024}
 repeat: {replicates: 1, seed: 1}
 """
-RUNS, WORKERS = 32, 4
+RUNS, WORKERS = 16, 4
 
 
 class Cluster:
@@ -42,13 +40,11 @@ class Cluster:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{self.port}"
-        self.scheduler: subprocess.Popen | None = None
-        self.workers: list[subprocess.Popen] = []
+        self.scheduler: Process | None = None
+        self.workers: list[Process] = []
 
-    def begin(self, *argv: str) -> subprocess.Popen:
-        command = [sys.executable, "-m", "dask", *argv, "--no-dashboard"]
-        with (self.folder / "dask.log").open("a") as log:
-            return subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
+    def begin(self, *argv: str) -> Process:
+        return begin(self.folder / "dask.log", *argv, "--no-dashboard")
 
     def start(self) -> None:
         self.scheduler = self.begin("scheduler", "--host", "127.0.0.1", "--port", str(self.port))
@@ -67,9 +63,9 @@ class Cluster:
         for process in [*self.workers, self.scheduler]:
             if process:
                 process.kill()
-                process.wait()
+                process.join()
 
-    def at_work(self, out: Path) -> list[subprocess.Popen]:
+    def at_work(self, out: Path) -> list[Process]:
         """The workers that have a shard's journal open in which a run goes on."""
         busy = []
         for worker in self.workers:
@@ -107,7 +103,7 @@ def test_a_worker_killed_and_the_scheduler_restarted_lose_and_double_nothing(gro
     out = ground.folder / "out"
     process = ground.campaign(MESH, out, "--scheduler", cluster.address)
 
-    def midst() -> subprocess.Popen | None:
+    def midst() -> Process | None:
         assert process.poll() is None, process.communicate()
         for worker in cluster.at_work(out):
             os.kill(worker.pid, signal.SIGSTOP)

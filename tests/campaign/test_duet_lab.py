@@ -99,7 +99,7 @@ def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
     assert len(nl.open(out).frame().query("status == 'ok'")) == 14
     printed = on("table", out).stdout
     assert all(f"\n{side} " in printed for side in ("old", "new")), printed
-    on("figures", out, "--out", on.folder / "figures")
+    on("figures", out, "--out", on.folder / "figures", "--format", "svg")
     on("report", out)
     assert "old" in on("explain", out).stdout
 

@@ -68,7 +68,7 @@ def test_a_mesh_from_yaml_to_table_and_charts(ground):
     assert (frame["throughput_mbps"] > 0).all()
     assert pairs_overlapped(ground, out) > 1
     assert "hosts-8" in ground("table", out).stdout
-    drawn = ground("figures", out).stdout
+    drawn = ground("figures", out, "--format", "svg").stdout
     assert "mesh_links" in drawn
     assert "mesh_hosts" in drawn
 

@@ -93,7 +93,7 @@ repeat: {{replicates: 1, order: listed, seed: 1}}
     [
         (20, 4, "netperf: {test: TCP_STREAM, seconds: 3, interim_seconds: 0.5}"),
         (200, 8, "netperf: {test: TCP_STREAM, seconds: 5, interim_seconds: 0.5}"),
-        (20, 4, "netperf: {test: UDP_STREAM, seconds: 4, interim_seconds: 0.5, send_size: 1448}"),
+        (20, 4, "netperf: {test: UDP_STREAM, seconds: 3, interim_seconds: 0.5, send_size: 1448}"),
         (20, 1, "netperf: {test: UDP_STREAM, seconds: 3, interim_seconds: 3, send_size: 1448}"),
         (20, 1, "iperf3: {seconds: 3, omit: 1, parallel: 4, interim_seconds: 0.5}"),
         (200, 1, "iperf3: {seconds: 3, parallel: 8, interim_seconds: 0.5}"),
@@ -157,7 +157,7 @@ def test_service_demand_divides_by_the_work_of_its_whole_window(lab, tmp_path, f
 
 
 RUNS = """
-factors: {n: [1, 2, 3, 4]}
+factors: {n: [1, 2, 3]}
 derive: {size: 8000 + n}
 measure: {netperf: {test: TCP_STREAM, seconds: 1, send_size: "${size}"}}
 repeat: {replicates: 1, order: listed, seed: 1}
@@ -165,7 +165,8 @@ repeat: {replicates: 1, order: listed, seed: 1}
 
 
 def test_a_quiet_link_is_undisturbed(switched, tmp_path):
-    done = run(tmp_path, RUNS, switched.hosts_file)
+    with shaped(switched, "100mbit"):
+        done = run(tmp_path, RUNS, switched.hosts_file)
     assert done.returncode == 0, done.stdout + done.stderr
     assert frame(tmp_path)["disturbed_pct"].eq(0).all()
 
@@ -245,7 +246,7 @@ def test_another_host_with_the_address_makes_the_runs_invalid(switched, tmp_path
     ip("-n", sender, *neighbour)
     try:
         with served(twin, "netserver", "-D", "-L", f"{target},4"):
-            done = run(tmp_path, RUNS, switched.hosts_file)
+            done = run(tmp_path, RUNS.replace("[1, 2, 3]", "[1]"), switched.hosts_file)
     finally:
         ip("-n", sender, "neigh", "del", target, "dev", "data0")
         ip("-n", twin, "address", "del", f"{target}/24", "dev", "data0")

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import narrow_path
 import pytest
 import warm
 from waiting import LONG, wait
@@ -337,7 +338,9 @@ def three() -> Iterator[labs.Lab]:
         pytest.skip("the lab needs root")
     name = f"c{os.getpid()}"
     try:
-        yield labs.up(name, hosts=3)
+        lab = labs.up(name, hosts=3)
+        narrow_path.narrow(lab)
+        yield lab
     finally:
         labs.down(name)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import narrow_path
 import pytest
+import warm
 from waiting import LONG
 
 from netlimits.lab.labs import Lab
@@ -39,6 +41,12 @@ def bash(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def again(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """The command of a line that bash has run already, begun by a fork."""
+    words = shlex.split(line.partition(" >> ")[0])
+    return warm.run(words, cwd=folder, text=True, capture_output=True, timeout=LONG)
+
+
 def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp_path: Path):
     gate = tmp_path / "gate"
     gate.mkdir()
@@ -49,15 +57,15 @@ def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp
     outcome = bash(tmp_path, run.replace("--out results", "--out gate/baseline"))
     assert outcome.returncode == 0, outcome.stderr
 
-    assert bash(tmp_path, run).returncode == 0
+    assert again(tmp_path, run).returncode == 0
     told = bash(tmp_path, compare)
     assert told.returncode == 0, told.stderr
     assert "| Throughput (Mbit/s)" in (tmp_path / "summary.md").read_text()
 
     (tmp_path / "results").rename(tmp_path / "same")
     with narrow_path.slower(lab):
-        assert bash(tmp_path, run).returncode == 0
-    told = bash(tmp_path, compare)
+        assert again(tmp_path, run).returncode == 0
+    told = again(tmp_path, compare)
     assert told.returncode == 4, told.stderr
     ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)
     assert ratio
@@ -91,8 +99,8 @@ def test_the_duets_workflow_fails_a_merge_that_is_slower_and_passes_one_that_is_
 
     (tmp_path / "results").rename(tmp_path / "same")
     (gate / "merge.yaml").write_text(text + SHAPED)
-    assert bash(tmp_path, run).returncode == 0
-    told = bash(tmp_path, compare)
+    assert again(tmp_path, run).returncode == 0
+    told = again(tmp_path, compare)
     assert told.returncode == 4, told.stderr
     ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)
     assert ratio

@@ -87,9 +87,10 @@ def switched(rebooted_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
 
 @pytest.fixture
 def machine_ground(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[GuestGround]:
-    """The machines of the test run, with what was found there."""
-    place = GuestGround(machines, tmp_path, guests)
-    try:
-        yield place
-    finally:
-        place.end()
+    """The machines of the test run, with what was found there; their path is narrow."""
+    with narrow_path.idle(machines):
+        place = GuestGround(machines, tmp_path, guests)
+        try:
+            yield place
+        finally:
+            place.end()

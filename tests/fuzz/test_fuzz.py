@@ -127,31 +127,33 @@ def test_guided_by_coverage(tmp_path):
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 2**20  # KiB: 1 GiB
 
 
+BROKEN = {
+    "crash": ("raise KeyError('x')", "KeyError"),
+    "leak": ("held.append(bytearray(2**21))", "out-of-memory"),
+    "hang": ("time.sleep(60)", "timeout"),
+}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("raise KeyError('x')", "KeyError"),
-        ("held.append(bytearray(2**21))", "out-of-memory"),
-        ("time.sleep(60)", "timeout"),
-    ],
-)
-def test_a_crash_a_leak_and_a_hang_are_found(tmp_path, body, why):
-    """What would let everything pass is found out: a reader that is broken on purpose."""
+def test_a_crash_a_leak_and_a_hang_are_found(tmp_path):
+    """What would let everything pass is found out: readers that are broken on purpose."""
     pytest.importorskip("atheris")
+    readers = "".join(f"def {name}(data):\n    {body}\n" for name, (body, _) in BROKEN.items())
     script = tmp_path / "broken.py"
     script.write_text(
         "import json, sys, time, pathlib\n"
         f"sys.path.insert(0, {str(GUIDED.parent)!r})\n"
         "import guided\n"
-        "held = []\n"
-        f"def broken(data):\n    {body}\n"
+        f"held = []\n{readers}"
         "guided.SECONDS = 1\n"
-        "guided.targets.targets = lambda: {'broken': guided.targets.Target('broken', broken)}\n"
-        f"(one,) = guided.fuzz(['broken'], 100000, 1, 1, pathlib.Path({str(tmp_path)!r}))\n"
-        "print(json.dumps([one.finding, len(one.artifacts)]))\n"
+        f"broken = {{name: guided.targets.Target(name, globals()[name]) for name in {[*BROKEN]}}}\n"
+        "guided.targets.targets = lambda: broken\n"
+        f"results = guided.fuzz([*broken], 300000, 1, 2, pathlib.Path({str(tmp_path)!r}))\n"
+        "print(json.dumps({one.target: [one.finding, len(one.artifacts)] for one in results}))\n"
     )
     ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
-    finding, artifacts = json.loads(ran.stdout)
-    assert why in finding, ran.stderr[-2000:]
-    assert artifacts == 1
+    outcomes = json.loads(ran.stdout)
+    assert outcomes.keys() == BROKEN.keys(), ran.stderr[-2000:]
+    for name, (finding, artifacts) in outcomes.items():
+        assert BROKEN[name][1] in finding, ran.stderr[-2000:]
+        assert artifacts == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from folders import EXAMPLE, HOSTILE, MARK, complete, hostile
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from netlimits.cli.report import report
 
@@ -25,10 +25,11 @@ LONG = dict.fromkeys(
 A4 = 718
 """Pixels across a sheet within margins of a centimetre."""
 
-OUTSIDE = """scrolled => [...document.body.querySelectorAll('*')].filter(e =>
-    !e.closest('svg svg, svg *') && !(scrolled && e.closest('.scroll') && !e.matches('.scroll'))
+SIZES = """() => [document.scrollingElement.scrollWidth, document.scrollingElement.clientWidth]"""
+OUTSIDE = """scrolled => [...document.body.querySelectorAll(':not(svg *)')].filter(e =>
+    e.getBoundingClientRect().right > document.documentElement.clientWidth + 1
     && e.getBoundingClientRect().width > 0
-    && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+    && !(scrolled && e.closest('.scroll') && !e.matches('.scroll')))
     .map(e => e.outerHTML.slice(0, 120))"""
 DEAD = """() => [...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href'))
     .filter(href => !href.startsWith('#') || !document.getElementById(href.slice(1)))"""
@@ -50,35 +51,40 @@ def page_of(folder: Path, out: Path) -> Path:
 
 
 @contextmanager
-def opened(browser: Browser, file: Path, width: int = 1400, **how: str) -> Iterator[Page]:
-    """The file in a tab, which must fetch nothing else, and log and raise nothing."""
-    page = browser.new_page(viewport={"width": width, "height": 900}, **how)  # type: ignore[arg-type]
+def opened(tab: Page, file: Path) -> Iterator[Page]:
+    """The file in the tab, which must fetch nothing else, and log and raise nothing."""
     fetched: list[str] = []
     wrong: list[str] = []
-    page.on("request", lambda request: fetched.append(request.url))
-    page.on("console", lambda message: wrong.append(message.text))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("dialog", lambda dialog: wrong.append(dialog.message))
-    page.goto(file.as_uri())
-    yield page
-    assert fetched == [file.as_uri()]
-    assert not wrong
-    page.close()
+    listeners = {
+        "request": lambda request: fetched.append(request.url),
+        "console": lambda message: wrong.append(message.text),
+        "pageerror": lambda error: wrong.append(str(error)),
+        "dialog": lambda dialog: wrong.append(dialog.message),
+    }
+    for event, listener in listeners.items():
+        tab.on(event, listener)  # type: ignore[call-overload]
+    try:
+        tab.goto(file.as_uri())
+        yield tab
+        assert fetched == [file.as_uri()]
+        assert not wrong
+    finally:
+        for event, listener in listeners.items():
+            tab.remove_listener(event, listener)
 
 
-def looked_at(browser: Browser, file: Path) -> None:
+def looked_at(tab: Page, file: Path) -> None:
     """Narrow, wide and on paper, as it opens and with all details open."""
-    with opened(browser, file) as page:
-        for _ in range(2):
-            for width, media in ((400, "screen"), (1400, "screen"), (A4, "print")):
+    looks = [(400, "screen"), (1400, "screen"), (A4, "print")]
+    with opened(tab, file) as page:
+        for details in ("closed", "open"):
+            for width, media in looks:
                 page.set_viewport_size({"width": width, "height": 900})
                 page.emulate_media(media=media)  # type: ignore[arg-type]
-                sizes = page.evaluate(
-                    "[document.scrollingElement.scrollWidth, document.scrollingElement.clientWidth]"
-                )
-                assert sizes == [width, width], (file.name, width, media)
+                assert page.evaluate(SIZES) == [width, width], (file.name, width, media, details)
                 assert page.evaluate(OUTSIDE, media == "screen") == []
             page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+            looks.reverse()  # the last is laid out already
         assert page.evaluate(DEAD) == []
         assert page.evaluate(TWICE) == []
         assert page.evaluate(LOST) == []
@@ -88,7 +94,7 @@ def looked_at(browser: Browser, file: Path) -> None:
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda path: path.stem)
 def test_a_campaign_of_each_shipped_experiment_is_a_page_that_reads_well(
-    experiment: Path, tmp_path: Path, browser: Browser
+    experiment: Path, tmp_path: Path, tab: Page
 ) -> None:
     campaign = complete(tmp_path / "results", experiment, LONG.get(experiment.stem))
     file = page_of(campaign.path, tmp_path / "report.html")
@@ -96,16 +102,14 @@ def test_a_campaign_of_each_shipped_experiment_is_a_page_that_reads_well(
     text = file.read_text()
     assert 'class="warning"' not in text, "every table and chart is there"
     assert text.count("<figure>") >= sum("chart" in entry for entry in campaign.experiment.report)
-    looked_at(browser, file)
+    looked_at(tab, file)
 
 
-def test_nothing_that_a_hostile_folder_holds_runs_or_hides(
-    tmp_path: Path, browser: Browser
-) -> None:
+def test_nothing_that_a_hostile_folder_holds_runs_or_hides(tmp_path: Path, tab: Page) -> None:
     file = page_of(hostile(tmp_path / "results").path, tmp_path / "report.html")
     assert MARK not in file.read_text()
-    looked_at(browser, file)
-    with opened(browser, file) as page:
+    looked_at(tab, file)
+    with opened(tab, file) as page:
         assert page.evaluate("window.intruder") is None
         assert page.locator("h1").inner_text() == "hostile"
         shown = page.locator(".question").inner_text()
@@ -115,11 +119,12 @@ def test_nothing_that_a_hostile_folder_holds_runs_or_hides(
         assert page.locator("main > section").count() == 8, "no text closed an element"
 
 
-def test_dark_and_light_differ_and_paper_is_white(tmp_path: Path, browser: Browser) -> None:
+def test_dark_and_light_differ_and_paper_is_white(tmp_path: Path, tab: Page) -> None:
     file = page_of(EXAMPLE, tmp_path / "report.html")
     colours = {}
     for scheme in ("light", "dark"):
-        with opened(browser, file, color_scheme=scheme) as page:
+        tab.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        with opened(tab, file) as page:
             for media in ("screen", "print"):
                 page.emulate_media(media=media)  # type: ignore[arg-type]
                 colours[scheme, media] = page.evaluate(

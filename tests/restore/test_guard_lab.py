@@ -76,14 +76,20 @@ class Hosts(Lab):
         ssh = ["ssh", "-F", str(self.lab.ssh_config), self.lab.login(host, user), command]
         return subprocess.run(ssh, capture_output=True, text=True, check=True).stdout
 
+    def beside_sshd(self, host: str, command: str) -> str:
+        """What a command prints that sees what a login sees, without one: it is asked all the time."""
+        sshd = (self.lab.host_folder(host) / "sshd.pid").read_text().strip()
+        inside = ["nsenter", "-t", sshd, "-m", "-n", "-u", "sh", "-c", command]
+        return subprocess.run(inside, capture_output=True, text=True, check=True).stdout
+
     def ours(self) -> list[str]:
         """Files and processes of guards, notes and claims on every host."""
         look = (
-            "ls -A /run/netlimits ~/.local/state/netlimits 2>/dev/null | "
+            "ls -A /run/netlimits ~root/.local/state/netlimits 2>/dev/null | "
             "grep -v -e ':$' -e '^$' -e '^campaigns$'; ls /run/lock; "  # campaigns: a controller's
             r"ls /tmp | grep '^netlimits-.*\.\(claim\|alive\)$' || true"
         )
-        files = [line for h in self.lab.hosts for line in self.over_ssh(h, look).splitlines()]
+        files = [line for h in self.lab.hosts for line in self.beside_sshd(h, look).splitlines()]
         return files + self.running(".guard watch", ".guard now")
 
     def status(self, *argv: object) -> dict[str, dict]:

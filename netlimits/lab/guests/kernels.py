@@ -50,12 +50,17 @@ _MODULES = (
 """What hosts need of a kernel's modules; what these depend on comes too."""
 
 _UPDATE, _DOWNLOAD = 180.0, 900.0
+_XZ = b"\xfd7zXZ\0"
+
+_ENTRY = re.compile(rb"\x04\0\0\0[\x04\x08]\0\0\0\x12\0\0\0Xen\0")
+"""The note of an ELF file that says where a loader enters it (PVH, as Xen's `PHYS32_ENTRY`)."""
+
 _KERNEL_PACKAGE = re.compile(r"\s*Depends: (linux-(?:image|modules)-\S+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel that was unpacked: `folder` holds `vmlinuz` and `lib/modules/VERSION`."""
+    """A package that was unpacked: `folder` holds a kernel and `lib/modules/VERSION`."""
 
     folder: Path
     version: str
@@ -63,7 +68,8 @@ class Kernel:
     @property
     def image(self) -> Path:
         """What QEMU boots."""
-        return self.folder / "vmlinuz"
+        plain = self.folder / "vmlinux"
+        return plain if plain.exists() else self.folder / "vmlinuz"
 
     @property
     def modules(self) -> Path:
@@ -157,6 +163,20 @@ def _plain(module: Path, target: Path) -> None:
         shutil.copyfile(module, target)
 
 
+def bootable(image: bytes) -> bytes:
+    """The kernel in a compressed image, if it is one that QEMU boots as it is; else b"".
+
+    A machine without KVM needs longer to unpack one compressed by xz than to boot it.
+    """
+    for match in re.finditer(re.escape(_XZ), image):
+        stream = lzma.LZMADecompressor()
+        with suppress(lzma.LZMAError):
+            plain = stream.decompress(image[match.start() :])
+            if stream.eof and plain.startswith(b"\x7fELF") and _ENTRY.search(plain):
+                return plain
+    return b""
+
+
 def _select(whole: Path, kept: Path) -> None:
     """Of a package's files, keep the kernel and the modules that hosts need."""
     usr = whole / "usr" if (whole / "usr/lib/modules").is_dir() else whole
@@ -184,5 +204,7 @@ def _select(whole: Path, kept: Path) -> None:
         ):
             shutil.copyfile(path, modules / path.name)
     output("depmod", "-b", str(kept), version, deadline=_UPDATE)
-    shutil.copyfile(image, kept / "vmlinuz")
+    packed = image.read_bytes()
+    plain = bootable(packed)
+    (kept / ("vmlinux" if plain else "vmlinuz")).write_bytes(plain or packed)
     (kept / "version").write_text(f"{version}\n")
