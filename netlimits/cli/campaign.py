@@ -25,6 +25,7 @@ from netlimits.cli.options import (
     RESULTS,
     SCHEDULER,
     SET,
+    SHARE,
     YES,
     progress_options,
 )
@@ -32,6 +33,7 @@ from netlimits.cli.sides import Against, against_options, experiment_of, pairs_a
 from netlimits.errors import (
     ArchiveError,
     ArchiveUnwritable,
+    DataError,
     InputError,
     NetlimitsError,
     RestoreError,
@@ -39,6 +41,7 @@ from netlimits.errors import (
 )
 
 if TYPE_CHECKING:
+    from netlimits.archive.part_folder import PartFolder
     from netlimits.archive.reader import Campaign
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks.survey import Survey
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
 @PATIENCE
 @AT_ONCE
 @SCHEDULER
+@SHARE
 @JSON
 @progress_options
 @against_options
@@ -75,6 +79,7 @@ def run(
     patience: Patience,
     at_once: int | None,
     scheduler: str | None,
+    share: PartFolder | None,
     as_json: bool,
     against: Against,
 ) -> None:
@@ -113,6 +118,8 @@ def run(
     plan = Plan(seeded(experiment))
     folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
+    if share:
+        share.prepare(campaign="")
     guarding = _guard_seconds(guard)
     with Stop() as stop, stop.interruptible(), all_logged_in(bound, patience) as hosts:
         refuse_claimed(hosts)
@@ -129,8 +136,9 @@ def run(
             echo(line, err=as_json)
         with logins.locked(campaign):
             _carry_out(
-                campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler
-            )
+                campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler,
+                share,
+            )  # fmt: skip
 
 
 ACCEPT = click.option(
@@ -145,6 +153,7 @@ def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         progress_options,
         JSON,
+        SHARE,
         SCHEDULER,
         AT_ONCE,
         PATIENCE,
@@ -232,6 +241,7 @@ def _go_on(
     patience: Patience,
     at_once: int | None,
     scheduler: str | None,
+    share: PartFolder | None,
     as_json: bool,
 ) -> None:
     """Go on with a campaign on its hosts; `added` are replicates and their seed."""
@@ -244,6 +254,8 @@ def _go_on(
     reader.check_plan(campaign)
     most = pairs_at_once(campaign.experiment, at_once)
     _refuse_scheduler(campaign.experiment, scheduler)
+    if share:
+        share.prepare(campaign.archive.identity)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.refuse_commands(campaign)
@@ -269,7 +281,9 @@ def _go_on(
             )
         if added:
             campaign = campaign.extend(*added)
-        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler)
+        _carry_out(
+            campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler, share
+        )
 
 
 def _carry_out(
@@ -282,6 +296,7 @@ def _carry_out(
     at_once: int,
     as_json: bool,
     scheduler: str | None,
+    share: PartFolder | None,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
     from netlimits.campaign import cluster, pairs, runner
@@ -310,7 +325,7 @@ def _carry_out(
             work.carry_out(on_progress)
     except NetlimitsError as error:
         if isinstance(error, Interrupted | RestoreError):
-            _write_frames(campaign)
+            _write_frames(campaign, share)
         if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
             with suppress(ArchiveError):  # its folder may be gone altogether
                 echo(counts(campaign.state()), err=True)
@@ -322,6 +337,8 @@ def _carry_out(
     campaign.archive.append("closed")
     history = None if campaign.archive.parts() else campaign.history()
     state, written = campaign.state(history), campaign.write_results(history)
+    if share:
+        share.write(campaign.relation(), campaign.archive.identity)
     first = "compare" if campaign.experiment.sides else "table"
     _report(state, written, campaign.path, first, as_json)
 
@@ -371,10 +388,12 @@ def _guard_seconds(guard: str) -> float | None:
     return seconds
 
 
-def _write_frames(campaign: Campaign) -> None:
+def _write_frames(campaign: Campaign, share: PartFolder | None) -> None:
     try:
         campaign.write_results()
-    except ArchiveError as error:
+        if share:
+            share.write(campaign.relation(), campaign.archive.identity)
+    except (ArchiveError, InputError, DataError) as error:
         echo(f"netlimits: {error}", err=True)
 
 

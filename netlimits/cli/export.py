@@ -14,24 +14,36 @@ from netlimits.export import FORMATS, Runs
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice([*FORMATS]), default="json", show_default=True)
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
-def export(results: Path, form: str, out: Path | None) -> None:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMATS, "parquet"]),
+    default="json",
+    show_default=True,
+)
+@click.option("--out", metavar="FILE", help="Write to this file; Parquet to this folder or URL.")
+def export(results: Path, form: str, out: str | None) -> None:
     """Print the figures of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
     Every run's last attempt, with its factors as labels and the units of `results.csv`.
     openmetrics is what Prometheus reads, influx InfluxDB's line protocol. csv is the frame itself,
     with every attempt, which a campaign of more than some thousand runs has no results.csv of.
+    parquet is the same in files of some thousand attempts, for other machines: --out is their
+    folder, or a URL that fsspec knows, and `netlimits.relation` reads them there.
 
     \b
     Examples:
       netlimits export results/stateless-offloads-20260101-120000 --format openmetrics
       netlimits export runs.csv --format influx --out runs.lp
       netlimits export results/a-million-runs --format csv --out results.csv
+      netlimits export results/a-million-runs --format parquet --out s3://bucket/a-million-runs
     """
     from netlimits.analysis import frames
     from netlimits.experiment import resolution
 
+    if form == "parquet":
+        _parts(results, out)
+        return
     source = opened(results, needed=(lambda _: frozenset()) if form == "csv" else None)
     name, factors = results.stem, frames.varied(source.frame)
     if source.campaign:
@@ -44,8 +56,20 @@ def export(results: Path, form: str, out: Path | None) -> None:
             echo(line, nl=False)
         return
     try:
-        with out.open("w", encoding="utf-8", newline="\n") as file:
+        with Path(out).open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror or error}") from error
     echo(out)
+
+
+def _parts(results: Path, place: str | None) -> None:
+    """Write a campaign's runs as parts, and say how many files that made."""
+    from netlimits.archive import reader
+    from netlimits.archive.part_folder import PartFolder
+
+    if place is None:
+        raise InputError("--format parquet needs --out: a folder for the files, or a URL")
+    campaign = reader.open(results)
+    count = PartFolder.at(place).write(campaign.relation(), campaign.archive.identity)
+    echo(f"{place}: {count} {'file' if count == 1 else 'files'}")

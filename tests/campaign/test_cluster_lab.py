@@ -7,6 +7,7 @@ import signal
 import socket
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from campaign.test_pairs_lab import pairs_overlapped
 from dask_forked import Process, begin
@@ -25,7 +26,7 @@ settings:
   - roles: [hosts]
     offload: {tso: off}
 measure:
-  netperf: {protocol: tcp, seconds: 1, send_size: 1024}
+  netperf: {protocol: tcp, seconds: 3, send_size: 1024}
 repeat: {replicates: 1, seed: 1}
 """
 RUNS, WORKERS = 16, 4
@@ -100,8 +101,8 @@ def cluster(tmp_path):
 
 
 def test_a_worker_killed_and_the_scheduler_restarted_lose_and_double_nothing(ground, cluster):
-    out = ground.folder / "out"
-    process = ground.campaign(MESH, out, "--scheduler", cluster.address)
+    out, shared = ground.folder / "out", ground.folder / "shared"
+    process = ground.campaign(MESH, out, "--scheduler", cluster.address, "--share", shared)
 
     def midst() -> Process | None:
         assert process.poll() is None, process.communicate()
@@ -128,6 +129,8 @@ def test_a_worker_killed_and_the_scheduler_restarted_lose_and_double_nothing(gro
     assert set(frame["status"]) == {"ok", "interrupted"}, frame["reason"].tolist()
     assert pairs_overlapped(ground, out) > 1
     assert not (out / "shards").exists()
+    copy = nl.relation(str(shared)).frame()
+    pd.testing.assert_frame_equal(copy, campaign.relation().frame())
 
 
 def test_ctrl_c_ends_all_workers_runs_and_resume_goes_on_without_them(ground, cluster):

@@ -31,6 +31,20 @@ def test_the_same_frame_makes_the_same_file(form: str, tmp_path: Path) -> None:
     assert len(first) > 5000
 
 
+@pytest.mark.parametrize("form", _style.FORMATS)
+def test_a_chart_that_is_laid_out_alone_is_the_one_that_matplotlib_draws_twice(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def written() -> bytes:
+        figure = charts.percentiles(frame, of="remote_sd", series="send_size")
+        return charts.save(figure, tmp_path / f"chart.{form}").read_bytes()
+
+    frame = published.table("udp-send-size")
+    once = written()
+    monkeypatch.delattr(_style.Chart, "draw")
+    assert written() == once
+
+
 def test_what_is_no_chart_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="png, svg, pdf"):
         charts.save(Figure(), tmp_path / "a.jpg")

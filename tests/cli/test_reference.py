@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,6 +31,11 @@ def call(*words: object, columns: int = 100) -> str:
     if outcome.exception:
         raise outcome.exception
     return outcome.output
+
+
+def test_what_it_tells_needs_no_pandas() -> None:
+    code = "import sys, netlimits.cli.reference; sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def keys(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

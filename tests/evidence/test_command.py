@@ -138,43 +138,41 @@ def carrying(family: socket.AddressFamily, address: str) -> Iterator[tuple[str, 
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_connections_that_are_known_are_asked_for_alone_until_they_change(closes):
+def test_connections_that_are_known_are_asked_for_alone_until_they_change(closes, tmp_path):
     """A look in ten is at all sockets; so is the one after a connection went."""
-    for seconds in (4, 16, 64):  # a busy machine looks late, and seldom
-        old, gone, new, early, late = changing(closes, seconds)
-        if early and late:
-            break
-    assert all({old, gone} <= look for look in early)
-    assert all({old, new} <= look for look in late)
-    assert late
-    assert all((gone in look) is not closes for look in late)
-
-
-def changing(closes: bool, seconds: float):
-    """The ends of connections that stay, goes (or not) and comes; what looks show before, after."""
     command = sample.command(
         *("x", ("127.0.0.1", "::1"), 1),
         seconds=1, counting=0.2, carrying=0, interface="lo", deadline=LONG,
     )  # fmt: skip
-    with ExitStack() as stays, ExitStack() as goes:
+    printed = tmp_path / "printed"
+
+    def looks() -> list[tuple[float, set[object]]]:
+        """When each look was, and the ends of the connections that it shows."""
+        told = Completed("here", command, 0, printed.read_text(), "", 3.0)
+        return [
+            (look.at or 0, {c.ends for c in look.connections}) for look in snapshots.looks(told)
+        ]
+
+    with ExitStack() as stays, ExitStack() as goes, printed.open("w") as file:
         old = stays.enter_context(carrying(socket.AF_INET, "127.0.0.1"))
         gone = goes.enter_context(carrying(socket.AF_INET6, "::1"))
-        looking = subprocess.Popen(command.argv, stdout=subprocess.PIPE, text=True)
-        stays.callback(looking.kill)
-        time.sleep(seconds / 4)
+        looking = subprocess.Popen(command.argv, stdout=file)
+        stays.callback(looking.wait)
+        stays.callback(looking.terminate)
+        wait(lambda: len(looks()) > 3, "it looks")
         before = time.time()
         new = stays.enter_context(carrying(socket.AF_INET6, "::1"))
         if closes:
             goes.close()
         after = time.time()
-        time.sleep(seconds)
-        looking.terminate()
-        printed, _ = looking.communicate(timeout=LONG)
-    seen = snapshots.looks(Completed("here", command, 0, printed, "", 3.0))
-    shown = [(look.at or 0, {c.ends for c in look.connections}) for look in seen]
-    early = [ends for at, ends in shown if at < before][:-1]  # the last may have gone on after it
-    late = [ends for at, ends in shown if at > after][11:]
-    return old, gone, new, early, late
+        wait(lambda: sum(at > after for at, _ in looks()) > 14, "it looks again, twelve times")
+    early = [ends for at, ends in looks() if at < before][:-1]  # the last may have gone on after it
+    late = [ends for at, ends in looks() if at > after][11:-1]
+    assert early
+    assert late
+    assert all({old, gone} <= look for look in early)
+    assert all({old, new} <= look for look in late)
+    assert all((gone in look) is not closes for look in late)
 
 
 def test_the_looks_show_a_process_of_this_machine_and_the_interfaces_counters(path):
