@@ -11,7 +11,7 @@ from pathlib import Path
 
 import warm
 from guests import Guests
-from waiting import LONG, wait
+from waiting import BRIEF, LONG, wait
 
 import netlimits as nl
 from netlimits.lab import labs
@@ -109,7 +109,7 @@ class Drivers:
         def measures() -> bool:
             return process.poll() is not None or self._under_way(number)
 
-        wait(measures, f"run {number} is under way", 2 * LONG)
+        wait(measures, f"run {number} is under way", 2 * LONG, BRIEF)
         assert process.poll() is None, process.communicate()
         peer = self.lab.data("receiver")
         self.guests.sh("sender", f"{_HOLD}", peer, *(argv or ("true",)))

@@ -103,7 +103,7 @@ def test_tool_comparison(hosts, tmp_path):
     assert set(frame["tool"]) == set(tools)
     longer_sends_are_faster(frame, "tool")
     assert frame["transport_mss_bytes"].nunique() == 1, "one link, one segment size in every tool"
-    assert frame["elapsed_s"].between(0.9, 5).all()
+    assert (frame["elapsed_s"] >= 0.9).all()
     for end in ("local", "remote"):
         # on a busy machine a look, which comes after all others, may miss a run of 1 s
         seen = frame.dropna(subset=[f"{end}_processes"])

@@ -17,8 +17,20 @@ LONG = 300.0
 busy with other things may take a hundred times as long."""
 
 
-def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: float = LONG) -> T:
-    """What `until` returns, once that is true; fails after `seconds`, naming what was awaited."""
+BRIEF = 0.05
+"""The longest pause between two looks for what passes by, such as a run of a second."""
+
+
+def wait(
+    until: Callable[[], T],
+    what: str | Callable[[], str] = "it",
+    seconds: float = LONG,
+    longest: float = 1.0,
+) -> T:
+    """What `until` returns, once that is true; fails after `seconds`, naming what was awaited.
+
+    `longest` is the longest pause between two looks: `BRIEF` for what does not stay.
+    """
     limit = time.monotonic() + seconds
     while True:
         begin = time.monotonic()
@@ -27,7 +39,7 @@ def wait(until: Callable[[], T], what: str | Callable[[], str] = "it", seconds: 
         now = time.monotonic()
         assert now < limit, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
         # who looks often takes the CPU from what is awaited
-        time.sleep(max(0.02, min(1.0, 9 * (now - begin))))
+        time.sleep(max(0.02, min(longest, 9 * (now - begin))))
 
 
 def inside(namespace: str) -> set[int]:

@@ -1,22 +1,31 @@
 """A campaign's runs as Parquet files in a folder that other machines read.
 
-    PLACE/000001.parquet   some thousand attempts
-    PLACE/000002.parquet   the next ones
+    PLACE/runs-000001.parquet   some thousand attempts
+    PLACE/runs-000002.parquet   the next ones
+    PLACE/.netlimits            whose they are: the campaign's identity
 
 `fsspec` (filesystem-spec.readthedocs.io) reaches the place: a folder, or a URL such as
 s3://bucket/mesh, for which it names the package that is needed. Columns and types are those of
-`campaign.relation()`, the same in each file, which says of which campaign it is. Who reads them
-needs nothing of the campaign's own folder: `relation` here, or pandas, Polars, Spark, Dask.
+`campaign.relation()`, the same in each file. Who reads them needs nothing of the campaign's own
+folder: `relation` here, or pandas, Polars, Spark, Dask.
+
+What is there is a copy. Files that are written anew take the place of all that were there; those go
+first, and the last new one says how many there are, so that a copy cut off in its midst lacks runs
+and has none twice.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,125 +33,200 @@ import pyarrow.parquet as pq
 from netlimits.analysis.column_roles import roles
 from netlimits.analysis.relations import Relation
 from netlimits.archive.parts import ATTEMPTS
-from netlimits.errors import DataError, InputError, one_line
+from netlimits.errors import InputError, NetlimitsError, one_line
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-_ATTRIBUTES, _CAMPAIGN = b"PANDAS_ATTRS", b"netlimits.campaign"
-"""What the file's metadata have: what pandas takes for `attrs`, and the campaign's identity."""
+    from netlimits.archive.reader import Campaign
 
-_NAME = re.compile(r"(\d{6,})\.parquet")
+_ATTRIBUTES, _COPY, _LAST = b"PANDAS_ATTRS", b"netlimits.copy", b"netlimits.last"
+"""In a file's metadata: what pandas takes for `attrs`, what one copy's files have in common, and in
+the last of them its number."""
+
+_NAME = re.compile(r"runs-(\d{6})\.parquet")
+_OWNER = ".netlimits"
+_CREDENTIALS = re.compile(r"//[^/@]*@")
+_ANY_HOST_KEY = ("sftp", "ssh")
+"""Places that fsspec logs in to whatever their host keys are, which SECURITY.md rules out."""
 
 
 @dataclass(frozen=True)
 class PartFolder:
-    """A place for the parts of one campaign."""
+    """A place for the runs of one campaign; `place` is its name, without credentials."""
 
     place: str
     files: AbstractFileSystem
     path: str
+    here: bool
 
     @classmethod
     def at(cls, place: str) -> PartFolder:
         """The place that a path or a URL names. Raises InputError where it cannot be reached."""
         try:
             import fsspec
+            from fsspec.implementations.local import LocalFileSystem
         except ImportError:
             raise InputError(
-                "a folder of parts needs fsspec: pip install 'netlimits[large]'"
+                "a folder of runs needs fsspec: pip install 'netlimits[large]'"
             ) from None
+        name = _CREDENTIALS.sub("//", place)
+        protocol, colon, _ = place.partition(":")
+        if not place or (colon and "/" not in protocol and "://" not in place):
+            raise InputError(f"{name!r} is neither a folder nor a URL such as s3://bucket/mesh")
+        if protocol in _ANY_HOST_KEY:
+            raise InputError(f"{name}: fsspec takes any host key there; mount it instead (sshfs)")
         try:
             files, path = fsspec.url_to_fs(place)
-        except (OSError, ValueError, ImportError) as error:
-            raise InputError(f"{place}: {one_line(error)}") from None
-        return cls(place, files, path)
+        except Exception as error:  # each kind of place has errors of its own
+            raise InputError(f"{name}: {_CREDENTIALS.sub('//', one_line(error))}") from None
+        return cls(name, files, path, isinstance(files, LocalFileSystem))
 
-    def prepare(self, campaign: str) -> None:
-        """Make the folder. Raises InputError where that fails, or another campaign's runs are."""
-        with self._in_a_line("cannot be written"):
-            self.files.makedirs(self.path, exist_ok=True)
-            names = self._names()
-            other = bool(names) and self._metadata(names[0]).get(_CAMPAIGN) != campaign.encode()
-        if other:
-            raise InputError(
-                f"{self.place}: holds the runs of another campaign; name another place"
-            )
+    def claim(self, campaign: Campaign | None) -> None:
+        """See that files can be written there, for a campaign; None is one that is still to come.
 
-    def write(self, runs: Relation, campaign: str) -> int:
-        """Write all runs, in the place of those that are there; how many files that made.
-
-        A file is there as a whole or not at all. Raises InputError.
+        A folder is made, a bucket has to be there. Raises InputError where that fails, and where
+        another campaign's runs are.
         """
-        self.prepare(campaign)
-        metadata = {_ATTRIBUTES: json.dumps(runs.attrs).encode(), _CAMPAIGN: campaign.encode()}
-        number = 0
+        from netlimits.archive import relation
+
+        relation.connection().close()  # raises where DuckDB is not installed
+        mine = campaign and (campaign.archive.identity or campaign.path.resolve().name)
+        if self.here:
+            self._refuse_folder(Path(self.path))
         with self._in_a_line("cannot be written"):
-            reader = runs.rows.to_arrow_reader(ATTEMPTS)
-            schema = reader.schema.with_metadata(metadata)
-            for number, batch in enumerate(reader, 1):
-                table = pa.Table.from_batches([batch]).replace_schema_metadata(metadata)
-                self._write(number, table)
-            if not number:
-                number = 1
-                self._write(number, schema.empty_table())
-            for name in self._names()[number:]:
+            if self.here:
+                self.files.makedirs(self.path, exist_ok=True)
+            owner = self._owner()
+            others = owner != mine if owner else bool(self._names())
+            if not others:
+                self._put(_OWNER, (mine or "").encode())
+                if not mine:
+                    self.files.rm_file(f"{self.path}/{_OWNER}")
+        if others:
+            raise InputError(f"{self.place}: holds another campaign's runs; name another place")
+
+    def write(self, campaign: Campaign) -> int:
+        """Write all of a campaign's runs, and return how many files that made.
+
+        They take the place of those that are there. Raises InputError.
+        """
+        runs = campaign.relation()
+        self.claim(campaign)
+        metadata = {
+            _ATTRIBUTES: json.dumps(runs.attrs).encode(),
+            _COPY: secrets.token_hex(8).encode(),
+        }
+        reader = runs.rows.to_arrow_reader(ATTEMPTS)
+        last = reader.schema.empty_table()
+        with self._in_a_line("cannot be written"):
+            for name in self._names():
                 self.files.rm_file(f"{self.path}/{name}")
+        number = 1
+        for batch in reader:
+            if last.num_rows:
+                self._write(number, last, metadata)
+                number += 1
+            last = pa.Table.from_batches([batch])
+        self._write(number, last, metadata | {_LAST: str(number).encode()})
         return number
 
     def relation(self, memory: str) -> Relation:
-        """All that is there. Raises InputError where nothing is, DataError without DuckDB."""
-        from fsspec.implementations.local import LocalFileSystem
-
+        """All that is there. Raises InputError where that is no whole copy of a campaign's runs."""
         from netlimits.archive import relation
 
         with self._in_a_line("cannot be read"):
             names = self._names()
-            attrs = json.loads(self._metadata(names[0])[_ATTRIBUTES]) if names else {}
+            ends = [self._metadata(names[place]) for place in (0, -1)] if names else []
+            own = not names and self.files.exists(f"{self.path}/campaign.json")
+        if own:
+            raise InputError(f"{self.place}: is a campaign's folder: netlimits.open(…).relation()")
         if not names:
-            raise InputError(f"{self.place}: holds no runs of `netlimits export --format parquet`")
+            raise InputError(
+                f"{self.place}: holds no runs that `run --share` or `export` left there"
+            )
+        first, last = ends
+        if int(last.get(_LAST, 0)) != len(names) or first.get(_COPY) != last.get(_COPY):
+            raise InputError(
+                f"{self.place}: its runs are being written, or that was cut off; write them again: "
+                f"netlimits export RESULTS --format parquet --out {self.place}"
+            )
+        attrs: dict[str, Any] = json.loads(first[_ATTRIBUTES])
         attrs["columns"] = roles(**attrs["columns"])
         opened = relation.connection(memory)
+        paths = [f"{self.path}/{name}" for name in names]
         with self._in_a_line("cannot be read"):
-            paths = [f"{self.path}/{name}" for name in names]
-            if not isinstance(self.files, LocalFileSystem):
+            if not self.here:
                 opened.register_filesystem(self.files)
                 paths = [self.files.unstrip_protocol(path) for path in paths]
             return Relation(opened.read_parquet(paths), opened, attrs)
 
-    def _write(self, number: int, table: pa.Table) -> None:
-        with (
-            self.files.transaction,
-            self.files.open(f"{self.path}/{number:06d}.parquet", "wb") as file,
-        ):
-            pq.write_table(table, file)
+    def _refuse_folder(self, path: Path) -> None:
+        if path.is_file():
+            raise InputError(f"{self.place}: is a file; Parquet is written to a folder")
+        if any((folder / "campaign.json").exists() for folder in (path, *path.parents)):
+            raise InputError(f"{self.place}: is in a campaign's own folder; name another place")
+
+    def _owner(self) -> str | None:
+        """Whose runs are there; None where nobody's are."""
+        try:
+            return str(self.files.cat_file(f"{self.path}/{_OWNER}").decode()) or None
+        except FileNotFoundError:
+            return None
 
     def _names(self) -> list[str]:
-        """The files of parts, in their order."""
-        paths = self.files.ls(self.path, detail=False)
+        """The files with runs, in their order; none where there is no such folder."""
+        self.files.invalidate_cache(self.path)
+        try:
+            paths = self.files.ls(self.path, detail=False)
+        except FileNotFoundError:
+            return []
         return sorted(filter(_NAME.fullmatch, (path.rpartition("/")[2] for path in paths)))
 
     def _metadata(self, name: str) -> Mapping[bytes, bytes]:
         with self.files.open(f"{self.path}/{name}", "rb") as file:
             return pq.read_schema(file).metadata or {}
 
+    def _write(self, number: int, table: pa.Table, metadata: Mapping[bytes, bytes]) -> None:
+        buffer = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata(metadata), buffer)
+        with self._in_a_line("cannot be written"):
+            self._put(f"runs-{number:06d}.parquet", buffer.getvalue())
+
+    def _put(self, name: str, content: bytes) -> None:
+        """Write a file that is there as a whole or not at all."""
+        path = f"{self.path}/{name}"
+        if not self.here:
+            self.files.pipe_file(path, content)
+            return
+        half = Path(self.path, f".{name}.{os.getpid()}")
+        try:
+            with half.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            half.replace(path)
+        finally:
+            half.unlink(missing_ok=True)
+
     @contextmanager
     def _in_a_line(self, problem: str) -> Iterator[None]:
         """What goes wrong at the place, in a line; each kind of place has errors of its own."""
         try:
             yield
-        except (InputError, DataError):
+        except NetlimitsError:
             raise
         except Exception as error:
-            raise InputError(f"{self.place}: {problem}: {one_line(error)}") from None
+            why = _CREDENTIALS.sub("//", one_line(error))
+            raise InputError(f"{self.place}: {problem}: {why}") from None
 
 
 def relation(place: str, memory: str | None = None) -> Relation:
-    """The runs in a folder of parts, in DuckDB: what `run --share` and `export` leave there.
+    """The runs at a place, in DuckDB: what `run --share` and `export --format parquet` left there.
 
     `place` is a path or a URL that fsspec knows. It stands in a frame's place, as
     `campaign.relation()` does; `memory` is what DuckDB may take for itself ("1GB"). Raises
-    InputError where no runs are, DataError where DuckDB is not installed.
+    InputError where no whole copy of a campaign's runs is, DataError where DuckDB is not installed.
     """
     from netlimits.archive.relation import MEMORY
 

@@ -206,8 +206,9 @@ class ClusterRunner:
         self._take_in(going, on_progress)
         if not over:
             return
-        if going.future.status == "finished":
-            self._answered(going, going.future.result())
+        answer = _answer(going.future) if going.future.status == "finished" else None
+        if answer is not None:
+            self._answered(going, answer)
         elif going.future.status == "error" and not _lost_workers(going.future):
             raise HostError(f"{going.shard.name}: a worker failed: {_problem(going.future)}")
         elif going.tries == TRIES:
@@ -309,6 +310,16 @@ class _Standing:
         failed = counts.total() - counts["ok"]
         left = self.left * self._each
         return Progress(counts.total(), failed, self._total, left, last, dict(counts))
+
+
+def _answer(future: Future[ShardOutcome]) -> ShardOutcome | None:
+    """What a task that is over returned; None where the scheduler went before it could be told."""
+    from distributed import CancelledError
+
+    try:
+        return future.result()
+    except (OSError, CancelledError):
+        return None
 
 
 def _lost_workers(future: Future[ShardOutcome]) -> bool:

@@ -25,15 +25,14 @@ from netlimits.cli.options import (
     RESULTS,
     SCHEDULER,
     SET,
-    SHARE,
     YES,
     progress_options,
 )
+from netlimits.cli.sharing import SHARE, sharing
 from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
 from netlimits.errors import (
     ArchiveError,
     ArchiveUnwritable,
-    DataError,
     InputError,
     NetlimitsError,
     RestoreError,
@@ -102,6 +101,7 @@ def run(
       netlimits run experiments/quickstart.yaml --hosts hosts.yaml \\
           --against measure.netperf.program=/opt/netperf/bin/netperf --sides old,new
       netlimits run tuning.yaml --against tuned.yaml --hosts hosts.yaml
+      netlimits run mesh.yaml --hosts hosts.yaml --share s3://bucket/mesh
     """
     from netlimits.campaign import creation
     from netlimits.campaign.interrupt import Stop
@@ -118,10 +118,15 @@ def run(
     plan = Plan(seeded(experiment))
     folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
-    if share:
-        share.prepare(campaign="")
     guarding = _guard_seconds(guard)
-    with Stop() as stop, stop.interruptible(), all_logged_in(bound, patience) as hosts:
+    if share:
+        share.claim(None)
+    with (
+        sharing(share, folder, as_json=as_json),
+        Stop() as stop,
+        stop.interruptible(),
+        all_logged_in(bound, patience) as hosts,
+    ):
         refuse_claimed(hosts)
         host_survey = survey(plan, bound, hosts)
         runs = len(plan) - plan.leaving_out(host_survey.skipped).left_out().total()
@@ -131,14 +136,15 @@ def run(
         campaign = creation.create(
             plan, host_survey, folder, logins.registrar(host_survey.machines)
         )
+        if share:
+            share.claim(campaign)
         echo(f"results: {campaign.path}", err=as_json)
         for line in skipped_lines(campaign.skipped_runs()):
             echo(line, err=as_json)
         with logins.locked(campaign):
             _carry_out(
-                campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler,
-                share,
-            )  # fmt: skip
+                campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler
+            )
 
 
 ACCEPT = click.option(
@@ -254,14 +260,15 @@ def _go_on(
     reader.check_plan(campaign)
     most = pairs_at_once(campaign.experiment, at_once)
     _refuse_scheduler(campaign.experiment, scheduler)
-    if share:
-        share.prepare(campaign.archive.identity)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.refuse_commands(campaign)
         logins.show(campaign, bound, yes)
     guarding = _guard_seconds(guard)
+    if share:
+        share.claim(campaign)
     with (
+        sharing(share, campaign.path, as_json=as_json),
         Stop() as stop,
         logins.locked(campaign),
         stop.interruptible(),
@@ -281,9 +288,7 @@ def _go_on(
             )
         if added:
             campaign = campaign.extend(*added)
-        _carry_out(
-            campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler, share
-        )
+        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler)
 
 
 def _carry_out(
@@ -296,7 +301,6 @@ def _carry_out(
     at_once: int,
     as_json: bool,
     scheduler: str | None,
-    share: PartFolder | None,
 ) -> None:
     """Run what is left, show progress, write the frames, and say what came of it."""
     from netlimits.campaign import cluster, pairs, runner
@@ -325,7 +329,7 @@ def _carry_out(
             work.carry_out(on_progress)
     except NetlimitsError as error:
         if isinstance(error, Interrupted | RestoreError):
-            _write_frames(campaign, share)
+            _write_frames(campaign)
         if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
             with suppress(ArchiveError):  # its folder may be gone altogether
                 echo(counts(campaign.state()), err=True)
@@ -337,8 +341,6 @@ def _carry_out(
     campaign.archive.append("closed")
     history = None if campaign.archive.parts() else campaign.history()
     state, written = campaign.state(history), campaign.write_results(history)
-    if share:
-        share.write(campaign.relation(), campaign.archive.identity)
     first = "compare" if campaign.experiment.sides else "table"
     _report(state, written, campaign.path, first, as_json)
 
@@ -388,12 +390,10 @@ def _guard_seconds(guard: str) -> float | None:
     return seconds
 
 
-def _write_frames(campaign: Campaign, share: PartFolder | None) -> None:
+def _write_frames(campaign: Campaign) -> None:
     try:
         campaign.write_results()
-        if share:
-            share.write(campaign.relation(), campaign.archive.identity)
-    except (ArchiveError, InputError, DataError) as error:
+    except ArchiveError as error:
         echo(f"netlimits: {error}", err=True)
 
 

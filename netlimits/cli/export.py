@@ -28,8 +28,8 @@ def export(results: Path, form: str, out: str | None) -> None:
     Every run's last attempt, with its factors as labels and the units of `results.csv`.
     openmetrics is what Prometheus reads, influx InfluxDB's line protocol. csv is the frame itself,
     with every attempt, which a campaign of more than some thousand runs has no results.csv of.
-    parquet is the same in files of some thousand attempts, for other machines: --out is their
-    folder, or a URL that fsspec knows, and `netlimits.relation` reads them there.
+    parquet is a campaign's, the same in files of some thousand attempts, for other machines: --out
+    is their folder, or a URL that fsspec knows, and `netlimits.relation` reads them there.
 
     \b
     Examples:
@@ -70,6 +70,5 @@ def _parts(results: Path, place: str | None) -> None:
 
     if place is None:
         raise InputError("--format parquet needs --out: a folder for the files, or a URL")
-    campaign = reader.open(results)
-    count = PartFolder.at(place).write(campaign.relation(), campaign.archive.identity)
+    count = PartFolder.at(place).write(reader.open(results))
     echo(f"{place}: {count} {'file' if count == 1 else 'files'}")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
 from netlimits.errors import InputError
 from netlimits.hosts.patience import USUAL, Patience, patience
-
-if TYPE_CHECKING:
-    from netlimits.archive.part_folder import PartFolder
 
 HOSTS = click.option(
     "--hosts",
@@ -42,12 +39,6 @@ SCHEDULER = click.option(
     "--scheduler",
     metavar="ADDRESS",
     help="Of a mesh: the workers of the Dask scheduler there (tcp://10.0.0.1:8786) do the runs.",
-)
-SHARE = click.option(
-    "--share",
-    metavar="PLACE",
-    callback=lambda ctx, param, place: _part_folder(place),
-    help="Leave the runs as Parquet files there too: a folder, or a URL such as s3://bucket/mesh.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 SET = click.option(
@@ -150,11 +141,3 @@ def pool_option(what: str) -> Callable[[Any], Any]:
         metavar="FACTOR",
         help=f"A factor that may differ within one {what}: it is meant. Repeatable.",
     )
-
-
-def _part_folder(place: str | None) -> PartFolder | None:
-    if place is None:
-        return None
-    from netlimits.archive.part_folder import PartFolder
-
-    return PartFolder.at(place)

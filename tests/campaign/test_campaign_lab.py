@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import warm
 from recorded import edited
-from waiting import LONG, inside, wait
+from waiting import BRIEF, LONG, inside, wait
 
 import netlimits as nl
 from netlimits.lab import labs
@@ -188,6 +188,7 @@ def at_work(on: Lab, out: Path, process: subprocess.Popen) -> None:
             or process.poll() is not None
         ),
         "a run measures",
+        longest=BRIEF,
     )
     assert process.poll() is None, process.communicate()
 
@@ -195,7 +196,11 @@ def at_work(on: Lab, out: Path, process: subprocess.Popen) -> None:
 def test_hosts_are_put_back_from_their_own_notes(on, hosts):
     before = on.features()
     process = on.start("run", on.experiment(), *hosts, "--out", "out")
-    wait(lambda: on.features() != before or process.poll() is not None, "something is changed")
+    wait(
+        lambda: on.features() != before or process.poll() is not None,
+        "something is changed",
+        longest=BRIEF,
+    )
     process.kill()
     process.communicate()
     assert on.features() != before
@@ -457,7 +462,11 @@ def test_runs_are_added_to_a_finished_campaign_and_their_end_survives_a_kill(on,
     on("run", on.experiment(text), *hosts, "--out", out)
     first = nl.open(out).frame()
     process = on.start("extend", out, "--replicates", "2", "--seed", "9")
-    wait(lambda: len(nl.open(out).records()) > 3, "the second of the added runs has begun")
+    wait(
+        lambda: len(nl.open(out).records()) > 3,
+        "the second of the added runs has begun",
+        longest=BRIEF,
+    )
     process.kill()
     process.communicate()
     assert "resume" in on("extend", out, "--replicates", "1", status=2).stderr

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from netlimits.campaign import cluster
+from netlimits.campaign.shard_work import ShardOutcome
 from netlimits.errors import InputError
 
 
@@ -20,3 +21,27 @@ def test_an_address_that_is_none_is_named():
     pytest.importorskip("distributed")
     with pytest.raises(InputError, match="--scheduler nowhere://here"):
         cluster.client("nowhere://here")
+
+
+class Told:
+    """A task that is over, and what comes of asking for its result."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def result(self) -> object:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_an_answer_that_went_with_its_scheduler_is_none_and_no_mistake_of_ours():
+    distributed = pytest.importorskip("distributed")
+    closed = distributed.comm.CommClosedError("in <TCP (closed)>: Stream is closed")
+    lost = distributed.client.FutureCancelledError("shard-1", "scheduler-restart")
+    for error in (closed, lost, TimeoutError()):
+        assert cluster._answer(Told(error)) is None
+    outcome = ShardOutcome({"hosts-1": "it is gone"})
+    assert cluster._answer(Told(outcome)) is outcome
+    with pytest.raises(KeyError):
+        cluster._answer(Told(KeyError("a mistake of ours")))

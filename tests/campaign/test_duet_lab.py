@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from campaign.test_campaign_lab import Lab, gone
-from waiting import LONG, wait
+from waiting import BRIEF, LONG, wait
 
 import netlimits as nl
 
@@ -54,7 +54,7 @@ def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
     def in_mid_block() -> bool:
         """Whether it stands still in a run of the second side, some runs of whose block are done."""
         assert process.poll() is None, process.communicate()
-        if "tbf" not in qdiscs(on):
+        if "tbf" not in qdiscs(on) or not on.running("netperf"):
             return False
         process.send_signal(signal.SIGSTOP)
         begun = len(nl.open(out).records())
@@ -64,7 +64,7 @@ def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
         process.send_signal(signal.SIGCONT)
         return False
 
-    wait(in_mid_block, "a run of the second side in the middle of a block")
+    wait(in_mid_block, "a run of the second side in the middle of a block", longest=BRIEF)
     process.kill()
     process.communicate()
     assert "tbf" in qdiscs(on), "it is killed: nobody has put anything back"
@@ -108,7 +108,7 @@ def test_a_lost_controller_is_made_up_for_by_the_notes_on_the_host(on, hosts):
     before, out = qdiscs(on), on.folder / "out"
     process = on.start("run", on.experiment(SWITCHED), *hosts, *SHAPED, "--out", out)
     try:
-        wait(lambda: "tbf" in qdiscs(on), "the second side")
+        wait(lambda: "tbf" in qdiscs(on), "the second side", longest=BRIEF)
     finally:
         process.kill()
         process.communicate(timeout=LONG)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from threading import Event, Lock
+from threading import Barrier, Event, Lock
 from types import SimpleNamespace
 
 import pytest
+from waiting import LONG
 
 from netlimits.campaign import pairs
 from netlimits.campaign.interrupt import Interrupted, Stop
@@ -28,14 +29,18 @@ repeat: {replicates: 2, seed: 7}
 
 
 class Fake(pairs.PairsRunner):
-    """A campaign whose runs take a moment and are watched; `lost_at` loses a host at a run."""
+    """A campaign whose runs take a moment and are watched; `lost_at` loses a host at a run.
 
-    def __init__(self, stop, lost_at=0, comes_back=False):
+    None of its first runs, so many as are `together`, ends before all of them have begun.
+    """
+
+    def __init__(self, stop, lost_at=0, comes_back=False, together=1):
         self.stop, self.archive = stop, SimpleNamespace(roll=bool)
         self.lost_at, self.comes_back = lost_at, comes_back
         self.busy: set[str] = set()
         self.records: list[Record] = []
-        self.most = 0
+        self.most = self.starts = 0
+        self.together = Barrier(together)
         self.away: set[str] = set()
         self.turn, self.begun = Lock(), Event()
         self.cut: pairs.Cut | None = None
@@ -55,6 +60,10 @@ class Fake(pairs.PairsRunner):
             assert not self.busy & ends
             self.busy |= ends
             self.most = max(self.most, len(self.busy) // 2)
+            self.starts += 1
+            first = self.starts <= self.together.parties
+        if first:
+            self.together.wait(LONG)
         time.sleep(0.01)
         with self.turn:
             self.busy -= ends
@@ -95,7 +104,7 @@ def work(runner: Fake, at_once: int = 0) -> tuple[pairs._Work, list]:
 @pytest.mark.parametrize(("at_once", "most"), [(0, 3), (2, 2), (1, 1)])
 def test_every_run_is_made_once_and_no_host_is_in_two(at_once, most):
     with Stop() as stop:
-        runner = Fake(stop)
+        runner = Fake(stop, together=most)
         going, runs = work(runner, at_once)
         progress = going.carry_out(lambda _: None)
     assert sorted(r.run.number for r in runner.records) == [run.number for run in runs]

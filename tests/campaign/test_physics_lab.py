@@ -4,10 +4,9 @@ path's shaper bounds.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import warm
+from waiting import BRIEF, LONG, wait
 
 import netlimits as nl
 from netlimits.analysis import aggregate
@@ -197,26 +197,29 @@ def test_an_address_of_another_interface_is_an_error_before_the_first_run(switch
     assert not (tmp_path / "out").exists()
 
 
-@contextmanager
-def after_a_run(folder: Path, act: Callable[[], object]) -> Iterator[None]:
-    """`act` once the first run of a campaign is over."""
-    over = threading.Event()
+def stopped_after_a_run(
+    folder: Path, text: str, hosts: Path, act: Callable[[], object]
+) -> subprocess.CompletedProcess[str]:
+    """A campaign that stands still while `act` is done, once its first run is over."""
+    (folder / "e.yaml").write_text(f"experiment: physics\n{text}")
+    words = ("run", folder / "e.yaml", "--hosts", hosts, "--out", folder / "out")
+    argv = (sys.executable, "-m", "netlimits", *map(str, words))
+    journal = folder / "out" / "journal.jsonl"
 
-    def watch() -> None:
-        journal = folder / "out" / "journal.jsonl"
-        while not over.is_set():
-            if journal.exists() and '"end"' in journal.read_text():
-                act()
-                return
-            time.sleep(0.02)
+    def over() -> bool:
+        return journal.exists() and '"end"' in journal.read_text()
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
+    with warm.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait(lambda: over() or process.poll() is not None, "a run is over", longest=BRIEF)
+            process.send_signal(signal.SIGSTOP)
+            act()
+            process.send_signal(signal.SIGCONT)
+            printed = process.communicate(timeout=LONG)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, *printed)
 
 
 def test_a_route_that_changes_in_mid_campaign_makes_the_runs_invalid(switched, tmp_path):
@@ -224,8 +227,12 @@ def test_a_route_that_changes_in_mid_campaign_makes_the_runs_invalid(switched, t
     sender, target = switched.namespace("sender"), switched.data("receiver")
     way = (f"{target}/32", "via", switched.management("receiver"), "dev", "mgmt0")
     try:
-        with after_a_run(tmp_path, lambda: ip("-n", sender, "route", "replace", *way)):
-            done = run(tmp_path, RUNS, switched.hosts_file)
+        done = stopped_after_a_run(
+            tmp_path,
+            RUNS,
+            switched.hosts_file,
+            lambda: ip("-n", sender, "route", "replace", *way),
+        )
     finally:
         ip("-n", sender, "route", "flush", "exact", f"{target}/32")  # if it is there
     assert done.returncode == 1, done.stdout + done.stderr
@@ -267,8 +274,7 @@ repeat: {replicates: 2, order: listed, seed: 1}
     load = ("iperf3", "-c", address, "-p", port, "-u", "-b", "50M", "-l", "1400", "-t", "250")
     with served(receiver, "iperf3", "-s", "-p", port):
         listening = ("ip", "netns", "exec", receiver, "ss", "-Hltn", f"sport = :{port}")
-        while not subprocess.run(listening, capture_output=True, check=True).stdout:
-            time.sleep(0.02)
+        wait(lambda: subprocess.run(listening, capture_output=True, check=True).stdout)
         with served(other, *load) as loading:
             done = run(tmp_path, text, switched.hosts_file)
             assert loading.poll() is None, "the load lasted"

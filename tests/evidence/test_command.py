@@ -194,16 +194,25 @@ def test_the_looks_show_a_process_of_this_machine_and_the_interfaces_counters(pa
     assert "connections" not in figures
 
 
-def test_a_counting_look_is_ended_and_loses_nothing(path):
+def test_a_counting_look_is_ended_and_loses_nothing(path, tmp_path):
     command = sample.command(
         "sleep", ("192.0.2.2",), 1, seconds=1, counting=0.2, interface="lo", deadline=LONG
     )
-    ended = subprocess.run(
-        ("timeout", "-s", "TERM", "8", *command.argv), capture_output=True, text=True,
-        timeout=LONG, check=False, env=os.environ | {"PATH": path},
-    )  # fmt: skip
-    completed = Completed("here", command, 0, ended.stdout, "", 0.1)
-    seen = snapshots.looks(completed)
+    file = tmp_path / "printed"
+
+    def looks() -> tuple[snapshots.Look, ...]:
+        return snapshots.looks(Completed("here", command, 0, file.read_text(), "", 0.1))
+
+    with (
+        file.open("w") as printed,
+        subprocess.Popen(command.argv, stdout=printed, env=os.environ | {"PATH": path}) as process,
+    ):
+        try:
+            wait(lambda: len(looks()) >= 2, "it has looked twice")
+        finally:
+            process.terminate()
+            process.wait(LONG)
+    seen = looks()
     assert len(seen) >= 2
     assert all({"rx_bytes", "rx_packets", "udp_in"} <= look.counters.keys() for look in seen[:-1])
     assert seen[0].read is not None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import warm
 from campaign.test_campaign_lab import Lab
-from waiting import LONG, inside, wait
+from waiting import BRIEF, LONG, inside, wait
 
 import netlimits as nl
 from netlimits.lab import labs
@@ -164,7 +164,7 @@ class Ground(Lab):
             under_way = len(self.events(out, "start")) > len(self.events(out, "end"))
             return under_way and bool(self.named(host, client))
 
-        wait(measures, f"{client} runs")
+        wait(measures, f"{client} runs", longest=BRIEF)
         assert process.poll() is None, process.communicate()
 
     @contextlib.contextmanager
@@ -188,7 +188,7 @@ class Ground(Lab):
             self._signal(pids, signal.SIGCONT)
             return []
 
-        pids = wait(measures, f"{client} has its connections")
+        pids = wait(measures, f"{client} has its connections", longest=BRIEF)
         try:
             yield pids
         finally:

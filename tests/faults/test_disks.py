@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,10 @@ settings:
     mtu: 1400
     offload: {tso: "${offload}"}
 measure:
-  netperf: {seconds: 1, send_size: 1024}
+  netperf: {seconds: 1, test: TCP_RR}
 repeat: {replicates: 2, order: listed}
 """
+"""A stream that is held in mid-send ends at once."""
 
 
 @contextlib.contextmanager
@@ -86,8 +88,9 @@ def test_a_hosts_disk_is_full_in_mid_campaign(ground):
     out = ground.folder / "out"
     once = CHANGING.replace("replicates: 2", "replicates: 1")
     process = ground.campaign(once, out, "--guard", "10s")
-    ground.at_work(process, out)
-    with full_run(ground, "receiver"):
+    with ExitStack() as stack:
+        with ground.held(process, out):
+            stack.enter_context(full_run(ground, "receiver"))
         line = one_line(ground.ended(process, 1))
         assert ground.leaves() == ground.original, "it is put back although nothing can be written"
     assert "receiver: its guard's `renew` failed" in line
@@ -99,13 +102,15 @@ def test_a_hosts_disk_is_full_in_mid_campaign(ground):
 def test_a_change_that_a_full_disk_cannot_write_down_is_not_made(ground):
     out = ground.folder / "out"
     process = ground.campaign(CHANGING.replace("replicates: 2", "replicates: 1"), out)
-    ground.at_work(process, out)
-    with full_run(ground, "receiver"):
+    with ExitStack() as stack:
+        with ground.held(process, out):
+            stack.enter_context(full_run(ground, "receiver"))
         printed = ground.ended(process, 1)
         assert ground.leaves() == ground.original
     assert "run 2 failed: receiver: its guard's `arm` failed: " in printed
     assert "No space left" in printed
-    assert [status for _, _, status, _ in ground.settled(out)] == ["ok", "failed"]
+    rows = ground.settled(out)
+    assert statuses(rows) == [(1, 1, "ok"), (2, 1, "failed")], rows
 
 
 @contextlib.contextmanager
@@ -145,8 +150,9 @@ def test_results_cannot_be_written_any_more(ground):
         process = ground.campaign(CHANGING, out)
         for number, (broken, why) in enumerate(BROKEN, 1):
             wait(lambda n=number: done(ground, out) >= n, f"{number} runs are done")
-            ground.at_work(process, out)
-            with broken(out):
+            with ExitStack() as stack:
+                with ground.held(process, out):
+                    stack.enter_context(broken(out))
                 line = one_line(ground.ended(process, 1))
                 ground.hosts_are_as_found()
             assert line.startswith(f"netlimits: {out}/")

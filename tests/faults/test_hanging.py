@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from faults.ground import Ground, statuses, wait
+from waiting import BRIEF
 
 from netlimits.hosts.base import OUTPUT_LIMIT
 
@@ -46,19 +47,23 @@ esac
 
 
 def data_link_down(ground: Ground) -> None:
-    """It goes down in mid-run, and is back for the next one."""
+    """It goes down in mid-run, and is back for the last one, at the latest."""
     out = ground.folder / "out"
     process = ground.campaign(TEXT, out)
     with ground.held(process, out) as hanging:  # one that is not connected yet fails at once
         ground.inside("receiver", "ip", "link", "set", "data0", "down")
     try:
-        wait(lambda: ground.ends(out), "our deadline ends the run")
-        assert not [pid for pid in hanging if Path(f"/proc/{pid}").exists()], "on the host too"
+        wait(
+            lambda: not any(Path(f"/proc/{pid}").exists() for pid in hanging),
+            "our deadline ends it on the host",
+            longest=BRIEF,
+        )
     finally:
         ground.inside("receiver", "ip", "link", "set", "data0", "up")
     ground.ended(process, 1)
     rows = ground.settled(out)
-    assert statuses(rows) == [(1, 1, "timeout"), (2, 1, "ok"), (3, 1, "ok")]
+    first, _, last = statuses(rows)  # a busy machine may begin the second before the link is up
+    assert (first, last) == ((1, 1, "timeout"), (3, 1, "ok"))
     assert "is the data link down?" in rows[0][3]
 
 

@@ -20,7 +20,7 @@ settings:
   - roles: [sender]
     qdisc: {kind: fq, maxrate: 8mbit}
 measure:
-  netperf: {seconds: 6, send_size: 1024}
+  netperf: {seconds: 10, send_size: 1024}
 repeat: {replicates: 3, order: listed}
 """
 HOUR = 3600

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from faults.ground import Ground, wait
+from waiting import BRIEF
 from written_states import IPV6, MTU
 
 import netlimits as nl
@@ -99,6 +100,7 @@ def test_routes_that_an_mtu_took_away_are_put_back_after_it(routed: Ground):
             process.poll() is not None or "mtu 1000" in routed.on("sender", "ip", "link", "show")
         ),
         "the MTU is below 1280",
+        longest=BRIEF,
     )
     routed.at_work(process, out)
     process.kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 
 import pytest
 from faults.ground import statuses
@@ -48,9 +49,12 @@ def test_a_setting_is_refused_half_way_on_the_second_host(ground):
 
 def test_a_put_back_fails_and_is_mended_by_hand(ground):
     out = ground.folder / "out"
-    process = ground.campaign(TEXT.replace("[0, 1]", "[0]"), out)
-    ground.at_work(process, out)
-    with ground.mounted("receiver", *READ_ONLY):
+    once = TEXT.replace("[0, 1]", "[0]")
+    held = once.replace("send_size: 1024", "test: TCP_RR")  # a stream held in mid-send ends at once
+    process = ground.campaign(held, out)
+    with ExitStack() as stack:
+        with ground.held(process, out):
+            stack.enter_context(ground.mounted("receiver", *READ_ONLY))
         printed = ground.ended(process, 3)
         left = ground.leaves() ^ ground.original
         assert {line.split(":")[0] for line in left} == {"receiver"}, "the other one is put back"

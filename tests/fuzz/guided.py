@@ -30,8 +30,8 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 with atheris.instrument_imports(include=["netlimits"]):
     from fuzz import targets
 
-SECONDS = 5
-"""What one input may take; a loaded machine needs some more than an idle one."""
+SECONDS = 60
+"""What one input may take, by the wall clock, on a machine that is busy with other things."""
 
 MEGABYTES = 1024
 """What a process may hold, with Python, pandas and the coverage counters (about 200) in it."""

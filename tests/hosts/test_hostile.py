@@ -153,7 +153,7 @@ def server(talk: Callable[[socket.socket], None]) -> Iterator[int]:
         thread.start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
-    thread.join(60)
+    thread.join(LONG.seconds)
     assert not thread.is_alive(), "our end of the connection is still open"
 
 
@@ -214,7 +214,7 @@ def test_an_agent_that_does_not_answer_is_left_alone(lab, monkeypatch, tmp_path)
         agent.bind(str(tmp_path / "agent"))
         agent.listen()
         monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
-        host = ssh_host(lab.machine(), Patience(5))
+        host = ssh_host(lab.machine(), Patience(15))
         host.close()
 
 
@@ -234,7 +234,7 @@ class Mute(paramiko.ServerInterface):
         return paramiko.OPEN_SUCCEEDED
 
     def check_channel_exec_request(self, channel, command):
-        self.over.wait(60)
+        self.over.wait(LONG.seconds)
         return False
 
 
@@ -245,7 +245,7 @@ def test_a_program_that_is_never_started_is_given_up(lab):
         transport = paramiko.Transport(sock)
         transport.add_server_key(paramiko.Ed25519Key.from_private_key_file(lab.folder / "host_far"))
         transport.start_server(server=mute)
-        mute.over.wait(60)
+        mute.over.wait(LONG.seconds)
         transport.close()
 
     with server(talk) as port:
@@ -253,7 +253,7 @@ def test_a_program_that_is_never_started_is_given_up(lab):
         machine = lab.machine("far", f"Host far\n Port {port}\n", known_hosts)
         try:
             with pytest.raises(ConnectionLost, match="sender: no session for `exec sh`"):
-                ssh_host(machine, Patience(4))
+                ssh_host(machine, Patience(15))
         finally:
             mute.over.set()
 
@@ -264,17 +264,17 @@ def test_a_name_that_no_name_can_be_is_told(lab):
 
 
 def test_a_host_that_is_only_slow_is_a_host(lab, start_up, tmp_path):
-    """A login of several seconds, and every command of ours a second later than it should be."""
+    """A login of several seconds, and every command of ours seconds later than it should be."""
     slow = lab.far.home / "slow"
     slow.mkdir(exist_ok=True)
-    (slow / "timeout").write_text('#!/bin/sh\nsleep 1\nexec /usr/bin/timeout "$@"\n')
+    (slow / "timeout").write_text('#!/bin/sh\nsleep 4\nexec /usr/bin/timeout "$@"\n')
     (slow / "timeout").chmod(0o755)
     start_up("PATH=/root/slow:$PATH\nsleep 3\n")
     assert "did not answer within 2 s" in refusal(lab.machine(), SHORT)
     host = ssh_host(lab.machine())
     try:
         look = host.background(Command(("sleep", "332.125"), deadline=400))
-        assert host.run(Command(("echo", "hi"), deadline=0.5)).stdout == "hi\n"
+        assert host.run(Command(("echo", "hi"), deadline=3)).stdout == "hi\n"
         ended = look.stop()
         assert ended.status != 0
         assert not ended.timed_out

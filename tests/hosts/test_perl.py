@@ -84,7 +84,7 @@ def test_what_hangs_ends_at_its_deadline_and_perl_goes_on(host, tmp_path, ps, ki
     argv = tuple(word.replace("FIFO", str(tmp_path / "fifo")) for word in command.argv)
     command = Command(argv, deadline=command.deadline, perl=command.perl)
     perl = perl_of(host)
-    prints = reading("print 1; 0;", deadline=0.5)
+    prints = reading("print 1; 0;", deadline=1.5)
     first, hung, never = host.run_in_turn([prints, command, prints])
     assert (first.stdout, first.status, first.timed_out) == ("1", 0, False)
     assert never.stdout == ""
@@ -120,9 +120,13 @@ def test_ctrl_c_ends_what_runs_and_perl_goes_on(host, ps, perl):
     waiting = host.begin_in_turn([command, OURS])
     if perl != GOES_ON:
         ps.appears("sleep", "323.125")
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
+
+    def interrupted() -> None:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         waiting()
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert ps.gone("sleep", "323.125")
     assert perl_of(host) == process
 
@@ -171,7 +175,7 @@ def test_it_ends_with_the_connection(host):
 
 def test_one_that_was_killed_is_lost_like_a_connection_and_another_takes_its_place(host):
     perl = perl_of(host)
-    waiting = host.begin_in_turn([Command(("sleep", "1")), OURS])
+    waiting = host.begin_in_turn([Command(("sleep", "325.125"), deadline=400), OURS])
     perl.kill()
     with pytest.raises(Exception, match="was cut off"):
         waiting()

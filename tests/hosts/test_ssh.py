@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from waiting import LONG
+from waiting import LONG, wait
 
 from netlimits.errors import ConnectError, ConnectionLost, HostError
 from netlimits.hosts import ssh
@@ -196,8 +196,7 @@ def test_an_encrypted_key_wants_the_agent_and_works_with_it(lab, monkeypatch, tm
     command = ["ssh-agent", "-D", "-a", os.environ["SSH_AUTH_SOCK"]]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as agent:
         try:
-            while not (tmp_path / "agent").exists():
-                time.sleep(0.01)
+            wait((tmp_path / "agent").exists, "the agent listens")
             subprocess.run(["ssh-add", "-q", locked], check=True)
             assert server_port(machine) == lab.far.port
             # the agent holds only `locked`; another IdentityFile with IdentitiesOnly shuts it out
@@ -273,7 +272,7 @@ def test_a_connection_that_breaks_under_a_command_is_told(lab, ps):
         target=lambda: (ps.appears("sleep", "320.125"), os.kill(sshd, signal.SIGKILL))
     )
     thread.start()
-    with pytest.raises(ConnectionLost, match=r"cut off: the SSH connection is gone; it had .*: hi"):
+    with pytest.raises(ConnectionLost, match="cut off: the SSH connection is gone"):
         host.run(Command(("sh", "-c", "echo hi; sleep 320.125"), deadline=10))
     thread.join()
     with pytest.raises(ConnectionLost, match="sender: the SSH connection is gone"):

@@ -75,7 +75,7 @@ def test_whoever_waits_is_let_go_when_logins_are_given_up(ends) -> None:
     reader.start()
     assert not abort.called
     abort()
-    reader.join(60)
+    reader.join(LONG)
     assert answers == [b""]
     assert abort.called
     assert login.why == "was given up"

@@ -119,7 +119,7 @@ def test_no_line_takes_long(line: str):
         for text in (line + "\n", "\n".join([line] * 4) + "\n"):
             checked((before + text).encode())
     checked((line + "\n").encode(), COLUMNS)
-    assert time.process_time() - began < 30  # it were hours
+    assert time.process_time() - began < 300  # it were hours
 
 
 def test_many_empty_fields_are_refused_rather_than_tried():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import waiting
 from lab.test_lab import traces
 
 from netlimits.errors import InputError, LabError
@@ -97,8 +98,7 @@ def test_a_second_up_waits_for_the_first_and_replaces_its_ruins(name):
     assert f"lab {name} is already up: {lab.hosts_file}" in line
     # A machine that is lost is told, and does not hinder the removal.
     os.kill(int((lab.host_folder("receiver") / "qemu.pid").read_text()), signal.SIGKILL)
-    while [state.sshd for state in labs.status(name)] != [True, False]:
-        time.sleep(0.05)
+    waiting.wait(lambda: [state.sshd for state in labs.status(name)] == [True, False])
     assert labs.down(name)
     assert traces(name) == []
 

@@ -226,8 +226,7 @@ def test_what_a_killed_command_started_is_waited_for(name, tmp_path):
         f"touch {tmp_path}/ended')"
     )
     with subprocess.Popen([sys.executable, "-c", code]) as holder:
-        while not (tmp_path / "begun").exists():
-            time.sleep(0.01)
+        wait((tmp_path / "begun").exists, "it has begun")
         holder.kill()
     labs.down(name)
     assert (tmp_path / "ended").exists()
@@ -239,8 +238,7 @@ def test_up_replaces_ruins(name):
     spaces = identities(lab)
     daemon = (lab.host_folder("receiver") / "sshd.pid").read_text().strip()
     os.kill(int(daemon), signal.SIGKILL)
-    while int(daemon) in inside(spaces):
-        time.sleep(0.01)
+    wait(lambda: int(daemon) not in inside(spaces), "sshd is gone")
     assert [state.sshd for state in labs.status(name)] == [True, False]
     left = inside(spaces)
     again = labs.up(name)
@@ -270,9 +268,8 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
         with subprocess.Popen(
             [*NETLIMITS, "lab", "up", "--name", name], stderr=subprocess.PIPE, text=True
         ) as up:
-            while not (layout.NAMESPACES / f"nl-{name}-receiver").exists():
-                assert up.poll() is None
-                time.sleep(0.002)
+            receiver = layout.NAMESPACES / f"nl-{name}-receiver"
+            wait(lambda at=receiver, up=up: at.exists() or up.poll() is not None)
             up.send_signal(number)
             _, complaint = up.communicate(timeout=LONG)
         if up.returncode:

@@ -194,11 +194,19 @@ def test_it_waits_and_puts_back_at_its_time(folder):
 @pytest.mark.long
 def test_it_waits_on_when_the_deadline_is_moved_on(folder):
     folder.write(sysctl(first="1"), patience=1, second_pass=False)
-    folder.deadline(10)
-    first = uptime() + 10
-    process = folder.begun()
-    folder.deadline(1000)
-    assert uptime() < first - 1, "the test came too late to move it"
+    for seconds in (10, 40, 160):  # the more, the later a busy machine lets us move it
+        folder.deadline(seconds)
+        first = uptime() + seconds
+        process = folder.begun()
+        folder.deadline(1000)
+        if uptime() < first - 1:
+            break
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for file in (folder.path / "key.pid", folder.calls):
+            file.unlink(missing_ok=True)
+    else:
+        pytest.fail("each time the test came too late to move it")
     wait(lambda: uptime() > first + 1)
     assert folder.words() == []
     assert process.poll() is None
@@ -678,8 +686,7 @@ def test_who_takes_a_host_waits_for_the_change_that_is_being_made(place, tmp_pat
     change = place.background(
         commands.within(campaign._holder, campaign._claims.at("a").claim, slow)
     )
-    while not begun.exists():
-        time.sleep(0.01)
+    wait(begun.exists, "the change has begun")
     taker = other.guards("other", patience=None)
     taker.claim(forced(FROM_NOTES, force=True))
     assert done.exists()
@@ -703,7 +710,7 @@ def test_a_claim_is_dead_as_soon_as_its_connection_is(place):
 def test_no_guard_fires_under_a_put_back_and_its_time_is_its_own_when_that_is_killed(place):
     """As a campaign that was lost, and a `restore` that was killed: its guard is not put off."""
     lost, putting = place(), place()
-    campaign = lost.guards("lost", patience=10)
+    campaign = lost.guards("lost", patience=60)
     campaign.claim()
     campaign.arm(Original("a", "lo", "sysctl", {"net.ipv4.no_such_thing_at_all": "1"}))
     before = place.look()

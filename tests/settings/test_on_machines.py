@@ -26,7 +26,7 @@ settings:
     offload: {rx-gro-hw: off}
     qdisc: {kind: netem, delay: 50ms, loss: 3}
 measure:
-  netperf: {seconds: 6, send_size: 1024, mss: 1024}
+  netperf: {seconds: 10, send_size: 1024, mss: 1024}
 repeat: {replicates: 1, order: listed}
 """
 
@@ -38,7 +38,7 @@ settings:
     coalesce: {rx-usecs: 50}
 pace: {rate: 4e6, frame_rate: 4.05e6, tolerance_pct: 15}
 measure:
-  netperf: {seconds: 6, send_size: 16384}
+  netperf: {seconds: 10, send_size: 16384}
 repeat: {replicates: 1, order: listed}
 """
 
