@@ -710,7 +710,7 @@ def test_a_claim_is_dead_as_soon_as_its_connection_is(place):
 def test_no_guard_fires_under_a_put_back_and_its_time_is_its_own_when_that_is_killed(place):
     """As a campaign that was lost, and a `restore` that was killed: its guard is not put off."""
     lost, putting = place(), place()
-    campaign = lost.guards("lost", patience=60)
+    campaign = lost.guards("lost", patience=10)
     campaign.claim()
     campaign.arm(Original("a", "lo", "sysctl", {"net.ipv4.no_such_thing_at_all": "1"}))
     before = place.look()
