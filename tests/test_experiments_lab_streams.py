@@ -161,7 +161,7 @@ def streams_ran_together(frame: pd.DataFrame, intervals: pd.DataFrame) -> None:
 def test_mtu_aggregate_alone_and_capped(hosts, tmp_path):
     free, capped = tmp_path / "free", tmp_path / "capped"
     pairs = ("factors.streams_per_sink=[2]", *SHORT)
-    limits = ("derive.link_bps=300e6",)  # which busy CPUs reach as well
+    limits = ("derive.link_bps=150e6",)  # which busy CPUs reach as well, and much more
     alone = short_form("mtu-aggregate", free, hosts, *pairs, *windows(0, 1, 2))
     frame = short_form("mtu-aggregate-capped", capped, hosts, *pairs, *limits, *windows(0, 1))
     for runs, folder in ((alone, free), (frame, capped)):
@@ -173,11 +173,11 @@ def test_mtu_aggregate_alone_and_capped(hosts, tmp_path):
     # whole when it returns, and tbf's bucket is full at first
     ahead = (4 * 2 * 131072 + table["burst"].max()) * 8 / WINDOW_S / 1e6
     for mtu in (1500, 8896):
-        bound = goodput.bound(mtu, 300e6, timestamps=True).goodput_bps / 1e6
+        bound = goodput.bound(mtu, 150e6, timestamps=True).goodput_bps / 1e6
         assert 0.9 * bound < rates["n2-standard-80", mtu] <= LATE * (bound + ahead), (
             "the link binds"
         )
-        assert 0.9 * 150 < rates["n2-standard-32", mtu] <= LATE * (150 + ahead), "the cap binds"
+        assert 0.9 * 75 < rates["n2-standard-32", mtu] <= LATE * (75 + ahead), "the cap binds"
         unlimited = alone.loc[alone["mtu"] == mtu, "throughput_mbps"].item()
         assert unlimited > 1.5 * bound, "the same hosts without a limit"
 

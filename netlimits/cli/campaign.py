@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from netlimits.cli import echo, logins, quoted
+from netlimits.cli.conduct import Conduct, conduct_options
 from netlimits.cli.hosts import all_logged_in, machines_of
-from netlimits.cli.lines import counts, say_put_back, say_warnings, skipped_lines
-from netlimits.cli.options import (
-    AT_ONCE,
-    COUNTS,
-    GUARD,
-    HOSTS,
-    JSON,
-    PATIENCE,
-    RESULTS,
-    SCHEDULER,
-    SET,
-    YES,
-    progress_options,
-)
-from netlimits.cli.sharing import SHARE, sharing
-from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
-from netlimits.errors import (
-    ArchiveError,
-    ArchiveUnwritable,
-    InputError,
-    NetlimitsError,
-    RestoreError,
-    one_line,
-)
+from netlimits.cli.lines import say_put_back, say_warnings, skipped_lines
+from netlimits.cli.options import COUNTS, HOSTS, RESULTS, SET, YES
+from netlimits.cli.sides import Against, against_options, experiment_of
+from netlimits.errors import ArchiveError
 
 if TYPE_CHECKING:
-    from netlimits.archive.part_folder import PartFolder
     from netlimits.archive.reader import Campaign
-    from netlimits.campaign.interrupt import Stop
-    from netlimits.checks.survey import Survey
-    from netlimits.hosts.base import Host
-    from netlimits.hosts.patience import Patience
-    from netlimits.model import Experiment, Machine
 
 
 @click.command()
@@ -60,13 +32,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="The folder for results; results/NAME-DATE-TIME if left out.",
 )
-@GUARD
-@PATIENCE
-@AT_ONCE
-@SCHEDULER
-@SHARE
-@JSON
-@progress_options
+@conduct_options
 @against_options
 def run(
     experiment_file: Path,
@@ -74,12 +40,7 @@ def run(
     local: bool,
     overrides: Sequence[str],
     out: Path | None,
-    guard: str,
-    patience: Patience,
-    at_once: int | None,
-    scheduler: str | None,
-    share: PartFolder | None,
-    as_json: bool,
+    conduct: Conduct,
     against: Against,
 ) -> None:
     """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
@@ -113,19 +74,16 @@ def run(
     experiment, bound = experiment_of(
         experiment_file, overrides, against, lambda roles: machines_of(roles, hosts_file, local)
     )
-    most = pairs_at_once(experiment, at_once)
-    _refuse_scheduler(experiment, scheduler)
+    conduct.check(experiment)
     plan = Plan(seeded(experiment))
     folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
-    guarding = _guard_seconds(guard)
-    if share:
-        share.claim(None)
+    conduct.claim(None)
     with (
-        sharing(share, folder, as_json=as_json),
+        conduct.sharing(folder),
         Stop() as stop,
         stop.interruptible(),
-        all_logged_in(bound, patience) as hosts,
+        all_logged_in(bound, conduct.patience) as hosts,
     ):
         refuse_claimed(hosts)
         host_survey = survey(plan, bound, hosts)
@@ -136,15 +94,12 @@ def run(
         campaign = creation.create(
             plan, host_survey, folder, logins.registrar(host_survey.machines)
         )
-        if share:
-            share.claim(campaign)
-        echo(f"results: {campaign.path}", err=as_json)
+        conduct.claim(campaign)
+        echo(f"results: {campaign.path}", err=conduct.as_json)
         for line in skipped_lines(campaign.skipped_runs()):
-            echo(line, err=as_json)
+            echo(line, err=conduct.as_json)
         with logins.locked(campaign):
-            _carry_out(
-                campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler
-            )
+            conduct.carry_out(campaign, host_survey, hosts, stop)
 
 
 ACCEPT = click.option(
@@ -156,18 +111,7 @@ ACCEPT = click.option(
 
 def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of the commands that go on with a campaign on its hosts."""
-    for option in (
-        progress_options,
-        JSON,
-        SHARE,
-        SCHEDULER,
-        AT_ONCE,
-        PATIENCE,
-        GUARD,
-        YES,
-        COUNTS,
-        ACCEPT,
-    ):
+    for option in (conduct_options, YES, COUNTS, ACCEPT):
         command = option(command)
     return command
 
@@ -243,12 +187,7 @@ def _go_on(
     accept_changed_hosts: bool,
     hosts_file: Path | None,
     yes: bool,
-    guard: str,
-    patience: Patience,
-    at_once: int | None,
-    scheduler: str | None,
-    share: PartFolder | None,
-    as_json: bool,
+    conduct: Conduct,
 ) -> None:
     """Go on with a campaign on its hosts; `added` are replicates and their seed."""
     from netlimits.archive import reader
@@ -258,21 +197,18 @@ def _go_on(
     from netlimits.restore.put_back import restore_from_journal
 
     reader.check_plan(campaign)
-    most = pairs_at_once(campaign.experiment, at_once)
-    _refuse_scheduler(campaign.experiment, scheduler)
+    conduct.check(campaign.experiment)
     bound, own = logins.machines_of(campaign, hosts_file, command)
     if not own:
         logins.refuse_commands(campaign)
         logins.show(campaign, bound, yes)
-    guarding = _guard_seconds(guard)
-    if share:
-        share.claim(campaign)
+    conduct.claim(campaign)
     with (
-        sharing(share, campaign.path, as_json=as_json),
+        conduct.sharing(campaign.path),
         Stop() as stop,
         logins.locked(campaign),
         stop.interruptible(),
-        all_logged_in(bound, patience) as hosts,
+        all_logged_in(bound, conduct.patience) as hosts,
     ):
         stop.defer()
         say_put_back(tuple(shards.put_back(campaign.archive, hosts, ours=own)))
@@ -288,113 +224,7 @@ def _go_on(
             )
         if added:
             campaign = campaign.extend(*added)
-        _carry_out(campaign, host_survey, hosts, stop, guarding, patience, most, as_json, scheduler)
-
-
-def _carry_out(
-    campaign: Campaign,
-    survey: Survey,
-    hosts: Mapping[str, Host],
-    stop: Stop,
-    guard: float | None,
-    patience: Patience,
-    at_once: int,
-    as_json: bool,
-    scheduler: str | None,
-) -> None:
-    """Run what is left, show progress, write the frames, and say what came of it."""
-    from netlimits.campaign import cluster, pairs, runner
-    from netlimits.campaign.interrupt import Interrupted
-    from netlimits.cli.progress import display
-    from netlimits.hosts.connect import connect
-
-    def again(machine: Machine) -> Host:
-        return connect(machine, patience)
-
-    work: runner.Runner | cluster.ClusterRunner
-    kind = pairs.PairsRunner if campaign.experiment.mesh else runner.Runner
-    if scheduler:
-        for host in hosts.values():  # each worker logs in to its own
-            host.close()
-        work = cluster.ClusterRunner(
-            campaign, survey, stop, scheduler, guard, patience.seconds, at_once
-        )
-    else:
-        work = kind(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
-    if isinstance(work, pairs.PairsRunner):
-        work.pairs_at_once = at_once
-    campaign.archive.append("opened")
-    try:
-        with display(campaign.experiment) as on_progress:
-            work.carry_out(on_progress)
-    except NetlimitsError as error:
-        if isinstance(error, Interrupted | RestoreError):
-            _write_frames(campaign)
-        if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
-            with suppress(ArchiveError):  # its folder may be gone altogether
-                echo(counts(campaign.state()), err=True)
-        if error.exit_status == 2:  # which says that nothing was touched
-            error.exit_status = 1
-        done = "" if isinstance(error, RestoreError) else "; hosts are put back"
-        error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
-        raise
-    campaign.archive.append("closed")
-    history = None if campaign.archive.parts() else campaign.history()
-    state, written = campaign.state(history), campaign.write_results(history)
-    first = "compare" if campaign.experiment.sides else "table"
-    _report(state, written, campaign.path, first, as_json)
-
-
-def _report(
-    state: Mapping[str, Any], written: Sequence[Path], folder: Path, first: str, as_json: bool
-) -> None:
-    """Say what came of the campaign, and which commands show it: `first` before the others."""
-    if as_json:
-        files = [str(path) for path in written]
-        echo(json.dumps({**state, "files": files}, indent=2))
-    else:
-        echo(counts(state))
-        for reason, count in list(state["reasons"].items())[:5]:
-            echo(f"  {count} × {one_line(reason)}")
-        for path in written:
-            echo(str(path))
-        if state["ok"]:
-            echo(f"next: netlimits {first} {quoted(folder)}")
-            echo(f"      netlimits figures {quoted(folder)}")
-            echo(f"      netlimits report {quoted(folder)}")
-    if state["ok"] < state["planned"]:
-        sys.exit(1)
-
-
-def _refuse_scheduler(experiment: Experiment, scheduler: str | None) -> None:
-    """Say before any host is asked that workers cannot do it."""
-    if not scheduler:
-        return
-    from netlimits.campaign import cluster
-
-    if not experiment.mesh:
-        raise InputError("--scheduler is for a mesh; the experiment has one pair: leave it out")
-    cluster.client(scheduler).close()
-
-
-def _guard_seconds(guard: str) -> float | None:
-    from netlimits.restore.guard.guards import patience
-
-    seconds = patience(guard)
-    if seconds is None:
-        echo(
-            "netlimits: --guard off: hosts stay changed when this machine is lost, until "
-            "`netlimits restore`",
-            err=True,
-        )
-    return seconds
-
-
-def _write_frames(campaign: Campaign) -> None:
-    try:
-        campaign.write_results()
-    except ArchiveError as error:
-        echo(f"netlimits: {error}", err=True)
+        conduct.carry_out(campaign, host_survey, hosts, stop)
 
 
 def _refuse_used(folder: Path) -> None:

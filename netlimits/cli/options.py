@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -141,3 +142,20 @@ def pool_option(what: str) -> Callable[[Any], Any]:
         metavar="FACTOR",
         help=f"A factor that may differ within one {what}: it is meant. Repeatable.",
     )
+
+
+def gathered(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that a command gets as one `kind`, a dataclass of their names, called `name`."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def gathering(**given: Any) -> None:
+            own = {field.name: given.pop(field.name) for field in fields(kind)}
+            command(**{name: kind(**own)}, **given)
+
+        gathering.__name__, gathering.__doc__ = command.__name__, command.__doc__
+        gathering.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+        for option in reversed(options):
+            gathering = option(gathering)
+        return gathering
+
+    return decorate

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli.options import pairs
+from netlimits.cli.options import gathered, pairs
 from netlimits.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,44 +30,33 @@ class Against:
         return bool(self.written or self.hosts)
 
 
-def against_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of a second side, which the command gets as one `against`."""
-
-    def gathered(
-        *,
-        against: tuple[str, ...],
-        against_hosts: Path | None,
-        sides: str,
-        **others: Any,
-    ) -> None:
-        command(against=Against(against, against_hosts, sides), **others)
-
-    gathered.__name__, gathered.__doc__ = command.__name__, command.__doc__
-    gathered.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
-    wrapped: Callable[..., None] = gathered
-    for option in (
-        click.option(
-            "--sides",
-            default="",
-            metavar="NAMES",
-            help="What the sides are called; before,after if left out.",
-        ),
-        click.option(
-            "--against-hosts",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="The second side's machines.",
-        ),
-        click.option(
-            "--against",
-            multiple=True,
-            metavar="EXPERIMENT|KEY=VALUE",
-            help="A second side, interleaved with the first in the same blocks: another "
-            "experiment, or what is changed in it; may be given often.",
-        ),
-    ):
-        wrapped = option(wrapped)
-    return wrapped
+against_options = gathered(
+    "against",
+    Against,
+    click.option(
+        "--against",
+        "written",
+        multiple=True,
+        metavar="EXPERIMENT|KEY=VALUE",
+        help="A second side, interleaved with the first in the same blocks: another "
+        "experiment, or what is changed in it; may be given often.",
+    ),
+    click.option(
+        "--against-hosts",
+        "hosts",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The second side's machines.",
+    ),
+    click.option(
+        "--sides",
+        "names",
+        default="",
+        metavar="NAMES",
+        help="What the sides are called; before,after if left out.",
+    ),
+)
+"""The options of a second side, which the command gets as one `against`."""
 
 
 def experiment_of(

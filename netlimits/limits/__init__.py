@@ -27,3 +27,7 @@ def __getattr__(name: str) -> Any:
     from netlimits.limits import explained
 
     return getattr(explained, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -141,9 +141,11 @@ def test_the_reports_experiment_from_yaml_to_table_and_charts(on, hosts):
     assert set(frame["status"]) == {"ok"}
     assert frame["shared_kernel"].all()
     assert (frame["throughput_mbps"] > 0).all()
-    # each end's rate is over seconds of its own, which differ by what a CPU let wait
-    received, sent = frame["remote_recv_throughput_mbps"], frame["local_send_throughput_mbps"]
-    assert (received <= sent * 1.1).all()
+    # the ends' rates are over seconds of their own; what their interfaces counted has none
+    assert (frame["remote_rx_bytes"] <= frame["local_tx_bytes"]).all()
+    of_tcp = frame["protocol"] == "tcp"
+    written = frame["local_send_calls"] * frame["send_size"]
+    assert (written[of_tcp] <= frame["local_tx_bytes"][of_tcp]).all(), "with headers it is more"
     tcp = frame[frame["protocol"] == "tcp"]
     assert (tcp["transport_mss_bytes"] == tcp["send_size"]).all()
 

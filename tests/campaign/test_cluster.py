@@ -23,8 +23,8 @@ def test_an_address_that_is_none_is_named():
         cluster.client("nowhere://here")
 
 
-class Told:
-    """A task that is over, and what comes of asking for its result."""
+class Task:
+    """One that is over, and what comes of asking for its result."""
 
     def __init__(self, answer: object) -> None:
         self.answer = answer
@@ -40,8 +40,8 @@ def test_an_answer_that_went_with_its_scheduler_is_none_and_no_mistake_of_ours()
     closed = distributed.comm.CommClosedError("in <TCP (closed)>: Stream is closed")
     lost = distributed.client.FutureCancelledError("shard-1", "scheduler-restart")
     for error in (closed, lost, TimeoutError()):
-        assert cluster._answer(Told(error)) is None
+        assert cluster._answer(Task(error)) is None
     outcome = ShardOutcome({"hosts-1": "it is gone"})
-    assert cluster._answer(Told(outcome)) is outcome
+    assert cluster._answer(Task(outcome)) is outcome
     with pytest.raises(KeyError):
-        cluster._answer(Told(KeyError("a mistake of ours")))
+        cluster._answer(Task(KeyError("a mistake of ours")))

@@ -1,0 +1,177 @@
+"""How `run`, `resume` and `extend` carry a campaign out: their options, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netlimits.cli import echo, quoted
+from netlimits.cli.lines import counts
+from netlimits.cli.options import (
+    AT_ONCE,
+    GUARD,
+    JSON,
+    PATIENCE,
+    SCHEDULER,
+    gathered,
+    progress_options,
+)
+from netlimits.cli.sharing import SHARE, sharing
+from netlimits.cli.sides import pairs_at_once
+from netlimits.errors import (
+    ArchiveError,
+    ArchiveUnwritable,
+    InputError,
+    NetlimitsError,
+    RestoreError,
+    one_line,
+)
+
+if TYPE_CHECKING:
+    from netlimits.archive.part_folder import PartFolder
+    from netlimits.archive.reader import Campaign
+    from netlimits.campaign.cluster import ClusterRunner
+    from netlimits.campaign.interrupt import Stop
+    from netlimits.campaign.runner import Runner
+    from netlimits.checks.survey import Survey
+    from netlimits.hosts.base import Host
+    from netlimits.hosts.patience import Patience
+    from netlimits.model import Experiment, Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """What the three commands are told alike, as it is written."""
+
+    guard: str
+    patience: Patience
+    at_once: int | None
+    scheduler: str | None
+    share: PartFolder | None
+    as_json: bool
+
+    def check(self, experiment: Experiment) -> None:
+        """Say before any host is asked what cannot be of an experiment. Raises InputError."""
+        pairs_at_once(experiment, self.at_once)
+        if self.scheduler:
+            from netlimits.campaign import cluster
+
+            if not experiment.mesh:
+                raise InputError(
+                    "--scheduler is for a mesh; the experiment has one pair: leave it out"
+                )
+            cluster.client(self.scheduler).close()
+        if self._guard_seconds() is None:
+            echo(
+                "netlimits: --guard off: hosts stay changed when this machine is lost, until "
+                "`netlimits restore`",
+                err=True,
+            )
+
+    def claim(self, campaign: Campaign | None) -> None:
+        """See that the runs can be left where `--share` says; None is a campaign still to come."""
+        if self.share:
+            self.share.claim(campaign)
+
+    def sharing(self, folder: Path) -> AbstractContextManager[None]:
+        """Leave the runs of the folder's campaign there, however what is within it ends."""
+        return sharing(self.share, folder, as_json=self.as_json)
+
+    def carry_out(
+        self, campaign: Campaign, survey: Survey, hosts: Mapping[str, Host], stop: Stop
+    ) -> None:
+        """Run what is left, show progress, write the frames, and say what came of it."""
+        from netlimits.cli.progress import display
+
+        work = self._work(campaign, survey, hosts, stop)
+        campaign.archive.append("opened")
+        try:
+            with display(campaign.experiment) as on_progress:
+                work.carry_out(on_progress)
+        except NetlimitsError as error:
+            _say_cut_off(campaign, error)
+            raise
+        campaign.archive.append("closed")
+        history = None if campaign.archive.parts() else campaign.history()
+        state, written = campaign.state(history), campaign.write_results(history)
+        first = "compare" if campaign.experiment.sides else "table"
+        _report(state, written, campaign.path, first, self.as_json)
+
+    def _work(
+        self, campaign: Campaign, survey: Survey, hosts: Mapping[str, Host], stop: Stop
+    ) -> Runner | ClusterRunner:
+        """What does the runs: of one pair, of a mesh's pairs, or a scheduler's workers."""
+        from netlimits.campaign import cluster, pairs, runner
+        from netlimits.hosts.connect import connect
+
+        most, guard = pairs_at_once(campaign.experiment, self.at_once), self._guard_seconds()
+        if self.scheduler:
+            for host in hosts.values():  # each worker logs in to its own
+                host.close()
+            return cluster.ClusterRunner(
+                campaign, survey, stop, self.scheduler, guard, self.patience.seconds, most
+            )
+
+        def again(machine: Machine) -> Host:
+            return connect(machine, self.patience)
+
+        kind = pairs.PairsRunner if campaign.experiment.mesh else runner.Runner
+        work = kind(campaign.archive, campaign.plan, survey, hosts, stop, again, guard)
+        if isinstance(work, pairs.PairsRunner):
+            work.pairs_at_once = most
+        return work
+
+    def _guard_seconds(self) -> float | None:
+        from netlimits.restore.guard.guards import patience
+
+        return patience(self.guard)
+
+
+conduct_options = gathered(
+    "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, progress_options
+)
+"""The options of `Conduct`, which the command gets as one `conduct`."""
+
+
+def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
+    """Say what there is of a campaign that an error ends; the error says how to go on."""
+    from netlimits.campaign.interrupt import Interrupted
+
+    if isinstance(error, Interrupted | RestoreError):
+        try:
+            campaign.write_results()
+        except ArchiveError as unwritten:
+            echo(f"netlimits: {unwritten}", err=True)
+    if isinstance(error, Interrupted | RestoreError | ArchiveUnwritable):
+        with suppress(ArchiveError):  # its folder may be gone altogether
+            echo(counts(campaign.state()), err=True)
+    if error.exit_status == 2:  # which says that nothing was touched
+        error.exit_status = 1
+    done = "" if isinstance(error, RestoreError) else "; hosts are put back"
+    error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
+
+
+def _report(
+    state: Mapping[str, Any], written: Sequence[Path], folder: Path, first: str, as_json: bool
+) -> None:
+    """Say what came of the campaign, and which commands show it: `first` before the others."""
+    if as_json:
+        files = [str(path) for path in written]
+        echo(json.dumps({**state, "files": files}, indent=2))
+    else:
+        echo(counts(state))
+        for reason, count in list(state["reasons"].items())[:5]:
+            echo(f"  {count} × {one_line(reason)}")
+        for path in written:
+            echo(str(path))
+        if state["ok"]:
+            echo(f"next: netlimits {first} {quoted(folder)}")
+            echo(f"      netlimits figures {quoted(folder)}")
+            echo(f"      netlimits report {quoted(folder)}")
+    if state["ok"] < state["planned"]:
+        sys.exit(1)
