@@ -41,8 +41,14 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+BUFFER = "settings.1.sysctl={net.core.rmem_default: 16777216}"
+
+
 def ran(checkout: Path, **why: str) -> tuple[list[str], list[str]]:
-    """The lines about machines that the demo says, and the labs that it asks for."""
+    """The lines about machines that the demo says, and the labs that it asks for.
+
+    Where they are machines, UDP's buffer is one that their memory has room for.
+    """
     path = f"{checkout}:{os.environ['PATH']}"
     done = subprocess.run(
         [checkout / "scripts" / "demo"],
@@ -56,7 +62,10 @@ def ran(checkout: Path, **why: str) -> tuple[list[str], list[str]]:
     calls = (checkout / "asked").read_text().splitlines()
     words = [" ".join(line.split()[:2]) for line in calls]
     assert words[words.index("lab status") :][2] == "lab down", "after its campaign"
-    return complaints, [line for line in calls if line.startswith("lab up")]
+    labs = [line for line in calls if line.startswith("lab up")]
+    (campaign,) = (line for line in calls if line.startswith("run "))
+    assert (BUFFER in campaign) == ("--machines" in labs[-1])
+    return complaints, labs
 
 
 def test_it_has_machines(checkout: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import distributed
 import pytest
 
 from netlimits.campaign import cluster
@@ -18,7 +19,6 @@ def test_without_dask_it_says_what_to_install(monkeypatch):
 
 
 def test_an_address_that_is_none_is_named():
-    pytest.importorskip("distributed")
     with pytest.raises(InputError, match="--scheduler nowhere://here"):
         cluster.client("nowhere://here")
 
@@ -36,7 +36,6 @@ class Task:
 
 
 def test_an_answer_that_went_with_its_scheduler_is_none_and_no_mistake_of_ours():
-    distributed = pytest.importorskip("distributed")
     closed = distributed.comm.CommClosedError("in <TCP (closed)>: Stream is closed")
     lost = distributed.client.FutureCancelledError("shard-1", "scheduler-restart")
     for error in (closed, lost, TimeoutError()):

@@ -16,7 +16,6 @@ from waiting import wait
 
 import netlimits as nl
 
-pytest.importorskip("distributed")
 pytestmark = pytest.mark.lab
 
 MESH = """\

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import platform
 import resource
 import subprocess
 import sys
@@ -29,6 +29,11 @@ INPUTS = 200_000
 
 SECONDS = 60.0
 """Of CPU time, that one input may take."""
+
+WITH_ATHERIS = pytest.mark.skipif(
+    sys.version_info >= (3, 14) or platform.machine() != "x86_64",
+    reason="there is no atheris for this Python or CPU",
+)
 
 EVERY = pytest.mark.parametrize("target", targets.targets().values(), ids=targets.targets())
 
@@ -105,12 +110,10 @@ def test_captures_cut_doubled_and_changed(target: Target, data: st.DataObject):
     read(target, seed[:a] + data.draw(PIECES) + seed[b:])
 
 
+@WITH_ATHERIS
 @pytest.mark.long
 def test_guided_by_coverage(tmp_path):
     """At least INPUTS of them, counted where they are read; the same ones each time."""
-    if importlib.util.find_spec("atheris") is None:
-        assert sys.version_info >= (3, 14), "atheris is missing; install the extra `dev`"
-        pytest.skip("there is no atheris for this Python")
     command = [sys.executable, str(GUIDED), "--runs", str(INPUTS * 11 // 10), "--keep", tmp_path]
     ran = subprocess.run([*map(str, command)], capture_output=True, text=True)
     assert ran.stdout, ran.stderr[-3000:]
@@ -134,10 +137,10 @@ BROKEN = {
 }
 
 
+@WITH_ATHERIS
 @pytest.mark.long
 def test_a_crash_a_leak_and_a_hang_are_found(tmp_path):
     """What would let everything pass is found out: readers that are broken on purpose."""
-    pytest.importorskip("atheris")
     readers = "".join(f"def {name}(data):\n    {body}\n" for name, (body, _) in BROKEN.items())
     script = tmp_path / "broken.py"
     script.write_text(
