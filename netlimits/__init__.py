@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 _API = {
     "open": ("netlimits.archive.reader", "open"),
-    "relation": ("netlimits.archive.part_folder", "relation"),
+    "relation": ("netlimits.archive.copies", "relation"),
     "summary": ("netlimits.analysis.summary", "summary"),
     "joined": ("netlimits.analysis.joining", "joined"),
     "compare": ("netlimits.analysis.comparison", "compare"),

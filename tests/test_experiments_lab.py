@@ -105,7 +105,6 @@ def test_tool_comparison(hosts, tmp_path):
     for end in ("local", "remote"):
         # on a busy machine a look, which comes after all others, may miss a run of 1 s
         seen = frame.dropna(subset=[f"{end}_processes"])
-        assert len(seen) >= len(frame) / 2
         assert (seen[f"{end}_processes"] >= 1).all()
         assert (seen[f"{end}_threads"] >= seen[f"{end}_processes"]).all()
         # in hundredths of a second, of which a tool that has just begun may have had none
@@ -118,17 +117,18 @@ def test_tool_comparison(hosts, tmp_path):
     assert plan.loc[plan["tool"] != "nttcp", "skip"].isna().all()
 
 
-if shutil.which("nttcp"):  # no distribution has it; scripts/nttcp builds it from its source
-
-    @pytest.mark.parametrize("name", ["tool-comparison", "tso", "jumbo", "cpu-stress"])
-    def test_nttcp_itself(direct, tmp_path, name):
-        hosts = ("--hosts", str(direct.hosts_file))
-        share = ("--set", "derive.count_share=0.02", "--set", "exclude=[tool != 'nttcp']")
-        lengths = ("--set", "factors.send_size=[100,100000]", "--set", "repeat.replicates=1")
-        frame = short_form(name, tmp_path / "out", *hosts, *share, *lengths)
-        assert set(frame["tool"]) == {"nttcp"}
-        assert (frame["local_send_calls"] == frame["buffers"]).all()
-        longer_sends_are_faster(frame, "tool")
+@pytest.mark.skipif(
+    not shutil.which("nttcp"), reason="no distribution has nttcp; scripts/nttcp builds its source"
+)
+@pytest.mark.parametrize("name", ["tool-comparison", "tso", "jumbo", "cpu-stress"])
+def test_nttcp_itself(direct, tmp_path, name):
+    hosts = ("--hosts", str(direct.hosts_file))
+    share = ("--set", "derive.count_share=0.02", "--set", "exclude=[tool != 'nttcp']")
+    lengths = ("--set", "factors.send_size=[100,100000]", "--set", "repeat.replicates=1")
+    frame = short_form(name, tmp_path / "out", *hosts, *share, *lengths)
+    assert set(frame["tool"]) == {"nttcp"}
+    assert (frame["local_send_calls"] == frame["buffers"]).all()
+    longer_sends_are_faster(frame, "tool")
 
 
 def test_tso(hosts, tmp_path):

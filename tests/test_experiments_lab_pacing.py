@@ -48,7 +48,7 @@ def narrow(lab) -> tuple[str, str]:
     return ("--hosts", str(lab.hosts_file))
 
 
-SLOW = sets("derive.rate=50e6", "measure.netperf.seconds=2", "measure.netperf.local_buffer=32K")
+SLOW = sets("derive.rate=20e6", "measure.netperf.seconds=2", "measure.netperf.local_buffer=32K")
 """A rate that one CPU among several can keep up, and little in the socket beside a short run."""
 
 
@@ -56,10 +56,12 @@ LENIENT = 25
 """Per cent that a sender may stay below the rate here, whose CPUs others use as well."""
 
 
-def the_rate_was_held(frame: pd.DataFrame, way: str, mbps: float, below: float = 1) -> None:
+def the_rate_was_held(
+    frame: pd.DataFrame, ways: tuple[str, ...], mbps: float, below: float = 1
+) -> None:
     """Never exceeded by more than 1 %, whatever the CPUs do, and missed by `below` at most."""
     assert set(frame["send_size"]) == {1024, 8192}
-    assert set(frame["paced_by"]) == {way}
+    assert set(frame["paced_by"]) in [{way} for way in ways]
     assert (frame["pace_mbps"] == mbps).all()
     assert frame["pace_off_pct"].between(-below, 1).all()
     off = frame["local_send_throughput_mbps"] / mbps
@@ -72,11 +74,11 @@ def the_rate_was_held(frame: pd.DataFrame, way: str, mbps: float, below: float =
     assert (frame["remote_recv_calls"] <= frame["local_send_calls"]).all()
 
 
-def test_constant_bitrate_by_tbf(hosts, tmp_path):
+def test_constant_bitrate_by_what_this_kernel_has(hosts, tmp_path):
     runs = sets("repeat={replicates: 2, seed: 1}", f"pace.tolerance_pct={LENIENT}")
     frame = short_form("constant-bitrate", tmp_path / "out", *hosts, *SLOW, *runs)
     assert len(frame) == 4
-    the_rate_was_held(frame, "tbf", 50, LENIENT)
+    the_rate_was_held(frame, ("tbf", "fq maxrate"), 20, LENIENT)
 
 
 def refused(hosts, out: Path, *changes: str) -> str:
@@ -95,7 +97,7 @@ def refused(hosts, out: Path, *changes: str) -> str:
 
 def test_a_rate_that_the_sender_cannot_reach_is_invalid(narrow, tmp_path):
     reason = refused(narrow, tmp_path / "out", "derive.rate=50e9", "factors.send_size=[64]")
-    assert reason.startswith("paced by tbf to 50000 Mbit/s, ")
+    assert re.match(r"paced by (tbf|fq maxrate) to 50000 Mbit/s, ", reason)
     assert reason.endswith("where 1 % are allowed: the sender or its CPU could not keep it up")
 
 

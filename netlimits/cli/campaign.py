@@ -204,9 +204,9 @@ def _go_on(
         logins.show(campaign, bound, yes)
     conduct.claim(campaign)
     with (
+        logins.locked(campaign),
         conduct.sharing(campaign.path),
         Stop() as stop,
-        logins.locked(campaign),
         stop.interruptible(),
         all_logged_in(bound, conduct.patience) as hosts,
     ):

@@ -18,7 +18,7 @@ from netlimits.cli.options import (
     JSON,
     PATIENCE,
     SCHEDULER,
-    gathered,
+    options_of,
     progress_options,
 )
 from netlimits.cli.sharing import SHARE, sharing
@@ -33,7 +33,7 @@ from netlimits.errors import (
 )
 
 if TYPE_CHECKING:
-    from netlimits.archive.part_folder import PartFolder
+    from netlimits.archive.copies import RunsCopy
     from netlimits.archive.reader import Campaign
     from netlimits.campaign.cluster import ClusterRunner
     from netlimits.campaign.interrupt import Stop
@@ -46,17 +46,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """What the three commands are told alike, as it is written."""
+    """What `run`, `resume` and `extend` are told alike about how to carry a campaign out."""
 
     guard: str
     patience: Patience
     at_once: int | None
     scheduler: str | None
-    share: PartFolder | None
+    share: RunsCopy | None
     as_json: bool
 
     def check(self, experiment: Experiment) -> None:
-        """Say before any host is asked what cannot be of an experiment. Raises InputError."""
+        """Refuse options that do not fit an experiment, before any host is asked.
+
+        Warns of `--guard off`. Raises InputError.
+        """
         pairs_at_once(experiment, self.at_once)
         if self.scheduler:
             from netlimits.campaign import cluster
@@ -132,7 +135,7 @@ class Conduct:
         return patience(self.guard)
 
 
-conduct_options = gathered(
+conduct_options = options_of(
     "conduct", Conduct, GUARD, PATIENCE, AT_ONCE, SCHEDULER, SHARE, JSON, progress_options
 )
 """The options of `Conduct`, which the command gets as one `conduct`."""

@@ -42,7 +42,7 @@ def export(results: Path, form: str, out: str | None) -> None:
     from netlimits.experiment import resolution
 
     if form == "parquet":
-        _parts(results, out)
+        _copy(results, out)
         return
     source = opened(results, needed=(lambda _: frozenset()) if form == "csv" else None)
     name, factors = results.stem, frames.varied(source.frame)
@@ -63,12 +63,11 @@ def export(results: Path, form: str, out: str | None) -> None:
     echo(out)
 
 
-def _parts(results: Path, place: str | None) -> None:
-    """Write a campaign's runs as parts, and say how many files that made."""
+def _copy(results: Path, place: str | None) -> None:
+    """Leave a copy of a campaign's runs at a place, and say how many files that made."""
     from netlimits.archive import reader
-    from netlimits.archive.part_folder import PartFolder
+    from netlimits.archive.copies import RunsCopy
 
     if place is None:
         raise InputError("--format parquet needs --out: a folder for the files, or a URL")
-    count = PartFolder.at(place).write(reader.open(results))
-    echo(f"{place}: {count} {'file' if count == 1 else 'files'}")
+    echo(RunsCopy.at(place).write(reader.open(results)))

@@ -144,8 +144,11 @@ def pool_option(what: str) -> Callable[[Any], Any]:
     )
 
 
-def gathered(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that a command gets as one `kind`, a dataclass of their names, called `name`."""
+def options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that a command gets as one `kind`, a dataclass of their names, called `name`.
+
+    Those that are no field of it go through as they are.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def gathering(**given: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,59 +13,54 @@ from netlimits.cli import echo, quoted
 from netlimits.errors import NetlimitsError
 
 if TYPE_CHECKING:
-    from netlimits.archive.part_folder import PartFolder
+    from netlimits.archive.copies import RunsCopy
 
 
-def _part_folder(
-    context: click.Context, _: click.Parameter, place: str | None
-) -> PartFolder | None:
+def _runs_copy(context: click.Context, _: click.Parameter, place: str | None) -> RunsCopy | None:
     if place is None or context.resilient_parsing:
         return None
-    from netlimits.archive.part_folder import PartFolder
+    from netlimits.archive.copies import RunsCopy
 
-    return PartFolder.at(place)
+    return RunsCopy.at(place)
 
 
 SHARE = click.option(
     "--share",
     metavar="PLACE",
-    callback=_part_folder,
+    callback=_runs_copy,
     help="Leave the runs as Parquet files there too: a folder, or a URL such as s3://bucket/mesh.",
 )
 
 
 @contextmanager
-def sharing(place: PartFolder | None, folder: Path, *, as_json: bool) -> Iterator[None]:
+def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[None]:
     """Leave the runs of the campaign in a folder at the place, however what is within it ends.
 
-    Where that fails, it is said, with the command that does it; the campaign is as it is.
+    Where that fails, an error tells the command that does it; what ended with an error of its own
+    keeps that, and tells the other one beside it. There are no runs before the campaign is made.
     """
-    if place is None:
-        yield
-        return
     try:
         yield
     except BaseException:
-        _copied(place, folder, as_json=as_json)
+        try:
+            _leave(copy, folder, as_json=as_json)
+        except (NetlimitsError, KeyboardInterrupt) as beside:
+            why = str(beside) or "interrupted: the runs are not all there"
+            echo(f"netlimits: {why}", err=True)
         raise
-    if not _copied(place, folder, as_json=as_json):
-        sys.exit(1)
+    _leave(copy, folder, as_json=as_json)
 
 
-def _copied(place: PartFolder, folder: Path, *, as_json: bool) -> bool:
-    """Whether all runs are at the place now; there are none before the campaign is made."""
+def _leave(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> None:
+    """Write the copy, and say where it is. Raises NetlimitsError."""
     from netlimits.archive import reader
 
-    if not (folder / "campaign.json").exists():
-        return True
+    if copy is None or not (folder / "campaign.json").exists():
+        return
     try:
-        count = place.write(reader.open(folder))
+        echo(copy.write(reader.open(folder)), err=as_json)
     except NetlimitsError as error:
-        again = f"netlimits export {quoted(folder)} --format parquet --out {quoted(place.place)}"
-        echo(
-            f"netlimits: {error}; all runs are in {folder}; leave them there with: {again}",
-            err=True,
-        )
-        return False
-    echo(f"{place.place}: {count} {'file' if count == 1 else 'files'}", err=as_json)
-    return True
+        again = f"netlimits export {quoted(folder)} --format parquet --out {quoted(copy.place)}"
+        error.exit_status = 1
+        error.args = (f"{error}; all runs are in {folder}; leave them there with: {again}",)
+        raise

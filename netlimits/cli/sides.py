@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from netlimits.cli.options import gathered, pairs
+from netlimits.cli.options import options_of, pairs
 from netlimits.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Against:
         return bool(self.written or self.hosts)
 
 
-against_options = gathered(
+against_options = options_of(
     "against",
     Against,
     click.option(

@@ -21,7 +21,7 @@ sub printed { for my $output (*STDOUT, *STDERR) { print $output $_[0] } }
 
 sub compiled { eval "package main; sub { $_[0] \n}" or die $@ }
 
-my ($child, $grace, $busy, $over, $late, %perl) = (0);
+my ($child, $grace, $busy, $over, $late, %perl, %open) = (0);
 my $ends = POSIX::SigSet->new(POSIX::SIGALRM(), POSIX::SIGTERM());
 
 sub status { $? & 127 ? 128 + ($? & 127) : $? >> 8 }
@@ -37,11 +37,11 @@ sub ended {
 
 # the process that a fork becomes: a program with its words, or what a sub does
 sub become {
-    my ($first, @words) = @_;
+    my ($input, $first, @words) = @_;
     $SIG{$_} = "DEFAULT" for qw(ALRM TERM);
     POSIX::sigprocmask(POSIX::SIG_UNBLOCK(), $ends);
     POSIX::setsid();
-    open STDIN, "<", "/dev/null";
+    open STDIN, "<" . (ref $input && "&"), $input;
     if (ref $first) {
         eval { $first->(); 1 } and exit 0;
         print STDERR $@;
@@ -59,7 +59,7 @@ sub begun {
     die "ended\n" if $over;
     POSIX::sigprocmask(POSIX::SIG_BLOCK(), $ends);
     my $pid = $fork->();
-    become(@command) if defined $pid && !$pid;
+    become("/dev/null", @command) if defined $pid && !$pid;
     $child = $pid // 0;
     POSIX::sigprocmask(POSIX::SIG_UNBLOCK(), $ends);
     $child or die "fork: $!\n";
@@ -83,6 +83,37 @@ sub output {
     kill KILL => -$child;
     $child = 0;
     (status(), $text);
+}
+
+# the line that a program answers to one, without its end. It is kept open for the same line, until
+# the `state` is another. Nothing where it gives none: what is wrong is for `output` to show.
+sub answer {
+    my ($state, $line, @command) = @_;
+    my $kept = delete $open{$line};  # what is cut off in its midst is not asked again
+    $kept = undef if $kept && $kept->[0] ne $state;
+    my (undef, $to, $from) = @{ $kept ||= [$state, opened(@command)] };
+    local $SIG{PIPE} = "IGNORE";
+    syswrite $to, "$line\n";
+    my $answer = <$from> // return;
+    $open{$line} = $kept if chomp $answer;
+    $answer;
+}
+
+# both ends of a program's pipes; it ends when they are closed
+sub opened {
+    pipe(my $in, my $to) && pipe(my $from, my $out) or die "pipe: $!\n";
+    flushed();
+    defined(my $pid = fork) or die "fork: $!\n";
+    if (!$pid) {
+        close $_ for $to, $from;
+        exit 0 if fork;  # nobody has to wait for it
+        open STDOUT, ">&", $out;
+        open my $null, ">", "/dev/null";
+        POSIX::dup2(fileno $null, 2);
+        become($in, @_);
+    }
+    waitpid $pid, 0;
+    ($to, $from);
 }
 
 sub step {

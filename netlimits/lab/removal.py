@@ -20,7 +20,7 @@ from netlimits.lab.network import interfaces, namespaces
 from netlimits.lab.programs import output
 
 _GRACE = 0.5
-_DEADLINE = 5.0
+_DEADLINE = 60.0
 
 
 def leftovers() -> set[str]:

@@ -52,7 +52,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
         verdict = Verdict(UNDETERMINED, sentence, {}, share=float("nan"), runs=0)
         values = {heading(name): part[name].iloc[0] for name in factors}
-        rows_of.append({**values, **_row(verdict), "not_ok": wording.outcomes(part)})
+        row = values | _row(verdict, tested=proof.tested(frame))
+        rows_of.append(row | {"not_ok": wording.outcomes(part)})
     return pd.DataFrame(rows_of)
 
 
@@ -69,9 +70,9 @@ def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
     rows = {index: of_run(run) for index, run in evidence.items()}
     parts = configurations(frame)
     classes = {
-        index: row["class"] if row["state"] != REFUTED else UNDETERMINED
+        index: limit
         for part in parts
-        for row in [_judged(part, frame, rows, evidence)]
+        for limit in [standing(_judged(part, frame, rows, evidence))]
         for index in part.index
     }
     return pd.Series(classes, name=frames.LIMITED_BY, dtype=object)
@@ -88,9 +89,7 @@ def _judged(
     verdict = Verdict(UNDETERMINED, "No run without an intervention is ok.", {}, runs=0)
     if len(bare):
         verdict = of_configuration([rows[index] for index in bare.index])
-    row = _row(verdict)
-    if proof.tested(part):
-        row["state"] = OPEN
+    row = _row(verdict, tested=proof.tested(part))
     if len(bare) < len(part):
         row |= proof.proved(verdict, proof.proofs(part, evidence, contrasts.blocks(frame)))
     return row
@@ -161,7 +160,7 @@ def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     rows = {index: of_run(run) for index, run in evidence.items()}
     names = [*(["run"] if "run" in frame.columns else []), *frames.varied(frame)]
     records = [
-        {**{heading(name): frame[name][index] for name in names}, **_row(verdict)}
+        {**{heading(name): frame[name][index] for name in names}, **_row(verdict, tested=False)}
         for index, verdict in rows.items()
     ]
     return pd.DataFrame(records)
@@ -180,10 +179,16 @@ def heading(factor: str) -> str:
     return f"{factor}_" if factor in (*COLUMNS, "verdict") else factor
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
+def standing(row: Mapping[str, Any] | pd.Series[Any]) -> str:
+    """The class that a row of `explain` names; UNDETERMINED where it was refuted."""
+    return str(row["class"]) if row["state"] != REFUTED else UNDETERMINED
+
+
+def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
+    suggested = UNDETERMINED if verdict.limit == UNDETERMINED else "suggested"
     return {
         "class": verdict.limit,
-        "state": UNDETERMINED if verdict.limit == UNDETERMINED else "suggested",
+        "state": OPEN if tested else suggested,
         "confidence": verdict.share,
         "evidence": verdict.sentence,
         "figures": dict(verdict.figures),

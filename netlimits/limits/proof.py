@@ -84,7 +84,10 @@ def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
     """What a ratio, with the intervention over without it, says of a class."""
     expected = limit.intervention
     if ratio is None:
-        sentence = f"{limit.name} is open: a run without it lacks its throughput, or none is ok."
+        sentence = (
+            f"{limit.name} is open: a run with or without it lacks its throughput, or no run "
+            "without it is ok."
+        )
         return Proof(limit.name, OPEN, sentence, math.nan, math.nan, math.nan)
     state = expected.state(ratio.low, ratio.high)
     over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
@@ -137,14 +140,14 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     own = by_class.get(verdict.limit)
     specific = {limit.name for limit in CLASSES if limit.intervention.alone}
     refuted = {proof.limit for proof in by_class.values() if proof.state == REFUTED}
-    near = {*by_class, *verdict.leading} - refuted
+    standing = {*by_class, *verdict.leading} - refuted
     others = [
         proof
         for proof in by_class.values()
         if proof.state == PROVEN
         and proof is not own
         and proof.limit in {*specific, *verdict.leading}
-        and not any(_explains(name, proof.limit) for name in near)
+        and not any(_explains(name, proof.limit) for name in standing)
     ]
     if own and own.state != REFUTED:
         others = [p for p in others if p.limit in specific and _explains(p.limit, own.limit)]

@@ -70,8 +70,9 @@ class Command:
     command's process group is killed on the host itself. `stdin` is fed and then closed.
     `within` is the program that runs it, with its first words: it gets the whole command, sudo
     and all, as its last ones, and may refuse to run it.
-    `perl` does the same in Perl as the script where all that is `sh -c SCRIPT NAME ARGUMENT…`:
-    for a host that keeps a Perl (hosts.perl), to which it costs no process.
+    `perl` does the same in Perl, for a host that keeps one (hosts.perl), to which it costs no
+    process: as the script where all that is `sh -c SCRIPT NAME ARGUMENT…`, else as the program
+    where nothing else runs it.
     """
 
     argv: tuple[str, ...]

@@ -52,7 +52,7 @@ def test_streams_fill_the_path_while_the_transactions_wait_in_its_queue(lab, tmp
     idle, loaded = frame.loc[0], frame.loc[2]
     # most of them may fall into moments in which the queue is empty, thousands in a few ms
     assert loaded["latency_max_us"] > 20_000, f"a queue of 512 KB holds 41 ms: {loaded.to_json()}"
-    assert loaded["latency_mean_us"] > 5 * idle["latency_mean_us"]
+    assert loaded["latency_mean_us"] > 2 * idle["latency_mean_us"]
     for way in ("send", "recv"):
         assert 50 < loaded[f"bulk_{way}_throughput_mbps"] <= 100
         assert frame[f"bulk_{way}_throughput_mbps"].isna().tolist() == [True, False]

@@ -14,10 +14,12 @@ from waiting import LONG
 from netlimits.evidence import cpu
 from netlimits.evidence.counted import EVIDENCE, counters
 from netlimits.evidence.counted.counters import Counters
+from netlimits.evidence.counted.nic import Nic
 from netlimits.evidence.counted.queues import Queues
+from netlimits.hosts.connect import connect
 from netlimits.hosts.local import local_host
 from netlimits.hosts.login import LoginHost
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, Machine
 
 pytestmark = pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
 
@@ -122,6 +124,7 @@ def test_the_clocks_and_the_cpus(host):
 TC = {
     "no classes": ('echo \'[{"kind":"noqueue"}]\'', '[{"kind":"noqueue"}]\n', 0),
     "classes": (
+        'case $* in *batch*) read -r words; set -- $words;; esac\n'
         'case $* in *qdisc*) printf \'[{"kind":"htb"}]\';; *) echo "class htb $5 $*"; exit 3;; esac',
         '[{"kind":"htb"}]\nclass htb eth0 -s class show dev eth0\n', 3),
     "empty lines": ("printf '[]\\n\\n\\n'", "[]\n", 0),
@@ -137,6 +140,39 @@ def test_queues_with_classes_and_without(host, tmp_path, kind):
     (tmp_path / "bin" / "tc").chmod(0o755)
     completed = same(host, Queues().read("eth0"))
     assert (completed.stdout, completed.status) == (printed, status)
+
+
+VETH = ("ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
+QDISC = ("tc", "qdisc", "replace", "dev", "probe0", "root")
+CHANGES = {
+    "as it is made": (VETH,),
+    "with a qdisc": ((*QDISC, "tbf", "rate", "1gbit", "burst", "64kb", "latency", "1s"),),
+    "with classes": (
+        (*QDISC, "handle", "1:", "htb", "default", "1"),
+        ("tc", "class", "add", "dev", "probe0", "parent", "1:", "classid", "1:1", "htb", "rate", "1gbit"),
+    ),
+    "gone": (("ip", "link", "delete", "probe0"),),
+    "another of that name": (VETH, (*QDISC, "pfifo", "limit", "7")),
+}  # fmt: skip
+
+
+@pytest.mark.lab
+def test_a_nic_and_its_queues_whatever_becomes_of_them(lab):
+    host = connect(Machine("sender", ssh=lab.login("sender"), ssh_config=lab.ssh_config))
+    sizes = []
+    try:
+        for change in CHANGES.values():
+            for words in change:
+                assert host.run(Command(words)).status == 0
+            sizes.append(
+                [len(same(host, kind.read("probe0")).stdout) for kind in (Nic(), Queues())]
+            )
+    finally:
+        host.run(Command(("ip", "link", "delete", "probe0")))
+        host.close()
+    assert sizes[0][0] > 100, "a veth counts"
+    assert sizes[3] == [0, 0]
+    assert len({of_queues for _, of_queues in sizes}) == len(CHANGES), sizes
 
 
 def test_a_host_without_tc_says_so_both_ways(host):

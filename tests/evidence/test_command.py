@@ -115,7 +115,8 @@ def test_perl_says_of_a_connection_what_ss_says(busy, tmp_path):
     told = {name for name in same if name in by_perl.fields}
     assert {"bytes_sent", "mss", "cwnd", "snd_wnd", "rcv_space", "sndbuf_used_pct"} <= told
     assert {name: by_perl.fields[name] for name in told} == {n: by_ss.fields[n] for n in told}
-    assert by_perl.fields["bytes_sent"] == 1_000_000
+    again = by_perl.fields.get("bytes_retrans", 0)  # a busy machine's ACKs may come late
+    assert by_perl.fields["bytes_sent"] - again == 1_000_000
     assert by_perl.fields["rtt"] == pytest.approx(by_ss.fields["rtt"], abs=0.002)
     assert by_perl.fields["busy"] == pytest.approx(by_ss.fields.get("busy", 0), abs=1)
     assert by_perl.timestamps is by_ss.timestamps is True

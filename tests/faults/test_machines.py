@@ -24,6 +24,8 @@ measure:
 repeat: {replicates: 3, order: listed}
 """
 HOUR = 3600
+PATIENT = ("--patience", "5m")
+"""For as long as a reboot takes on a busy machine."""
 
 
 def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp_path):
@@ -35,7 +37,7 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp
         return ["date", "-s", f"@{time.time() + to:.0f}"]
 
     try:
-        with on.begun("run", on.experiment(TEXT), *on.hosts, "--out", on.out) as process:
+        with on.begun("run", on.experiment(TEXT), *on.hosts, "--out", on.out, *PATIENT) as process:
             for number, to in ((1, HOUR), (2, -HOUR)):
                 on.held(process, number, *set_clock(to))
                 assert all(on.changed().values()), "an hour of the clock is none of a guard's"
@@ -46,7 +48,7 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp
             on.fire(host)
         on.put_back(*machines.hosts)
 
-        with on.begun("resume", on.out) as process:
+        with on.begun("resume", on.out, *PATIENT) as process:
             on.held(process, 3)
             changed = on.changed()
             before = guests.boot_id("receiver")

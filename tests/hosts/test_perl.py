@@ -84,7 +84,7 @@ def test_what_hangs_ends_at_its_deadline_and_perl_goes_on(host, tmp_path, ps, ki
     argv = tuple(word.replace("FIFO", str(tmp_path / "fifo")) for word in command.argv)
     command = Command(argv, deadline=command.deadline, perl=command.perl)
     perl = perl_of(host)
-    prints = reading("print 1; 0;", deadline=1.5)
+    prints = reading("print 1; 0;", deadline=5)
     first, hung, never = host.run_in_turn([prints, command, prints])
     assert (first.stdout, first.status, first.timed_out) == ("1", 0, False)
     assert never.stdout == ""
@@ -214,3 +214,50 @@ def test_a_host_without_perl_is_asked_once_and_reads_by_commands(tmp_path, monke
     finally:
         host.close()
     assert not perl or tried.read_text() == "x\n"
+
+
+ECHO = 'while read -r line; do echo "$$ $line"; done'
+
+
+def answering(line: str, state: str = "", script: str = ECHO, deadline: float = 10) -> Command:
+    text = 'print Kept::answer(@_[0, 1], "sh", "-c", $_[2]) // "nothing"; 0;'
+    return reading(text, state, line, script, deadline=deadline)
+
+
+def answers(host: LoginHost, *commands: Command) -> list[str]:
+    return [answer.stdout for answer in host.run_in_turn(commands)]
+
+
+def test_a_program_that_answers_is_kept_until_its_state_is_another(host):
+    first, again, other = answers(
+        host, answering("a b", "1"), answering("a b", "1"), answering("a b", "2")
+    )
+    assert first == again
+    assert first.split()[1:] == other.split()[1:] == ["a", "b"]
+    kept = int(other.split()[0])
+    wait(lambda: not psutil.pid_exists(int(first.split()[0])), "the first one ends")
+    assert psutil.Process(kept).ppid() != perl_of(host).pid, "nobody waits for it"
+    os.kill(kept, signal.SIGKILL)
+    wait(lambda: not psutil.pid_exists(kept), "it is gone")
+    nothing, third = answers(host, answering("a b", "2"), answering("a b", "2"))
+    assert nothing == "nothing"
+    pid = int(third.split()[0])
+    host.close()
+    wait(lambda: not psutil.pid_exists(pid), "it goes with the Perl")
+
+
+def test_a_program_that_does_not_answer_is_not_asked_again(host):
+    hung = answering("x", script="read -r line; sleep 5; echo late", deadline=0.5)
+    (answer,) = host.run_in_turn([hung])
+    assert answer.timed_out
+    (again,) = answers(host, answering("x"))
+    assert again.split()[1:] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("script", "printed"), [("echo gone >&2", "nothing"), ("printf half", "half")]
+)
+def test_a_program_that_ends_is_begun_anew(host, script, printed):
+    assert answers(host, *[answering("x", script=script)] * 2) == [printed] * 2
+    (silent,) = host.run_in_turn([answering("x", script=script)])
+    assert not silent.stderr

@@ -98,13 +98,17 @@ def test_whoever_has_the_lock_is_waited_for(host, tmp_path):
     command = commands.within(HOLDER, str(claim), Command(("date", "+%s.%N")))
     impatient = replace(command, perl=in_perl.WITHIN.replace(f"+ {scripts.LOCK_WAIT}", "+ 0"))
     assert impatient.perl != command.perl
-    script = "flock 9; echo held; sleep 1; date +%s.%N"
+    script = "flock 9; echo held; read -r word; sleep 0.5; date +%s.%N"
     holder = subprocess.Popen(
-        ("sh", "-c", f"exec 9</proc/self/ns/net; {script}"), stdout=subprocess.PIPE, text=True
-    )
+        ("sh", "-c", f"exec 9</proc/self/ns/net; {script}"),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert holder.stdin
     assert holder.stdout
     assert holder.stdout.readline() == "held\n"
     (refused,) = host.run_in_turn([impatient])
+    holder.stdin.write("go\n")
+    holder.stdin.flush()
     (completed,) = host.run_in_turn([command])
     released = float(holder.communicate()[0])
     assert (refused.status, refused.stdout) == (75, "")

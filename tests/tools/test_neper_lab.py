@@ -13,7 +13,10 @@ import netlimits as nl
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.skipif(not shutil.which("tcp_rr"), reason="neper is not installed"),
+    pytest.mark.skipif(
+        not shutil.which("tcp_rr"),
+        reason="no distribution has neper; scripts/neper builds its source",
+    ),
 ]
 
 TEXT = """\

@@ -45,13 +45,18 @@ case $qdiscs in
 esac"""
 
 _PERL = r"""
-my ($status, $qdiscs) = Kept::output(qw(tc -s -j qdisc show dev), my ($interface) = @_);
+my ($interface) = @_;
+open my $file, "<", "/sys/class/net/$interface/ifindex";
+my $index = $file && <$file>;
+my $qdiscs = $index && Kept::answer($index, "qdisc show dev $interface", qw(tc -s -j -batch -));
+(my $status, $qdiscs) = Kept::output(qw(tc -s -j qdisc show dev), $interface) unless $qdiscs;
 return $status if $status;
 $qdiscs =~ s/\n*\z/\n/;
 print $qdiscs;
 $qdiscs =~ /"kind":"(htb|hfsc|drr)"/ ? Kept::ran(qw(tc -s class show dev), $interface) : 0;
 """
-"""The same in Perl."""
+"""The same in Perl. A `tc` that is kept remembers which number an interface has: a new one of the
+same name gets a new `tc`."""
 
 Qdiscs = Sequence[Mapping[str, Any]]
 

@@ -18,8 +18,8 @@ from netlimits.lab.guests.acceleration import ACCELERATORS, accelerator
 from netlimits.lab.guests.images import Image, image
 from netlimits.lab.guests.kernels import PACKAGES
 from netlimits.lab.layout import Guest, Lab
-from netlimits.lab.programs import PATH, program
-from netlimits.lab.sshd import speaks
+from netlimits.lab.programs import PATH
+from netlimits.lab.sshd import speaks, ssh
 
 __all__ = ["ACCELERATORS", "NICS", "boot", "check", "image", "prepared"]
 
@@ -82,10 +82,9 @@ def boot(lab: Lab, source: Image) -> None:
 
 def _log_in(lab: Lab) -> None:
     """Log in to every machine, to all at the same time."""
-    ssh = [program("ssh"), "-F", str(lab.ssh_config)]
     logins = {
         host: subprocess.Popen(
-            [*ssh, lab.login(host), "true"],
+            ssh(lab, host),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A campaign's runs as Parquet files in a folder that other machines read.
+"""A copy of a campaign's runs, as Parquet files in a folder that other machines read.
 
     PLACE/runs-000001.parquet   some thousand attempts
     PLACE/runs-000002.parquet   the next ones
@@ -9,9 +9,8 @@ s3://bucket/mesh, for which it names the package that is needed. Columns and typ
 `campaign.relation()`, the same in each file. Who reads them needs nothing of the campaign's own
 folder: `relation` here, or pandas, Polars, Spark, Dask.
 
-What is there is a copy. Files that are written anew take the place of all that were there; those go
-first, and the last new one says how many there are, so that a copy cut off in its midst lacks runs
-and has none twice.
+Files that are written anew take the place of all that were there; those go first, and the last new
+one says how many there are, so that a copy cut off in its midst lacks runs and has none twice.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ import pyarrow.parquet as pq
 from netlimits.analysis.column_roles import roles
 from netlimits.analysis.relations import Relation
 from netlimits.archive.parts import ATTEMPTS
+from netlimits.archive.relation import MEMORY, connection
 from netlimits.errors import InputError, NetlimitsError, one_line
 
 if TYPE_CHECKING:
@@ -46,35 +46,35 @@ the last of them its number."""
 
 _NAME = re.compile(r"runs-(\d{6})\.parquet")
 _OWNER = ".netlimits"
-_CREDENTIALS = re.compile(r"//[^/@]*@")
+_CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
 """Places that fsspec logs in to whatever their host keys are, which SECURITY.md rules out."""
 
 
 @dataclass(frozen=True)
-class PartFolder:
-    """A place for the runs of one campaign; `place` is its name, without credentials."""
+class RunsCopy:
+    """The copy of one campaign's runs at a place; `place` is its name, without credentials."""
 
     place: str
     files: AbstractFileSystem
     path: str
-    here: bool
+    local: bool
 
     @classmethod
-    def at(cls, place: str) -> PartFolder:
+    def at(cls, place: str) -> RunsCopy:
         """The place that a path or a URL names. Raises InputError where it cannot be reached."""
         try:
             import fsspec
             from fsspec.implementations.local import LocalFileSystem
         except ImportError:
             raise InputError(
-                "a folder of runs needs fsspec: pip install 'netlimits[large]'"
+                "a copy of runs needs fsspec: pip install 'netlimits[large]'"
             ) from None
         name = _CREDENTIALS.sub("//", place)
         protocol, colon, _ = place.partition(":")
         if not place or (colon and "/" not in protocol and "://" not in place):
             raise InputError(f"{name!r} is neither a folder nor a URL such as s3://bucket/mesh")
-        if protocol in _ANY_HOST_KEY:
+        if any(part.partition(":")[0] in _ANY_HOST_KEY for part in place.split("::")):
             raise InputError(f"{name}: fsspec takes any host key there; mount it instead (sshfs)")
         try:
             files, path = fsspec.url_to_fs(place)
@@ -86,30 +86,29 @@ class PartFolder:
         """See that files can be written there, for a campaign; None is one that is still to come.
 
         A folder is made, a bucket has to be there. Raises InputError where that fails, and where
-        another campaign's runs are.
+        another campaign's runs are; DataError where DuckDB is not installed.
         """
-        from netlimits.archive import relation
-
-        relation.connection().close()  # raises where DuckDB is not installed
-        mine = campaign and (campaign.archive.identity or campaign.path.resolve().name)
-        if self.here:
-            self._refuse_folder(Path(self.path))
+        connection().close()
+        identity = campaign and (campaign.archive.identity or campaign.path.resolve().name)
+        if self.local:
+            self._refuse_folder()
         with self._in_a_line("cannot be written"):
-            if self.here:
+            if self.local:
                 self.files.makedirs(self.path, exist_ok=True)
             owner = self._owner()
-            others = owner != mine if owner else bool(self._names())
-            if not others:
-                self._put(_OWNER, (mine or "").encode())
-                if not mine:
+            taken = owner != identity if owner else bool(self._names())
+            if not taken:
+                self._put(_OWNER, (identity or "").encode())
+                if not identity:
                     self.files.rm_file(f"{self.path}/{_OWNER}")
-        if others:
+        if taken:
             raise InputError(f"{self.place}: holds another campaign's runs; name another place")
 
-    def write(self, campaign: Campaign) -> int:
-        """Write all of a campaign's runs, and return how many files that made.
+    def write(self, campaign: Campaign) -> str:
+        """Write all of a campaign's runs, and return a line that says where they are.
 
-        They take the place of those that are there. Raises InputError.
+        They take the place of those that are there. Raises InputError, and DataError where DuckDB
+        is not installed.
         """
         runs = campaign.relation()
         self.claim(campaign)
@@ -117,51 +116,50 @@ class PartFolder:
             _ATTRIBUTES: json.dumps(runs.attrs).encode(),
             _COPY: secrets.token_hex(8).encode(),
         }
-        reader = runs.rows.to_arrow_reader(ATTEMPTS)
-        last = reader.schema.empty_table()
         with self._in_a_line("cannot be written"):
+            tables = _tables(runs.rows.to_arrow_reader(ATTEMPTS))
             for name in self._names():
                 self.files.rm_file(f"{self.path}/{name}")
-        number = 1
-        for batch in reader:
-            if last.num_rows:
-                self._write(number, last, metadata)
-                number += 1
-            last = pa.Table.from_batches([batch])
-        self._write(number, last, metadata | {_LAST: str(number).encode()})
-        return number
+            for number, (table, last) in enumerate(tables, 1):
+                if last:
+                    metadata[_LAST] = str(number).encode()
+                buffer = io.BytesIO()
+                pq.write_table(table.replace_schema_metadata(metadata), buffer)
+                self._put(f"runs-{number:06d}.parquet", buffer.getvalue())
+        return f"{self.place}: {number} {'file' if number == 1 else 'files'}"
 
-    def relation(self, memory: str) -> Relation:
+    def runs(self, memory: str) -> Relation:
         """All that is there. Raises InputError where that is no whole copy of a campaign's runs."""
-        from netlimits.archive import relation
-
         with self._in_a_line("cannot be read"):
             names = self._names()
-            ends = [self._metadata(names[place]) for place in (0, -1)] if names else []
-            own = not names and self.files.exists(f"{self.path}/campaign.json")
-        if own:
+            is_campaign = not names and self.files.exists(f"{self.path}/campaign.json")
+        if is_campaign:
             raise InputError(f"{self.place}: is a campaign's folder: netlimits.open(…).relation()")
         if not names:
             raise InputError(
                 f"{self.place}: holds no runs that `run --share` or `export` left there"
             )
-        first, last = ends
-        if int(last.get(_LAST, 0)) != len(names) or first.get(_COPY) != last.get(_COPY):
+        with self._in_a_line("cannot be read"):
+            first, last = self._metadata(names[0]), self._metadata(names[-1])
+            whole = int(last.get(_LAST, 0)) == len(names) and first.get(_COPY) == last.get(_COPY)
+            attrs: dict[str, Any] = json.loads(first[_ATTRIBUTES]) if whole else {}
+            if whole:
+                attrs["columns"] = roles(**attrs["columns"])
+        if not whole:
             raise InputError(
                 f"{self.place}: its runs are being written, or that was cut off; write them again: "
                 f"netlimits export RESULTS --format parquet --out {self.place}"
             )
-        attrs: dict[str, Any] = json.loads(first[_ATTRIBUTES])
-        attrs["columns"] = roles(**attrs["columns"])
-        opened = relation.connection(memory)
+        opened = connection(memory)
         paths = [f"{self.path}/{name}" for name in names]
         with self._in_a_line("cannot be read"):
-            if not self.here:
+            if not self.local:
                 opened.register_filesystem(self.files)
                 paths = [self.files.unstrip_protocol(path) for path in paths]
             return Relation(opened.read_parquet(paths), opened, attrs)
 
-    def _refuse_folder(self, path: Path) -> None:
+    def _refuse_folder(self) -> None:
+        path = Path(self.path)
         if path.is_file():
             raise InputError(f"{self.place}: is a file; Parquet is written to a folder")
         if any((folder / "campaign.json").exists() for folder in (path, *path.parents)):
@@ -187,27 +185,21 @@ class PartFolder:
         with self.files.open(f"{self.path}/{name}", "rb") as file:
             return pq.read_schema(file).metadata or {}
 
-    def _write(self, number: int, table: pa.Table, metadata: Mapping[bytes, bytes]) -> None:
-        buffer = io.BytesIO()
-        pq.write_table(table.replace_schema_metadata(metadata), buffer)
-        with self._in_a_line("cannot be written"):
-            self._put(f"runs-{number:06d}.parquet", buffer.getvalue())
-
     def _put(self, name: str, content: bytes) -> None:
         """Write a file that is there as a whole or not at all."""
         path = f"{self.path}/{name}"
-        if not self.here:
+        if not self.local:
             self.files.pipe_file(path, content)
             return
-        half = Path(self.path, f".{name}.{os.getpid()}")
+        partial = Path(self.path, f".{name}.{os.getpid()}")
         try:
-            with half.open("wb") as file:
+            with partial.open("wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            half.replace(path)
+            partial.replace(path)
         finally:
-            half.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
 
     @contextmanager
     def _in_a_line(self, problem: str) -> Iterator[None]:
@@ -221,13 +213,21 @@ class PartFolder:
             raise InputError(f"{self.place}: {problem}: {why}") from None
 
 
-def relation(place: str, memory: str | None = None) -> Relation:
+def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
+    """Each batch as a table, and whether it is the last; an empty one where there is none."""
+    table = batches.schema.empty_table()
+    for batch in batches:
+        if table.num_rows:
+            yield table, False
+        table = pa.Table.from_batches([batch])
+    yield table, True
+
+
+def relation(place: str, memory: str = MEMORY) -> Relation:
     """The runs at a place, in DuckDB: what `run --share` and `export --format parquet` left there.
 
     `place` is a path or a URL that fsspec knows. It stands in a frame's place, as
     `campaign.relation()` does; `memory` is what DuckDB may take for itself ("1GB"). Raises
     InputError where no whole copy of a campaign's runs is, DataError where DuckDB is not installed.
     """
-    from netlimits.archive.relation import MEMORY
-
-    return PartFolder.at(place).relation(memory or MEMORY)
+    return RunsCopy.at(place).runs(memory)

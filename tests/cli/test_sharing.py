@@ -1,0 +1,82 @@
+"""`--share PLACE`: runs are left there however a command ends, and its own error stands."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from folders import EXAMPLE, complete
+
+import netlimits as nl
+from netlimits.archive.copies import RunsCopy
+from netlimits.cli.sharing import sharing
+from netlimits.errors import InputError, RestoreError
+
+QUICKSTART = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another campaign's folder."""
+    return complete(tmp_path_factory.mktemp("other") / "results", QUICKSTART, None).path
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("error", [InputError("no"), SystemExit(1), KeyboardInterrupt(), None])
+def test_runs_are_left_there_however_a_command_ends(tmp_path, capsys, error, as_json):
+    parts = tmp_path / "parts"
+    with pytest.raises(type(error)) if error else nullcontext():  # noqa: SIM117
+        with sharing(RunsCopy.at(str(parts)), EXAMPLE, as_json=as_json):
+            if error:
+                raise error
+    assert len(nl.relation(str(parts)).frame())
+    printed = capsys.readouterr()
+    assert (printed.err if as_json else printed.out) == f"{parts}: 1 file\n"
+
+
+def words_of(told: str) -> None:
+    assert told.count("\n") <= 1
+    for words in (
+        "another campaign's runs",
+        f"all runs are in {EXAMPLE}",
+        "--format parquet --out",
+    ):
+        assert words in told
+
+
+def test_what_cannot_be_left_there_is_told_with_the_way_to_do_it(tmp_path, other):
+    place = RunsCopy.at(str(tmp_path / "parts"))
+    place.write(nl.open(other))
+    with pytest.raises(InputError) as caught, sharing(place, EXAMPLE, as_json=False):
+        pass
+    assert caught.value.exit_status == 1
+    words_of(str(caught.value))
+
+
+def test_what_cannot_be_left_there_takes_no_other_error_s_place(tmp_path, other, capsys):
+    place = RunsCopy.at(str(tmp_path / "parts"))
+    place.write(nl.open(other))
+    with pytest.raises(RestoreError, match="not put back"), sharing(place, EXAMPLE, as_json=False):
+        raise RestoreError("not put back")
+    words_of(capsys.readouterr().err)
+
+
+def test_a_second_ctrl_c_takes_no_other_error_s_place(tmp_path, capsys, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunsCopy, "write", interrupted)
+    place = RunsCopy.at(str(tmp_path / "parts"))
+    with pytest.raises(RestoreError, match="not put back"), sharing(place, EXAMPLE, as_json=False):
+        raise RestoreError("not put back")
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_nothing_is_left_there_of_a_campaign_that_was_never_made(tmp_path):
+    with (
+        pytest.raises(InputError, match="no"),
+        sharing(RunsCopy.at(str(tmp_path / "parts")), tmp_path / "results", as_json=False),
+    ):
+        raise InputError("no")
+    assert not (tmp_path / "parts").exists()
