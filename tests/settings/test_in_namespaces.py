@@ -119,7 +119,7 @@ def test_a_qdisc(bench, original, wanted, looks):
 def test_a_qdisc_a_kernel_lacks_is_refused_in_its_words(bench, monkeypatch):
     monkeypatch.setitem(KINDS, "no-such-qdisc", KINDS["fq"])
     before = bench.leaves()
-    with pytest.raises(SettingError, match="Unknown qdisc|qdisc kind is unknown"):
+    with pytest.raises(SettingError, match=r"Unknown qdisc|qdisc kind is unknown"):
         bench.reach("qdisc", {"kind": "no-such-qdisc"})
     bench.put_back_as(before)
 
