@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 from typing import ClassVar
 
+import dask.dataframe
 import fsspec
 import pandas as pd
 import pyarrow as pa
@@ -88,6 +89,18 @@ def test_every_program_reads_the_same_columns_of_each_file(tmp_path, monkeypatch
     read = pd.read_parquet(tmp_path / "parts")
     assert [*read.columns] == [*frame.columns]
     assert sorted(read["run"]) == sorted(frame["run"])
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # dask's own
+def test_dask_analyses_them_file_by_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(copies, "ATTEMPTS", 5)
+    campaign = nl.open(EXAMPLE)
+    RunsCopy.at(str(tmp_path)).write(campaign)
+    runs = dask.dataframe.read_parquet(tmp_path)
+    assert runs.npartitions == len([*tmp_path.glob("*.parquet")]) > 1
+    means = runs.groupby("send_size")["throughput_mbps"].mean().compute(scheduler="synchronous")
+    expected = campaign.frame().groupby("send_size")["throughput_mbps"].mean()
+    pd.testing.assert_series_equal(means.sort_index(), expected, check_index_type=False)
 
 
 def test_what_is_written_again_takes_the_place_of_all_that_was_there(tmp_path, place, monkeypatch):
