@@ -98,7 +98,7 @@ _LONGEST = (
     "cli/test_plan.py",
 )
 """Files whose tests take longest, the longest first: begun last they would keep one process busy
-after the other has nothing left."""
+after the others have nothing left."""
 
 
 _OF_MACHINES = (
