@@ -60,6 +60,8 @@ _LONGEST = (
     "test_security.py",
     "test_verdicts.py",
     "test_notebooks.py",
+    "hosts/test_perl.py",
+    "hosts/test_in_turn.py",
     "faults/test_notes.py",
     "test_disturbance.py",
     "archive/test_foreign_folder_lab.py",
