@@ -80,8 +80,8 @@ def run(
     _refuse_used(folder)
     conduct.claim(None)
     with (
-        conduct.sharing(folder),
         Stop() as stop,
+        conduct.sharing(folder),
         stop.interruptible(),
         all_logged_in(bound, conduct.patience) as hosts,
     ):
@@ -204,9 +204,9 @@ def _go_on(
         logins.show(campaign, bound, yes)
     conduct.claim(campaign)
     with (
+        Stop() as stop,
         logins.locked(campaign),
         conduct.sharing(campaign.path),
-        Stop() as stop,
         stop.interruptible(),
         all_logged_in(bound, conduct.patience) as hosts,
     ):

@@ -36,17 +36,17 @@ SHARE = click.option(
 def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[None]:
     """Leave the runs of the campaign in a folder at the place, however what is within it ends.
 
-    Where that fails, an error tells the command that does it; what ended with an error of its own
-    keeps that, and tells the other one beside it. There are no runs before the campaign is made.
+    Where that fails, or Ctrl-C ends it, an error tells the command that does it; what ended with an
+    error of its own keeps that, and tells the other one beside it. There are no runs before the
+    campaign is made.
     """
     try:
         yield
     except BaseException:
         try:
             _leave(copy, folder, as_json=as_json)
-        except (NetlimitsError, KeyboardInterrupt) as beside:
-            why = str(beside) or "interrupted: the runs are not all there"
-            echo(f"netlimits: {why}", err=True)
+        except NetlimitsError as beside:
+            echo(f"netlimits: {beside}", err=True)
         raise
     _leave(copy, folder, as_json=as_json)
 
@@ -54,13 +54,16 @@ def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[N
 def _leave(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> None:
     """Write the copy, and say where it is. Raises NetlimitsError."""
     from netlimits.archive import reader
+    from netlimits.campaign.interrupt import Interrupted, interruptible
 
     if copy is None or not (folder / "campaign.json").exists():
         return
     try:
-        echo(copy.write(reader.open(folder)), err=as_json)
+        with interruptible():
+            echo(copy.write(reader.open(folder)), err=as_json)
     except NetlimitsError as error:
         again = f"netlimits export {quoted(folder)} --format parquet --out {quoted(copy.place)}"
-        error.exit_status = 1
+        if not isinstance(error, Interrupted):
+            error.exit_status = 1
         error.args = (f"{error}; all runs are in {folder}; leave them there with: {again}",)
         raise

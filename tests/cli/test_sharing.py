@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from folders import EXAMPLE, complete
 
 import netlimits as nl
 from netlimits.archive.copies import RunsCopy
+from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.cli.sharing import sharing
 from netlimits.errors import InputError, RestoreError
 
@@ -62,15 +66,31 @@ def test_what_cannot_be_left_there_takes_no_other_error_s_place(tmp_path, other,
     words_of(capsys.readouterr().err)
 
 
-def test_a_second_ctrl_c_takes_no_other_error_s_place(tmp_path, capsys, monkeypatch):
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+@pytest.fixture
+def ctrl_c_while_writing(monkeypatch):
+    def hang(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(6000):
+            time.sleep(0.01)
 
-    monkeypatch.setattr(RunsCopy, "write", interrupted)
+    monkeypatch.setattr(RunsCopy, "write", hang)
+
+
+def test_ctrl_c_ends_the_writing_and_tells_the_way_to_do_it(tmp_path, ctrl_c_while_writing):
     place = RunsCopy.at(str(tmp_path / "parts"))
-    with pytest.raises(RestoreError, match="not put back"), sharing(place, EXAMPLE, as_json=False):
-        raise RestoreError("not put back")
-    assert "interrupted" in capsys.readouterr().err
+    with pytest.raises(Interrupted) as caught, Stop(), sharing(place, EXAMPLE, as_json=False):
+        pass
+    assert caught.value.exit_status == 130
+    for words in ("SIGINT", f"all runs are in {EXAMPLE}", "--format parquet --out"):
+        assert words in str(caught.value)
+
+
+def test_ctrl_c_takes_no_other_error_s_place(tmp_path, capsys, ctrl_c_while_writing):
+    place = RunsCopy.at(str(tmp_path / "parts"))
+    with pytest.raises(RestoreError, match="not put back"), Stop():  # noqa: SIM117
+        with sharing(place, EXAMPLE, as_json=False):
+            raise RestoreError("not put back")
+    assert "interrupted by SIGINT; all runs are in" in capsys.readouterr().err
 
 
 def test_nothing_is_left_there_of_a_campaign_that_was_never_made(tmp_path):
