@@ -54,6 +54,7 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp
             before = guests.boot_id("receiver")
             guests.reboot("receiver")
             after = guests.boot_id("receiver")
+            on.release()
             printed = on.ended(process, 1)
         assert f"receiver: it was booted in mid-campaign (boot {before} is now {after})" in printed
         assert "netlimits resume --accept-changed-hosts" in printed
