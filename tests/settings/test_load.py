@@ -231,7 +231,7 @@ def test_a_method_that_is_none_is_told_and_nothing_stays(on):
 
 @pytest.mark.lab
 def test_it_ends_by_itself(on):
-    on.reach(workers_per_cpu=1, hours=20 / 3600)
+    on.reach(workers_per_cpu=1, cpu_load=2, hours=20 / 3600)
     leader = on.leader
     limit = time.monotonic() + 300
     while programs(leader) and time.monotonic() < limit:
