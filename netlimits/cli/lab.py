@@ -241,11 +241,14 @@ def _shape(
 
 
 def _fraction(text: str) -> float:
-    number = text.removesuffix("%")
+    number, sign, rest = text.partition("%")
     try:
-        return float(number) / 100 if number != text else float(text)
+        share = float(number) / 100
     except ValueError:
         raise ValueError(f"{text!r} is no loss, such as 0.1%") from None
+    if rest or (share and not sign):  # 0.1 would be 10 % to some, 0.1 % to others
+        raise ValueError(f"{text!r} is no loss, such as 0.1%: the sign belongs to it")
+    return share
 
 
 def _shown(state: labs.LinkState) -> str:

@@ -76,12 +76,12 @@ def ssh(lab: Lab, host: str) -> tuple[str, ...]:
 
 
 def speaks(address: str, patience: float = 1.0) -> bool:
-    """Whether an SSH server behind the address says so, `patience` seconds after it let us in.
+    """Whether an SSH server behind the address says so, with `patience` seconds for each answer.
 
     Who tries often should be patient: a slow host starts a process for each who asks.
     """
     try:
-        with socket.create_connection((address, 22), 1) as sock:
+        with socket.create_connection((address, 22), max(1.0, patience)) as sock:
             sock.settimeout(patience)
             return sock.recv(4) == b"SSH-"
     except OSError:

@@ -323,6 +323,7 @@ def test_a_link_of_one_of_three_namespaces_is_shaped(lab):
     [
         (("--rate", "fast"), "is no number with one of"),
         (("--loss", "much"), "is no loss, such as 0.1%"),
+        (("--loss", "0.1"), "'0.1' is no loss, such as 0.1%: the sign belongs to it"),
         (("--loss", "100%"), "less than all"),
         (("--off", "--mtu", "1500"), "exclude each other"),
         (("--host", "reciever", "--off"), "did you mean receiver?"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from netlimits.errors import LabError
+from netlimits.lab import guests
 from netlimits.lab.guests import memory
 from netlimits.lab.guests.qemu import OVERHEAD
 from netlimits.lab.layout import Guest
@@ -58,6 +59,39 @@ def test_the_least_that_any_group_above_leaves_counts(machine: Path, group: str)
     limited(machine / group, str(2048 * MIB), 1024 * MIB)
     assert fits(1, 1024 - OVERHEAD)
     assert not fits(1, 1025 - OVERHEAD)
+
+
+def test_what_files_take_of_a_group_is_free(machine: Path) -> None:
+    limited(machine / "outer", str(2048 * MIB), 1792 * MIB)
+    assert not fits(1, 1024 - OVERHEAD)
+    (machine / "outer" / "memory.stat").write_text(
+        f"anon {1024 * MIB}\ninactive_file {512 * MIB}\nactive_file {128 * MIB}\n"
+        f"slab_reclaimable {128 * MIB}\nslab {200 * MIB}\n"
+    )
+    assert fits(1, 1024 - OVERHEAD)
+    assert not fits(1, 1025 - OVERHEAD)
+
+
+def test_groups_of_the_first_version_are_known(machine: Path) -> None:
+    memory._OWN_GROUP.write_text("3:cpu,cpuacct:/other\n2:memory:/job\n")
+    group = machine / "memory" / "job"
+    group.mkdir(parents=True)
+    (group / "memory.usage_in_bytes").write_text(f"{1536 * MIB}\n")
+    (group / "memory.stat").write_text(f"total_inactive_file {512 * MIB}\ninactive_file 0\n")
+    (group / "memory.limit_in_bytes").write_text(f"{2**63 - 4096}\n")
+    assert fits(1, 4096)
+    (group / "memory.limit_in_bytes").write_text(f"{2048 * MIB}\n")
+    assert fits(1, 1024 - OVERHEAD)
+    assert not fits(1, 1025 - OVERHEAD)
+
+
+def test_what_cannot_be_is_refused_before_an_image_is_made(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guests.network, "check", lambda: None)
+    monkeypatch.setattr(guests, "image", lambda *_: pytest.fail("an image was made"))
+    with pytest.raises(LabError, match="fewer --hosts, or less --memory"):
+        guests.prepared(3, Guest(memory=4096), print)
 
 
 def test_a_machine_that_tells_nothing_is_not_refused(machine: Path) -> None:

@@ -52,9 +52,9 @@ def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Gues
 
     Nothing of the lab itself is made here; what is made serves all labs, and stays.
     """
-    source = image(guest.nic, say)
     network.check()
     memory.check(hosts, guest)
+    source = image(guest.nic, say)
     return replace(guest, accelerator=accelerator(guest.accelerator or "auto", source)), source
 
 

@@ -33,15 +33,49 @@ def _machine() -> float:
 
 
 def _group() -> float:
-    """MiB that our control groups leave us, a container's say; infinite without a limit."""
+    """MiB that our control groups leave us, a container's say; infinite without a limit.
+
+    What files in memory take counts as free: the kernel gives it up before it refuses.
+    """
     free = float("inf")
-    with suppress(OSError, ValueError):
-        path = next(p[3:] for p in _OWN_GROUP.read_text().splitlines() if p.startswith("0::"))
-        folder = _GROUPS / path.lstrip("/")
-        while folder.is_relative_to(_GROUPS):
-            with suppress(OSError, ValueError):
-                limit = int((folder / "memory.max").read_text())
-                used = int((folder / "memory.current").read_text())
-                free = min(free, (limit - used) / 2**20)
-            folder = folder.parent
+    with suppress(OSError):
+        for line in _OWN_GROUP.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers:
+                free = min(free, _least(_GROUPS, path, _Version2))
+            elif "memory" in controllers.split(","):
+                free = min(free, _least(_GROUPS / "memory", path, _Version1))
     return free
+
+
+class _Version2:
+    limit, used = "memory.max", "memory.current"
+    reclaimable = ("inactive_file", "active_file", "slab_reclaimable")
+
+
+class _Version1:
+    limit, used = "memory.limit_in_bytes", "memory.usage_in_bytes"
+    reclaimable = ("total_inactive_file", "total_active_file")
+
+
+def _least(root: Path, path: str, names: type[_Version1 | _Version2]) -> float:
+    """MiB that a group and those above it leave, whichever leaves least."""
+    free = float("inf")
+    folder = root / path.lstrip("/")
+    while folder.is_relative_to(root):
+        with suppress(OSError, ValueError):
+            limit = int((folder / names.limit).read_text())
+            used = int((folder / names.used).read_text())
+            kept = _reclaimable(folder / "memory.stat", names.reclaimable)
+            free = min(free, (limit - max(0, used - kept)) / 2**20)
+        folder = folder.parent
+    return free
+
+
+def _reclaimable(stat: Path, names: tuple[str, ...]) -> int:
+    """Bytes of a group that the kernel would give up first."""
+    try:
+        rows = dict(line.split() for line in stat.read_text().splitlines())
+        return sum(int(rows.get(name, 0)) for name in names)
+    except (OSError, ValueError):
+        return 0
