@@ -27,6 +27,7 @@ settings.load_profile("any machine")
 _OURS = re.compile(r"[tdmsin]([0-9]+)")
 
 _LONGEST = (
+    "faults/test_late.py",
     "faults/test_attacks_on_hosts.py",
     "campaign/test_cluster_lab.py",
     "campaign/test_pairs_lab.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import warm
 from guests import Guests
-from waiting import BRIEF, LONG, wait
+from waiting import LONG, stopped, wait
 
 import netlimits as nl
 from netlimits.lab import labs
@@ -38,12 +39,14 @@ pgrep -fa '^(netperf|netserver) |[.]guard' || true
 _HOLD = """
 peer=$1; shift
 while :; do
-    until pid=$(pgrep -f '^netperf -P 0'); do sleep 0.2; done
+    until pid=$(pgrep -f '^netperf -P 0'); do sleep 0.1; done
     kill -STOP $pid
     [ "$(ss -Htn state established dst "$peer" | wc -l)" -lt 2 ] || break
     kill -CONT $pid
 done
-"$@"
+status=0
+"$@" || status=$?
+echo $status >/run/held
 """
 """Stop netperf once its connections stand, for control and for data; then run a command."""
 
@@ -107,16 +110,21 @@ class Drivers:
     def held(self, process: subprocess.Popen, number: int, *argv: str) -> None:
         """Have a run stand still while its netperf measures, and do something on the sender.
 
-        It has to last as long as a busy machine may take to see it.
+        The campaign stands still until the sender looks for netperf, so that it cannot be over before.
         """
-
-        def measures() -> bool:
-            return process.poll() is not None or self._under_way(number)
-
-        wait(measures, f"run {number} is under way", 2 * LONG, BRIEF)
-        assert process.poll() is None, process.communicate()
+        stopped(process, lambda: self._under_way(number), f"run {number} is under way")
         peer = self.lab.data("receiver")
-        self.guests.sh("sender", f"{_HOLD}", peer, *(argv or ("true",)))
+        self.guests("sender", "rm", "-f", "/run/held")
+        self.guests.leave("sender", _HOLD, peer, *(argv or ("true",)))
+        process.send_signal(signal.SIGCONT)
+
+        def status() -> str:
+            assert process.poll() is None, process.communicate()
+            return self.guests.sh("sender", "cat /run/held 2>&1 || true").strip()
+
+        wait(lambda: status().isdigit(), f"run {number} stands still")
+        assert status() == "0", argv
+        self.guests("sender", "rm", "/run/held")
 
     def _under_way(self, number: int) -> bool:
         journal = self.out / "journal.jsonl"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,6 +42,27 @@ def wait(
         assert now < limit, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"
         # who looks often takes the CPU from what is awaited
         time.sleep(max(0.02, min(longest, 9 * (now - begin))))
+
+
+def stopped(process: subprocess.Popen, when: Callable[[], object], what: str) -> None:
+    """Stop a program when something is so, which is so still then, as long as it stands still.
+
+    Between a look and a signal a busy machine may do much: it is stopped to be looked at again.
+    """
+
+    def still() -> bool:
+        if process.poll() is not None:
+            return True
+        if not when():
+            return False
+        process.send_signal(signal.SIGSTOP)
+        if when():
+            return True
+        process.send_signal(signal.SIGCONT)
+        return False
+
+    wait(still, what, longest=BRIEF)
+    assert process.poll() is None, process.communicate()
 
 
 def inside(namespace: str) -> set[int]:

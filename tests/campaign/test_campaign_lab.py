@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +18,8 @@ from recorded import edited
 from waiting import BRIEF, LONG, inside, wait
 
 import netlimits as nl
+from netlimits.archive.raw import AFTER, BEFORE
+from netlimits.evidence import cpu
 from netlimits.lab import labs
 from netlimits.settings import carrier
 
@@ -159,8 +161,11 @@ def test_the_reports_experiment_from_yaml_to_table_and_charts(on, hosts):
 
 
 def test_our_cpu_and_service_demand_agree_with_netperfs(direct, tmp_path):
-    # two seconds a run, with nothing on the path to wait for: the share of start-up in the window,
-    # and the 10 ms of a tick, weigh less
+    """netperf's window lies within ours, and its busy is all ticks but idle ones.
+
+    What one end's figures differ by is time between the windows, time that passed without a tick or
+    with too many, and waiting for disks: as much as there was of these, and a few ticks.
+    """
     on = Lab(direct, tmp_path)
     on(
         "run",
@@ -174,12 +179,24 @@ def test_our_cpu_and_service_demand_agree_with_netperfs(direct, tmp_path):
         "--out",
         "out",
     )
-    frame = nl.open(on.folder / "out").frame()
-    for end in ("local", "remote"):
-        ratio = frame[f"{end}_sd_us_per_kib"] / frame[f"netperf_{end}_sd_us_per_kib"]
-        assert ratio.median() == pytest.approx(1, abs=0.12), ratio.tolist()
-        gap = frame[f"{end}_cpu_pct"] - frame[f"netperf_{end}_cpu_pct"]
-        assert abs(gap.median()) < 8, gap.tolist()
+    campaign = nl.open(on.folder / "out")
+    rows = campaign.frame().to_dict("records")
+    assert len(rows) == 4
+    for row, (end, role) in product(rows, (("local", "sender"), ("remote", "receiver"))):
+        raw = campaign.archive.read_raw(row["run"], row["attempt"])
+        read = {e.step: e.completed for e in raw if e.host == role}
+        before, after = (cpu.times(read[step]) for step in (BEFORE, AFTER))
+        window, cpus = cpu.wall(before, after), len(before.cpus)
+        allowed = 2 * cpus * (window - row["elapsed_s"])
+        for first, second in zip(before.ticks, after.ticks, strict=True):
+            seconds = [(late - early) / cpu.HZ for early, late in zip(first, second, strict=True)]
+            allowed += abs(window - sum(seconds)) + seconds[cpu.IOWAIT] + 3 / cpu.HZ
+        ours = row[f"{end}_cpu_pct"] / 100 * cpus * window
+        theirs = row[f"netperf_{end}_cpu_pct"] / 100 * cpus * row["elapsed_s"]
+        assert abs(ours - theirs) <= allowed, (end, ours, theirs, allowed)
+        # both over the same work
+        demands = row[f"{end}_sd_us_per_kib"] / row[f"netperf_{end}_sd_us_per_kib"]
+        assert demands == pytest.approx(ours / theirs, rel=0.01), (end, ours, theirs)
 
 
 def at_work(on: Lab, out: Path, process: subprocess.Popen) -> None:

@@ -14,7 +14,8 @@ import netlimits as nl
 
 pytestmark = pytest.mark.lab
 
-QDISC = "tc qdisc replace dev data0 root tbf rate 40mbit burst 64kb latency 20ms"
+QDISC = "tc qdisc replace dev data0 root tbf rate 4mbit burst 64kb latency 20ms"
+"""A twenty-fifth of what the path carries: a busy machine, too, sends more than twice as much."""
 SWITCHED = f"""\
 experiment: switched
 factors: {{send_size: [1024]}}
@@ -85,13 +86,16 @@ def test_it_is_killed_in_mid_block_resumed_put_back_and_compared(on, hosts):
             (side, size): 1 for side in ("old", "new") for size in [1024]
         }
 
+    held_back = frame.groupby("side")["local_qdisc_overlimits"]
+    assert held_back.max()["old"] == 0 < held_back.min()["new"]
+
     assert f"next: netlimits compare {out}" in resumed
     told = on("compare", out, "--of", "throughput", status=4).stdout
     assert "new against old: 1 worse" in told
     assert "interleaved in the same blocks" in told
     (compared,) = json.loads(on("compare", out, "--of", "throughput", "--json", status=4).stdout)
     assert [row["blocks"] for row in compared["rows"]] == [6]
-    assert all(0.3 < row["ratio"] < 0.5 for row in compared["rows"]), compared["rows"]
+    assert all(0 < row["ratio"] < 0.5 for row in compared["rows"]), compared["rows"]
 
     on("parse", out)
     on("extend", out, "--replicates", "1", "--seed", "5")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import warm
 from campaign.test_campaign_lab import Lab
-from waiting import BRIEF, LONG, inside, wait
+from waiting import BRIEF, LONG, inside, stopped, wait
 
 import netlimits as nl
 from netlimits.lab import labs
@@ -159,13 +159,24 @@ class Ground(Lab):
         def measures() -> bool:
             if process.poll() is not None:
                 return True
-            if not (out / "campaign.json").exists():
-                return False  # the check before a campaign measures too
-            under_way = len(self.events(out, "start")) > len(self.events(out, "end"))
-            return under_way and bool(self.named(host, client))
+            return self.under_way(out) and bool(self.named(host, client))
 
         wait(measures, f"{client} runs", longest=BRIEF)
         assert process.poll() is None, process.communicate()
+
+    def stopped(self, process: subprocess.Popen, out: Path, client: str = CLIENT) -> None:
+        """Have the campaign itself stand still in a run, whose client has begun."""
+
+        def measures() -> bool:
+            return self.under_way(out) and bool(self.named("sender", client))
+
+        stopped(process, measures, f"{client} runs")
+
+    def under_way(self, out: Path) -> bool:
+        """Whether a run of a campaign has begun that is not over."""
+        if not (out / "campaign.json").exists():
+            return False  # the check before a campaign measures too
+        return len(self.events(out, "start")) > len(self.events(out, "end"))
 
     @contextlib.contextmanager
     def held(

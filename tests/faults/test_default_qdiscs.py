@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from faults.ground import wait
 from faults.guest_ground import GuestGround
-from waiting import BRIEF
+from waiting import stopped
 
 pytestmark = pytest.mark.lab
 
@@ -40,13 +40,11 @@ def test_an_mtu_and_a_qdisc_are_both_as_found(machine_ground: GuestGround, by: s
     if by == "the campaign":
         ground.ended(process)
     else:
-        wait(
-            lambda: process.poll() is not None or "pfifo" in str(qdiscs(ground)),
-            "it is changed",
-            longest=BRIEF,
-        )
+        stopped(process, lambda: "pfifo" in str(qdiscs(ground)), "it is changed")
         process.kill()
         process.communicate()
         wait(lambda: qdiscs(ground) == before, lambda: f"{qdiscs(ground)}, not {before}")
+        log = ("sh", "-c", "cat /run/netlimits/*.log")
+        wait(lambda: "put back at " in ground.on("sender", *log), "its guard says that it fired")
         ground("restore", *ground.hosts)
     ground.hosts_are_as_found()

@@ -53,7 +53,7 @@ def commands(ground: Ground, text: str) -> dict[str, tuple[object, ...]]:
 def killed_campaign(ground: Ground, text: str) -> Path:
     out = ground.folder / "out"
     process = ground.campaign(text, out)
-    ground.at_work(process, out)
+    ground.stopped(process, out)
     process.kill()
     process.communicate()
     return out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from faults.ground import Ground, wait
-from waiting import BRIEF
+from waiting import stopped
 from written_states import IPV6, MTU
 
 import netlimits as nl
@@ -95,14 +95,8 @@ def test_routes_that_an_mtu_took_away_are_put_back_after_it(routed: Ground):
     """Killed below 1280, where IPv6 and its routes are gone: the MTU comes first, whatever was last."""
     out: Path = routed.folder / "out"
     process = routed.campaign(LOST, out)
-    wait(
-        lambda: (
-            process.poll() is not None or "mtu 1000" in routed.on("sender", "ip", "link", "show")
-        ),
-        "the MTU is below 1280",
-        longest=BRIEF,
-    )
-    routed.at_work(process, out)
+    show = ("ip", "link", "show")
+    stopped(process, lambda: "mtu 1000" in routed.on("sender", *show), "the MTU is below 1280")
     process.kill()
     process.communicate()
     assert "2001:db8:9::" not in routed.on("sender", "ip", "-6", "route")

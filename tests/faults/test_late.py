@@ -1,0 +1,40 @@
+"""Machines that answer late, as hosts behind a slow path or with busy CPUs do."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from drivers import Drivers
+
+from netlimits.lab import labs
+
+pytestmark = pytest.mark.lab
+
+TEXT = """\
+experiment: late
+settings:
+  - roles: [sender]
+    offload: {tso: off}
+measure:
+  netperf: {test: TCP_RR, seconds: 1}
+repeat: {replicates: 1, order: listed}
+"""
+
+
+def test_hosts_whose_every_answer_comes_two_seconds_late_are_hosts(machines, guests, tmp_path):
+    """A whole campaign, from the login to the last leaf that is put back, without more patience."""
+    on = Drivers(machines, guests, tmp_path)
+    try:
+        for host in machines.hosts:
+            guests(host, "tc", "qdisc", "replace", "dev", "mgmt0", "root", "netem", "delay", "2s")
+        answered = time.monotonic()
+        guests("sender", "true")
+        assert time.monotonic() - answered >= 2
+        assert all(state.sshd for state in labs.status(machines.name))
+        on("run", on.experiment(TEXT), *on.hosts, "--out", on.out)
+    finally:
+        for host in machines.hosts:
+            guests(host, "tc", "qdisc", "del", "dev", "mgmt0", "root")
+    assert on.statuses() == [(1, 1, "ok")]
+    on.as_found()
