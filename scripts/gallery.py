@@ -301,7 +301,8 @@ def caption(name: str) -> str:
         frame = campaign.frame()
         each = len(frame) / frame["config"].nunique()
         runs = f"{each:.3g} run{'s' if each != 1 else ''}"
-        place = f"in {_place(campaign)}: {runs} of each configuration"
+        path = f", over a path of {form.link / 1e6:g} Mbit/s" if form.link else ""
+        place = f"in {_place(campaign)}{path}: {runs} of each configuration"
     return f"*Measured {place}.*\n"
 
 

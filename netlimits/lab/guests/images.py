@@ -93,6 +93,7 @@ def _locked() -> Iterator[None]:
     descriptor = os.open(IMAGES, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.set_inheritable(descriptor, True)  # a program that outlives us has not ended its part
         yield
     finally:
         os.close(descriptor)
