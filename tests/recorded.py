@@ -99,9 +99,8 @@ def recorded(
             RawEntry("trace", Completed(role, Command(argv), 0, text, "", 1.0))
             for role in traced
             for argv, text in (
-                (("cat", "/proc/net/packet"), "sk\n"),
+                (("cat", "/proc/net/packet"), "sk\n"),  # as netlimits once asked
                 (("timeout", "-s", "INT", "7", "tcpdump", "-i", "data0"), TRACES[role]),
-                (("cat", "/proc/net/packet"), "sk\n"),
             )
         ]
         archive.write_raw(number, 1, raw)

@@ -108,6 +108,7 @@ def test_rr_bursts(hosts, tmp_path):
 def the_trace_is_of_whole_transactions(packets: pd.DataFrame) -> None:
     """128 bytes there, 16384 back, in segments of the MSS, the first bursts growing to all of it."""
     assert 200 <= len(packets) <= 2100, "2000 are enough, of a busy machine's second fewer"
+    assert packets["flags"].iloc[0] == "S", "tcpdump took every packet before there was any"
     table = bursts.bursts(packets)
     last = table["transaction"].max()
     assert last > 20

@@ -118,11 +118,9 @@ def _looked_at(step: Step, host: Recorder) -> Iterator[None]:
 @contextmanager
 def _traced(step: Step, host: Recorder) -> Iterator[None]:
     """A packet trace of a host's data link, from before the client starts."""
-    host.step = step.name
-    sockets_before = trace.sockets(host.run(trace.PACKET_SOCKETS))
     server = host.serve(step.command)
     deadline = time.monotonic() + host.patience.seconds
-    while trace.sockets(host.run(trace.PACKET_SOCKETS)) <= sockets_before:
+    while not trace.listens(server.stderr):
         if not server.alive() or time.monotonic() > deadline:
             printed = server.stop().complaint
             raise HostError(f"tcpdump does not listen: {printed or 'no reason'}", host=host.name)

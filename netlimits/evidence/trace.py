@@ -6,10 +6,7 @@ It costs CPU on the host that it is taken on, so it is taken only where an exper
 
 from __future__ import annotations
 
-from netlimits.model import Command, Completed, Trace
-
-PACKET_SOCKETS = Command(("cat", "/proc/net/packet"), deadline=10)
-"""Lists a line for each packet socket: one more once tcpdump listens."""
+from netlimits.model import Command, Trace
 
 
 def command(interface: str, trace: Trace, seconds: float, leave_out: int | None) -> Command:
@@ -25,6 +22,9 @@ def command(interface: str, trace: Trace, seconds: float, leave_out: int | None)
     return Command((*argv, *but), sudo=True, deadline=seconds + 10)
 
 
-def sockets(completed: Completed) -> int:
-    """How many packet sockets there are."""
-    return max(0, len(completed.stdout.splitlines()) - 1)
+def listens(stderr: str) -> bool:
+    """Whether tcpdump takes every packet by now: it says so once its filter is set.
+
+    Its socket is there some milliseconds before, and is emptied once more after that.
+    """
+    return "listening on " in stderr

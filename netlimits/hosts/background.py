@@ -35,6 +35,12 @@ class BackgroundCommand:
             raise
         DRAIN.add(self._look)
 
+    @property
+    def stderr(self) -> str:
+        """What it has printed to standard error so far."""
+        self._look()
+        return self._completed.stderr if self._completed else self._shell.stderr
+
     def alive(self) -> bool:
         """Whether it still runs."""
         self._look()

@@ -25,6 +25,10 @@ KILL_GRACE = 2.0
 class Server(Protocol):
     """A process started with `Host.serve`."""
 
+    @property
+    def stderr(self) -> str:
+        """What it has printed to standard error so far."""
+
     def alive(self) -> bool:
         """Whether the process still runs."""
 

@@ -44,9 +44,13 @@ def _program() -> str:
 
 
 def preamble(nonce: str) -> str:
-    """How `sh` becomes Perl; it ends where there is none."""
+    """How `sh` becomes Perl; it ends where there is none, and when Perl does.
+
+    `sh` waits for it: sshd keeps silent about a program that was killed, as long as another one
+    that it began holds its outputs.
+    """
     perl = shlex.join(("perl", "-e", _program(), nonce[:16], nonce[16:]))
-    return f"{SURROUNDINGS}exec {perl} >&3 2>&4 3>&- 4>&-\n"
+    return f"{SURROUNDINGS}{perl} >&3 2>&4 3>&- 4>&-; exit\n"
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:

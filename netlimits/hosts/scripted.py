@@ -38,6 +38,11 @@ class ScriptedServer:
         self._completed = completed
         self.stopped = False
 
+    @property
+    def stderr(self) -> str:
+        """The scripted answer's."""
+        return self._completed.stderr
+
     def alive(self) -> bool:
         """Whether it was not stopped yet."""
         return not self.stopped

@@ -94,6 +94,12 @@ class SessionServer:
             self._gone = True
         return any_moved
 
+    @property
+    def stderr(self) -> str:
+        """What it has printed to standard error so far."""
+        self._look()
+        return self._talk.err.text
+
     def alive(self) -> bool:
         """Whether the process still runs, as far as the connection tells."""
         return self._look() is not None

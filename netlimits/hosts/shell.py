@@ -225,6 +225,11 @@ class Shell:
         """Whether the host has told the process of the command that runs here."""
         return self._running is not None and self._running.marks > 0
 
+    @property
+    def stderr(self) -> str:
+        """What the command that runs here has printed to standard error so far."""
+        return self._running.err.text if self._running else ""
+
     def moved_since(self, began: float) -> bool:
         """Whether the command that runs here has printed anything since, by the monotonic clock."""
         return self._running is not None and self._running.moved_at >= began

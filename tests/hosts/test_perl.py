@@ -12,6 +12,7 @@ import psutil
 import pytest
 from waiting import LONG, wait
 
+from netlimits.errors import ConnectionLost
 from netlimits.hosts.local import LocalStream, local_host
 from netlimits.hosts.login import LoginHost
 from netlimits.model import Command
@@ -176,10 +177,15 @@ def test_it_ends_with_the_connection(host):
 def test_one_that_was_killed_is_lost_like_a_connection_and_another_takes_its_place(host):
     perl = perl_of(host)
     waiting = host.begin_in_turn([Command(("sleep", "325.125"), deadline=400), OURS])
+    (program,) = wait(perl.children)  # which lives on, and holds both outputs
     perl.kill()
-    with pytest.raises(Exception, match="was cut off"):
-        waiting()
-    assert perl_of(host) != perl
+    try:
+        with pytest.raises(ConnectionLost, match="was cut off"):
+            waiting()
+        assert program.is_running(), "it was not waited for"
+        assert perl_of(host) != perl
+    finally:
+        program.kill()
 
 
 def test_input_and_changes_for_root_go_as_ever(host):
