@@ -23,9 +23,10 @@ class ListLog:
     def run(self, role: str, command: Command) -> Completed:
         return self._host(role).run(command)
 
-    def change(self, role, commands, then):
+    def begin_change(self, role, commands, then):
         answers = tuple(self.run(role, command) for command in commands)
-        return Changed(answers, tuple(map(self._host(role).run, then)))
+        changed = Changed(answers, tuple(map(self._host(role).run, then)))
+        return lambda: changed
 
     def putting_back(self, original: Original) -> None:
         pass

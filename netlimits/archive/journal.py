@@ -19,6 +19,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from pathlib import Path
@@ -90,6 +91,7 @@ class Journal:
     digest: BlockDigest = field(default_factory=BlockDigest)
     """The checksum of it all, kept up while it is locked."""
     _file: IO[bytes] | None = None
+    _pending: bool = False
 
     @property
     def path(self) -> Path:
@@ -210,13 +212,16 @@ class Journal:
     def close(self) -> None:
         """Let go of it."""
         if self._file:
+            with suppress(ArchiveUnwritable):  # whoever needs it there has called sync
+                self.sync()
             self._file.close()
             self._file = None
 
-    def append(self, event: dict[str, Any]) -> None:
+    def append(self, event: dict[str, Any], *, durable: bool = True) -> None:
         """Add one event, in one write, and have it on disk when this returns.
 
-        Raises ArchiveUnwritable, with nothing added.
+        One that is not `durable` by itself is on disk with the next one, or after `sync`. Raises
+        ArchiveUnwritable, with nothing added.
         """
         assert self._file, "lock() comes first"
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")
@@ -225,9 +230,21 @@ class Journal:
         try:
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._file.fileno())
+            if durable:
+                os.fsync(self._file.fileno())
+            self._pending = not durable
         except OSError as error:
             self._file.truncate(end)  # half a line must not stand before the next one
             raise ArchiveUnwritable(f"{self.path}: {error.strerror}") from None
         self.head.add(line)
         self.digest.update(line)
+
+    def sync(self) -> None:
+        """Have all that was appended on disk. Raises ArchiveUnwritable."""
+        if not self._pending or not self._file:
+            return
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise ArchiveUnwritable(f"{self.path}: {error.strerror}") from None
+        self._pending = False

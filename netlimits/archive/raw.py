@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+import msgspec
+
 from netlimits.archive import formats
 from netlimits.model import Command, Completed, decoding
 
@@ -39,8 +41,8 @@ class RawEntry:
         return self.completed.command.argv
 
 
-def line(entry: RawEntry) -> str:
-    """An entry as a line of raw output."""
+def line(entry: RawEntry) -> bytes:
+    """An entry as a line of raw output; what of it is no text (an argument's bytes) is escaped."""
     completed = entry.completed
     fields = {
         "step": entry.step,
@@ -55,7 +57,11 @@ def line(entry: RawEntry) -> str:
         "stdout": completed.stdout,
         "stderr": completed.stderr,
     }
-    return json.dumps(fields, ensure_ascii=False) + "\n"
+    try:
+        return msgspec.json.encode(fields) + b"\n"
+    except UnicodeEncodeError:
+        text = json.dumps(fields, ensure_ascii=False) + "\n"
+        return text.encode("utf-8", "backslashreplace")
 
 
 def entries(text: str) -> list[RawEntry]:

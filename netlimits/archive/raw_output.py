@@ -40,7 +40,7 @@ class RawOutput:
 
         Raises ArchiveUnwritable where the disk does not take it.
         """
-        data = "".join(map(raw.line, entries)).encode("utf-8", "backslashreplace")
+        data = b"".join(map(raw.line, entries))
         try:
             self.folder.write(_name(run, attempt), data)
         except OSError as error:

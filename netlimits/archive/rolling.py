@@ -141,6 +141,7 @@ def next_part(journal: Journal, done: Sequence[Part]) -> Part | None:
     begin = done[-1].end if done else Head()
     if not journal.sealed or not due(begin, journal.head):
         return None
+    journal.sync()
     block = done[-1].block if done else BlockDigest()
     if block.size < begin.size:
         with journal.folder.reader("journal.jsonl") as file:

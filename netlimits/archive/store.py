@@ -210,6 +210,16 @@ class Archive:
         with self._turn:
             self.journal.append({"event": event, "at": time.time(), **fields})
 
+    def add(self, event: str, **fields: Any) -> None:
+        """Add one event, in one write; it is on disk with the next one, or after `sync`."""
+        with self._turn:
+            self.journal.append({"event": event, "at": time.time(), **fields}, durable=False)
+
+    def sync(self) -> None:
+        """Have all that was appended on disk when this returns."""
+        with self._turn:
+            self.journal.sync()
+
     def events(self) -> Iterator[dict[str, Any]]:
         """The journal's events in order, a torn last line left out.
 

@@ -86,20 +86,25 @@ class CpuUse:
     peak_softirq_cpu: int = 0
 
 
+_CLOCK = re.compile(r"[0-9]{9,12}\.[0-9]{9}")
+_UPTIME = re.compile(r"[0-9]{1,15}\.[0-9]{1,8}")
+_CPU, _TICKS = re.compile("cpu[0-9]{1,6}"), re.compile("[0-9]{1,20}")
+
+
 def times(completed: Completed) -> CpuTimes:
     """The counters that READ prints. Raises ToolFailure when it shows none."""
     cpus, ticks, clock = [], [], []
     uptime = ""
     for line in completed.stdout.splitlines():
         name, _, rest = line.partition(" ")
-        if re.fullmatch(r"[0-9]{9,12}\.[0-9]{9}", line, re.ASCII):
+        if _CLOCK.fullmatch(line):
             clock.append(float(line))
-        elif re.fullmatch(r"[0-9]{1,15}\.[0-9]{1,8}", name, re.ASCII):
+        elif _UPTIME.fullmatch(name):
             uptime = uptime or name
-        if not re.fullmatch("cpu[0-9]{1,6}", name):
+        if not _CPU.fullmatch(name):
             continue
         fields = rest.split()[:8]  # guest times are in user's already
-        if len(fields) < 8 or not all(re.fullmatch("[0-9]{1,20}", f) for f in fields):
+        if len(fields) < 8 or not all(map(_TICKS.fullmatch, fields)):
             raise ToolFailure(f"{completed.host}: /proc/stat is not whole: {line[:80]!r}")
         cpus.append(int(name[3:]))
         ticks.append(tuple(map(int, fields)))

@@ -116,10 +116,29 @@ sub opened {
     ($to, $from);
 }
 
+# asks an interface's driver as ethtool does (linux/ethtool.h): changes the request to the answer
+sub driver {
+    my ($interface) = @_;
+    socket my $device, 2, 2, 0 or die "socket: $!\n";
+    sub { ioctl $device, 0x8946, my $name = pack "a16 P x16", $interface, $_[0] };
+}
+
+# the names of a set that a driver has numbers or switches of; none where it has no such set
+sub strings {
+    my ($driver, $which) = @_;
+    my $set = pack "L2 Q L", 0x37, 0, 1 << $which, 0;
+    my $count = $driver->($set) && unpack "x16 L", $set or return;
+    my $names = pack "L3 x" . 32 * (2 * $count + 128), 0x1b, $which, $count;  # it may have more by now
+    $driver->($names) ? unpack "x12 (Z32)$count", $names : ();
+}
+
+# the sub of a text, which is compiled once
+sub known { $perl{$_[0]} //= compiled($_[0]) }
+
 sub step {
     my ($text, @words) = @_;
     return ran(@words) unless length $text;
-    my $status = eval { ($perl{$text} //= compiled($text))->(@words) };
+    my $status = eval { known($text)->(@words) };
     return ($status || 0) unless $@;
     print STDERR $@ unless $over;
     $over ? 143 : 255;

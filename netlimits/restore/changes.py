@@ -77,16 +77,10 @@ class Changes:
         Nothing is written when it is there already, by what was read last. Raises SettingError
         when the host refuses.
         """
+        if change := self.begin(role, interface, name, wanted):
+            return change()
         setting, place = setting_of(name), (role, interface, name)
         read = setting.read(interface, wanted)
-        of_last, state = self._read_back.pop(place, (None, {}))
-        if of_last == read and self._durable.get(place, frozenset()) >= state.keys():
-            with suppress(SettingError):  # it is no more as it was read back
-                if commands := setting.change(interface, state, wanted):
-                    _, state = self._change(role, interface, name, commands, wanted)
-                    if not setting.unmet(state, wanted):
-                        self._read_back[place] = read, state
-                        return state
         state = current(self._host(role), name, interface, wanted)
         commands = _named(role, lambda: setting.change(interface, state, wanted))
         if commands:
@@ -101,6 +95,37 @@ class Changes:
         self._read_back[place] = read, state
         return state
 
+    def begin(
+        self, role: str, interface: str, name: str, wanted: Any
+    ) -> Callable[[], State] | None:
+        """Have a host begin what `reach` does, where what was read back tells the change.
+
+        So that several hosts come to theirs at the same time. What is returned waits, as `reach`,
+        and has to be called; None where nothing has begun.
+        """
+        setting, place = setting_of(name), (role, interface, name)
+        read = setting.read(interface, wanted)
+        of_last, state = self._read_back.pop(place, (None, {}))
+        if of_last != read or not self._durable.get(place, frozenset()) >= state.keys():
+            return None
+        try:
+            commands = setting.change(interface, state, wanted)
+        except SettingError:  # which is told of what is read anew
+            return None
+        if not commands:
+            return None
+        changed = self._begin_change(role, interface, name, commands, wanted)
+
+        def reached() -> State:
+            with suppress(SettingError):  # it is no more as it was read back
+                _, state = changed()
+                if not setting.unmet(state, wanted):
+                    self._read_back[place] = read, state
+                    return state
+            return self.reach(role, interface, name, wanted)
+
+        return reached
+
     def _change(
         self,
         role: str,
@@ -114,19 +139,37 @@ class Changes:
 
         Raises SettingError when the link is to be up again after them and is not.
         """
+        return self._begin_change(role, interface, name, commands, about, linger)()
+
+    def _begin_change(
+        self,
+        role: str,
+        interface: str,
+        name: str,
+        commands: tuple[Command, ...],
+        about: Any,
+        linger: bool = True,
+    ) -> Callable[[], tuple[Changed, State]]:
+        """Have commands that change a setting begin; what is returned waits, as `_change`."""
         setting = setting_of(name)
         for other in MADE_ANEW.get(name, ()):
             self._read_back.pop((role, interface, other), None)
         waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
-        changed = self._log.change(role, commands, [*waits, setting.read(interface, about)])
-        state = setting.state(changed.then[-1])
-        if any(waited.status for waited in changed.then[:-1]):
-            raise SettingError(
-                f"{interface} has had no carrier for {carrier.SECONDS} s since it was changed",
-                setting=name,
-                host=role,
-            )
-        return changed, state
+        looks = [*waits, setting.read(interface, about)]
+        wait = self._log.begin_change(role, commands, looks)
+
+        def changed() -> tuple[Changed, State]:
+            answers = wait()
+            state = setting.state(answers.then[-1])
+            if any(waited.status for waited in answers.then[:-1]):
+                raise SettingError(
+                    f"{interface} has had no carrier for {carrier.SECONDS:g} s since that change",
+                    setting=name,
+                    host=role,
+                )
+            return answers, state
+
+        return changed
 
     def as_found(self, place: tuple[str, str, str]) -> None:
         """Bring a setting to how it was found, for now; `put_back` still sees to it in the end.

@@ -61,7 +61,7 @@ class CampaignLog:
         self._facts = known_facts
         self._order = itertools.count(1)
         self.run = guards.run
-        self.change = guards.change
+        self.begin_change = guards.begin_change
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:
@@ -90,7 +90,7 @@ class NoteLog:
         self._noted = noted
         self._link_address = link_address
         self.run = guards.run
-        self.change = guards.change
+        self.begin_change = guards.begin_change
         self.putting_back = guards.putting_back
 
     def keep(self, original: Original) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from netlimits.model import Command, Completed
@@ -29,8 +29,13 @@ class UndoLog(Protocol):
     def run(self, role: str, command: Command) -> Completed:
         """Have the host of a role run a command that changes it."""
 
-    def change(self, role: str, commands: Sequence[Command], then: Sequence[Command]) -> Changed:
-        """Have the host of a role run commands that change it, in turn, and then some that look."""
+    def begin_change(
+        self, role: str, commands: Sequence[Command], then: Sequence[Command]
+    ) -> Callable[[], Changed]:
+        """Have the host of a role begin commands that change it, in turn, and then some that look.
+
+        What is returned waits for them, and has to be called.
+        """
 
     def putting_back(self, original: Original) -> None:
         """Take note that an original is about to be put back."""

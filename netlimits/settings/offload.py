@@ -35,6 +35,65 @@ SHORT_NAMES = {
 }
 """ethtool's legacy names, as in ethtool(8), to the names that `ethtool -k` prints."""
 
+_PERL = r"""
+my (undef, $interface) = @_;
+my %called = (
+    "rx-checksumming" => "rx-checksum", "scatter-gather" => "tx-scatter-gather",
+    "tcp-segmentation-offload" => "tx-tcp-segmentation",
+    "generic-segmentation-offload" => "tx-generic-segmentation",
+    "generic-receive-offload" => "rx-gro", "large-receive-offload" => "rx-lro",
+    "rx-vlan-offload" => "rx-vlan-hw-parse", "tx-vlan-offload" => "tx-vlan-hw-insert",
+    "ntuple-filters" => "rx-ntuple-filter", "receive-hashing" => "rx-hashing",
+);
+our (%layout, @names);
+my $state = sub {
+    my $driver = Kept::driver($interface);
+    @names = Kept::strings($driver, 4) unless @names;
+    my $blocks = int((@names + 31) / 32);
+    my $answer = pack "L2 x" . 16 * $blocks, 0x3a, $blocks;
+    return unless $blocks && $driver->($answer);
+    my @blocks = unpack "x8 L*", $answer;
+    my %state;
+    for my $n (0 .. $#names) {
+        my ($can, $asked, $on, $never) =
+            map $_ >> $n % 32 & 1, @blocks[4 * int($n / 32) .. 4 * int($n / 32) + 3];
+        my $more = !$can || $never ? " [fixed]"
+            : $asked == $on ? "" : $asked ? " [requested on]" : " [requested off]";
+        $state{$names[$n]} = [$on, $more];
+    }
+    \%state;
+};
+my $shown = sub {
+    my ($layout, $state) = @_;
+    my $text = "Features for $interface:\n";
+    for (@$layout) {
+        my ($words, $name, $leaves) = @$_;
+        my @of = @$state{@$leaves ? @$leaves : $name};
+        return "" if grep !defined, @of;
+        my $on = (grep $_->[0], @of) ? "on" : "off";
+        $text .= "$words: $on" . (@$leaves ? "" : $of[0][1]) . "\n";
+    }
+    $text;
+};
+my $now = $state->();
+my $known = $now && $layout{$interface} ? $shown->($layout{$interface}, $now) : "";
+print($known), return 0 if length $known;
+my ($status, $text) = Kept::output(qw(ethtool -k), $interface);
+print $text;
+my (@layout, $leaves);
+for (grep /: /, split /\n/, $text) {
+    my ($indent, $name) = /^(\t?)(.*?): /;
+    push @$leaves, $name if $indent;
+    push @layout, ["$indent$name", $called{$name} // $name, $indent ? [] : ($leaves = [])];
+}
+$layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
+$status;
+"""
+"""What `ethtool -k` prints. The driver is asked as it asks, once its own text has shown the layout.
+
+A layout is kept where the driver's answers, put into it, give that text to the byte.
+"""
+
 _FEATURE = re.compile(
     r"^(?P<indent>\t?)(?P<name>[A-Za-z0-9_.-]+): (?P<value>on|off)"
     r"(?P<fixed> \[fixed\])?(?: \[requested (?P<requested>on|off)\])?\s*$"
@@ -78,7 +137,7 @@ class Offload:
 
     def read(self, interface: str, about: Any) -> Command:
         """`ethtool -k INTERFACE`: every feature."""
-        return Command(("ethtool", "-k", interface))
+        return Command(("ethtool", "-k", interface), perl=_PERL)
 
     def state(self, completed: Completed) -> State:
         """Each feature's text (`on`, `off [fixed]`, `off [requested on]`), and each group's leaves.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from netlimits.hosts.connect import connect
 from netlimits.hosts.local import local_host
 from netlimits.hosts.login import LoginHost
 from netlimits.model import Command, Completed, Machine
+from netlimits.settings import carrier
+from netlimits.settings.offload import Offload
 
 pytestmark = pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
 
@@ -173,6 +176,59 @@ def test_a_nic_and_its_queues_whatever_becomes_of_them(lab):
     assert sizes[0][0] > 100, "a veth counts"
     assert sizes[3] == [0, 0]
     assert len({of_queues for _, of_queues in sizes}) == len(CHANGES), sizes
+
+
+@pytest.mark.lab
+def test_a_carrier_that_is_there_or_not_or_not_to_be_read(lab, monkeypatch):
+    monkeypatch.setattr(carrier, "SECONDS", 0.3)
+    host = connect(Machine("sender", ssh=lab.login("sender"), ssh_config=lab.ssh_config))
+    other = ("ip", "link", "set", "probe1")
+    states = []
+    try:
+        for words in (
+            VETH,
+            ("ip", "link", "set", "probe0", "up"),
+            (*other, "up"),
+            (*other, "down"),
+        ):
+            assert host.run(Command(words)).status == 0
+            states.append(same(host, carrier.wait("probe0")).status)
+        assert same(host, carrier.wait("no-such-one")).status == 0
+    finally:
+        host.run(Command(("ip", "link", "delete", "probe0")))
+        host.close()
+    assert states == [0, 1, 0, 1]
+
+
+FEATURES = ("tso", "gso", "gro", "tx", "sg", "rxvlan", "txvlan", "tx-udp-segmentation", "highdma")
+
+
+@pytest.mark.lab
+def test_features_whatever_they_are_switched_to(lab):
+    """What was seen once is asked of the driver; a process of ethtool prints the same."""
+    host = connect(Machine("sender", ssh=lab.login("sender"), ssh_config=lab.ssh_config))
+    chance, read = random.Random(9), Offload().read("probe0", {})
+    without = replace(read, perl=read.perl.replace("qw(ethtool -k)", "qw(no-such-program)"))
+    shown = set()
+    try:
+        assert "no such" in same(host, read).stderr.lower()
+        assert host.run(Command(VETH)).status == 0
+        for _ in range(40):
+            switches = [w for f in FEATURES for w in (f, chance.choice(["on", "off"]))]
+            host.run(Command(("ethtool", "-K", "probe0", *switches)))
+            text = same(host, read).stdout
+            shown.add(text)
+        assert any("[requested on]" in text for text in shown)
+        assert len(shown) > 20
+        assert host.run_in_turn([without])[0].stdout == text, "no process is needed any more"
+        renamed = ("ip", "link", "set", "probe0", "name", "probe2")
+        assert host.run(Command(renamed)).status == 0
+        same(host, read)
+        same(host, Offload().read("probe2", {}))
+    finally:
+        for name in ("probe0", "probe2"):
+            host.run(Command(("ip", "link", "delete", name)))
+        host.close()
 
 
 def test_a_host_without_tc_says_so_both_ways(host):

@@ -72,7 +72,7 @@ def test_a_speed_is_negotiated_by_advertising_nothing_else():
         "ethtool", "-s", "data0", "autoneg", "on", "advertise", *words(["1000baseT/Full"]),
     )  # fmt: skip
     assert wait.argv[:2] == ("sh", "-c")
-    assert wait.argv[3:] == ("wait for the link", "data0")
+    assert wait.argv[3:] == ("wait for the link", "data0", "150")
 
 
 def test_the_right_speed_by_chance_is_not_enough():

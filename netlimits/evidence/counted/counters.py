@@ -100,6 +100,11 @@ PROTOCOLS = {
 took up, the second segments as on the wire. UDP's input errors include its receive buffer's.
 """
 
+_NAMED: dict[str, dict[str, str]] = {}
+for _name in itertools.chain(*PROTOCOLS.values()):
+    _NAMED.setdefault(_name.partition(".")[0], {})[_name.partition(".")[2]] = _name
+"""By protocol, the names of those that figures are made of; there are some hundred others."""
+
 INTERFACE = {
     "rx_packets": "rx_packets",
     "tx_packets": "tx_packets",
@@ -179,7 +184,8 @@ def _counts(completed: Completed) -> Counts:
             if header[:1] == fields[:1]:  # `Tcp: InSegs …`, then `Tcp: 12 …`
                 protocol = fields[0].removesuffix(":")
                 pairs = zip(header[1:], fields[1:], strict=False)
-                counters |= {f"{protocol}.{name}": int(value) for name, value in pairs}
+                names = _NAMED.get(protocol, {})
+                counters |= {names[name]: int(value) for name, value in pairs if name in names}
                 fields = []
             header = fields
         elif path == SNMP6:

@@ -19,28 +19,14 @@ from netlimits.model import Command, Completed, Scalar
 
 _PERL = r"""
 my (undef, $interface) = @_;
-my ($device, $ethtool, $statistics, $length) = (0, 0x8946, 1, 32);  # linux/ethtool.h
-my $asked = sub {
-    my $name = pack "a16 P x16", $interface, $_[0];
-    ioctl $device, $ethtool, $name;
-};
-my $text = eval {
-    socket $device, 2, 2, 0 or die;
-    my $set = pack "L2 Q L", 0x37, 0, 1 << $statistics, 0;
-    $asked->($set) or die;
-    my $count = unpack "x16 L", $set or die;
-    my $room = 2 * $count + 128;  # a driver may have more by now
-    my $names = pack "L3 x" . $room * $length, 0x1b, $statistics, $count;
-    $asked->($names) or die;
-    my $values = pack "L2 x" . $room * 8, 0x1d, $count;
-    $asked->($values) or die;
-    unpack("x4 L", $values) == $count or die;
-    my @names = unpack "x12 (Z$length)$count", $names;
-    my @values = unpack "x8 Q$count", $values;
-    join "", "NIC statistics:\n", map "     $names[$_]: $values[$_]\n", 0 .. $#names;
-};
-return Kept::ran(qw(ethtool -S), $interface) unless defined $text;
-print $text;
+my $driver = Kept::driver($interface);
+my @names = Kept::strings($driver, 1);
+my $count = @names;
+my $values = pack "L2 x" . 8 * (2 * $count + 128), 0x1d, $count;
+return Kept::ran(qw(ethtool -S), $interface)
+    unless $count && $driver->($values) && unpack("x4 L", $values) == $count;
+my @values = unpack "x8 Q$count", $values;
+print "NIC statistics:\n", map "     $names[$_]: $values[$_]\n", 0 .. $#names;
 0;
 """
 """What `ethtool -S` prints, asked of the driver as it does; what it would refuse, it refuses."""

@@ -65,13 +65,13 @@ eval "$by_ss"
 
 _PERL = r"""
 my @words = @_;
+my $looks = Kept::known($words[8]);
 Kept::ran(sub {
     @ARGV = @words[7, 6, 3, 4, 5, 9 .. $#words];
-    eval "package main; $words[8]";
-    die $@ if $@;
+    $looks->();
 });
 """
-"""The same where the host keeps a Perl, by the words of the script; nothing is loaded any more."""
+"""The same where the host keeps a Perl, by the words of the script: loaded and compiled once."""
 
 
 def command(

@@ -1,30 +1,31 @@
 # Looks at this host while a run goes on, from one process: what `ss -tinmo` tells of connections
 # with the other end, in its words, asked of the kernel (sock_diag) without a process for each look;
 # and of the tool's threads what /proc has. What is printed is kept until there is much of it.
+# What lasts is `our`: a kept Perl compiles all this as one sub, and the subs in it share no `my` of that.
 BEGIN {
     # without them `ss` has to do: loading them here costs no process that only tries
     eval { require Time::HiRes; require Socket; 1 }
         or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[6 .. $#ARGV];
 }
-my ($every, $count, $program, $interface, $counting, $carrying, @peers) = @ARGV;
+our ($every, $count, $program, $interface, $counting, $carrying, @peers) = @ARGV;
 use Time::HiRes qw(time sleep);
 use Socket qw(inet_pton inet_ntop AF_INET AF_INET6);
-my ($out, $end, $statistics) = ("", 0, "/sys/class/net/$interface/statistics");
+our ($out, $end, $statistics) = ("", 0, "/sys/class/net/$interface/statistics");
 $SIG{TERM} = sub { $end = 1 };
-my %peer = map { s/[][]//g; (inet_pton(/:/ ? AF_INET6 : AF_INET, $_) // "") => 1 }
+our %peer = map { s/[][]//g; (inet_pton(/:/ ? AF_INET6 : AF_INET, $_) // "") => 1 }
     grep { !/^(or|dst)$/ } @peers;
-my $mapped = "\0" x 10 . "\xff" x 2;
-my @names = qw(state ca retransmits probes backoff options wscale app_limited
+our $mapped = "\0" x 10 . "\xff" x 2;
+our @names = qw(state ca retransmits probes backoff options wscale app_limited
     rto ato mss rcvmss unacked sacked lost held fackets a b c d pmtu rcv_ssthresh
     rtt rttvar ssthresh cwnd advmss reordering rcv_rtt rcv_space retrans
     pacing_rate most bytes_acked bytes_received
     segs_out segs_in notsent minrtt data_segs_in data_segs_out
     delivery_rate busy rwnd_limited sndbuf_limited delivered delivered_ce
     bytes_sent bytes_retrans dsack_dups reord_seen ooo snd_wnd);
-my (@threads, @throttled, %last, @known, $settled);
-my ($walks, $alone, $interrupted) = (0, 0, 4);
-my @queues = glob "/sys/class/net/$interface/queues/tx-*/byte_queue_limits";
-socket(my $kernel, 16, 3, 4) or exit 3;
+our (@threads, @throttled, %last, @known, $settled);
+our ($walks, $alone, $interrupted) = (0, 0, 4);
+our @queues = glob "/sys/class/net/$interface/queues/tx-*/byte_queue_limits";
+socket(our $kernel, 16, 3, 4) or exit 3;
 
 sub text { open(my $f, "<", $_[0]) or return ""; local $/; my $t = <$f>; $t // "" }
 sub last_word { (readlink($_[0]) // "-") =~ /(\d+)/ ? $1 : "-" }
@@ -198,7 +199,7 @@ sub step_back {
 }
 
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
-my ($began, $scans) = (time, 0);
+our ($began, $scans) = (time, 0);
 for (my $n = 1; !$end; $n++) {
     $out .= sprintf "look %.9f\n", time;
     counters() if $counting;

@@ -145,18 +145,26 @@ class Guards:
         self._claims.refuse_lost(place, completed)
         return completed
 
-    def change(self, role: str, changes: Sequence[Command], then: Sequence[Command]) -> Changed:
-        """Run commands that change the host, as `run`, and some that look at it right after.
+    def begin_change(
+        self, role: str, changes: Sequence[Command], then: Sequence[Command]
+    ) -> Callable[[], Changed]:
+        """Have commands that change the host begin, as `run`, and some that look right after.
 
-        The last one and those share a round trip: more would add up more deadlines.
+        What is returned waits for them, and has to be called. The last change and those share a
+        round trip: more would add up more deadlines.
         """
         *first, last = changes
         answers = [self.run(role, command) for command in first]
         place = self._claims.place(role)
         last = commands.within(self._holder, place.claim, last)
-        answer, *looked = self._host(role).run_in_turn([last, *then])
-        self._claims.refuse_lost(place, answer)
-        return Changed((*answers, answer), (*looked,))
+        wait = self._host(role).begin_in_turn([last, *then])
+
+        def changed() -> Changed:
+            answer, *looked = wait()
+            self._claims.refuse_lost(place, answer)
+            return Changed((*answers, answer), (*looked,))
+
+        return changed
 
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
         """Make sure that a guard on the host would put this setting back as well.
