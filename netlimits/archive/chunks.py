@@ -5,7 +5,7 @@ A part whose files are lost or damaged is read from its lines of the journal ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,12 +26,15 @@ class Chunk:
     table: Callable[[Sequence[str]], pa.Table]
 
 
-def attempts(archive: Archive, parts: Sequence[Part]) -> list[Chunk]:
+def attempts(
+    archive: Archive, parts: Sequence[Part], chosen: Collection[str] | None = None
+) -> list[Chunk]:
     """The rows of attempts: a chunk a part, and one of the lines after them.
 
-    Raises ArchiveError where the journal is damaged there, or is known to have had more.
+    Where columns are `chosen`, no others can be asked for. Raises ArchiveError where the journal is
+    damaged there, or is known to have had more.
     """
-    return [*(of_part(archive, part) for part in parts), *_tail(archive, parts, 0)]
+    return [*(of_part(archive, part) for part in parts), *_tail(archive, parts, 0, chosen)]
 
 
 def interim(archive: Archive, parts: Sequence[Part]) -> list[Chunk]:
@@ -76,8 +79,10 @@ def whole(archive: Archive, part: Part) -> bool:
     return True
 
 
-def _tail(archive: Archive, parts: Sequence[Part], which: int) -> Iterator[Chunk]:
-    tail = rolling.Stretch(parts[-1] if parts else None)
+def _tail(
+    archive: Archive, parts: Sequence[Part], which: int, chosen: Collection[str] | None = None
+) -> Iterator[Chunk]:
+    tail = rolling.Stretch(parts[-1] if parts else None, chosen)
     archive.take_tail(tail, parts)
     table, kinds = tail.tables(going=True)[which]
     yield Chunk(table.num_rows, kinds, lambda names: table.select([*names]))

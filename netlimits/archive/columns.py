@@ -43,9 +43,12 @@ class Damaged(ValueError):
 
 
 def table(rows: Rows) -> tuple[pa.Table, dict[str, str]]:
-    """Rows as a table, with each column's kind."""
+    """Rows as a table, with each column's kind; "" is that of columns which were not chosen."""
     arrays, kinds = {}, {}
-    for name, column in rows.columns.items():
+    for name in rows.names:
+        if (column := rows.columns.get(name)) is None:
+            kinds[name] = ""
+            continue
         values = column + [None] * (rows.count - len(column))
         arrays[name], kinds[name] = _array(values)
     return pa.table(arrays), kinds

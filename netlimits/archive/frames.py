@@ -92,9 +92,11 @@ def rolled_frame(
     """
     from netlimits.archive import chunks, rolled
 
-    of_attempts = chunks.attempts(archive, parts)
     at_once = _at_once(parts)
-    names, attrs = layout(of_attempts, experiment, chosen, ("started",) if at_once else ())
+    besides = ("started",) if at_once else ()
+    always = {*chunks.KEY, *_factors(experiment), *experiment.derive, *besides}
+    of_attempts = chunks.attempts(archive, parts, None if chosen is None else always | {*chosen})
+    names, attrs = layout(of_attempts, experiment, chosen, besides)
     constant = {"shared_kernel": shared_kernel}
     labels = frozenset((*attrs["columns"]["factors"], *attrs["columns"]["derived"]))
     table, rows = rolled.frame(of_attempts, names, labels, constant, coded=coded)

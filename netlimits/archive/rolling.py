@@ -7,7 +7,7 @@ mesh): they belong to the next part.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
 class Stretch:
     """The lines of one part, read once: rows of attempts and of interim results, and the counts."""
 
-    def __init__(self, before: Part | None = None) -> None:
-        """What comes after a part, or from the journal's begin on."""
+    def __init__(self, before: Part | None = None, chosen: Collection[str] | None = None) -> None:
+        """What comes after a part, or from the journal's begin on; of attempts all columns.
+
+        Or those that are `chosen`: of the others no more than the names is kept.
+        """
         self.tally = Tally.after(before.about if before else None)
-        self._attempts, self._interim = Rows(), Rows()
+        self._attempts, self._interim = Rows(chosen), Rows()
         self._open = {key: _begun(start) for key, start in self.tally.going.items()}
 
     def add(self, event: dict[str, Any]) -> None:
@@ -74,15 +77,23 @@ def _begun(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Rows:
-    """Rows on their way to a table: a list for each column, so that no row is kept."""
+    """Rows on their way to a table: a list for each column, so that no row is kept.
 
-    def __init__(self) -> None:
+    `names` are those of all columns, also where only some are `chosen`.
+    """
+
+    def __init__(self, chosen: Collection[str] | None = None) -> None:
         self.count = 0
         self.columns: dict[str, list[Any]] = {}
+        self.names: dict[str, None] = {}
+        self._chosen = chosen
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row; it may have columns that others lack."""
-        for name, value in row.items():
+        self.names.update(dict.fromkeys(row))
+        chosen = row if self._chosen is None else row.keys() & self._chosen
+        for name in chosen:
+            value = row[name]
             column = self.columns.setdefault(name, [])
             if len(column) < self.count:
                 column.extend([None] * (self.count - len(column)))
