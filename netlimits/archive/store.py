@@ -13,7 +13,8 @@
     results.json       of what they were made: checksums, and how far the journal went
     parts/             of a large campaign in their place: the journal in columns (archive.parts)
 
-The journal is appended to with one write an event, then fsynced. A process killed in the middle
+The journal is appended to with one write an event, then fsynced: at once, but for a run's start and
+end, which are on disk before anything is measured after them. A process killed in the middle
 leaves at most a torn last line, which is cut off when the journal is opened again; a run that
 started and has no end was interrupted. Raw output is on disk before anything parses it.
 
