@@ -204,6 +204,9 @@ class Fails:
     def begin_in_turn(self, commands):
         return lambda: self.run_in_turn(commands)
 
+    def begins(self, commands):
+        return True
+
     def serve(self, command: Command):
         return self._host.serve(command)
 

@@ -24,9 +24,11 @@ class ListLog:
         return self._host(role).run(command)
 
     def begin_change(self, role, commands, then):
-        answers = tuple(self.run(role, command) for command in commands)
-        changed = Changed(answers, tuple(map(self._host(role).run, then)))
-        return lambda: changed
+        def changed() -> Changed:
+            answers = tuple(self.run(role, command) for command in commands)
+            return Changed(answers, tuple(map(self._host(role).run, then)))
+
+        return changed
 
     def putting_back(self, original: Original) -> None:
         pass

@@ -92,6 +92,7 @@ class Journal:
     """The checksum of it all, kept up while it is locked."""
     _file: IO[bytes] | None = None
     _pending: bool = False
+    _lost: str = ""
 
     @property
     def path(self) -> Path:
@@ -212,7 +213,7 @@ class Journal:
     def close(self) -> None:
         """Let go of it."""
         if self._file:
-            with suppress(ArchiveUnwritable):  # whoever needs it there has called sync
+            with suppress(ArchiveUnwritable):  # as whoever called sync was told
                 self.sync()
             self._file.close()
             self._file = None
@@ -224,6 +225,7 @@ class Journal:
         ArchiveUnwritable, with nothing added.
         """
         assert self._file, "lock() comes first"
+        self._refuse_lost()
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")
         line = self.head.sealed(body) if self.sealed else body + b"\n"
         end = self._file.seek(0, os.SEEK_END)
@@ -234,17 +236,25 @@ class Journal:
                 os.fsync(self._file.fileno())
             self._pending = not durable
         except OSError as error:
+            self._lost = f"{self.path}: {error.strerror}" if self._pending else ""
             self._file.truncate(end)  # half a line must not stand before the next one
             raise ArchiveUnwritable(f"{self.path}: {error.strerror}") from None
         self.head.add(line)
         self.digest.update(line)
 
     def sync(self) -> None:
-        """Have all that was appended on disk. Raises ArchiveUnwritable."""
+        """Have all that was appended on disk. Raises ArchiveUnwritable, from then on always."""
+        self._refuse_lost()
         if not self._pending or not self._file:
             return
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise ArchiveUnwritable(f"{self.path}: {error.strerror}") from None
+            self._lost = f"{self.path}: {error.strerror}"
+        self._refuse_lost()
         self._pending = False
+
+    def _refuse_lost(self) -> None:
+        """The kernel tells once that lines did not reach the disk; it would be silent later."""
+        if self._lost:
+            raise ArchiveUnwritable(self._lost)

@@ -55,8 +55,12 @@ class Roller:
             pass
 
     def _next_part(self) -> Part | None:
+        journal = self._archive.journal
+        if not self._rolling or not rolling.due(rolling.end_of(self.parts), journal.head):
+            return None
+        durable = self._archive.sync()  # a part tells of nothing that is not on disk
         try:
-            return rolling.next_part(self._archive.journal, self.parts) if self._rolling else None
+            return rolling.next_part(journal, self.parts, durable)
         except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
             self._rolling = False
             return None

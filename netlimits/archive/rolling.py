@@ -144,15 +144,20 @@ def due(begin: Head, head: Head) -> bool:
     return many or head.size - begin.size >= parts.SIZE
 
 
-def next_part(journal: Journal, done: Sequence[Part]) -> Part | None:
+def end_of(done: Sequence[Part]) -> Head:
+    """Where in the journal the parts that are done end."""
+    return done[-1].end if done else Head()
+
+
+def next_part(journal: Journal, done: Sequence[Part], durable: int | None = None) -> Part | None:
     """Write the part that comes after those that are done; None where it is not yet due.
 
-    Raises OSError where it cannot be written, ArchiveError for a journal that is damaged.
+    `durable` is how many bytes of the journal are on disk; without it all are. Raises OSError
+    where it cannot be written, ArchiveError for a journal that is damaged.
     """
-    begin = done[-1].end if done else Head()
+    begin = end_of(done)
     if not journal.sealed or not due(begin, journal.head):
         return None
-    journal.sync()
     block = done[-1].block if done else BlockDigest()
     if block.size < begin.size:
         with journal.folder.reader("journal.jsonl") as file:
@@ -160,7 +165,7 @@ def next_part(journal: Journal, done: Sequence[Part]) -> Part | None:
             block.update(file.read(begin.size - block.size))
     section = Stretch(done[-1] if done else None)
     head = replace(begin)
-    for number, line in journal.lines(begin):
+    for number, line in journal.lines(begin, durable):
         event = formats.event(line)
         if event is None:
             raise ArchiveError(f"{journal.path}:{number}: is damaged")

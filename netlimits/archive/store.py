@@ -216,10 +216,11 @@ class Archive:
         with self._turn:
             self.journal.append({"event": event, "at": time.time(), **fields}, durable=False)
 
-    def sync(self) -> None:
-        """Have all that was appended on disk when this returns."""
+    def sync(self) -> int:
+        """Have all that was appended on disk when this returns; how many bytes that is."""
         with self._turn:
             self.journal.sync()
+            return self.journal.head.size
 
     def events(self) -> Iterator[dict[str, Any]]:
         """The journal's events in order, a torn last line left out.

@@ -123,6 +123,7 @@ def _traced(step: Step, host: Recorder) -> Iterator[None]:
     while not trace.listens(server.stderr):
         if not server.alive() or time.monotonic() > deadline:
             printed = server.stop().complaint
+            host.run(Command(("true",)))  # raises where the connection is what was lost
             raise HostError(f"tcpdump does not listen: {printed or 'no reason'}", host=host.name)
         time.sleep(0.02)
     try:

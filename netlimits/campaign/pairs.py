@@ -236,6 +236,7 @@ class _Work:
             self._dispatch.again(news.number)
             return record
         self._standing.add(record, self._dispatch.jobs[news.number].seconds)
+        self._runner.archive.sync()  # another run may begin long after
         self._runner.archive.roll()
         return record
 

@@ -62,6 +62,10 @@ class Recorder:
 
         return kept
 
+    def begins(self, commands: Sequence[Command]) -> bool:
+        """The same as the host's."""
+        return self._host.begins(commands)
+
     def keep(self, completed: Completed, step: str) -> None:
         """Keep what a server of this host printed."""
         self.entries.append(RawEntry(step, completed))

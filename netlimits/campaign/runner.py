@@ -106,12 +106,11 @@ class Runner:
         with ExitStack() as last:  # in reverse: servers, settings, connections, whatever fails
             for host in self._hosts.values():
                 last.callback(host.close)
+            last.callback(self.archive.sync)
             self._guards.claim()
             last.callback(put_back, self._changes, self._guards)
             last.callback(self._servers.stop)
-            progress = self._every_run(on_progress)
-            self.archive.sync()
-            return progress
+            return self._every_run(on_progress)
 
     def _host(self, role: str) -> Recorder:
         """The host of a role, connected again when its connection was lost."""
@@ -217,7 +216,7 @@ class Runner:
             self._step(raw.GUARD)
             self._guards.fired(answers)
             cost = controller.cost()
-            digest = self.archive.write_raw(run.number, attempt, self._entries)
+            digest = self._write_raw(run, attempt)
             measurement = self._read(specification)
         except ToolFailure as error:
             status, reason = error.status, str(error)
@@ -227,7 +226,7 @@ class Runner:
         except Interrupted as error:
             status, reason, interrupted = "interrupted", str(error), error
         if not digest:
-            digest = self.archive.write_raw(run.number, attempt, self._entries)
+            digest = self._write_raw(run, attempt)
         cost = cost or controller.cost()
         record = Record(
             run=run,
@@ -245,6 +244,11 @@ class Runner:
         if interrupted:
             raise interrupted
         return record
+
+    def _write_raw(self, run: Run, attempt: int) -> str:
+        """Have an attempt's raw output on disk, after the line that says that it began."""
+        self.archive.sync()
+        return self.archive.write_raw(run.number, attempt, self._entries)
 
     def _read(self, specification: Specification) -> Measurement:
         """What the run's raw output says. A reader's bug costs the figures of one run, no more."""
@@ -294,11 +298,11 @@ class Runner:
                 self._take_one(step)
 
         left, waits = [], []
-        errors: list[NetlimitsError] = []
+        errors: list[Exception] = []
         for own in machines.values():
             try:
                 wait = self._begin(own)
-            except NetlimitsError as error:
+            except Exception as error:
                 errors.append(error)
             else:
                 waits += [wait] if wait else []
@@ -306,10 +310,10 @@ class Runner:
         for act in (self.archive.sync, lambda: at_once(take, left), *waits):
             try:  # an error of one leaves no other with an answer unread
                 act()
-            except NetlimitsError as error:
+            except Exception as error:
                 errors.append(error)
-        if errors:
-            raise errors[0]
+        if errors:  # what ends the campaign before what fails a run
+            raise min(errors, key=lambda error: isinstance(error, SettingError | HostError))
 
     def _begin(self, steps: Sequence[SettingStep]) -> Callable[[], object] | None:
         """Have a machine begin its only step, where that costs no look and so no thread."""

@@ -66,6 +66,9 @@ class Host(Protocol):
         closed; there, where that does not go, the commands are run.
         """
 
+    def begins(self, commands: Sequence[Command]) -> bool:
+        """Whether `begin_in_turn` has these begin without waiting for any."""
+
     def serve(self, command: Command) -> Server:
         """Start `command` in the background, tied to our connection, as the login itself.
 

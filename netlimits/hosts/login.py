@@ -37,6 +37,7 @@ class LoginHost:
         self._perl: bool | None = None  # whether the host has one, once it was asked for it
         try:
             self._idle.append(self._shell())
+            self._root = self._idle[0].uid == 0
         except BaseException:
             login.close()
             raise
@@ -71,6 +72,10 @@ class LoginHost:
             return in_turn.apart(whole, commands, nonce) if len(commands) > 1 else [whole]
 
         return wait
+
+    def begins(self, commands: Sequence[Command]) -> bool:
+        """Whether they go in one round trip; as `Host.begins`."""
+        return in_turn.fits(commands, root=self._root)
 
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""

@@ -8,7 +8,8 @@ Such Perl is the body of a sub: it gets its arguments, prints, and gives its exi
 call `Kept::ran` for the status of a program (or of a sub in a process of its own), and
 `Kept::output` for the status and what a program printed; both end with the command's deadline.
 `Kept::answer` is the line that a program answers to one, kept open for the next, and
-`Kept::known` the sub of a text, which is compiled once.
+`Kept::known` the sub of a text, which is compiled once. `Kept::driver` asks a NIC's driver as
+ethtool does, and `Kept::strings` for the names of a set of its numbers or switches.
 
 A command is told as a line (the nonce in two parts, the size, the deadline, the grace) and then so
 many bytes, each word after its length: the mark between commands, and of each command how many

@@ -79,6 +79,10 @@ class ScriptedHost:
         """The script's answers, once they are waited for."""
         return lambda: self.run_in_turn(commands)
 
+    def begins(self, commands: Sequence[Command]) -> bool:
+        """Whatever they are."""
+        return True
+
     def serve(self, command: Command) -> ScriptedServer:
         """A server whose `stop` gives the script's answer."""
         self.served.append(command)

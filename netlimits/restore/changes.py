@@ -77,10 +77,11 @@ class Changes:
         Nothing is written when it is there already, by what was read last. Raises SettingError
         when the host refuses.
         """
-        if change := self.begin(role, interface, name, wanted):
-            return change()
         setting, place = setting_of(name), (role, interface, name)
         read = setting.read(interface, wanted)
+        if known := self._known(place, wanted):
+            return self._begin_known(place, wanted, known)()
+        self._read_back.pop(place, None)
         state = current(self._host(role), name, interface, wanted)
         commands = _named(role, lambda: setting.change(interface, state, wanted))
         if commands:
@@ -101,20 +102,37 @@ class Changes:
         """Have a host begin what `reach` does, where what was read back tells the change.
 
         So that several hosts come to theirs at the same time. What is returned waits, as `reach`,
-        and has to be called; None where nothing has begun.
+        and has to be called; None where nothing has begun: several commands, or one that needs
+        sudo, are waited for one by one.
         """
-        setting, place = setting_of(name), (role, interface, name)
-        read = setting.read(interface, wanted)
-        of_last, state = self._read_back.pop(place, (None, {}))
-        if of_last != read or not self._durable.get(place, frozenset()) >= state.keys():
+        place = (role, interface, name)
+        known = self._known(place, wanted)
+        looks = self._looks(interface, name, wanted)
+        if len(known) != 1 or not self._host(role).begins((*known, *looks)):
             return None
+        return self._begin_known(place, wanted, known)
+
+    def _known(self, place: tuple[str, str, str], wanted: Any) -> tuple[Command, ...]:
+        """The change from what was read back last; none where that is not known, or is it."""
+        _, interface, name = place
+        setting = setting_of(name)
+        of_last, state = self._read_back.get(place, (None, {}))
+        if of_last != setting.read(interface, wanted):
+            return ()
+        if not self._durable.get(place, frozenset()) >= state.keys():
+            return ()
         try:
-            commands = setting.change(interface, state, wanted)
+            return setting.change(interface, state, wanted)
         except SettingError:  # which is told of what is read anew
-            return None
-        if not commands:
-            return None
-        changed = self._begin_change(role, interface, name, commands, wanted)
+            return ()
+
+    def _begin_known(
+        self, place: tuple[str, str, str], wanted: Any, known: tuple[Command, ...]
+    ) -> Callable[[], State]:
+        """Have a host begin a change that is known; what is returned waits, as `reach`."""
+        setting = setting_of(place[2])
+        read, _ = self._read_back.pop(place)
+        changed = self._begin_change(*place, known, wanted)
 
         def reached() -> State:
             with suppress(SettingError):  # it is no more as it was read back
@@ -122,7 +140,7 @@ class Changes:
                 if not setting.unmet(state, wanted):
                     self._read_back[place] = read, state
                     return state
-            return self.reach(role, interface, name, wanted)
+            return self.reach(*place, wanted)
 
         return reached
 
@@ -154,8 +172,7 @@ class Changes:
         setting = setting_of(name)
         for other in MADE_ANEW.get(name, ()):
             self._read_back.pop((role, interface, other), None)
-        waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
-        looks = [*waits, setting.read(interface, about)]
+        looks = self._looks(interface, name, about, linger)
         wait = self._log.begin_change(role, commands, looks)
 
         def changed() -> tuple[Changed, State]:
@@ -170,6 +187,13 @@ class Changes:
             return answers, state
 
         return changed
+
+    def _looks(
+        self, interface: str, name: str, about: Any, linger: bool = True
+    ) -> tuple[Command, ...]:
+        """What is asked right after a change: whether the link is up again, and the state."""
+        waits = [carrier.wait(interface)] if linger and name in carrier.RESTARTS else []
+        return (*waits, setting_of(name).read(interface, about))
 
     def as_found(self, place: tuple[str, str, str]) -> None:
         """Bring a setting to how it was found, for now; `put_back` still sees to it in the end.

@@ -45,10 +45,10 @@ my %called = (
     "rx-vlan-offload" => "rx-vlan-hw-parse", "tx-vlan-offload" => "tx-vlan-hw-insert",
     "ntuple-filters" => "rx-ntuple-filter", "receive-hashing" => "rx-hashing",
 );
-our (%layout, @names);
 my $state = sub {
     my $driver = Kept::driver($interface);
-    @names = Kept::strings($driver, 4) unless @names;
+    @Offload::names = Kept::strings($driver, 4) unless @Offload::names;
+    my @names = @Offload::names;
     my $blocks = int((@names + 31) / 32);
     my $answer = pack "L2 x" . 16 * $blocks, 0x3a, $blocks;
     return unless $blocks && $driver->($answer);
@@ -75,8 +75,9 @@ my $shown = sub {
     }
     $text;
 };
-my $now = $state->();
-my $known = $now && $layout{$interface} ? $shown->($layout{$interface}, $now) : "";
+my $now = eval { $state->() };
+my $layout = $Offload::layout{$interface};
+my $known = $now && $layout ? $shown->($layout, $now) : "";
 print($known), return 0 if length $known;
 my ($status, $text) = Kept::output(qw(ethtool -k), $interface);
 print $text;
@@ -86,7 +87,7 @@ for (grep /: /, split /\n/, $text) {
     push @$leaves, $name if $indent;
     push @layout, ["$indent$name", $called{$name} // $name, $indent ? [] : ($leaves = [])];
 }
-$layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
+$Offload::layout{$interface} = \@layout if $now && $shown->(\@layout, $now) eq $text;
 $status;
 """
 """What `ethtool -k` prints. The driver is asked as it asks, once its own text has shown the layout.

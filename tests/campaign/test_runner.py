@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -13,7 +15,7 @@ from simulated import Fails, SimulatedMachine
 from netlimits.archive import done, parts, reader
 from netlimits.archive.journal import Journal
 from netlimits.archive.records import unfinished
-from netlimits.campaign import creation, interpret, runner
+from netlimits.campaign import creation, interpret, measurement, runner
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.physics import Cap
 from netlimits.campaign.reparse import reparse
@@ -21,8 +23,10 @@ from netlimits.campaign.specifications import specified
 from netlimits.checks.survey import survey
 from netlimits.errors import (
     ArchiveError,
+    ArchiveUnwritable,
     CheckError,
     ConnectError,
+    HostError,
     NetlimitsError,
     RestoreError,
     ToolFailure,
@@ -172,6 +176,102 @@ def test_what_was_found_is_in_the_journal_before_the_first_write(work):
     assert order
     assert order[0][1] == 1
     assert all(count >= 1 for _, count, _ in order)
+
+
+def test_what_was_begun_is_waited_for_on_every_host_whatever_one_of_them_does(work):
+    """Of the second run on hosts begin their change at once: an answer left unread meets the next command."""
+    unread, begun = [], []
+
+    class Begins:
+        def __init__(self, host):
+            self.name, self._host = host.name, host
+
+        def begin_in_turn(self, commands):
+            if not any("-K" in command.argv for command in commands):
+                return self._host.begin_in_turn(commands)
+            begun.append(self.name)
+            unread.append(self.name)
+
+            def wait():
+                unread.remove(self.name)
+                if len(begun) > 2 and self.name == "sender":
+                    raise RuntimeError("what it shows is beyond us")
+                return self._host.begin_in_turn(commands)()
+
+            return wait
+
+        def __getattr__(self, name):
+            return getattr(self._host, name)
+
+    with pytest.raises(RuntimeError, match="beyond us"):
+        work.run({role: Begins(host) for role, host in work.hosts().items()})
+    assert begun[2:4] == ["sender", "receiver"], "both, before either is waited for"
+    assert unread == []
+
+
+def test_a_runs_lines_are_on_disk_before_what_they_are_about(work, monkeypatch):
+    """Its start before anything is measured or its raw output is there, its end before the next one's."""
+    archive, order = work.campaign.archive, []
+    sync, pending = os.fsync, lambda: archive.journal._pending
+
+    def watched(owner, name, say):
+        function = getattr(owner, name)
+
+        def call(*args, **kwargs):
+            order.append((say, pending()))
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, call)
+
+    watched(measurement.Testbed, "measure", "measured")
+    watched(archive.raw, "write", "raw output")
+    watched(archive, "close", "over")
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(number) or sync(number))
+    work.run()
+    assert order == [("measured", False), ("raw output", False)] * 4 + [("over", False)]
+    assert synced
+
+
+def test_lines_that_do_not_reach_the_disk_end_the_campaign_also_beside_an_error_of_a_host(
+    work, monkeypatch
+):
+    """The kernel says so once, and that every later fsync was well."""
+    sync, failed = Journal.sync, []
+
+    def once(journal):
+        real = os.fsync
+
+        def fails(number):
+            if not failed and len(done_runs) > 1:
+                failed.append(number)
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            real(number)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("netlimits.archive.journal.os.fsync", fails)
+            sync(journal)
+
+    done_runs = []
+
+    class Refuses:
+        def __init__(self, host):
+            self.name, self._host = host.name, host
+
+        def begin_in_turn(self, commands):
+            if failed or not any("-K" in c.argv for c in commands) or len(done_runs) < 2:
+                return self._host.begin_in_turn(commands)
+            raise HostError("no", host=self.name)
+
+        def __getattr__(self, name):
+            return getattr(self._host, name)
+
+    monkeypatch.setattr(Journal, "sync", once)
+    hosts = {role: Refuses(host) for role, host in work.hosts().items()}
+    with pytest.raises(ArchiveUnwritable, match="Input/output error"):
+        work.run(hosts, on_progress=done_runs.append)
+    assert failed
+    assert work.as_found()
 
 
 def commands_of_a_campaign(tmp_path, two) -> int:

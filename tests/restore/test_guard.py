@@ -52,7 +52,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path, self.file = path, path / "key.guard"
-        self.calls = path / "asked"
+        self.calls, self.lock = path / "asked", path / "locked"
         self.environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
         fake = path / "sysctl"
         fake.write_text(
@@ -66,7 +66,8 @@ class Folder:
             again = f"        sleep {script.SECOND_PASS}\n        failed=0\n        put_back\n"
             assert again in text
             text = text.replace(again, "")
-        self.file.write_text(text)
+        self.lock.touch()
+        self.file.write_text(text.replace(scripts.LOCK, str(self.lock)))
 
     def deadline(self, seconds: int) -> None:
         (self.path / "key.deadline").write_text(f"{uptime() + seconds}\n")
@@ -192,6 +193,29 @@ def test_it_waits_and_puts_back_at_its_time(folder):
 
 
 @pytest.mark.long
+def test_it_puts_back_under_the_lock_that_every_change_is_made_under(folder):
+    """Else who ends guards may do so between two commands, of which the second would have mended it."""
+    folder.write(sysctl(first="1"), second_pass=False)
+    folder.deadline(-1)
+    (held,) = [line for line in scripts.WITHIN.splitlines() if "flock" in line]
+    held = held.replace(scripts.LOCK, str(folder.lock)).replace(" && return", "")
+    change = subprocess.Popen(["sh", "-c", f"{held}; echo; read -r _"], stdin=-1, stdout=-1)
+    try:
+        assert change.stdout.read(1) == b"\n"
+        guard = folder.begun()
+        wait(lambda: b"\0now\0" in Path(f"/proc/{guard.pid}/cmdline").read_bytes(), "it fires")
+        blocked = f"/proc/{guard.pid}/task/{guard.pid}/children"
+        wait(lambda: any(
+            Path(f"/proc/{child}/comm").read_text() == "flock\n"
+            for child in Path(blocked).read_text().split()
+        ), "it waits")  # fmt: skip
+        assert folder.words() == []
+    finally:
+        change.communicate()
+    assert ended(guard) == 0
+    assert folder.words() == ["-w", "net.test.first=1"]
+
+
 def test_it_waits_on_when_the_deadline_is_moved_on(folder):
     folder.write(sysctl(first="1"), patience=1, second_pass=False)
     for seconds in (10, 40, 160):  # the more, the later a busy machine lets us move it

@@ -95,6 +95,9 @@ class InTurn:
     def begin_in_turn(self, commands):
         return lambda: self.run_in_turn(commands)
 
+    def begins(self, commands):
+        return True
+
     def serve(self, command):
         with self._turns.lock:
             self._turns.wait()

@@ -19,13 +19,15 @@ from netlimits.model import Command, Completed, Scalar
 
 _PERL = r"""
 my (undef, $interface) = @_;
-my $driver = Kept::driver($interface);
-my @names = Kept::strings($driver, 1);
-my $count = @names;
-my $values = pack "L2 x" . 8 * (2 * $count + 128), 0x1d, $count;
-return Kept::ran(qw(ethtool -S), $interface)
-    unless $count && $driver->($values) && unpack("x4 L", $values) == $count;
-my @values = unpack "x8 Q$count", $values;
+my (@names, @values);
+eval {
+    my $driver = Kept::driver($interface);
+    my $count = @names = Kept::strings($driver, 1);
+    my $values = pack "L2 x" . 8 * (2 * $count + 128), 0x1d, $count;
+    my $same = $driver->($values) && unpack("x4 L", $values) == $count;
+    @values = unpack "x8 Q$count", $values if $same;
+};
+return Kept::ran(qw(ethtool -S), $interface) unless @names && @values == @names;
 print "NIC statistics:\n", map "     $names[$_]: $values[$_]\n", 0 .. $#names;
 0;
 """

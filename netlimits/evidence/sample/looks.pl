@@ -2,6 +2,7 @@
 # with the other end, in its words, asked of the kernel (sock_diag) without a process for each look;
 # and of the tool's threads what /proc has. What is printed is kept until there is much of it.
 # What lasts is `our`: a kept Perl compiles all this as one sub, and the subs in it share no `my` of that.
+package Looks;
 BEGIN {
     # without them `ss` has to do: loading them here costs no process that only tries
     eval { require Time::HiRes; require Socket; 1 }

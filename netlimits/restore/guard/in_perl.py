@@ -6,7 +6,7 @@ what such Perl is given, and what it gives.)
 
 from __future__ import annotations
 
-from netlimits.restore.guard.scripts import LOCK_WAIT, LOST
+from netlimits.restore.guard.scripts import LOCK, LOCK_WAIT, LOST
 
 _OURS = r"""
 my ($mine, $claim, @words) = @_;
@@ -22,7 +22,7 @@ my $lost = sub {
 WITHIN = (
     _OURS
     + rf"""
-open(my $lock, "<", "/proc/self/ns/net") or die "/proc/self/ns/net: $!\n";
+open(my $lock, "<", "{LOCK}") or die "{LOCK}: $!\n";
 for (my $until = time + {LOCK_WAIT}; !flock($lock, 6); select(undef, undef, undef, 0.02)) {{
     next if time < $until;
     print STDERR "another command of netlimits there does not end\n";

@@ -125,8 +125,7 @@ watch)
     done
     ;;
 now)
-    for place in {places}; do [ ! -d "$place" ] || break; done
-    (exec 9<"$place") 2>/dev/null && exec 9<"$place" && flock -w {lock_wait} 9
+    (exec 9<{lock}) 2>/dev/null && exec 9<{lock} && flock -w {lock_wait} 9
     [ -f "$0" ] || exit 0
     look
     [ "$2" != due ] || [ "$left" -le 0 ] || exec sh "$0" watch 9<&-
@@ -182,6 +181,7 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
         pause=PAUSE,
         held=scripts.HELD.strip(),
         places=PLACES,
+        lock=scripts.LOCK,
         longest_hold=LONGEST_HOLD,
         lock_wait=2 * scripts.LOCK_WAIT,
     )

@@ -15,6 +15,9 @@ from netlimits.model.state_folder import FOLDER
 from netlimits.restore.guard.claim import PLACES
 from netlimits.restore.notes import NOTES
 
+LOCK = "/proc/self/ns/net"
+"""What is locked by whoever looks at a claim and acts on it: the host's network namespace."""
+
 LOCK_WAIT = 75
 """Seconds to wait for the lock: longer than any one change of a setting may take."""
 
@@ -42,7 +45,7 @@ held() { [ -f "$1" ] && [ ! -L "$1" ] && ! (exec 8<"$1" && flock -n -s 8) 2>/dev
 
 _LOCK = rf"""
 lock() {{
-    exec 9</proc/self/ns/net && flock -w {LOCK_WAIT} 9 && return
+    exec 9<{LOCK} && flock -w {LOCK_WAIT} 9 && return
     echo "another command of netlimits there does not end" >&2
     exit 75
 }}
