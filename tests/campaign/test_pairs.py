@@ -35,7 +35,7 @@ class Fake(pairs.PairsRunner):
     """
 
     def __init__(self, stop, lost_at=0, comes_back=False, together=1):
-        self.stop, self.archive = stop, SimpleNamespace(roll=bool)
+        self.stop, self.archive = stop, SimpleNamespace(roll=bool, sync=bool)
         self.lost_at, self.comes_back = lost_at, comes_back
         self.busy: set[str] = set()
         self.records: list[Record] = []
