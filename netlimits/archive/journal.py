@@ -229,16 +229,19 @@ class Journal:
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")
         line = self.head.sealed(body) if self.sealed else body + b"\n"
         end = self._file.seek(0, os.SEEK_END)
+        lost = ""
         try:
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if durable:
+                lost = "pending" if self._pending else ""
                 os.fsync(self._file.fileno())
-            self._pending = not durable
         except OSError as error:
-            self._lost = f"{self.path}: {error.strerror}" if self._pending else ""
             self._file.truncate(end)  # half a line must not stand before the next one
-            raise ArchiveUnwritable(f"{self.path}: {error.strerror}") from None
+            why = f"{self.path}: {error.strerror}"
+            self._lost = why if lost else ""
+            raise ArchiveUnwritable(why) from None
+        self._pending = not durable
         self.head.add(line)
         self.digest.update(line)
 

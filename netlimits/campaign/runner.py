@@ -27,7 +27,14 @@ from netlimits.campaign.preparation import Preparation, SettingStep
 from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.specifications import Specification
 from netlimits.checks.survey import Survey
-from netlimits.errors import ConnectionLost, HostError, NetlimitsError, SettingError, ToolFailure
+from netlimits.errors import (
+    ArchiveUnwritable,
+    ConnectionLost,
+    HostError,
+    NetlimitsError,
+    SettingError,
+    ToolFailure,
+)
 from netlimits.evidence import facts
 from netlimits.experiment import pacing
 from netlimits.experiment.plan import Plan
@@ -106,11 +113,19 @@ class Runner:
         with ExitStack() as last:  # in reverse: servers, settings, connections, whatever fails
             for host in self._hosts.values():
                 last.callback(host.close)
-            last.callback(self.archive.sync)
+            last.push(self._synced)
             self._guards.claim()
             last.callback(put_back, self._changes, self._guards)
             last.callback(self._servers.stop)
             return self._every_run(on_progress)
+
+    def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Have the journal on disk. Beside another error, that one stands."""
+        try:
+            self.archive.sync()
+        except ArchiveUnwritable:
+            if kind is None:
+                raise
 
     def _host(self, role: str) -> Recorder:
         """The host of a role, connected again when its connection was lost."""

@@ -5,7 +5,8 @@ sleeps until a time that the controller moves on at each run; when that time com
 it, and the script puts back what was found. Time is /proc/uptime's, which no clock step touches.
 
 It waits on while somebody at work here holds the claim (who puts the host back, say), for a while;
-and it puts back under the lock that every change is made under, so that two never mix.
+and it puts each setting back under the lock that every change is made under, so that two never mix,
+and whoever ends it leaves no setting half put back.
 
 A command that fails in the second of its two passes has it try again, a few times, each time after
 twice as long: what stood in its way may go.
@@ -84,6 +85,9 @@ put_back() {{
 {commands}
 }}
 
+locked() {{ (exec 9<{lock}) 2>/dev/null && exec 9<{lock} && flock -w {lock_wait} 9; }}
+unlocked() {{ exec 9<&-; }}
+
 # sets left: seconds until the time, 0 or less when it has come
 look() {{
     until=
@@ -125,12 +129,13 @@ watch)
     done
     ;;
 now)
-    (exec 9<{lock}) 2>/dev/null && exec 9<{lock} && flock -w {lock_wait} 9
+    locked
     [ -f "$0" ] || exit 0
     look
-    [ "$2" != due ] || [ "$left" -le 0 ] || exec sh "$0" watch 9<&-
+    [ "$2" != due ] || {{ [ "$left" -le 0 ] && ! at_work; }} || exec sh "$0" watch "$3" 9<&-
     log=$name.log tries=${{3:-0}}
     [ "$tries" != 0 ] || true >"$log" || log=/dev/null
+    unlocked
     {{
         read -r up _ </proc/uptime
         printf 'put back at %s (/proc/uptime %s)\\n' "$(date -u)" "$up"
@@ -141,7 +146,7 @@ now)
         echo done
     }} >>"$log" 2>&1
     if [ "$2" = due ] && [ "$failed" -gt 0 ] && [ "$tries" -lt {tries} ]; then
-        exec sh "$0" watch $((tries + 1)) 9<&-
+        exec sh "$0" watch $((tries + 1))
     fi
     ;;
 *)
@@ -196,9 +201,11 @@ def commands(original: Original) -> tuple[Command, ...]:
 def _lines(originals: Sequence[Original]) -> Iterator[str]:
     for original in way_back(originals):
         yield printable(f"    # {original.role}: {original.interface}: {original.setting}")
+        yield "    locked"
         for command in commands(original):
             root = "$root " if command.sudo else ""
             how = f"act {command.deadline:g}"
             if command.stdin:
                 how = f"fed {command.deadline:g} {shlex.quote(command.stdin.rstrip())}"
             yield f"    {how} {root}{shlex.join(command.argv)}"
+        yield "    unlocked"
