@@ -213,7 +213,7 @@ class Journal:
     def close(self) -> None:
         """Let go of it."""
         if self._file:
-            with suppress(ArchiveUnwritable):  # as whoever called sync was told
+            with suppress(ArchiveUnwritable):  # whoever must know of it has called sync
                 self.sync()
             self._file.close()
             self._file = None
@@ -229,17 +229,18 @@ class Journal:
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")
         line = self.head.sealed(body) if self.sealed else body + b"\n"
         end = self._file.seek(0, os.SEEK_END)
-        lost = ""
+        syncing = False
         try:
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if durable:
-                lost = "pending" if self._pending else ""
+                syncing = True
                 os.fsync(self._file.fileno())
         except OSError as error:
             self._file.truncate(end)  # half a line must not stand before the next one
             why = f"{self.path}: {error.strerror}"
-            self._lost = why if lost else ""
+            if syncing and self._pending:  # those before it may be lost, too
+                self._lost = why
             raise ArchiveUnwritable(why) from None
         self._pending = not durable
         self.head.add(line)

@@ -87,7 +87,7 @@ class Changes:
         if commands:
             seen = self._seen.get(place, state)
             self._remember(Original(role, interface, name, seen))
-            changed, state = self._change(role, interface, name, commands, wanted)
+            changed, state = self._begin_change(role, interface, name, commands, wanted)()
             if unmet := setting.unmet(state, wanted):
                 printed = " ".join(c.complaint for c in changed.answers)
                 answers = f" ({printed[:200]})" if printed else ""
@@ -144,21 +144,6 @@ class Changes:
 
         return reached
 
-    def _change(
-        self,
-        role: str,
-        interface: str,
-        name: str,
-        commands: tuple[Command, ...],
-        about: Any,
-        linger: bool = True,
-    ) -> tuple[Changed, State]:
-        """What commands that change a setting printed, and its state after them.
-
-        Raises SettingError when the link is to be up again after them and is not.
-        """
-        return self._begin_change(role, interface, name, commands, about, linger)()
-
     def _begin_change(
         self,
         role: str,
@@ -168,7 +153,11 @@ class Changes:
         about: Any,
         linger: bool = True,
     ) -> Callable[[], tuple[Changed, State]]:
-        """Have commands that change a setting begin; what is returned waits, as `_change`."""
+        """Have commands that change a setting begin.
+
+        What is returned waits for what they print and the state after them, and has to be called.
+        It raises SettingError when the link is to be up again after them and is not.
+        """
         setting = setting_of(name)
         for other in MADE_ANEW.get(name, ()):
             self._read_back.pop((role, interface, other), None)
@@ -312,7 +301,7 @@ class Changes:
                 return why
             if not (commands := setting.undo(original.interface, target, state)):
                 break
-            _, state = self._change(*original.place, commands, original.state, linger)
+            _, state = self._begin_change(*original.place, commands, original.state, linger)()
         differences = setting.differences(original.state, state)
         if not differences:
             return ""
