@@ -29,8 +29,8 @@ import psutil
 from netlimits.archive.store import Archive
 from netlimits.campaign import pairs
 from netlimits.campaign.interrupt import Stop
+from netlimits.campaign.progress import TimeLeft
 from netlimits.campaign.recorder import Recorder
-from netlimits.campaign.runner import TimeLeft
 from netlimits.experiment import load, mesh, rounds
 from netlimits.experiment.dispatch import Dispatch, Job, bound, makespan
 from netlimits.experiment.plan import Plan

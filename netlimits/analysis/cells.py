@@ -214,9 +214,15 @@ def _places(runs: pd.DataFrame, keys: Sequence[str]) -> Places:
     """Where the rows of each combination of the keys' values stand."""
     if not keys:
         return {(): ((), np.arange(len(runs)))} if len(runs) else {}
-    grouped = runs[[*keys]].groupby([*keys], sort=False, dropna=False, observed=True)
-    codes = grouped.ngroup().to_numpy()
-    if codes.max(initial=0) < 2**15:  # which numpy sorts by its digits
+    codes = np.zeros(len(runs), np.int64)
+    for name in keys:
+        numbers, values = pd.factorize(runs[name], use_na_sentinel=False)
+        codes *= len(values)
+        codes += numbers
+        if codes.max(initial=0) < 2**15:  # which numpy sorts by its digits
+            continue
+        codes = pd.factorize(codes)[0]
+    if codes.max(initial=0) < 2**15:
         codes = codes.astype(np.int16)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))

@@ -25,7 +25,7 @@ from netlimits.archive.reader import Campaign
 from netlimits.archive.store import Archive
 from netlimits.campaign import shards
 from netlimits.campaign.interrupt import Stop
-from netlimits.campaign.runner import Progress
+from netlimits.campaign.progress import Progress
 from netlimits.campaign.shard_work import Order, ShardOutcome, carry_out
 from netlimits.campaign.shards import Shard
 from netlimits.checks.survey import Survey

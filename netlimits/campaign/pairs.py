@@ -23,7 +23,8 @@ from threading import Thread
 from netlimits.archive import done
 from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.measurement import Testbed
-from netlimits.campaign.runner import ATTEMPTS, Progress, Runner, TimeLeft
+from netlimits.campaign.progress import Progress, TimeLeft
+from netlimits.campaign.runner import ATTEMPTS, Runner
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError
 from netlimits.experiment.dispatch import Dispatch, makespan
 from netlimits.hosts.threads import at_once

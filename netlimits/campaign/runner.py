@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from netlimits.archive import done, raw
@@ -24,6 +24,7 @@ from netlimits.campaign.controller import Controller, controller_figures
 from netlimits.campaign.interrupt import Interrupted, Stop
 from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.preparation import Preparation, SettingStep
+from netlimits.campaign.progress import Progress, TimeLeft
 from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.specifications import Specification
 from netlimits.checks.survey import Survey
@@ -53,21 +54,6 @@ KEPT = 1000
 
 ATTEMPTS = 2
 """How often a run is begun by one process: once more after a connection was lost under it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a campaign is: runs done (failed ones included), runs planned, seconds left.
-
-    `outcomes` counts the runs that are done by what came of them.
-    """
-
-    done: int
-    failed: int
-    total: int
-    seconds_left: float
-    last: Record | None
-    outcomes: Mapping[str, int] = field(default_factory=dict)
 
 
 class Runner:
@@ -397,23 +383,3 @@ class Runner:
     def _step(self, step: str) -> None:
         for host in self._hosts.values():
             host.step = step
-
-
-class TimeLeft:
-    """Estimates the time left: the planned time of the runs left, and overhead as so far."""
-
-    def __init__(self, planned: float) -> None:
-        self._planned = planned
-        self._meant = 0.0
-        self._took = 0.0
-
-    def spent(self, meant: float, took: float) -> None:
-        """Count one run: how long it was meant to take, how long it took."""
-        self._planned -= meant
-        self._meant += meant
-        self._took += took
-
-    @property
-    def left(self) -> float:
-        """Seconds until the last run is over."""
-        return self._planned * (self._took / self._meant if self._meant else 1.0)

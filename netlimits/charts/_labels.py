@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from netlimits.charts._colours import GREY, SeriesStyle
@@ -13,6 +14,9 @@ from netlimits.metrics import Metric
 
 ROOM = 0.075
 """The share of an axis that a label of a number needs."""
+
+TEXTS, GAP = 1.03, 0.006
+"""Where the texts beside lines begin, and what is left free before what they point to: shares."""
 
 
 def thousands(axes: Axes, which: str = "y") -> None:
@@ -71,27 +75,19 @@ def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> 
     panels = len([other for other in figure.axes if other.get_subplotspec() is not None])
     height = figure.get_size_inches()[1] * 72 * 0.75 / max(panels, 1)
     to_axes = axes.transData + axes.transAxes.inverted()
-    heights = [float(to_axes.transform((x, y))[1]) for x, y, _ in ends]
-    places = apart(heights, 11.5 / height)
-    for (x, y, look), place in zip(ends, places, strict=True):
-        axes.annotate(
-            look.label,
-            (x, y),
-            xytext=(1.03, place),
-            textcoords="axes fraction",
+    points = [to_axes.transform((x, y)).tolist() for x, y, _ in ends]
+    places = apart([point[1] for point in points], 11.5 / height)
+    for (x, y), (_, _, look), place in zip(points, ends, places, strict=True):
+        axes.text(
+            *(TEXTS, place, look.label),
+            transform=axes.transAxes,
             color=look.color,
             fontsize=8.5,
             va="center",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": look.color,
-                "lw": 0.6,
-                "shrinkA": 1,
-                "shrinkB": 2,
-                "relpos": (0, 0.5),
-            },
         )
+        line = Line2D([x + GAP, TEXTS - GAP], [y, place], color=look.color, linewidth=0.6)
+        line.set_transform(axes.transAxes)
+        figure.add_artist(line)  # it is no line of the axes
 
 
 def log_ticks(values: Iterable[float]) -> list[float]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from netlimits.campaign.runner import Progress
+from netlimits.campaign.progress import Progress
 from netlimits.cli import echo
 from netlimits.cli.options import verbosity
 from netlimits.errors import escaped, one_line

@@ -12,7 +12,7 @@ from waiting import LONG
 
 from netlimits.campaign import pairs
 from netlimits.campaign.interrupt import Interrupted, Stop
-from netlimits.campaign.runner import TimeLeft
+from netlimits.campaign.progress import TimeLeft
 from netlimits.errors import ConnectionLost, HostError
 from netlimits.experiment import load
 from netlimits.experiment.dispatch import Dispatch

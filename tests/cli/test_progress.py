@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from netlimits.campaign.runner import Progress
+from netlimits.campaign.progress import Progress
 from netlimits.cli import progress
 from netlimits.cli.options import progress_options, verbosity
 from netlimits.model import Experiment, Record, Run

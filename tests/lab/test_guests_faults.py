@@ -68,6 +68,15 @@ def moments(name: str) -> dict[str, Callable[[], bool]]:
     }
 
 
+def held_booting(name, up):
+    """Wait until both machines boot, the first one stopped, so that `up` waits; its QEMU's id."""
+    first = layout.LABS / name / "sender/qemu.pid"
+    wait(lambda: first.exists() and first.read_text().strip(), up)
+    os.kill(process := int(first.read_text()), signal.SIGSTOP)
+    wait(moments(name)["both machines"], up)
+    return process
+
+
 @pytest.mark.lab
 def test_an_up_killed_at_any_moment_leaves_nothing_once_taken_down(name):
     seed = random.Random(20211009)
@@ -109,8 +118,9 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
     with subprocess.Popen(
         [*UP, "--name", name], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as up:
-        wait(moments(name)["both machines"], up)
+        booting = held_booting(name, up)
         up.send_signal(number)
+        os.kill(booting, signal.SIGCONT)
         printed = up.communicate(timeout=PATIENCE)
     assert up.returncode == 130
     assert printed[0] == ""
@@ -122,8 +132,7 @@ def test_an_interrupted_up_clears_up_behind_itself(name, number):
 @pytest.mark.lab
 def test_a_machine_that_ends_while_it_boots_is_told(name):
     with subprocess.Popen([*UP, "--name", name], stderr=subprocess.PIPE, text=True) as up:
-        wait(moments(name)["both machines"], up)
-        os.kill(int((layout.LABS / name / "sender/qemu.pid").read_text()), signal.SIGKILL)
+        os.kill(held_booting(name, up), signal.SIGKILL)
         _, complaint = up.communicate(timeout=PATIENCE)
     assert up.returncode == 1
     assert complaint == "netlimits: sender: its QEMU ended while it booted\n"
@@ -140,9 +149,9 @@ def test_a_machine_that_does_not_start_is_told_in_its_own_words(name, monkeypatc
 
 @pytest.mark.lab
 def test_too_little_memory_is_one_line(name):
-    status, line = ended(*UP, "--name", name, "--hosts", "16", "--memory", "65536")
+    status, line = ended(*UP, "--name", name, "--hosts", "64", "--memory", "65536")
     assert status == 1
-    assert "16 machines of 65536 MiB take" in line
+    assert "64 machines of 65536 MiB take" in line
     assert "fewer --hosts, or less --memory" in line
     assert traces(name) == []
 

@@ -6,6 +6,8 @@ import shlex
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -197,7 +199,7 @@ def test_it_puts_back_under_the_lock_that_every_change_is_made_under(folder):
     folder.write(sysctl(first="1"), second_pass=False)
     folder.deadline(-1)
     (held,) = [line for line in scripts.WITHIN.splitlines() if "flock" in line]
-    held = held.replace(scripts.LOCK, str(folder.lock)).replace(" && return", "")
+    held = held.replace(scripts.LOCK, str(folder.lock)).replace(" || {", "")
     change = subprocess.Popen(["sh", "-c", f"{held}; echo; read -r _"], stdin=-1, stdout=-1)
     try:
         assert change.stdout.read(1) == b"\n"
@@ -422,6 +424,46 @@ def test_a_claim_holds_and_its_second_hears_who_is_there_since_when(place):
     first.release()
     assert place.files() == []
     place.guards("other").claim()
+
+
+@contextmanager
+def locked(place: Place, seconds: float) -> Iterator[None]:
+    """Have the host's lock taken for so long, as by a guard's setting that takes its time."""
+    words = ["flock", str(place.lock), "sh", "-c", f"echo; exec sleep {seconds}"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        holder.stdout.readline()
+        yield
+        assert holder.wait() == 0
+
+
+@root
+def test_the_time_of_a_claim_begins_when_the_lock_was_had(place):
+    guards = place.guards(patience=60)
+    for claim in (guards.claim, lambda: guards.renew(guards._claims.seconds)):
+        with locked(place, 3):
+            begun = uptime()
+            claim()
+        seen = place.look()
+        ((_, _, taken),) = seen.claimed()
+        assert taken.left + seen.uptime >= begun + 2 + guards._claims.seconds
+
+
+@pytest.mark.long
+@root
+def test_a_claim_is_held_though_the_lock_is_anothers_for_long(place):
+    guards = place.guards()
+    guards.claim()
+    (path, *_) = next(place.look().claimed())
+    with locked(place, 24):
+        holding = place.serve(commands.hold(HOLDER, path))
+        try:
+            waited = place.run(commands.await_hold(HOLDER, path))
+            assert (waited.status, waited.stdout) == (0, "")
+            assert place.look().held == [path]
+        finally:
+            holding.stop()
+    guards.release()
 
 
 @root

@@ -43,17 +43,21 @@ held() { [ -f "$1" ] && [ ! -L "$1" ] && ! (exec 8<"$1" && flock -n -s 8) 2>/dev
 """
 """Whether the connection of the campaign stands whose claim goes with that file."""
 
+_UPTIME = "read -r up _ </proc/uptime; up=${up%.*}"
+
 _LOCK = rf"""
 lock() {{
-    exec 9<{LOCK} && flock -w {LOCK_WAIT} 9 && return
-    echo "another command of netlimits there does not end" >&2
-    exit 75
+    exec 9<{LOCK} && flock -w {LOCK_WAIT} 9 || {{
+        echo "another command of netlimits there does not end" >&2
+        exit 75
+    }}
+    {_UPTIME}
 }}
 """
+"""Wait for the lock, and tell when it was had, as $up: a claim's time begins then."""
 
 _GUARD = r"""
 f=$d/$key
-read -r up _ </proc/uptime; up=${up%.*}
 alive() {
     pid=; doing=
     { read -r pid <"$f.pid"; } 2>/dev/null
@@ -118,6 +122,7 @@ postpone() {
 
 LOOK = (
     _HERE
+    + _UPTIME
     + rf"""
 echo "key $key $uid"; echo "uptime $up"
 for p in {PLACES}; do
@@ -141,8 +146,8 @@ exit 0
 TAKE = (
     _HERE
     + rf"""
-text="${{1%\}}}}, \"until\": $((up + $2))}}"
 lock
+text="${{1%\}}}}, \"until\": $((up + $2))}}"
 for p in {PLACES}; do
     other=$p/netlimits-$key.claim
     [ ! -L "$other" ] || [ "$other" = "$4" ] || exit 3
@@ -178,17 +183,19 @@ exec sleep 2147483647
 
 AWAIT = (
     HELD
+    + _LOCK
     + _IS_OURS
     + r"""
 n=0
 until held "${claim%.claim}.alive"; do
     ours || { lost; exit 0; }
-    n=$((n + 1)); [ $n -lt 500 ] || exit 1
+    n=$((n + 1))
+    case $n in 500) lock; exec 9<&- ;; 1000) exit 1 ;; esac
     sleep 0.02
 done
 """
 )
-"""Wait until `HOLD` holds it."""
+"""Wait until `HOLD` holds it; where that takes long, the lock may be another's: for that, too."""
 
 RENEW = (
     _CLAIMED
