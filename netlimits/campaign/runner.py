@@ -9,6 +9,7 @@ Whatever happens, hosts are put back at the end: after an error, after Ctrl-C, a
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +51,7 @@ from netlimits.restore.put_back import CampaignLog, guards, put_back
 from netlimits.tools import Features
 
 KEPT = 1000
-"""Configurations whose specifications are kept, so that memory does not grow with them."""
+"""Configurations whose specifications are kept, and runs: memory does not grow with either."""
 
 ATTEMPTS = 2
 """How often a run is begun by one process: once more after a connection was lost under it."""
@@ -157,13 +158,16 @@ class Runner:
         counts = before.outcomes
         total, seconds = counts.total(), 0.0
         failed = total - counts["ok"]
-        for run in self._pending(before):
+        pending = self._pending(before)
+        known = [*itertools.islice(pending, KEPT)]
+        for run in itertools.chain(known, pending):
             total += 1
             seconds += self._seconds(run)
+        few = total - counts.total() == len(known)  # a plan's order is not drawn twice for these
         clock = TimeLeft(seconds)
         progress = Progress(counts.total(), failed, total, clock.left, None, dict(counts))
         on_progress(progress)
-        for run in self._pending(before):
+        for run in known if few else self._pending(before):
             first = before.attempts.get(run.number, 0) + 1
             for attempt in range(first, first + ATTEMPTS):
                 record = self._one_run(run, attempt, last=attempt == first + ATTEMPTS - 1)
