@@ -20,6 +20,11 @@ from netlimits.model import Machine
 
 _FULL = 0.005
 
+NO_MORE = (
+    "sshd there lets this connection run no more programs at once: raise MaxSessions in its "
+    "sshd_config; sshd's own default, 10, is enough"
+)
+
 # Without a handler of any kind, Python prints paramiko's tracebacks of lost connections.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
@@ -138,6 +143,8 @@ class SshLogin:
                 raise
             finally:
                 limit.cancel()
+        except paramiko.ChannelException:
+            raise ConnectionLost(NO_MORE, host=self._role) from None
         except (paramiko.SSHException, OSError, EOFError) as error:
             reason = self.lost() or f"no session for `{program}`: {error}"
             raise ConnectionLost(reason, host=self._role) from None

@@ -38,7 +38,6 @@ AllowUsers root {engineer}
 UsePAM no
 UseDNS no
 MaxStartups 200
-MaxSessions 100
 Subsystem sftp internal-sftp
 """
 

@@ -370,3 +370,16 @@ def test_a_wait_that_is_interrupted_anywhere_leaves_the_bell_to_be_rung():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_connection_that_may_run_no_more_programs_says_what_to_raise(lab):
+    host = ssh_host(lab.machine())
+    begun = []
+    try:
+        with pytest.raises(ConnectionLost, match=r"^sender: .* raise MaxSessions .* 10, is enough"):
+            begun += [host.serve(Command(("sleep", "60"))) for _ in range(12)]
+        assert host.run(Command(("echo", "well"))).stdout == "well\n", "the connection stands"
+    finally:
+        for program in begun:
+            program.stop()
+        host.close()

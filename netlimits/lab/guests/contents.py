@@ -104,7 +104,6 @@ UsePAM no
 UseDNS no
 LoginGraceTime 600
 MaxStartups 200
-MaxSessions 100
 PidFile /run/sshd.pid
 Subsystem sftp internal-sftp
 """
