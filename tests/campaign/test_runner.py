@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import shutil
+import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from simulated import Fails, SimulatedMachine
+from waiting import LONG
 
 from netlimits.archive import done, parts, reader
 from netlimits.archive.journal import Journal
@@ -207,6 +209,34 @@ def test_what_was_begun_is_waited_for_on_every_host_whatever_one_of_them_does(wo
         work.run({role: Begins(host) for role, host in work.hosts().items()})
     assert begun[2:4] == ["sender", "receiver"], "both, before either is waited for"
     assert unread == []
+
+
+def test_hosts_that_need_several_commands_come_to_their_settings_at_once_too(work):
+    """As those whose login needs sudo: each change waits for the other host's."""
+    meeting, met, seen = threading.Barrier(2, timeout=LONG), [], []
+
+    class Meets:
+        def __init__(self, host):
+            self.name, self._host = host.name, host
+
+        def begins(self, commands):
+            return False
+
+        def run(self, command):
+            if "-K" in command.argv and seen[-1].done < seen[-1].total:
+                meeting.wait()
+                met.append(self.name)
+            return self._host.run(command)
+
+        def run_in_turn(self, commands):
+            return [self.run(command) for command in commands]
+
+        def __getattr__(self, name):
+            return getattr(self._host, name)
+
+    work.run({role: Meets(host) for role, host in work.hosts().items()}, seen.append)
+    assert [r.status for r in work.campaign.records()] == ["ok"] * 4
+    assert met.count("sender") == met.count("receiver") >= 2
 
 
 def test_a_runs_lines_are_on_disk_before_what_they_are_about(work, monkeypatch):
