@@ -228,8 +228,8 @@ def test_hosts_that_need_several_commands_come_to_their_settings_at_once_too(wor
                 met.append(self.name)
             return self._host.run(command)
 
-        def run_in_turn(self, commands):
-            return [self.run(command) for command in commands]
+        def begin_in_turn(self, commands):
+            return lambda: [self.run(command) for command in commands]
 
         def __getattr__(self, name):
             return getattr(self._host, name)
