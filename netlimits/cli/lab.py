@@ -57,7 +57,7 @@ def lab() -> None:
 )
 @click.option("--cpus", type=int, help="Of each machine, 1; with two its NIC has two queues.")
 @click.option("--nic", type=click.Choice(NICS), help="Each machine's data NIC, virtio.")
-@click.option("--memory", type=int, help="Of each machine in MiB, 256.")
+@click.option("--memory", type=int, help="Of each machine in MiB, 240.")
 @click.option(
     "--accel",
     type=click.Choice(ACCELERATORS),
@@ -134,7 +134,7 @@ def down(name: str | None, everything: bool) -> None:
 @lab.command()
 @click.argument("name", default=labs.DEFAULT_NAME)
 @click.option("--host", default="", help="Whose link; needed where a lab has more than two hosts.")
-@click.option("--rate", help="What it carries, as tc counts: 100mbit, 1gbit.")
+@click.option("--rate", help="What it carries, as tc counts: 10mbit, 100mbit.")
 @click.option("--delay", help="How long a frame is under way: 5ms, 200us.")
 @click.option("--loss", help="Frames lost by chance: 0.1%.")
 @click.option("--mtu", type=int, help="Bytes; longer packets are lost without a word.")
@@ -157,7 +157,9 @@ def link(
     Each way has the rates, the delay (a round trip takes twice that) and the loss. What is left
     out is none of it; without any, the links are shown as they are. A queue before the link holds
     what it carries in 50 ms. Segments are split into frames before they cross, as on a wire. With
-    two machines the link is the one between them; with more, --host says whose.
+    two machines the link is the one between them; with more, --host says whose. A program carries
+    the frames, with what CPU the hosts leave it: beside machines that are translated (tcg) it may
+    carry less than a rate of hundreds of Mbit/s.
 
     \b
     Examples:
@@ -229,15 +231,33 @@ def _shape(
 ) -> labs.Shape:
     """The shape of a link, from what the options say. Raises InputError."""
     try:
-        return labs.Shape(
-            tc.rate(rate) if rate else 0,
-            tc.time(delay) / 1e6 if delay else 0.0,
-            _fraction(loss) if loss else 0.0,
+        shape = labs.Shape(
+            tc.rate(rate) if rate is not None else 0,
+            _seconds(delay) if delay is not None else 0.0,
+            _fraction(loss) if loss is not None else 0.0,
             mtu or 0,
             packets or 0,
         )
     except ValueError as error:
         raise InputError(f"the link's shape: {error}") from None
+    given = {"rate": rate, "mtu": mtu, "packets": packets}
+    for name, value in given.items():
+        if value is not None and not getattr(shape, name):
+            raise InputError(f"--{name} {value}: a link that carries nothing is none; leave it out")
+    if shape == labs.Shape():
+        raise InputError("that shapes nothing; a plain link is made by --off")
+    return shape
+
+
+def _seconds(text: str) -> float:
+    """A delay. Its unit belongs to it: 5 would be 5 µs to tc, and is 5 ms to most."""
+    try:
+        without = float(text) != 0
+    except ValueError:
+        without = False
+    if without:
+        raise ValueError(f"{text!r} is no delay, such as 5ms: its unit belongs to it")
+    return tc.time(text) / 1e6
 
 
 def _fraction(text: str) -> float:

@@ -45,7 +45,7 @@ class Guest:
     """What each machine of a lab is; `memory` in MiB, `accelerator` empty until it is chosen."""
 
     cpus: int = 1
-    memory: int = 256
+    memory: int = 240
     nic: str = "virtio"
     accelerator: str = ""
 

@@ -13,7 +13,7 @@ and changed again. What needs no change by that is read all the same.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -219,11 +219,12 @@ class Changes:
         the commands that mend it by hand; ArchiveError when all is as found and the journal could
         not take that in.
         """
-        count = len(self.changed)
-        problems, unwritten = self._all_put_back(way_back(self.changed))
-        if problems and len(problems) < count:
+        every = self.changed
+        problems, unwritten = self._all_put_back(way_back(every))
+        if problems and len(problems) < len(every):
             problems, again = self._all_put_back(way_back(self.changed))
             unwritten = unwritten or again
+        self._settle(every, {original.role for original, _ in problems})
         left = [f"{f.role}: {f.interface}: {f.setting}: {why}" for f, why in problems]
         if left:
             raise RestoreError(
@@ -233,6 +234,14 @@ class Changes:
             )
         if unwritten:
             raise unwritten
+
+    def _settle(self, changed: Iterable[Original], beyond: Collection[str]) -> None:
+        """Wait until links are up again that the way back took down; not on the roles `beyond`."""
+        links = {(o.role, o.interface) for o in changed if o.setting in carrier.RESTARTS}
+        for role, interface in sorted(links):
+            with suppress(NetlimitsError):
+                if role not in beyond:
+                    self._host(role).run(carrier.wait(interface))
 
     def _all_put_back(
         self, changed: tuple[Original, ...]

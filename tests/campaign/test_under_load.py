@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from waiting import LONG
 
 from netlimits.campaign import parallel, under_load
 from netlimits.errors import ToolFailure
@@ -15,16 +16,16 @@ LOAD = Bulk(2, lead=1, tail=1)
 
 
 def shell(seconds: float, words: str) -> Command:
-    return Command(("sh", "-c", f"sleep {seconds}; echo {words}"), deadline=30)
+    return Command(("sh", "-c", f"sleep {seconds}; echo {words}"), deadline=LONG)
 
 
 def ran(command: Command) -> Completed:
-    done = subprocess.run(command.argv, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command.argv, capture_output=True, text=True, timeout=LONG)
     return Completed("sender", command, done.returncode, done.stdout, done.stderr, 1.0)
 
 
 def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first() -> None:
-    completed = ran(under_load.beside([shell(5, "one"), shell(5, "two")], shell(0.3, "rr"), LOAD))
+    completed = ran(under_load.beside([shell(12, "one"), shell(12, "two")], shell(0.3, "rr"), LOAD))
     assert [part.stdout for part in parallel.split(completed, 3)] == ["rr", "one", "two"]
     when = under_load.times(completed, LOAD, 2)
     assert when.outlived == 2
@@ -32,7 +33,7 @@ def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first(
 
 
 def test_transactions_that_a_stream_did_not_outlive_do_not_count() -> None:
-    completed = ran(under_load.beside([shell(5, "one"), shell(0, "two")], shell(0.1, "rr"), LOAD))
+    completed = ran(under_load.beside([shell(12, "one"), shell(0, "two")], shell(4, "rr"), LOAD))
     with pytest.raises(ToolFailure, match=r"1 of 2 bulk streams had ended.*raise `bulk\.tail`"):
         under_load.times(completed, LOAD, 2)
     with pytest.raises(ToolFailure, match="cut short"):

@@ -9,6 +9,7 @@ from netlimits.errors import SettingError
 from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed
 from netlimits.restore.changes import Changes
+from netlimits.settings import carrier
 
 QUEUES = "/sys/class/net/data0/queues"
 
@@ -122,3 +123,17 @@ def test_a_part_that_came_later_is_written_down_before_it_is_changed(bench):
     assert bench.reach("rps", {"cpus": "0-1"})[0] == "read"
     bench.changes.put_back()
     assert bench.kernel.masks == {"rx-0": "0", "rx-1": "1"}
+
+
+def test_a_link_that_the_way_back_took_down_is_waited_for(bench):
+    """A driver restarts its NIC for its channels: the host was handed back with its link down."""
+    bench.reach("channels", {"combined": 2})
+    bench.host.ran.clear()
+    bench.changes.put_back()
+    changed = [place for place, command in enumerate(bench.host.ran) if "-L" in command.argv]
+    assert bench.host.ran[-1].argv == carrier.wait("data0").argv
+    assert changed
+    bench.reach("sysctl", {"net.a": "1"})
+    bench.host.ran.clear()
+    bench.changes.put_back()
+    assert carrier.wait("data0").argv not in [command.argv for command in bench.host.ran]

@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.skipif(
         not shutil.which("tcp_rr"),
-        reason="no distribution has neper; scripts/neper builds its source",
+        reason="no distribution or package registry has neper; scripts/neper builds its source",
     ),
 ]
 

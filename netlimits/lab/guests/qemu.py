@@ -17,10 +17,10 @@ from netlimits.lab.programs import output, program
 
 QEMU = "qemu-system-x86_64"
 
-TRANSLATED = 96
+TRANSLATED = 64
 """MiB that each machine may take for translated code under TCG."""
 
-OVERHEAD = TRANSLATED + 40
+OVERHEAD = TRANSLATED + 64
 """MiB that a machine takes beside its own memory."""
 
 _KERNEL = (
