@@ -18,15 +18,15 @@ def test_a_cell_has_the_rows_that_have_its_values(runs, coded):
         frame["label"] = frame["label"].map(str, na_action="ignore").astype("category")
     for keys in (["label"], ["number", "label"], ["share", "label", "number"]):
         expected: dict[cells.Key, list[int]] = {}
-        for place, row in enumerate(frame[keys].itertuples(index=False)):
-            expected.setdefault(wording.hashed(tuple(row)), []).append(place)
-        found = cells._places(frame, keys)
-        assert {key: rows.tolist() for key, (_, rows) in found.items()} == expected
+        for number, row in enumerate(frame[keys].itertuples(index=False)):
+            expected.setdefault(wording.hashed(tuple(row)), []).append(number)
+        places = cells._places(frame, keys)
+        assert {key: rows.tolist() for key, (_, rows) in places.items()} == expected
 
 
 def test_more_cells_than_fit_sixteen_bits_are_told_apart():
     frame = pd.DataFrame({"a": range(70_000), "b": [n % 3 for n in range(70_000)]})
     for keys in (["a"], ["a", "b"], ["b", "a"]):
-        found = cells._places(frame, keys)
-        assert all(rows.tolist() == [key[keys.index("a")]] for key, rows in found.values())
-        assert len(found) == len(frame)
+        places = cells._places(frame, keys)
+        assert all(rows.tolist() == [key[keys.index("a")]] for key, rows in places.values())
+        assert len(places) == len(frame)

@@ -70,11 +70,10 @@ def moments(name: str) -> dict[str, Callable[[], bool]]:
 
 def held_booting(name, up):
     """Wait until both machines boot, the first one stopped, so that `up` waits; its QEMU's id."""
-    first = layout.LABS / name / "sender/qemu.pid"
-    wait(lambda: first.exists() and first.read_text().strip(), up)
-    os.kill(process := int(first.read_text()), signal.SIGSTOP)
     wait(moments(name)["both machines"], up)
-    return process
+    first = int((layout.LABS / name / "sender/qemu.pid").read_text())
+    os.kill(first, signal.SIGSTOP)
+    return first
 
 
 @pytest.mark.lab
