@@ -85,12 +85,24 @@ def switched(rebooted_lab: labs.Lab, tmp_path: Path) -> Iterator[Ground]:
     yield from _ground(rebooted_lab, tmp_path / "switched")
 
 
-@pytest.fixture
-def machine_ground(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[GuestGround]:
-    """The machines of the test run, with what was found there; their path is narrow."""
-    with narrow_path.idle(machines):
-        place = GuestGround(machines, tmp_path, guests)
+def _guest_ground(lab: labs.Lab, guests: Guests, folder: Path) -> Iterator[GuestGround]:
+    with narrow_path.idle(lab):
+        place = GuestGround(lab, folder, guests)
         try:
             yield place
         finally:
             place.end()
+
+
+@pytest.fixture
+def machine_ground(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[GuestGround]:
+    """The machines of the test run, with what was found there; their path is narrow."""
+    yield from _guest_ground(machines, guests, tmp_path)
+
+
+@pytest.fixture
+def small_ground(
+    small_machines: labs.Lab, small_guests: Guests, tmp_path: Path
+) -> Iterator[GuestGround]:
+    """The same of those with one CPU."""
+    yield from _guest_ground(small_machines, small_guests, tmp_path)

@@ -31,6 +31,6 @@ def test_a_race_is_lost_by_nobodys_host(ground: Ground, number: int):
 
 
 @pytest.mark.parametrize("number", [2], ids=lambda n: HARMS[n].__name__)
-def test_no_fault_of_a_machine_leaves_it_changed_unsaid(machine_ground: GuestGround, number: int):
-    outcome = attacks.attempt(MACHINES, number, hosts=machine_ground)
+def test_no_fault_of_a_machine_leaves_it_changed_unsaid(small_ground: GuestGround, number: int):
+    outcome = attacks.attempt(MACHINES, number, hosts=small_ground)
     assert not outcome.through, attacks.table([outcome])

@@ -22,8 +22,11 @@ repeat: {replicates: 1, order: listed}
 """
 
 
-def test_hosts_whose_every_answer_comes_two_seconds_late_are_hosts(machines, guests, tmp_path):
+def test_hosts_whose_every_answer_comes_two_seconds_late_are_hosts(
+    small_machines, small_guests, tmp_path
+):
     """A whole campaign, from the login to the last leaf that is put back, without more patience."""
+    machines, guests = small_machines, small_guests
     on = Drivers(machines, guests, tmp_path)
     try:
         for host in machines.hosts:
