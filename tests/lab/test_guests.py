@@ -32,6 +32,13 @@ def test_machines_have_kernels_of_their_own(machines, guests):
         assert guests(host, "uname", "-r") != Path("/proc/sys/kernel/osrelease").read_text()
 
 
+def test_a_machine_reads_its_clock_without_its_devices(guests):
+    """Several CPUs have the kernel distrust a TSC; where code is translated, this machine's is right."""
+    sources = "/sys/devices/system/clocksource/clocksource0"
+    clock = guests("receiver", "cat", f"{sources}/current_clocksource")
+    assert clock.strip() in ("tsc", "kvm-clock")
+
+
 def test_a_machines_nic_has_what_a_nic_has(guests):
     features = guests("sender", "ethtool", "-k", "data0")
     for feature in ("tcp-segmentation-offload", "generic-receive-offload", "rx-gro-hw"):

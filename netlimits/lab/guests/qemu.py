@@ -36,7 +36,7 @@ _TRANSLATED_KERNEL = " norandmaps tsc=reliable"
 """Where code is translated, it pays that a program lies at the same addresses each time: TCG finds
 what it translated before, and a campaign's run takes a third of the CPU. Its TSC is this machine's
 own. With several CPUs a kernel would not trust it and read the HPET instead, each time by way of
-QEMU's device lock: commands took a third more."""
+QEMU's device lock: commands took half as much CPU again."""
 
 _TRANSLATED_CPU = "max,-erms,-fsrm,-avx,-avx2,-la57,-smap"
 """What TCG has, but for what it does slower than what kernel and libraries do without it: copies by
