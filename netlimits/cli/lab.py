@@ -307,13 +307,14 @@ def _interruptible(consequence: str) -> Iterator[None]:
 
 
 def _rows(name: str, asked_for: bool) -> list[dict[str, object]]:
-    """A lab's hosts as rows; a lab in ruins is an error only to who asked for it."""
+    """A lab's hosts as rows; half a lab, or one in ruins, is an error only to who asked for it."""
     try:
         states = labs.status(name)
     except LabError:
         if asked_for:
             raise
-        return [{"lab": name, "host": "(in ruins)", "sshd": False}]
+        state = "(not finished)" if labs.find(name) else "(in ruins)"
+        return [{"lab": name, "host": state, "sshd": False}]
     return [
         {
             "lab": name,

@@ -157,7 +157,10 @@ def hosts_file(name: str | None = None) -> Path | None:
 
 
 def status(name: str) -> tuple[HostState, ...]:
-    """Every host of a lab as it is now. Raises LabError without root or where there is no lab."""
+    """Every host of a lab as it is now.
+
+    Raises LabError without root, and where there is no lab or one whose `up` did not end.
+    """
     lab = _standing(name)
     return tuple(
         HostState(
@@ -200,7 +203,7 @@ def links(name: str) -> tuple[LinkState, ...]:
 
 
 def _standing(name: str) -> Lab:
-    """The lab of that name. Raises LabError without root or where there is no lab."""
+    """The lab of that name. Raises LabError without root or where there is none, or half of one."""
     _check(name)
     need_root("looking into a lab")
     lab = find(name)
@@ -208,6 +211,11 @@ def _standing(name: str) -> Lab:
         if name in names():
             raise LabError(f"lab {name} is in ruins; `netlimits lab down --name {name}` clears it")
         raise LabError(f"there is no lab {name}; build it with `netlimits lab up --name {name}`")
+    if not _finished(lab):
+        raise LabError(
+            f"lab {name} is not finished: its `up` is at work, or was killed; then "
+            f"`netlimits lab down --name {name}` clears it"
+        )
     return lab
 
 
@@ -239,9 +247,14 @@ def _check(name: str, hosts: int = 2, mtu: int = DEFAULT_MTU, guest: Guest | Non
         raise InputError(f"MTU {mtu}: the data link takes {_MTU[0]} to {_MTU[1]}")
 
 
+def _finished(lab: Lab) -> bool:
+    """Whether its `up` came to its end: the hosts file is written last."""
+    return lab.hosts_file.is_file()
+
+
 def _stands(lab: Lab) -> bool:
     """Whether a lab was finished and not lost since, say to a reboot; needs no root."""
-    return lab.hosts_file.is_file() and all((NAMESPACES / space).exists() for space in lab.spaces)
+    return _finished(lab) and all((NAMESPACES / space).exists() for space in lab.spaces)
 
 
 def _healthy(lab: Lab) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from netlimits.lab.guests.images import BOOTED
 
 PATIENCE = 600.0
 UP = [sys.executable, "-m", "netlimits", "lab", "up", "--machines"]
+STATUS = [sys.executable, "-m", "netlimits", "lab", "status"]
 HOSTS = ("sender", "receiver")
 
 
@@ -84,6 +86,10 @@ def test_an_up_killed_at_any_moment_leaves_nothing_once_taken_down(name):
             wait(moments(name)[moment], up)
             time.sleep(seed.random() / 10)
             up.kill()
+        with pytest.raises(LabError, match=r"in ruins|not finished"):
+            labs.status(name)
+        shown = subprocess.run(STATUS, capture_output=True, text=True, check=True).stdout
+        assert re.search(rf"(?m)^{name} +\((in ruins|not finished)\)", shown), moment
         labs.down(name)
         assert traces(name) == [], moment
 

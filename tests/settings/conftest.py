@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from undoing import ListLog
-from waiting import LONG
+from waiting import LONG, wait
 
 from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
@@ -120,6 +120,9 @@ def bench() -> Iterator[Bench]:
             sh(*ip, "link", "set", "data0", "mtu", "9000", "up")
             sh(*ip, "addr", "add", f"198.51.100.{last}/24", "dev", "data0")
             sh(*ip, "addr", "add", f"2001:db8::{last}/64", "dev", "data0", "nodad")
+        for space in (NEAR, FAR):  # the kernel tells of a carrier up to a second late
+            look = ("ip", "-n", space, "-o", "link", "show", "data0")
+            wait(lambda look=look: "state UP" in sh(*look), "the link is up")
         bench = Bench()
         yield bench
         bench.host.close()
