@@ -52,6 +52,7 @@ WAYS = {
     "test_coverage": "benchmarks/coverage.py",
     "test_demo": "scripts/demo",
     "test_disturbance": "benchmarks/disturbance.py and looks.py",
+    "test_engines": "benchmarks/engines.py",
     "test_experiments_lab": "experiments/ on hosts",
     "test_experiments_lab_pacing": "experiments/ on hosts",
     "test_experiments_lab_streams": "experiments/ on hosts",

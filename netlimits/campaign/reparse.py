@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from netlimits.archive import parts, reader, records
+import numpy as np
+
+from netlimits.archive import chunks, parts, reader, records
 from netlimits.archive.journal import Head
+from netlimits.archive.packs import Attempt
+from netlimits.archive.parts import Part
 from netlimits.archive.raw import RawEntry
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields
@@ -36,9 +40,8 @@ def reparse(campaign: Campaign) -> tuple[int, int]:
     The journal must be locked. An attempt whose tool never ran stays as it is.
     """
     read = changed = 0
-    of_parts = campaign.archive.parts()
-    if of_parts and parts.apart(of_parts, campaign.archive.tally(of_parts)):
-        results = _on_all_cores(campaign, [*(part.begin for part in of_parts), of_parts[-1].end])
+    if of_parts := campaign.archive.parts():
+        results = _on_all_cores(_stretches(campaign, of_parts))
     else:
         results = iter([_again(campaign, campaign.records())])
     for count, events in results:
@@ -49,22 +52,59 @@ def reparse(campaign: Campaign) -> tuple[int, int]:
     return read, changed
 
 
-def _on_all_cores(campaign: Campaign, begins: list[Head]) -> Iterator[Again]:
-    """The same of the stretches that begin at these places, in their order."""
-    end = campaign.archive.journal.head.size
-    ends = [*(head.size for head in begins[1:]), end]
-    jobs = [(campaign.path, begin, size) for begin, size in zip(begins, ends, strict=True)]
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Lines of a journal, and the attempts that later lines tell of again: it is read there."""
+
+    path: Path
+    begin: Head
+    end: int
+    later: frozenset[Attempt] = frozenset()
+
+
+def _stretches(campaign: Campaign, of_parts: Sequence[Part]) -> list[_Stretch]:
+    """What the parts are of, and what is behind them, in their order."""
+    archive = campaign.archive
+    begins = [*(part.begin for part in of_parts), of_parts[-1].end]
+    ends = [*(head.size for head in begins[1:]), archive.journal.head.size]
+    *plain, last = (_Stretch(campaign.path, *place) for place in zip(begins, ends, strict=True))
+    tail = archive.tally(of_parts)
+    if parts.apart(of_parts, tail):
+        return [*plain, last]
+    stretches = [last]
+    told = np.array([*tail.attempts], np.int64).reshape(-1, 2)
+    later = np.unique(_numbers(told[:, 0], told[:, 1]))
+    for part, stretch in zip(reversed(of_parts), reversed(plain), strict=True):
+        table = chunks.of_part(archive, part).table(chunks.KEY)
+        run, attempt = (table.column(name).to_numpy() for name in chunks.KEY)
+        numbers = _numbers(run, attempt)
+        again = np.isin(numbers, later)
+        if not again.all():
+            attempts = zip(run[again].tolist(), attempt[again].tolist(), strict=True)
+            stretches.append(replace(stretch, later=frozenset(attempts)))
+        later = np.union1d(later, numbers)
+    return stretches[::-1]
+
+
+def _numbers(run: np.ndarray, attempt: np.ndarray) -> np.ndarray:
+    """A number for each attempt."""
+    numbers: np.ndarray = (run << 20) + attempt
+    return numbers
+
+
+def _on_all_cores(stretches: Sequence[_Stretch]) -> Iterator[Again]:
+    """What is read again of each, in their order."""
     cores = os.cpu_count() or 1
     spawn = multiprocessing.get_context("spawn")  # a fork would share the journal's lock
     with ProcessPoolExecutor(cores, spawn) as pool:
-        for first in range(0, len(jobs), cores):  # no more than these wait to be written
-            yield from pool.map(_of_stretch, jobs[first : first + cores])
+        for first in range(0, len(stretches), cores):  # no more than these wait to be written
+            yield from pool.map(_of_stretch, stretches[first : first + cores])
 
 
-def _of_stretch(job: tuple[Path, Head, int]) -> Again:
-    path, begin, end = job
-    campaign = _opened(path)
-    return _again(campaign, records.between(campaign.archive, begin, end))
+def _of_stretch(stretch: _Stretch) -> Again:
+    campaign = _opened(stretch.path)
+    attempts = records.between(campaign.archive, stretch.begin, stretch.end)
+    return _again(campaign, (r for r in attempts if (r.run.number, r.attempt) not in stretch.later))
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ from netlimits.archive.checksums import digest
 from netlimits.archive.done import done
 from netlimits.archive.reader import Campaign
 from netlimits.archive.records import end_fields, history, run_fields, unfinished
+from netlimits.campaign import reparse
 from netlimits.cli import group, logins
 from netlimits.errors import ArchiveError
 from netlimits.model import Record
@@ -473,6 +474,31 @@ def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, 
     assert printed == ["18 attempts read again, 18 changed"] * 2
     told = [reader.open(folder).frame() for folder in (out, tmp_path / "bare")]
     pd.testing.assert_frame_equal(*told)
+
+
+def test_what_was_parsed_before_is_read_again_in_pieces_too(tmp_path, monkeypatch):
+    out = folders.complete(tmp_path / "out", EXAMPLE / "experiment.yaml", replicates=3).path
+    example = reader.open(EXAMPLE)
+    campaign = reader.open(out)
+    by_config = {r.run.config: r.run.number for r in example.records()}
+    for number, run in campaign.runs.items():
+        campaign.archive.write_raw(number, 1, example.archive.read_raw(by_config[run.config], 1))
+    monkeypatch.setattr(reparse, "_on_all_cores", lambda each: map(reparse._of_stretch, each))
+    monkeypatch.setattr(Campaign, "records", None)  # as a whole
+    read = []
+    real = reparse._read_again
+    monkeypatch.setattr(reparse, "_read_again", lambda r, *rest: read.append(r) or real(r, *rest))
+    for changed in (18, 0):
+        reparse._opened.cache_clear()
+        campaign = reader.open(out)
+        campaign.archive.lock()
+        campaign.archive.roll_all()
+        assert campaign.archive.parts()
+        read.clear()
+        assert reparse.reparse(campaign) == (18, changed)
+        assert sorted(record.run.number for record in read) == [*range(1, 19)]
+        campaign.archive.close()
+    assert any(part.about["again"] for part in reader.open(out).archive.parts())
 
 
 def test_csv_comes_in_pieces(out, tmp_path):
