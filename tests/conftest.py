@@ -24,7 +24,7 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
-_OURS = re.compile(r"[tdmsinu]([0-9]+)")
+_OURS = re.compile(r"[tdmsinuo]([0-9]+)")
 
 _LONGEST = (
     "settings/test_on_machines.py",
@@ -217,11 +217,11 @@ def machines() -> Iterator[labs.Lab]:
 
 @pytest.fixture(scope="session")
 def small_machines() -> Iterator[labs.Lab]:
-    """A lab of two machines of one CPU each, called `u` and the run's process id.
+    """A lab of two machines of one CPU each, called `o` and the run's process id.
 
     For what needs no second queue: a campaign there takes some 30 % less of this machine's CPU.
     """
-    yield from _lab("u", guest=labs.Guest())
+    yield from _lab("o", guest=labs.Guest())
 
 
 @pytest.fixture(scope="module")

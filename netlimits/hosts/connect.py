@@ -20,10 +20,6 @@ from netlimits.hosts.threads import at_once
 from netlimits.hosts.wire import Abort
 from netlimits.model import Machine
 
-AT_ONCE = 32
-"""Logins that are under way at the same time: an sshd drops some of many (MaxStartups), and a jump
-host takes them all."""
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
 
 
@@ -38,7 +34,7 @@ def connect(machine: Machine, patience: Patience | None = None) -> Host:
 def logins(
     machines: Mapping[str, Machine], patience: Patience | None = None
 ) -> dict[str, Host | HostError]:
-    """Role -> the machine as a host, or the error of its login; AT_ONCE connect at a time."""
+    """Role -> the machine as a host, or the error of its login; some connect at a time."""
     abort, hosts = Abort(), list[Host]()
 
     def attempt(machine: Machine) -> Host | HostError:
@@ -52,7 +48,7 @@ def logins(
         return host
 
     try:
-        outcomes = at_once(attempt, machines.values(), AT_ONCE, leave=abort)
+        outcomes = at_once(attempt, machines.values(), leave=abort)
     except BaseException:
         _close(hosts)
         raise

@@ -18,6 +18,10 @@ from typing import TypeVar
 A = TypeVar("A")
 B = TypeVar("B")
 
+MOST = 16
+"""Hosts at the same time, of which most are waited for: a campaign has two threads a host or fewer
+(their connections have one each), and an sshd drops some of many logins (MaxStartups)."""
+
 LEAVE = 3.0
 """Seconds that threads get to clear up after an interrupt, where they were told of it."""
 
@@ -25,7 +29,7 @@ LEAVE = 3.0
 def at_once(
     act: Callable[[A], B],
     items: Iterable[A],
-    most: int | None = None,
+    most: int = MOST,
     leave: Callable[[], None] | None = None,
 ) -> list[B]:
     """What `act` gives for each item, at the same time, `most` of them at once.
@@ -49,7 +53,7 @@ def at_once(
                 except BaseException as error:  # handed over, to be raised by who waits
                     future.set_exception(error)
 
-    count = min(len(futures), most or len(futures))
+    count = min(len(futures), most)
     inline = current_thread() is not main_thread()  # which alone can be interrupted
     threads = [Thread(target=work, name=f"at once {n}", daemon=True) for n in range(count - inline)]
     try:

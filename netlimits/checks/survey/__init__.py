@@ -22,15 +22,12 @@ from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset, measured
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host, must
-from netlimits.hosts.threads import at_once
+from netlimits.hosts.threads import MOST, at_once
 from netlimits.model import Command, Machine, decoding
 from netlimits.tools import Features
 
 FEW = 8
 """Hosts up to which clocks are read one after the other."""
-
-AT_ONCE = 40
-"""Hosts that are looked at at the same time: mostly they are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +207,7 @@ def _each(act: Callable[[str], Any], roles: Iterable[str]) -> dict[str, Any]:
             return Finding(role, "host", "error", str(error).removeprefix(f"{role}: "))
 
     roles = list(roles)
-    return dict(zip(roles, at_once(guarded, roles, AT_ONCE), strict=True))
+    return dict(zip(roles, at_once(guarded, roles), strict=True))
 
 
 def _everywhere(
@@ -239,7 +236,7 @@ def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, Host]) -> dict[
 
     Of many hosts several at a time, which makes what is known of each a little less.
     """
-    several = AT_ONCE if len(machines) > FEW else 1
+    several = MOST if len(machines) > FEW else 1
     offsets = dict(
         zip(machines, at_once(lambda r: measured(hosts[r].run), machines, several), strict=True)
     )

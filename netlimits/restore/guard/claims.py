@@ -25,9 +25,6 @@ from netlimits.restore.guard.commands import Seen, look, seen
 from netlimits.restore.guard.terms import RUN, Terms, must_be_dead, refusal
 from netlimits.restore.originals import Original
 
-AT_ONCE = 40
-"""Hosts that are claimed at the same time."""
-
 PARTING = 5.0
 """Seconds that a connection may take to be seen as gone on its host."""
 
@@ -105,7 +102,7 @@ class Claims:
         try:
             for role in self._roles[:1]:
                 self._claim(role, terms)
-            at_once(lambda role: self._claim(role, terms), self._roles[1:], AT_ONCE)
+            at_once(lambda role: self._claim(role, terms), self._roles[1:])
         except BaseException:
             claimed = self.places
             self._places, self._of = {}, {}
@@ -248,7 +245,7 @@ def refuse_claimed(hosts: Mapping[str, Host]) -> None:
         if why := refusal(snapshot(hosts.__getitem__, role), nobody):
             raise HostError(why, host=role)
 
-    at_once(refuse, hosts, AT_ONCE)
+    at_once(refuse, hosts)
 
 
 def _printed(completed: Completed) -> str:
