@@ -76,9 +76,9 @@ class Benchmark:
 
 
 def number(text: str) -> float:
-    """A number with or without commas; `2.9 million` is one too."""
-    millions = 1e6 if text.endswith(" million") else 1.0
-    return float(text.removesuffix(" million").replace(",", "")) * millions
+    """A number with or without commas; `2.9 million` is one too, and `1.3 GB` are 1,300 (MB)."""
+    digits, _, word = text.partition(" ")
+    return float(digits.replace(",", "")) * {"million": 1e6, "GB": 1e3, "": 1.0}[word]
 
 
 def benchmarks() -> Iterator[Benchmark]:

@@ -58,3 +58,10 @@ def test_what_a_benchmark_prints_is_found_and_held(tmp_path, monkeypatch, capsys
     _, *lines = capsys.readouterr().out.splitlines()
     assert [line.endswith("no longer holds") for line in lines] == [False, True, True]
     assert all(figure.stands() for benchmark in texts.benchmarks() for figure in benchmark.figures)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1,300", 1300), ("2.9 million", 2.9e6), ("1.3 GB", 1300), ("0.02", 0.02)]
+)
+def test_a_number_is_read_with_its_unit(text, value):
+    assert texts.number(text) == value
