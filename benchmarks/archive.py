@@ -3,6 +3,8 @@
     sudo python benchmarks/archive.py DIR --make 1000000
     sudo python benchmarks/archive.py DIR --resume
     sudo python benchmarks/archive.py DIR --flat
+    sudo python benchmarks/archive.py DIR --make 12600 --raw
+    sudo python benchmarks/archive.py DIR --parse
 
 `--make` measures three dozen runs, twice, in a lab of its own (namespaces), with all evidence, and
 goes on with the second of these campaigns in DIR/runs: each further run is one of those of its
@@ -12,7 +14,8 @@ out. The last 60 runs are left to `resume`, which is measured from the command t
 the lab's hosts.
 
 `--raw` gives each run the raw output of the one that it is made of. What rolling up took is
-printed, and what raw output takes in packs beside what it took in files.
+printed, and what raw output takes in packs beside what it took in files. `--parse` reads all of it
+again (`netlimits parse`), and prints what a run of it costs, and the largest process's memory.
 
 `--flat` goes on with that campaign and with one of the same plan that has just begun, in turn, some
 runs at a time, and prints what a run costs in either, beyond the tool's own seconds (medians), the
@@ -353,6 +356,17 @@ def flat(place: Path, rounds: int) -> int:
     return int(costs[1] > 1.1 * costs[0])
 
 
+def parse(out: Path) -> int:
+    """Print what reading raw output again costs."""
+    attempts = len(reader.open(out).archive.raw_attempts())
+    used = cost([sys.executable, "-m", "netlimits", "parse", str(out)])
+    print(
+        f"parse of {attempts:,} runs: {1e3 * used.seconds / attempts:.2f} ms a run, "
+        f"{1e3 * used.cpu / attempts:.2f} of CPU; {used.memory:.0f} MiB"
+    )
+    return 0
+
+
 def main() -> int:
     """Make an archive, or measure what it costs to read one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -362,10 +376,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--resume", action="store_true", help="Measure resume, on its lab.")
     parser.add_argument("--flat", action="store_true", help="Measure the first runs and the last.")
+    parser.add_argument("--parse", action="store_true", help="Measure parse.")
     given = parser.parse_args()
     if given.make:
         make(given.make, given.place, raw=given.raw)
         return 0
+    if given.parse:
+        return parse(given.place / "runs")
     if given.flat:
         return flat(given.place, given.rounds)
     return measure(given.place / "runs", given.rounds, resume=given.resume)

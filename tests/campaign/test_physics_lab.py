@@ -142,6 +142,10 @@ def least(folder: Path, row: dict[str, float], possible: float, *, udp: bool) ->
     return bits / window
 
 
+SOCKET = 6 * 2**20
+"""Bytes that arrived and may not have been read when the tool's time was over (tcp_rmem's most)."""
+
+
 def moved(folder: Path, number: int) -> tuple[float, float]:
     """Bytes of user data of a run: by the tool, and by the receiver's interface over all its time.
 
@@ -176,7 +180,7 @@ def test_service_demand_divides_by_the_work_of_its_whole_window(lab, tmp_path, f
     assert done.returncode == 0, done.stdout + done.stderr
     for number in frame(tmp_path)["run"]:
         told, counted = moved(tmp_path, number)
-        assert told == pytest.approx(counted, rel=0.05)
+        assert told == pytest.approx(counted, rel=0.05, abs=SOCKET)
 
 
 RUNS = """
