@@ -454,13 +454,19 @@ def test_commands_on_a_campaign_with_parts(out):
     assert state["not_put_back"] == [{"role": "source", "interface": "data0", "setting": "offload"}]
 
 
-def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, monkeypatch):
-    out = folders.complete(tmp_path / "out", EXAMPLE / "experiment.yaml", replicates=3).path
+def with_raw_output(out: Path) -> Campaign:
+    """A campaign of 18 runs with figures made up, and raw output that tells others."""
+    campaign = folders.complete(out, EXAMPLE / "experiment.yaml", replicates=3)
     example = reader.open(EXAMPLE)
-    campaign = reader.open(out)
     by_config = {r.run.config: r.run.number for r in example.records()}
     for number, run in campaign.runs.items():
         campaign.archive.write_raw(number, 1, example.archive.read_raw(by_config[run.config], 1))
+    return reader.open(out)
+
+
+def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, monkeypatch):
+    campaign = with_raw_output(tmp_path / "out")
+    out = campaign.path
     bare(out, tmp_path / "bare")
     campaign.archive.lock()
     campaign.archive.roll_all()
@@ -477,12 +483,8 @@ def test_raw_output_of_a_campaign_with_parts_is_read_again_as_without(tmp_path, 
 
 
 def test_what_was_parsed_before_is_read_again_in_pieces_too(tmp_path, monkeypatch):
-    out = folders.complete(tmp_path / "out", EXAMPLE / "experiment.yaml", replicates=3).path
-    example = reader.open(EXAMPLE)
-    campaign = reader.open(out)
-    by_config = {r.run.config: r.run.number for r in example.records()}
-    for number, run in campaign.runs.items():
-        campaign.archive.write_raw(number, 1, example.archive.read_raw(by_config[run.config], 1))
+    campaign = with_raw_output(tmp_path / "out")
+    out = campaign.path
     monkeypatch.setattr(reparse, "_on_all_cores", lambda each: map(reparse._of_stretch, each))
     monkeypatch.setattr(Campaign, "records", None)  # as a whole
     read = []
