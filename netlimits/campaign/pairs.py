@@ -12,6 +12,7 @@ lasts. If it does not come back, its pairs' runs are left, and `resume` goes on 
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,12 +27,16 @@ from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.progress import Progress, TimeLeft
 from netlimits.campaign.runner import ATTEMPTS, Runner
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError
-from netlimits.experiment.dispatch import Dispatch, makespan
+from netlimits.experiment.dispatch import Dispatch, Job, Workload, makespan
 from netlimits.hosts.threads import at_once
 from netlimits.model import Record, Run
 
 PULSE = 0.5
 """Seconds between two attempts to end what still runs after Ctrl-C."""
+
+
+SAMPLE = 10_000
+"""Runs that say how much of all its runs' time a campaign takes with several at once."""
 
 
 class Cut:
@@ -68,6 +73,7 @@ class _Standing:
         """Count a run that has an outcome now."""
         self.counts[record.status] += 1
         self.attempts.pop(record.run.number, None)
+        del self.begun[record.run.number]
         self.clock.spent(meant, record.duration_s)
 
     def progress(self, last: Record | None) -> Progress:
@@ -94,14 +100,19 @@ class PairsRunner(Runner):
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
         before = done.done(self.archive)
-        pending = [*self._pending(before)]
+        pending, once_more = self._twice(before)
         jobs = self.plan.jobs(pending)
         groups = {role: machine.group for role, machine in self.survey.machines.items()}
-        clock = TimeLeft(sum(job.seconds for job in jobs))
-        together = makespan(jobs, groups, self.pairs_at_once) / max(clock.left, 1e-9)
-        total = before.outcomes.total() + len(pending)
+        first = [*itertools.islice(jobs, SAMPLE)]
+        workload = Workload(itertools.chain(first, jobs), groups)
+        seconds = sum(job.seconds for job in first)
+        together = makespan(first, groups, self.pairs_at_once) / max(seconds, 1e-9)
+        del first
+        total = before.outcomes.total() + workload.count
+        clock = TimeLeft(workload.total)
         standing = _Standing(clock, together, total, before.outcomes, before.attempts)
-        work = _Work(self, pending, Dispatch(jobs, groups, self.pairs_at_once), standing)
+        jobs = self.plan.jobs(once_more())
+        work = _Work(self, Dispatch(jobs, groups, self.pairs_at_once, workload), standing)
         on_progress(standing.progress(None))
         return work.carry_out(on_progress)
 
@@ -154,16 +165,13 @@ class _Called:
 class _Work:
     """The runs that go on, and what is to come."""
 
-    def __init__(
-        self, runner: PairsRunner, runs: list[Run], dispatch: Dispatch, standing: _Standing
-    ) -> None:
+    def __init__(self, runner: PairsRunner, dispatch: Dispatch, standing: _Standing) -> None:
         self._runner = runner
-        self._runs = runs
         self._dispatch = dispatch
         self._standing = standing
         self._news: SimpleQueue[_Over | _Called] = SimpleQueue()
         self._cut = Cut()
-        self._going: dict[int, tuple[str, ...]] = {}
+        self._going: dict[int, Job] = {}
         self._away: dict[str, str] = {}
         self._heard = dict.fromkeys(dispatch.hosts, time.monotonic())
         self._looked = time.monotonic()
@@ -193,13 +201,14 @@ class _Work:
         return progress
 
     def _begin(self, number: int) -> None:
-        run, roles = self._runs[number], self._dispatch.jobs[number].hosts
+        job = self._dispatch.jobs[number]
+        run: Run = job.run
         attempt = self._standing.attempts.get(run.number, 0) + 1
         self._standing.attempts[run.number] = attempt
-        self._standing.begun[number] += 1
-        last = self._standing.begun[number] >= ATTEMPTS
-        self._going[number] = roles
-        pair = self._runner.for_pair(roles, self._cut)
+        self._standing.begun[run.number] += 1
+        last = self._standing.begun[run.number] >= ATTEMPTS
+        self._going[number] = job
+        pair = self._runner.for_pair(job.hosts, self._cut)
 
         def work() -> None:
             try:
@@ -224,19 +233,19 @@ class _Work:
 
     def _over(self, news: _Over) -> Record | None:
         now = time.monotonic()
-        roles = self._going.pop(news.number)
-        self._heard |= dict.fromkeys(roles, now)
-        lost = self._runner.lost(roles)
+        job = self._going.pop(news.number)
+        self._heard |= dict.fromkeys(job.hosts, now)
+        lost = self._runner.lost(job.hosts)
         for role in lost:
             self._call(role)
         if news.error and not (lost and isinstance(news.error, ConnectionLost)):
             raise news.error
         record = news.record
-        self._dispatch.over(news.number, now, away=lost)
-        if record is None or record.status == "interrupted":
-            self._dispatch.again(news.number)
+        again = record is None or record.status == "interrupted"
+        self._dispatch.over(news.number, now, away=lost, again=again)
+        if record is None or again:
             return record
-        self._standing.add(record, self._dispatch.jobs[news.number].seconds)
+        self._standing.add(record, job.seconds)
         self._runner.archive.sync()  # another run may begin long after
         self._runner.archive.roll()
         return record
@@ -272,7 +281,7 @@ class _Work:
         if now - self._looked < self._runner.renew_after / 4:
             return
         self._looked = now
-        busy = {role for roles in self._going.values() for role in roles} | self._away.keys()
+        busy = {role for job in self._going.values() for role in job.hosts} | self._away.keys()
         after = self._runner.renew_after
         late = [r for r, at in self._heard.items() if now - at > after and r not in busy]
         if not late:
@@ -289,7 +298,7 @@ class _Work:
         """End every run that goes on, and wait until each has written its end."""
         self._cut.requested = why
         while self._going:
-            roles = tuple(role for pair in self._going.values() for role in pair)
+            roles = tuple(role for job in self._going.values() for role in job.hosts)
             with suppress(NetlimitsError):  # a host that is gone runs nothing more for us
                 self._runner.cut_short(roles)
             try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -158,16 +158,14 @@ class Runner:
         counts = before.outcomes
         total, seconds = counts.total(), 0.0
         failed = total - counts["ok"]
-        pending = self._pending(before)
-        known = [*itertools.islice(pending, KEPT)]
-        for run in itertools.chain(known, pending):
+        pending, once_more = self._twice(before)
+        for run in pending:
             total += 1
             seconds += self._seconds(run)
-        few = total - counts.total() == len(known)  # a plan's order is not drawn twice for these
         clock = TimeLeft(seconds)
         progress = Progress(counts.total(), failed, total, clock.left, None, dict(counts))
         on_progress(progress)
-        for run in known if few else self._pending(before):
+        for run in once_more():
             first = before.attempts.get(run.number, 0) + 1
             for attempt in range(first, first + ATTEMPTS):
                 record = self._one_run(run, attempt, last=attempt == first + ATTEMPTS - 1)
@@ -190,6 +188,18 @@ class Runner:
                 before.hold_to(run)
             if run.number not in before and not self.plan.skip(run.values):
                 yield run
+
+    def _twice(self, before: done.Done) -> tuple[Iterator[Run], Callable[[], Iterable[Run]]]:
+        """The pending runs, and what gives them once more: a few without drawing their order anew.
+
+        The first is gone through to its end before.
+        """
+        pending = self._pending(before)
+        known = [*itertools.islice(pending, KEPT)]
+        more = [*itertools.islice(pending, 1)]
+        if more:
+            return itertools.chain(known, more, pending), lambda: self._pending(before)
+        return iter(known), lambda: known
 
     def _one_run(self, run: Run, attempt: int, last: bool) -> Record:
         """One attempt, from its `start` in the journal to its `end`.

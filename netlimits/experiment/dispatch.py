@@ -14,7 +14,7 @@ import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from netlimits.experiment.rounds import numbered
 
@@ -28,15 +28,71 @@ FEW, SCAN = 64, 0.01
 """Free hosts up to which all are looked at for one that waits long, each time; more of them only
 after so many lengths of the longest run."""
 
+LOOK = 256
+"""Jobs of a host that are looked at, at most, for one that may overtake others."""
+
 LEARNED = 20
 """Runs over which the spread of lengths is learned."""
 
 
 class Job(NamedTuple):
-    """A run as the dispatch sees it: the hosts that it takes, and how long it will, about."""
+    """A run as the dispatch sees it: the hosts that it takes, how long it will about, and the run.
+
+    What is done in its place may as well be something else, such as a shard.
+    """
 
     hosts: tuple[str, ...]
     seconds: float
+    run: Any = None
+
+
+class Workload:
+    """All jobs, added up: what a dispatch knows of those that it has not read yet.
+
+    `jobs` is gone through once. `groups` has that of a host.
+    """
+
+    def __init__(self, jobs: Iterable[Job], groups: Mapping[str, str] | None = None) -> None:
+        self.groups = groups or {}
+        self.count = 0
+        self.longest = self.total = 0.0
+        self.jobs_of: defaultdict[str, int] = defaultdict(int)
+        self.seconds_of: defaultdict[Hashable, float] = defaultdict(float)
+        self._squares = 0.0
+        jobs, counted = itertools.tee(jobs)
+        rounds = zip(numbered(job.hosts for job in counted), jobs, strict=True)
+        for _, together in itertools.groupby(rounds, lambda pair: pair[0]):
+            self._add([job for _, job in together])
+
+    def _add(self, jobs: list[Job]) -> None:
+        """Add the jobs of a round."""
+        seconds = sum(job.seconds for job in jobs)
+        if mean := seconds / len(jobs):
+            self._squares += sum((job.seconds / mean - 1) ** 2 for job in jobs)
+        self.count += len(jobs)
+        self.total += seconds
+        for job in jobs:
+            self.longest = max(self.longest, job.seconds)
+            for host in job.hosts:
+                self.jobs_of[host] += 1
+            for place in self.places(job):
+                self.seconds_of[place] += job.seconds
+
+    def places(self, job: Job) -> tuple[Hashable, ...]:
+        """The hosts of a job, and the groups that it goes through."""
+        of = self.groups
+        through = {("group", of[host]) for host in job.hosts if of.get(host)} if of else ()
+        return (*job.hosts, *through) if through else job.hosts
+
+    @property
+    def spread(self) -> float:
+        """The coefficient of variation of the jobs' lengths within their rounds."""
+        return (self._squares / self.count) ** 0.5 if self.count else 0.0
+
+    def bound(self, at_once: int = 0) -> float:
+        """Seconds that no schedule can beat: the busiest place's, and all by turns of so many."""
+        by_turns = self.total / at_once if at_once else 0.0
+        return max(by_turns, *self.seconds_of.values(), 0.0)
 
 
 class Dispatch:
@@ -44,42 +100,49 @@ class Dispatch:
 
     No host is in two, no two go through one group (`groups` has that of a host), and no more than
     `at_once` go on, where it is not 0. Times are seconds of any clock.
+
+    Jobs are numbered from 0, and read as far as hosts need some to choose from: what is kept of
+    them does not grow with how many there are. `workload` is that of all of them; without it they
+    are gone through twice.
     """
 
     def __init__(
-        self, jobs: Sequence[Job], groups: Mapping[str, str] | None = None, at_once: int = 0
+        self,
+        jobs: Iterable[Job],
+        groups: Mapping[str, str] | None = None,
+        at_once: int = 0,
+        workload: Workload | None = None,
     ) -> None:
-        self.jobs = jobs
-        self._groups = groups or {}
-        self._most = at_once or len(jobs)
-        self._queues: dict[str, deque[int]] = defaultdict(deque)
-        self._left: dict[str, float] = defaultdict(float)
-        for number, job in enumerate(jobs):
-            for host in job.hosts:
-                self._queues[host].append(number)
-                self._left[host] += job.seconds
+        self._load = load = workload or Workload(jobs, groups)
+        self._stream = enumerate(jobs)
+        self.jobs: dict[int, Job] = {}
+        """Those that were read and are not over."""
+        self._most = at_once or load.count
+        self._queues: dict[str, deque[int]] = {host: deque() for host in load.jobs_of}
+        self._left = {host: load.seconds_of[host] for host in load.jobs_of}
+        self._unread = {**load.jobs_of}
         self._free = set(self._queues)
         self._touched = set(self._queues)  # since `ready` looked: their next job may begin now
         self._scanned = -math.inf
         self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
         self._begun: dict[int, float] = {}
-        self._longest = max((job.seconds for job in jobs), default=0.0)
-        self._planned = _spread_within_rounds(jobs)
         self._ratio, self._variance = 1.0, 0.0
-        block = max((len(queue) for queue in self._queues.values()), default=0)
-        self._look = max(16, min(block, 2 * len(self._queues)))
+        most = max(load.jobs_of.values(), default=0)
+        self._look = max(16, min(most, 2 * len(self._queues), LOOK))
+        self._short = set(self._queues)  # may have too few in their queues
 
     def ready(self, now: float) -> list[int]:
         """The numbers of the jobs that begin now."""
+        self._read()
         begun: list[int] = []
-        limited = self._groups or self._most < len(self.jobs)
+        limited = self._load.groups or self._most < self._load.count
         looked_at = self._free if limited else self._touched & self._free
         self._touched = set()
         waiting = (host for host in looked_at if self._queues[host])
         for number in sorted({self._queues[host][0] for host in waiting}):
             if self._room and all(self._queues[h][0] == number for h in self.jobs[number].hosts):
                 begun += self._begin(number, now)
-        often = len(self._free) <= FEW or now - self._scanned > SCAN * self._longest
+        often = len(self._free) <= FEW or now - self._scanned > SCAN * self._load.longest
         if self._room and often:
             self._scanned, patience = now, self._patience
             late = [h for h in self._free if self._queues[h] and self._wait(h, now) > patience]
@@ -88,29 +151,30 @@ class Dispatch:
                     begun += self._overtake(host, frozenset(late), now)
         return begun
 
-    def over(self, number: int, now: float, away: Collection[str] = ()) -> None:
-        """A job has ended: its hosts are free, but for those that are `away` until `back`."""
+    def over(
+        self, number: int, now: float, away: Collection[str] = (), *, again: bool = False
+    ) -> None:
+        """A job has ended: its hosts are free, but for those that are `away` until `back`.
+
+        One that is to be done `again` comes before all others of its hosts.
+        """
         began = self._begun.pop(number)
         for place in self._places(number):
             self._busy.pop(place, None)
-        hosts = self.jobs[number].hosts
-        self._free.update(host for host in hosts if host in self._queues)
-        self._touched.update(hosts)
+        job = self.jobs.pop(number)
+        self._free.update(host for host in job.hosts if host in self._queues)
+        self._touched.update(job.hosts)
         for host in away:
             self.hold(host)
-        ratio = (now - began) / max(self.jobs[number].seconds, 1e-9)
+        ratio = (now - began) / max(job.seconds, 1e-9)
         difference = ratio - self._ratio
         self._ratio += difference / LEARNED
         self._variance += (difference**2 - self._variance) / LEARNED
-
-    def again(self, number: int) -> None:
-        """A job that ended is to be done again, before all others of its hosts."""
-        job = self.jobs[number]
-        if all(host in self._queues for host in job.hosts):
+        if again and all(host in self._queues for host in job.hosts):
+            self.jobs[number] = job
             for host in job.hosts:
                 self._queues[host].appendleft(number)
                 self._left[host] += job.seconds
-                self._touched.add(host)
 
     def hold(self, host: str) -> None:
         """A host can do nothing for now; its partners take others."""
@@ -124,16 +188,17 @@ class Dispatch:
             del self._busy[host]
             self._free.add(host)
             self._touched.add(host)
+            self._short.add(host)
 
-    def lose(self, host: str) -> list[int]:
-        """A host is gone: the numbers of the jobs that will not begin any more."""
-        gone = list(self._queues.pop(host, ()))
+    def lose(self, host: str) -> None:
+        """A host is gone: its jobs will not begin any more."""
+        gone = self._queues.pop(host, ())
         self._free.discard(host)
         if not any(host in self.jobs[number].hosts for number in self._begun):
             self._busy.pop(host, None)
         for number in gone:
             self._forget(number)
-        return gone
+            del self.jobs[number]
 
     def __len__(self) -> int:
         """How many jobs go on."""
@@ -144,6 +209,33 @@ class Dispatch:
         """The hosts that jobs are left for, or were."""
         return tuple(self._queues)
 
+    def _read(self) -> None:
+        """Read on, until each host that may have some to do has enough of it to choose from."""
+        while self._short:
+            host = self._short.pop()
+            while self._is_short(host):
+                self._read_one()
+
+    def _is_short(self, host: str) -> bool:
+        """Whether more of a host's jobs are to be read; of one that is away they only pile up."""
+        queue, away = self._queues.get(host), self._busy.get(host) == math.inf
+        return queue is not None and len(queue) < self._look and bool(self._unread[host]) and not away
+
+    def _read_one(self) -> None:
+        number, job = next(self._stream)
+        there = all(host in self._queues for host in job.hosts)
+        if there:
+            self.jobs[number] = job
+        for host in job.hosts:
+            self._unread[host] -= 1
+            if host not in self._queues:
+                continue
+            if there:
+                self._queues[host].append(number)
+            else:  # its other host is gone
+                self._left[host] -= job.seconds
+            self._touched.add(host)
+
     @property
     def _room(self) -> bool:
         return len(self._begun) < self._most
@@ -151,14 +243,11 @@ class Dispatch:
     @property
     def _patience(self) -> float:
         """How long a host waits for its next partner."""
-        spread = (self._planned**2 + self._variance / max(self._ratio, 1e-9) ** 2) ** 0.5
-        return self._longest * (WAIT_EQUAL if spread <= EQUAL else WAIT_UNEQUAL)
+        spread = (self._load.spread**2 + self._variance / max(self._ratio, 1e-9) ** 2) ** 0.5
+        return self._load.longest * (WAIT_EQUAL if spread <= EQUAL else WAIT_UNEQUAL)
 
     def _places(self, number: int) -> tuple[Hashable, ...]:
-        """The hosts of a job, and the groups that it goes through."""
-        hosts = self.jobs[number].hosts
-        through = {("group", self._groups[h]) for h in hosts if self._groups.get(h)}
-        return (*hosts, *through) if through else hosts
+        return self._load.places(self.jobs[number])
 
     def _begin(self, number: int, now: float) -> tuple[int, ...]:
         """Begin a job, if all its places are free."""
@@ -180,6 +269,7 @@ class Dispatch:
                 self._queues[host].remove(number)
                 self._left[host] -= job.seconds
                 self._touched.add(host)
+                self._short.add(host)
 
     def _wait(self, host: str, now: float) -> float:
         """How long until the next job of a free host can begin, about.
@@ -216,29 +306,9 @@ class Dispatch:
         return self._begin(best[1], now) if best else ()
 
 
-def _spread_within_rounds(jobs: Sequence[Job]) -> float:
-    """The coefficient of variation of the jobs' planned lengths within their rounds."""
-    lengths: dict[int, list[float]] = defaultdict(list)
-    for number, job in zip(numbered(job.hosts for job in jobs), jobs, strict=True):
-        lengths[number].append(job.seconds)
-    squares = count = 0.0
-    for of_round in lengths.values():
-        mean = sum(of_round) / len(of_round)
-        squares += sum((length / mean - 1) ** 2 for length in of_round) if mean else 0.0
-        count += len(of_round)
-    return (squares / count) ** 0.5 if count else 0.0
-
-
 def bound(jobs: Iterable[Job], groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
     """Seconds that no schedule can beat: the busiest host's, the busiest group's, all by turns."""
-    loads: dict[Hashable, float] = defaultdict(float)
-    total = 0.0
-    for job in jobs:
-        total += job.seconds
-        through = {("group", groups[h]) for h in job.hosts if groups.get(h)} if groups else ()
-        for place in (*job.hosts, *through):
-            loads[place] += job.seconds
-    return max([*loads.values(), total / at_once if at_once else 0.0], default=0.0)
+    return Workload(jobs, groups).bound(at_once)
 
 
 def makespan(

@@ -219,7 +219,7 @@ class Plan:
             runs = [
                 run for run in itertools.islice(self.runs(), _KEPT) if not self.skip(run.values)
             ]
-            taken = dispatch.makespan(self.jobs(runs), groups, at_once)
+            taken = dispatch.makespan([*self.jobs(runs)], groups, at_once)
             return taken * len(self) / min(_KEPT, len(self))
         total, weight = 0.0, 0
         for number in self._setups.sample():
@@ -318,17 +318,15 @@ class Plan:
         pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
         return max(rounds.numbered(pairs), default=0)
 
-    def jobs(self, runs: Iterable[Run]) -> list[dispatch.Job]:
-        """The runs of a mesh as its dispatch sees them."""
+    def jobs(self, runs: Iterable[Run]) -> Iterator[dispatch.Job]:
+        """The runs of a mesh as its dispatch sees them; a stream."""
         from netlimits.tools import tool
 
-        jobs = []
         for run in runs:
             setup = self._setups.of(run.values)
             seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD
             hosts = (str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER]))
-            jobs.append(dispatch.Job(hosts, seconds))
-        return jobs
+            yield dispatch.Job(hosts, seconds, run)
 
 
 def _shuffled(numbers: Iterable[int], draw: Callable[[], float]) -> array[int]:

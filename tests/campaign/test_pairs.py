@@ -96,9 +96,9 @@ class Fake(pairs.PairsRunner):
 def work(runner: Fake, at_once: int = 0) -> tuple[pairs._Work, list]:
     plan = Plan(load.parse(MESH, "mesh.yaml"))
     runs = list(plan.runs())
-    jobs = plan.jobs(runs)
+    jobs = [*plan.jobs(runs)]
     standing = pairs._Standing(TimeLeft(1.0), 1.0, len(runs), Counter(), {})
-    return pairs._Work(runner, runs, Dispatch(jobs, at_once=at_once), standing), runs
+    return pairs._Work(runner, Dispatch(jobs, at_once=at_once), standing), runs
 
 
 @pytest.mark.parametrize(("at_once", "most"), [(0, 3), (2, 2), (1, 1)])

@@ -25,11 +25,12 @@ def carried_out(jobs, groups=None, at_once=0, lengths=None, lost=()):
     """(begin, end, job) of a dispatch that is held to its rules as it goes; `lost` (time, host)."""
     dispatch = Dispatch(jobs, groups, at_once)
     lengths = lengths or [job.seconds for job in jobs]
-    begun, ends, gone, now = [], [], [], 0.0
+    begun, ends, gone, now = [], [], set(), 0.0
     left = list(lost)
     while True:
         while left and left[0][0] <= now:
-            gone += dispatch.lose(left.pop(0)[1])
+            dispatch.lose(left[0][1])
+            gone.add(left.pop(0)[1])
         for number in dispatch.ready(now):
             begun.append((now, now + lengths[number], number))
             heapq.heappush(ends, (now + lengths[number], number))
@@ -38,7 +39,10 @@ def carried_out(jobs, groups=None, at_once=0, lengths=None, lost=()):
             break
         now, number = heapq.heappop(ends)
         dispatch.over(number, now)
-    assert sorted([*gone, *(number for *_, number in begun)]) == list(range(len(jobs)))
+    numbers = [number for *_, number in begun]
+    assert len({*numbers}) == len(numbers)
+    assert all(gone & {*jobs[number].hosts} for number in {*range(len(jobs))} - {*numbers})
+    assert not dispatch.jobs, "none is kept that is over"
     for (b1, e1, one_job), (b2, e2, other) in itertools.combinations(begun, 2):
         if b1 < e2 and b2 < e1:
             hosts, others = set(jobs[one_job].hosts), set(jobs[other].hosts)
