@@ -126,11 +126,11 @@ def scripted(count: int) -> bool:
     runs = list(plan.runs())
     with Stop() as stop:
         runner = _Scripted(plan, stop)
-        jobs = plan.jobs(runs)
+        jobs = [*plan.jobs(runs)]
         began = time.monotonic()
         clock = TimeLeft(sum(job.seconds for job in jobs))
         standing = pairs._Standing(clock, 1.0, len(runs), Counter(), {})
-        work = pairs._Work(runner, runs, Dispatch(jobs), standing)
+        work = pairs._Work(runner, Dispatch(jobs), standing)
         work.carry_out(lambda progress: None)
         each = 1e3 * (time.monotonic() - began) / len(runs)
     print(f"{count} scripted hosts, {len(runs)} runs: {each:.3f} ms a run (bound {RUN_MS:g} ms)")

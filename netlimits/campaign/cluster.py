@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -36,8 +36,8 @@ from netlimits.errors import (
     RestoreError,
     one_line,
 )
-from netlimits.experiment.dispatch import Dispatch, Job, makespan
-from netlimits.model import Record
+from netlimits.experiment.dispatch import Dispatch, Job, Workload
+from netlimits.model import Record, Run
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -134,25 +134,25 @@ class ClusterRunner:
 
     def _every_shard(self, workers: int, on_progress: Callable[[Progress], None]) -> Progress:
         before = done.done(self._archive)
-        pending = []
-        for run in self._plan.runs():
-            before.hold_to(run)
-            if run.number not in before and not self._plan.skip(run.values):
-                pending.append(run)
         most = min(workers, self._pairs or workers)
-        parts = shards.shards(
-            self._plan, pending, self._survey.machines, most, self._archive.path.name
-        )
-        jobs = [Job(shard.groups, shard.seconds) for shard in parts]
-        self._standing = _Standing(before, len(pending), jobs, most)
+        pending = 0
+
+        def counted(jobs: Iterable[Job]) -> Iterator[Job]:
+            nonlocal pending
+            for job in jobs:
+                pending += len(job.run.runs)
+                yield job
+
+        workload = Workload(counted(self._jobs(before, most)))
+        self._standing = _Standing(before, pending, workload.bound(most))
         self._attempts, self._share = before.attempts, self._pairs // most
-        dispatch = Dispatch(jobs, at_once=most)
+        dispatch = Dispatch(self._jobs(before, most), at_once=most, workload=workload)
         on_progress(self._standing.progress())
         try:
             while True:
                 self._stop.check()
                 for number in dispatch.ready(time.monotonic()):
-                    self._begin(number, parts[number])
+                    self._begin(number, dispatch.jobs[number].run)
                 if not self._going:
                     break
                 with self._stop.interruptible():
@@ -165,6 +165,18 @@ class ClusterRunner:
             self._end(on_progress)
             raise
         return self._over()
+
+    def _jobs(self, before: done.Done, most: int) -> Iterator[Job]:
+        """What is left to do, shard by shard; so many go on at once at most."""
+        machines, name = self._survey.machines, self._archive.path.name
+        for shard in shards.shards(self._plan, self._pending(before), machines, most, name):
+            yield Job(shard.groups, shard.seconds, shard)
+
+    def _pending(self, before: done.Done) -> Iterator[Run]:
+        for run in self._plan.runs():
+            before.hold_to(run)
+            if run.number not in before and not self._plan.skip(run.values):
+                yield run
 
     def _over(self) -> Progress:
         """How it stood at the end. Raises what of hosts has to be told."""
@@ -290,10 +302,11 @@ class ClusterRunner:
 class _Standing:
     """How far the campaign is."""
 
-    def __init__(self, before: done.Done, pending: int, jobs: list[Job], at_once: int) -> None:
+    def __init__(self, before: done.Done, pending: int, seconds: float) -> None:
+        """`seconds` is how long what is pending takes, about."""
         self._counts = before.outcomes
         self._total = before.outcomes.total() + pending
-        self._each = makespan(jobs, at_once=at_once) / max(pending, 1)
+        self._each = seconds / max(pending, 1)
 
     @property
     def left(self) -> int:

@@ -83,13 +83,13 @@ def parted(machines: Mapping[str, Machine], at_once: int) -> list[list[str]]:
 
 def shards(
     plan: Plan, pending: Iterable[Run], machines: Mapping[str, Machine], at_once: int, name: str
-) -> list[Shard]:
-    """The runs in shards, block after block, in rounds that are shuffled with the plan's seed."""
+) -> Iterator[Shard]:
+    """The runs in shards, in rounds shuffled with the plan's seed; one block is kept at a time."""
     groups = parted(machines, at_once)
     of = {role: number for number, group in enumerate(groups) for role in group}
     chance = random.Random(plan.experiment.repeat.seed)  # noqa: S311  an order, not a secret
     racks = {role: machine.group for role, machine in machines.items()}
-    parts: list[Shard] = []
+    count = itertools.count(1)
     for _, block in itertools.groupby(pending, lambda run: run.block):
         order = rounds.shuffled(map(tuple, rounds.circle(range(len(groups)))), chance.random)
         pairs = [*itertools.chain.from_iterable(order)] if len(groups) > 1 else [(0, 0)]
@@ -104,9 +104,8 @@ def shards(
         for both, runs in members.items():
             if runs:
                 seconds = dispatch.bound(plan.jobs(runs), racks)
-                label = f"{name}-{len(parts) + 1:05d}"
-                parts.append(Shard(label, tuple(map(str, sorted(both))), tuple(runs), seconds))
-    return parts
+                label = f"{name}-{next(count):05d}"
+                yield Shard(label, tuple(map(str, sorted(both))), tuple(runs), seconds)
 
 
 def folder(campaign: Archive) -> Path:

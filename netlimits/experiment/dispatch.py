@@ -219,7 +219,9 @@ class Dispatch:
     def _is_short(self, host: str) -> bool:
         """Whether more of a host's jobs are to be read; of one that is away they only pile up."""
         queue, away = self._queues.get(host), self._busy.get(host) == math.inf
-        return queue is not None and len(queue) < self._look and bool(self._unread[host]) and not away
+        return (
+            queue is not None and len(queue) < self._look and bool(self._unread[host]) and not away
+        )
 
     def _read_one(self) -> None:
         number, job = next(self._stream)
