@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -101,7 +101,7 @@ class ClusterRunner:
         self._guard, self._patience, self._pairs = guard, patience, at_once
         self._client: Client | None = None
         self._going: dict[int, _Going] = {}
-        self._gone: dict[str, str] = {}
+        self._gone = dict(survey.unreached)
         self._not_put_back: list[str] = []
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
@@ -135,15 +135,8 @@ class ClusterRunner:
     def _every_shard(self, workers: int, on_progress: Callable[[Progress], None]) -> Progress:
         before = done.done(self._archive)
         most = min(workers, self._pairs or workers)
-        pending = 0
-
-        def counted(jobs: Iterable[Job]) -> Iterator[Job]:
-            nonlocal pending
-            for job in jobs:
-                pending += len(job.run.runs)
-                yield job
-
-        workload = Workload(counted(self._jobs(before, most)))
+        pending = sum(1 for _ in self._pending(before))
+        workload = Workload(self._jobs(before, most))
         self._standing = _Standing(before, pending, workload.bound(most))
         self._attempts, self._share = before.attempts, self._pairs // most
         dispatch = Dispatch(self._jobs(before, most), at_once=most, workload=workload)
@@ -169,7 +162,9 @@ class ClusterRunner:
     def _jobs(self, before: done.Done, most: int) -> Iterator[Job]:
         """What is left to do, shard by shard; so many go on at once at most."""
         machines, name = self._survey.machines, self._archive.path.name
-        for shard in shards.shards(self._plan, self._pending(before), machines, most, name):
+        gone = self._survey.unreached.keys()
+        runs = (run for run in self._pending(before) if gone.isdisjoint(shards.ends(run)))
+        for shard in shards.shards(self._plan, runs, machines, most, name):
             yield Job(shard.groups, shard.seconds, shard)
 
     def _pending(self, before: done.Done) -> Iterator[Run]:

@@ -15,7 +15,7 @@ import copy
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -112,7 +112,8 @@ class PairsRunner(Runner):
         clock = TimeLeft(workload.total)
         standing = _Standing(clock, together, total, before.outcomes, before.attempts)
         jobs = self.plan.jobs(once_more())
-        work = _Work(self, Dispatch(jobs, groups, self.pairs_at_once, workload), standing)
+        dispatch = Dispatch(jobs, groups, self.pairs_at_once, workload)
+        work = _Work(self, dispatch, standing, self.survey.unreached)
         on_progress(standing.progress(None))
         return work.carry_out(on_progress)
 
@@ -165,7 +166,15 @@ class _Called:
 class _Work:
     """The runs that go on, and what is to come."""
 
-    def __init__(self, runner: PairsRunner, dispatch: Dispatch, standing: _Standing) -> None:
+    def __init__(
+        self,
+        runner: PairsRunner,
+        dispatch: Dispatch,
+        standing: _Standing,
+        gone: Mapping[str, str] | None = None,
+    ) -> None:
+        """`gone` has the hosts that are from the beginning, each with why."""
+        gone = gone or {}
         self._runner = runner
         self._dispatch = dispatch
         self._standing = standing
@@ -173,9 +182,11 @@ class _Work:
         self._cut = Cut()
         self._going: dict[int, Job] = {}
         self._away: dict[str, str] = {}
+        for role in gone:
+            dispatch.lose(role)
         self._heard = dict.fromkeys(dispatch.hosts, time.monotonic())
         self._looked = time.monotonic()
-        self.gone: dict[str, str] = {}
+        self.gone = dict(gone)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
         """Every run, as hosts are free for it. Raises Interrupted once all have ended."""

@@ -18,7 +18,7 @@ import json
 import random
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -184,9 +184,16 @@ def removed(shard: Archive) -> None:
 
 
 def put_back(
-    campaign: Archive, hosts: Mapping[str, Host], force: bool = False, *, ours: bool = True
+    campaign: Archive,
+    hosts: Mapping[str, Host],
+    force: bool = False,
+    *,
+    ours: bool = True,
+    unreached: Collection[str] = (),
 ) -> Iterator[Original]:
     """Put back what shards left changed whose workers are gone, and take in what they measured.
+
+    What was changed on hosts that are `unreached` is left: the campaign's journal tells of it.
 
     The campaign's journal is locked. Raises ArchiveError where a worker is still at one of them.
     """
@@ -194,7 +201,7 @@ def put_back(
         shard.lock()
         try:
             shard.bind({role: machine for role, machine in shard.machines.items() if role in hosts})
-            yield from restore_from_journal(shard, hosts, force, ours=ours)
+            yield from restore_from_journal(shard, hosts, force, ours=ours, unreached=unreached)
             gathered(campaign, shard)
         finally:
             shard.close()

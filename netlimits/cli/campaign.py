@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import click
 
 from netlimits.cli import echo, logins, quoted
 from netlimits.cli.conduct import Conduct, conduct_options
-from netlimits.cli.hosts import all_logged_in, machines_of
+from netlimits.cli.hosts import all_logged_in, machines_of, some_logged_in
 from netlimits.cli.lines import say_put_back, say_warnings, skipped_lines
 from netlimits.cli.options import COUNTS, HOSTS, RESULTS, SET, YES
 from netlimits.cli.sides import Against, against_options, experiment_of
@@ -19,6 +21,9 @@ from netlimits.errors import ArchiveError
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
+    from netlimits.hosts.base import Host
+    from netlimits.hosts.patience import Patience
+    from netlimits.model import Machine
 
 
 @click.command()
@@ -122,9 +127,10 @@ def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
 def resume(results: Path, **options: Any) -> None:
     """Go on with a campaign that was interrupted: put back what it left, then do what is left.
 
-    A run that has an outcome keeps it; a run that was interrupted gets a new attempt. A campaign
-    that you did not begin on this machine logs in nowhere by itself: --hosts says which hosts
-    count, and what would be put back there is shown first.
+    A run that has an outcome keeps it; a run that was interrupted gets a new attempt. Where hosts
+    of a mesh cannot be reached, the others' runs are done, and theirs are left for another time.
+    A campaign that you did not begin on this machine logs in nowhere by itself: --hosts says which
+    hosts count, and what would be put back there is shown first.
 
     \b
     Examples:
@@ -208,13 +214,17 @@ def _go_on(
         logins.locked(campaign),
         conduct.sharing(campaign.path),
         stop.interruptible(),
-        all_logged_in(bound, conduct.patience) as hosts,
+        _logged_in(campaign, command, bound, conduct.patience) as (hosts, unreached),
     ):
         stop.defer()
-        say_put_back(tuple(shards.put_back(campaign.archive, hosts, ours=own)))
-        say_put_back(restore_from_journal(campaign.archive, hosts, ours=own))
+        for role, why in unreached.items():
+            echo(f"warning: {role}: {why}; its runs are left, as is what was set there", err=True)
+        campaign.archive.bind({r: machine for r, machine in bound.items() if r in hosts})
+        for back in (shards.put_back, restore_from_journal):
+            say_put_back([*back(campaign.archive, hosts, ours=own, unreached=unreached)])
         with stop.interruptible():
             host_survey = survey(campaign.plan, bound, hosts, campaign.skipped)
+        host_survey = replace(host_survey, unreached=unreached)
         say_warnings(host_survey.findings)
         changed = creation.changed_hosts(campaign, host_survey)
         if changed and not accept_changed_hosts:
@@ -225,6 +235,19 @@ def _go_on(
         if added:
             campaign = campaign.extend(*added)
         conduct.carry_out(campaign, host_survey, hosts, stop)
+
+
+@contextmanager
+def _logged_in(
+    campaign: Campaign, command: str, machines: Mapping[str, Machine], patience: Patience
+) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
+    """The hosts, and why others are none: all of them, or those of a mesh that `resume` finds."""
+    if command == "resume" and campaign.experiment.mesh:
+        with some_logged_in(machines, patience) as outcome:
+            yield outcome
+    else:
+        with all_logged_in(machines, patience) as hosts:
+            yield hosts, {}
 
 
 def _refuse_used(folder: Path) -> None:

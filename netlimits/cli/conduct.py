@@ -155,8 +155,18 @@ def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
             echo(counts(campaign.state()), err=True)
     if error.exit_status == 2:  # which says that nothing was touched
         error.exit_status = 1
-    done = "" if isinstance(error, RestoreError) else "; hosts are put back"
+    done = "" if isinstance(error, RestoreError) else f"; hosts are put back{_but_for(campaign)}"
     error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
+
+
+def _but_for(campaign: Campaign) -> str:
+    """The hosts that are not, since they could not be reached."""
+    from netlimits.archive.records import unfinished
+
+    with suppress(ArchiveError):  # as above
+        roles = sorted({event["role"] for event in unfinished(campaign.archive)})
+        return f", but for {' and '.join(roles)}" if roles else ""
+    return ""
 
 
 def _report(

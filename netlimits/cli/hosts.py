@@ -82,6 +82,23 @@ def all_logged_in(
 
 
 @contextmanager
+def some_logged_in(
+    machines: Mapping[str, Machine], patience: Patience
+) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
+    """The machines of a mesh that let us in, and why the others did not.
+
+    Raises CheckError where there are no two.
+    """
+    from netlimits.checks.survey import refuse
+    from netlimits.checks.survey.login import logged_in
+
+    with logged_in(machines, patience) as (hosts, findings):
+        if len(hosts) < 2:
+            refuse(findings)
+        yield hosts, {f.host: f.problem.removeprefix(f"{f.host}: ") for f in findings}
+
+
+@contextmanager
 def connected(machines: Mapping[str, Machine], patience: Patience) -> Iterator[Mapping[str, Host]]:
     """Every machine, connected, until the end of `with`."""
     from netlimits.hosts.connect import connect_all

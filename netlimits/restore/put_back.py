@@ -13,7 +13,7 @@ import itertools
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from netlimits.archive.records import unfinished
@@ -117,14 +117,21 @@ def put_back(changes: Changes, guarding: Guards) -> None:
 
 
 def restore_from_journal(
-    archive: Archive, hosts: Mapping[str, Host], force: bool = False, *, ours: bool = True
+    archive: Archive,
+    hosts: Mapping[str, Host],
+    force: bool = False,
+    *,
+    ours: bool = True,
+    unreached: Collection[str] = (),
 ) -> tuple[Original, ...]:
     """Put back what a killed process left changed, as its journal tells; returns what that was.
 
-    `ours` says that this user's netlimits wrote the journal, on this machine.
+    `ours` says that this user's netlimits wrote the journal, on this machine. What was changed on
+    hosts that are `unreached` is left to another time.
     Raises HostError when another campaign is at work on a host now; `force` takes it from that.
     """
-    originals = tuple(from_event(event) for event in unfinished(archive))
+    left = tuple(from_event(event) for event in unfinished(archive))
+    originals = tuple(original for original in left if original.role not in unreached)
     host_facts = {role: archive.facts(role) for role in archive.machines}
     guarding = guards(archive, hosts.__getitem__, None)
     guarding.claim(forced(RESTORE, force))

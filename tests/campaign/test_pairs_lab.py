@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+import yaml
 from faults.ground import Ground
 from faults.test_connection import no_sshd
-from waiting import wait
+from waiting import LONG, wait
 
 import netlimits as nl
 
@@ -39,11 +41,12 @@ def ground(many, tmp_path):
         place.end()
 
 
-def pairs_overlapped(ground: Ground, out: Path) -> int:
-    """How many runs went on at the same time at most; no host was in two of them."""
+def pairs_overlapped(ground: Ground, out: Path, place: Callable[[str], str] = str) -> int:
+    """How many runs went on at the same time at most; no host was in two of them, no `place`."""
     begun = {(e["run"], e["attempt"]): e for e in ground.events(out, "start")}
     spans = [
-        (begun[e["run"], e["attempt"]]["started"], e["at"], {*pair(e)}) for e in ground.ends(out)
+        (begun[e["run"], e["attempt"]]["started"], e["at"], {*map(place, pair(e))})
+        for e in ground.ends(out)
     ]
     for (begin, end, hosts), (other, last, others) in combinations(spans, 2):
         apart = end <= other or last <= begin
@@ -73,6 +76,19 @@ def test_a_mesh_from_yaml_to_table_and_charts(ground):
     assert "mesh_hosts" in drawn
 
 
+def test_no_two_runs_go_through_one_group_at_once(ground):
+    file = ground.folder / "racks.yaml"
+    written = yaml.safe_load(ground.lab.hosts_file.read_text())
+    every = [dict(written[host], group=f"rack{n % 4}") for n, host in enumerate(ground.lab.hosts)]
+    file.write_text(yaml.safe_dump({"ssh_config": written["ssh_config"], "hosts": every}))
+    rack = {f"hosts-{n}": host["group"] for n, host in enumerate(every, 1)}
+    mesh = ground.experiment(MESH.replace("hosts: 4, pairs: all", "hosts: 8, pairs: ring"))
+    out = ground.folder / "out"
+    ground("run", mesh, "--hosts", file, "--out", out, "--set", "repeat.replicates=1")
+    assert len(ground.ends(out)) == 8
+    assert pairs_overlapped(ground, out, lambda host: rack[host]) == 2
+
+
 def test_a_host_killed_takes_its_own_pairs_along_and_resume_does_them(ground):
     out, lost = ground.folder / "out", "host3"  # hosts-3 of the mesh
     process = ground.campaign(MESH, out, "--patience", "3s")
@@ -94,6 +110,29 @@ def test_a_host_killed_takes_its_own_pairs_along_and_resume_does_them(ground):
     rows = ground.settled(out)
     assert len({run for run, *_ in rows}) == 12
     assert {status for *_, status, _ in rows} <= {"ok", "interrupted"}
+
+
+def test_a_host_that_is_still_gone_leaves_its_own_runs_to_another_resume(ground):
+    out, lost = ground.folder / "out", "host3"
+    process = ground.campaign(MESH, out)
+    wait(lambda: out.exists() and ground.ends(out), "a run is over")
+    ground.at_work(process, out, CLIENT, lost)
+    process.kill()
+    process.wait(LONG)
+    with no_sshd(ground, lost):
+        resumed = ground("resume", out, "--patience", "3s", status=1)
+        assert "warning: hosts-3: " in resumed.stderr
+        assert "runs are left, of hosts that are gone: hosts-3: " in resumed.stderr
+        assert "hosts are put back, but for hosts-3; go on with: netlimits resume" in resumed.stderr
+        campaign = nl.open(out)
+        ended = {e["run"] for e in ground.ends(out) if e["status"] == "ok"}
+        left = [run for run in campaign.runs.values() if run.number not in ended]
+        assert left
+        assert all("hosts-3" in run.values.values() for run in left)
+        assert {e["role"] for e in campaign.state()["not_put_back"]} == {"hosts-3"}
+    ground("resume", out)
+    rows = ground.settled(out)
+    assert len({run for run, *_ in rows}) == 12
 
 
 def test_ctrl_c_ends_all_pairs_puts_hosts_back_and_resume_goes_on(ground):

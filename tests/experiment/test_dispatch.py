@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netlimits.experiment import dispatch, rounds
-from netlimits.experiment.dispatch import Dispatch, Job
+from netlimits.experiment.dispatch import Dispatch, Job, Workload
 
 lists = st.lists(
     st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda p: p[0] != p[1]),
@@ -125,3 +125,21 @@ def test_the_bound_is_the_busiest_host_or_group_or_all_in_turn():
     assert dispatch.bound(jobs, {"b": "r", "d": "r", "c": "r"}) == 9
     assert dispatch.bound(jobs, at_once=1) == 9
     assert dispatch.makespan(jobs, at_once=1) == 9
+
+
+@pytest.mark.parametrize("slow", ["", "h1"])
+def test_no_more_jobs_are_held_than_hosts_choose_from_however_many_there_are(slow):
+    chance = random.Random(3)
+    jobs = mesh_jobs(8, 1, 60, chance, lambda k: 1.0)
+    going, ends, now, most = Dispatch(iter(jobs), workload=Workload(jobs)), [], 0.0, 0
+    spent = [0.0] * len(jobs)
+    while (begun := going.ready(now)) or ends:
+        for number in begun:
+            spent[number] = 1.5 if slow in jobs[number].hosts else chance.uniform(0.9, 1.1)
+            heapq.heappush(ends, (now + spent[number], number))
+        most = max(most, len(going.jobs))
+        now, number = heapq.heappop(ends)
+        going.over(number, now)
+    assert most <= 2 * 16 * 8 + 8
+    least = dispatch.bound(Job(j.hosts, s) for j, s in zip(jobs, spent, strict=True))
+    assert least / now >= 0.95

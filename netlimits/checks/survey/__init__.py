@@ -35,7 +35,8 @@ class Survey:
     """What a look at the hosts showed: machines with interface and address, facts, tools' features.
 
     `facts` by role; `features` by tool, of the client's build; `skipped` has the reason for each
-    tool whose rows are left out; `clocks` how far each host's is ahead of ours.
+    tool whose rows are left out; `clocks` how far each host's is ahead of ours; `unreached` why a
+    host of a mesh is none of them.
     """
 
     machines: Mapping[str, Machine]
@@ -45,6 +46,7 @@ class Survey:
     findings: tuple[Finding, ...] = ()
     clocks: Mapping[str, Offset] = field(default_factory=dict)
     sides: tuple[tuple[str, ...], ...] = ()
+    unreached: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shared_kernel(self) -> bool:
