@@ -8,7 +8,7 @@ median of what a run takes beyond the seconds that it measures, checks before th
 out. Beside the times stand the CPU seconds of the busier machine, until it was up and for a run
 with the seconds that it measures: what the times come near to on idle cores.
 
-    sudo .venv/bin/python benchmarks/machines.py [--accel tcg kvm] [--replicates 3] [--cpus 1]
+    sudo .venv/bin/python benchmarks/machines.py [--accel tcg kvm] [--replicates 3] [--cpus 1] [--nic virtio]
 
 KVM is measured only where it works. Times are those of this machine with all else that it does.
 Exits with 1 where one of the bounds is missed, which it names, or a run failed.
@@ -23,11 +23,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from netlimits.archive.store import Archive
 from netlimits.lab import labs
-from netlimits.lab.guests import prepared
+from netlimits.lab.guests import NICS, prepared
 
 UP_S, RESIDENT_MB, BEYOND_S = 20, 400, 3
 """What is to be reached under TCG, on two idle cores."""
@@ -100,9 +101,11 @@ def main() -> None:
     parser.add_argument("--accel", nargs="+", choices=("tcg", "kvm"), default=["tcg", "kvm"])
     parser.add_argument("--replicates", type=int, default=3)
     parser.add_argument("--cpus", type=int, default=1)
+    parser.add_argument("--nic", choices=NICS, default="virtio")
     given = parser.parse_args()
-    chosen, _ = prepared(2, labs.Guest(), print)
-    print(f"two machines with {given.cpus} CPU each; load average {os.getloadavg()[0]:.1f} before")
+    wanted = labs.Guest(cpus=given.cpus, nic=given.nic)
+    chosen, _ = prepared(2, wanted, print)
+    print(f"two machines with {given.cpus} CPU and {given.nic} each; load average {os.getloadavg()[0]:.1f} before")
     print("      up      (CPU)     resident   a run beyond its seconds (CPU, these included)")
     print(f"bound {UP_S:6} s          {RESIDENT_MB:5} MB  {BEYOND_S:8} s             on idle cores")
     missed = []
@@ -111,7 +114,7 @@ def main() -> None:
             print("kvm      does not boot machines here")
             continue
         started = time.monotonic()
-        lab = labs.up(NAME, guest=labs.Guest(cpus=given.cpus, accelerator=accel))
+        lab = labs.up(NAME, guest=replace(wanted, accelerator=accel))
         try:
             up = time.monotonic() - started
             boot = max(map(busy, processes(lab)))

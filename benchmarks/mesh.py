@@ -2,22 +2,27 @@
 
 1. 40 network namespaces, each with an sshd of its own: seconds from the command to its first run,
    the process's threads and memory for each host, how many pairs measured at once, and the share of
-   the bound of rounds that hosts were measuring (paced iperf3, which leaves the CPUs idle).
+   the bound of rounds that hosts were measuring (paced iperf3, which leaves the CPUs idle); then
+   netperf's TCP streams in a ring of the same hosts, four pairs at once.
 2. 1,000 scripted hosts, whose runs are over at once: what a run's thread, dispatch and news cost.
-3. All 499,500 pairs of 1,000 hosts through the dispatch alone, whose lengths differ by 2 %; and all
+3. 40 scripted hosts with 10,000 runs and with 100,000, each a process of its own: how much memory
+   the latter takes beyond the former.
+4. All 499,500 pairs of 1,000 hosts through the dispatch alone, whose lengths differ by 2 %; and all
    19,900 pairs of 200 hosts, whose lengths differ by 30 % (standard deviations of the logarithm).
 
-    sudo .venv/bin/python benchmarks/mesh.py [--hosts 40] [--seconds 3] [--only 1|2|3]
+    sudo .venv/bin/python benchmarks/mesh.py [--hosts 40] [--seconds 3] [--only 1|2|3|4]
 
 Exits 1 where a bound is missed: 10 s to the first run, 2 threads (and two of the program's own) and
-5 MB a host, 1 ms a run, 95 % of the bound of rounds by the dispatch.
+5 MB a host, 1 ms a run, 4 MB for ten times the runs, 95 % of the bound of rounds by the dispatch.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -28,6 +33,7 @@ from types import SimpleNamespace
 
 import psutil
 
+import netlimits
 from netlimits.archive.store import Archive
 from netlimits.campaign import pairs
 from netlimits.campaign.interrupt import Stop
@@ -41,7 +47,7 @@ from netlimits.lab import labs
 from netlimits.model import Command, Record
 
 NAME = "benchmesh"
-FIRST_RUN_S, THREADS, MEMORY_MB, RUN_MS, SHARE = 10.0, 2.0, 5.0, 1.0, 0.95
+FIRST_RUN_S, THREADS, MEMORY_MB, RUN_MS, SHARE, MORE_MB = 10.0, 2.0, 5.0, 1.0, 0.95, 4.0
 
 EXPERIMENT = """\
 experiment: mesh
@@ -49,6 +55,14 @@ roles: {{hosts: {hosts}, pairs: {pairs}}}
 measure:
   iperf3: {{protocol: tcp, seconds: {seconds}, rate: 100000, send_size: 1024}}
 repeat: {{replicates: {replicates}, seed: 1}}
+"""
+
+NETPERF = """\
+experiment: mesh
+roles: {{hosts: {hosts}, pairs: ring}}
+measure:
+  netperf: {{protocol: tcp, seconds: 1}}
+repeat: {{replicates: 1, seed: 1}}
 """
 
 
@@ -74,6 +88,7 @@ def over_ssh(count: int, seconds: int) -> bool:
                     break
                 time.sleep(0.05)
             ran.wait()
+            streams = netperf(Path(folder), count, lab.hosts_file)
         finally:
             labs.down(NAME)
         events = list(Archive.open(out).events())
@@ -94,7 +109,26 @@ def over_ssh(count: int, seconds: int) -> bool:
     print(f"  {100 * share:.1f} % of the bound in hosts' time")
     few = 2 / count  # the main thread and the drain
     held = first <= FIRST_RUN_S and threads / count <= THREADS + few and each <= MEMORY_MB
-    return held and ok == len(ends)
+    return held and ok == len(ends) and streams
+
+
+def netperf(folder: Path, count: int, hosts: Path) -> bool:
+    """Real netperf through the same ring; whether what arrived is what was sent."""
+    file, out = folder / "netperf.yaml", folder / "netperf"
+    file.write_text(NETPERF.format(hosts=count))
+    command = [sys.executable, "-m", "netlimits", "run", str(file), "--out", str(out), "-q"]
+    subprocess.run([*command, "--hosts", str(hosts), "--at-once", "4"], check=True)
+    frame = netlimits.open(out).frame()
+    counted = frame["link_rx_bytes"] / frame["local_bytes_sent"]  # of the receiver's NIC
+    pairs = len(frame[["sender", "receiver"]].drop_duplicates())
+    print(
+        f"  netperf through {pairs} pairs, four at once: {(frame['status'] == 'ok').sum()} ok, "
+        f"{frame['throughput_mbps'].median():,.0f} Mbit/s (median); the receivers' NICs counted "
+        f"{counted.min():.3f} to {counted.max():.3f} of the bytes that were sent"
+    )
+    return pairs == count and bool(
+        (frame["status"] == "ok").all() and counted.between(1, 1.1).all()
+    )
 
 
 class _Scripted(pairs.PairsRunner):
@@ -102,20 +136,30 @@ class _Scripted(pairs.PairsRunner):
 
     def __init__(self, plan: Plan, stop: Stop) -> None:
         self.plan, self.stop = plan, stop
-        self.archive = SimpleNamespace(roll=bool)
+        self.archive = SimpleNamespace(roll=bool, sync=bool)
+        self._guards = SimpleNamespace(patience=300.0)
         self._entries = []
-        self._hosts = {
-            role: Recorder(ScriptedHost(lambda command: "1\n", role), self._entries)
-            for role in plan.experiment.roles
+        self._scripted = {
+            role: ScriptedHost(lambda command: "1\n", role) for role in plan.experiment.roles
         }
+        self._hosts = {role: Recorder(host, self._entries) for role, host in self._scripted.items()}
 
     def for_pair(self, roles, cut):
         """This campaign: nothing that a run changes is kept."""
         return self
 
+    def renew(self, roles):
+        """They are claimed by nobody."""
+
+    def lost(self, roles):
+        """None is."""
+        return []
+
     def _one_run(self, run, attempt, last):
+        self._entries.clear()
         for end in ("sender", "receiver"):
             self._hosts[run.values[end]].run(Command(("true",)))
+            self._scripted[run.values[end]].ran.clear()
         return Record(run, attempt, "ok", "", time.time(), 0.0, {})
 
 
@@ -135,6 +179,33 @@ def scripted(count: int) -> bool:
         each = 1e3 * (time.monotonic() - began) / len(runs)
     print(f"{count} scripted hosts, {len(runs)} runs: {each:.3f} ms a run (bound {RUN_MS:g} ms)")
     return each <= RUN_MS
+
+
+def campaign(count: int, replicates: int) -> None:
+    """A mesh of scripted hosts from its plan to its last run, and this process's peak in MB."""
+    text = EXPERIMENT.format(hosts=count, pairs="ring", seconds=1, replicates=replicates)
+    plan = Plan(load.parse(text, "mesh.yaml"))
+    with Stop() as stop, tempfile.TemporaryDirectory() as folder:
+        runner = _Scripted(plan, stop)
+        runner.archive = Archive.create(Path(folder) / "results", {"machines": {}})
+        runner.survey = SimpleNamespace(machines={}, unreached={})
+        done = runner._every_run(lambda progress: None).done
+    print(json.dumps([done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6]))
+
+
+def grows(count: int) -> bool:
+    """What ten times the runs take of memory; whether the bound holds."""
+    told = []
+    for replicates in (10_000 // count, 100_000 // count):
+        call = f"import mesh; mesh.campaign({count}, {replicates})"
+        command, place = [sys.executable, "-c", call], Path(__file__).parent
+        told.append(json.loads(subprocess.run(command, cwd=place, check=True, stdout=-1).stdout))
+    (few, least), (many, most) = told
+    print(
+        f"{count} scripted hosts: {few:,} runs {least:.1f} MB, {many:,} runs {most:.1f} MB "
+        f"(bound: {MORE_MB:g} MB more)"
+    )
+    return most - least <= MORE_MB
 
 
 def dispatched(count: int, spread: float) -> bool:
@@ -160,7 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, default=40)
     parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("--only", type=int, choices=[1, 2, 3])
+    parser.add_argument("--only", type=int, choices=[1, 2, 3, 4])
     asked = parser.parse_args()
     held = []
     if asked.only in (None, 1):
@@ -168,6 +239,8 @@ def main() -> None:
     if asked.only in (None, 2):
         held.append(scripted(1000))
     if asked.only in (None, 3):
+        held.append(grows(40))
+    if asked.only in (None, 4):
         held += [dispatched(1000, 0.02), dispatched(200, 0.3)]
     sys.exit(0 if all(held) else 1)
 

@@ -57,7 +57,9 @@ def lab() -> None:
 )
 @click.option("--cpus", type=int, help="Of each machine, 1; with two its NIC has two queues.")
 @click.option("--nic", type=click.Choice(NICS), help="Each machine's data NIC, virtio.")
-@click.option("--memory", type=int, help="Of each machine in MiB, 240.")
+@click.option(
+    "--memory", type=click.IntRange(1), help="Of each machine in MiB, 240; with e1000e 200."
+)
 @click.option(
     "--accel",
     type=click.Choice(ACCELERATORS),

@@ -31,9 +31,6 @@ after so many lengths of the longest run."""
 LOOK = 256
 """Jobs of a host that are looked at, at most, for one that may overtake others."""
 
-HELD = 2
-"""Jobs that are held at most, for each of a host's that are looked at: four times what all need."""
-
 LEARNED = 20
 """Runs over which the spread of lengths is learned."""
 
@@ -126,7 +123,6 @@ class Dispatch:
         self._unread = {**load.jobs_of}
         self._free = set(self._queues)
         self._touched = set(self._queues)  # since `ready` looked: their next job may begin now
-        self._away: set[str] = set()
         self._scanned = -math.inf
         self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
         self._begun: dict[int, float] = {}
@@ -184,14 +180,12 @@ class Dispatch:
         """A host can do nothing for now; its partners take others."""
         if host in self._queues:
             self._free.discard(host)
-            self._away.add(host)
             self._busy[host] = math.inf
 
     def back(self, host: str) -> None:
         """A host is there again."""
         if host in self._queues:
             del self._busy[host]
-            self._away.discard(host)
             self._free.add(host)
             self._touched.add(host)
             self._short.add(host)
@@ -200,7 +194,6 @@ class Dispatch:
         """A host is gone: its jobs will not begin any more."""
         gone = self._queues.pop(host, ())
         self._free.discard(host)
-        self._away.discard(host)
         if not any(host in self.jobs[number].hosts for number in self._begun):
             self._busy.pop(host, None)
         for number in gone:
@@ -217,25 +210,15 @@ class Dispatch:
         return tuple(self._queues)
 
     def _read(self) -> None:
-        """Read on, until each host that is there has enough to choose from.
-
-        Not for hosts that have nothing left but to wait for a slow one.
-        """
-        while self._short and not self._is_full:
-            host = next(iter(self._short))
-            if self._is_short(host):
+        """Read on, until each host that is there has enough to choose from."""
+        while self._short:
+            host = self._short.pop()
+            while self._is_short(host):
                 self._read_one()
-            else:
-                self._short.remove(host)
 
     def _is_short(self, host: str) -> bool:
-        there = host in self._queues and host not in self._away
+        there = host in self._queues and self._busy.get(host) != math.inf
         return there and len(self._queues[host]) < self._look and self._unread[host] > 0
-
-    @property
-    def _is_full(self) -> bool:
-        of_away = sum(len(self._queues[host]) for host in self._away)
-        return len(self.jobs) - of_away >= HELD * self._look * len(self._left)
 
     def _read_one(self) -> None:
         number, job = next(self._stream)

@@ -42,10 +42,13 @@ ENGINEER = "engineer"
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """What each machine of a lab is; `memory` in MiB, `accelerator` empty until it is chosen."""
+    """What each machine of a lab is; `memory` in MiB.
+
+    The memory is 0 and the accelerator empty until they are chosen.
+    """
 
     cpus: int = 1
-    memory: int = 240
+    memory: int = 0
     nic: str = "virtio"
     accelerator: str = ""
 
