@@ -105,7 +105,9 @@ def main() -> None:
     given = parser.parse_args()
     wanted = labs.Guest(cpus=given.cpus, nic=given.nic)
     chosen, _ = prepared(2, wanted, print)
-    print(f"two machines with {given.cpus} CPU and {given.nic} each; load average {os.getloadavg()[0]:.1f} before")
+    print(
+        f"two machines with {given.cpus} CPU and {given.nic} each; load average {os.getloadavg()[0]:.1f} before"
+    )
     print("      up      (CPU)     resident   a run beyond its seconds (CPU, these included)")
     print(f"bound {UP_S:6} s          {RESIDENT_MB:5} MB  {BEYOND_S:8} s             on idle cores")
     missed = []

@@ -22,7 +22,6 @@ import argparse
 import itertools
 import json
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -113,21 +112,22 @@ def over_ssh(count: int, seconds: int) -> bool:
 
 
 def netperf(folder: Path, count: int, hosts: Path) -> bool:
-    """Real netperf through the same ring; whether what arrived is what was sent."""
+    """Real netperf through the same ring; whether what arrived is what it tells."""
     file, out = folder / "netperf.yaml", folder / "netperf"
     file.write_text(NETPERF.format(hosts=count))
     command = [sys.executable, "-m", "netlimits", "run", str(file), "--out", str(out), "-q"]
     subprocess.run([*command, "--hosts", str(hosts), "--at-once", "4"], check=True)
     frame = netlimits.open(out).frame()
-    counted = frame["link_rx_bytes"] / frame["local_bytes_sent"]  # of the receiver's NIC
+    told = frame["throughput_mbps"] * frame["elapsed_s"] / 8e-6
+    counted = frame["remote_rx_bytes"] / told
     pairs = len(frame[["sender", "receiver"]].drop_duplicates())
     print(
-        f"  netperf through {pairs} pairs, four at once: {(frame['status'] == 'ok').sum()} ok, "
+        f"netperf through {pairs} pairs of {count} hosts over SSH, four at once: {(frame['status'] == 'ok').sum()} ok, "
         f"{frame['throughput_mbps'].median():,.0f} Mbit/s (median); the receivers' NICs counted "
-        f"{counted.min():.3f} to {counted.max():.3f} of the bytes that were sent"
+        f"{counted.min():.3f} to {counted.max():.3f} of the bytes that it told"
     )
     return pairs == count and bool(
-        (frame["status"] == "ok").all() and counted.between(1, 1.1).all()
+        (frame["status"] == "ok").all() and counted.between(0.95, 1.1).all()
     )
 
 
@@ -190,7 +190,8 @@ def campaign(count: int, replicates: int) -> None:
         runner.archive = Archive.create(Path(folder) / "results", {"machines": {}})
         runner.survey = SimpleNamespace(machines={}, unreached={})
         done = runner._every_run(lambda progress: None).done
-    print(json.dumps([done, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6]))
+    peak = next(line for line in Path("/proc/self/status").open() if line.startswith("VmHWM"))
+    print(json.dumps([done, int(peak.split()[1]) * 1024 / 1e6]))
 
 
 def grows(count: int) -> bool:
