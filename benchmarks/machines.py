@@ -8,7 +8,8 @@ median of what a run takes beyond the seconds that it measures, checks before th
 out. Beside the times stand the CPU seconds of the busier machine, until it was up and for a run
 with the seconds that it measures: what the times come near to on idle cores.
 
-    sudo .venv/bin/python benchmarks/machines.py [--accel tcg kvm] [--replicates 3] [--cpus 1] [--nic virtio]
+    sudo .venv/bin/python benchmarks/machines.py [--accel tcg kvm] [--replicates 3]
+        [--cpus 1] [--nic virtio]
 
 KVM is measured only where it works. Times are those of this machine with all else that it does.
 Exits with 1 where one of the bounds is missed, which it names, or a run failed.
@@ -105,8 +106,9 @@ def main() -> None:
     given = parser.parse_args()
     wanted = labs.Guest(cpus=given.cpus, nic=given.nic)
     chosen, _ = prepared(2, wanted, print)
+    load = os.getloadavg()[0]
     print(
-        f"two machines with {given.cpus} CPU and {given.nic} each; load average {os.getloadavg()[0]:.1f} before"
+        f"two machines with {given.cpus} CPU and {given.nic} each; load average {load:.1f} before"
     )
     print("      up      (CPU)     resident   a run beyond its seconds (CPU, these included)")
     print(f"bound {UP_S:6} s          {RESIDENT_MB:5} MB  {BEYOND_S:8} s             on idle cores")

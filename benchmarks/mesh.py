@@ -121,14 +121,13 @@ def netperf(folder: Path, count: int, hosts: Path) -> bool:
     told = frame["throughput_mbps"] * frame["elapsed_s"] / 8e-6
     counted = frame["remote_rx_bytes"] / told
     pairs = len(frame[["sender", "receiver"]].drop_duplicates())
+    ok, middle = (frame["status"] == "ok").sum(), frame["throughput_mbps"].median()
+    print(f"{count} hosts over SSH, netperf through {pairs} pairs, four at once: {ok} ok")
     print(
-        f"netperf through {pairs} pairs of {count} hosts over SSH, four at once: {(frame['status'] == 'ok').sum()} ok, "
-        f"{frame['throughput_mbps'].median():,.0f} Mbit/s (median); the receivers' NICs counted "
-        f"{counted.min():.3f} to {counted.max():.3f} of the bytes that it told"
+        f"  {middle:,.0f} Mbit/s (median); the receivers' NICs counted {counted.min():.3f} to "
+        f"{counted.max():.3f} of the bytes that it told"
     )
-    return pairs == count and bool(
-        (frame["status"] == "ok").all() and counted.between(0.95, 1.1).all()
-    )
+    return ok == pairs == count and bool(counted.between(0.95, 1.1).all())
 
 
 class _Scripted(pairs.PairsRunner):
@@ -190,8 +189,8 @@ def campaign(count: int, replicates: int) -> None:
         runner.archive = Archive.create(Path(folder) / "results", {"machines": {}})
         runner.survey = SimpleNamespace(machines={}, unreached={})
         done = runner._every_run(lambda progress: None).done
-    peak = next(line for line in Path("/proc/self/status").open() if line.startswith("VmHWM"))
-    print(json.dumps([done, int(peak.split()[1]) * 1024 / 1e6]))
+    peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
+    print(json.dumps([done, int(peak) * 1024 / 1e6]))
 
 
 def grows(count: int) -> bool:
