@@ -9,8 +9,9 @@ figures are drawn, nothing is measured: the benchmark is of the analyses. Withou
 its improvement within blocks), `percentiles`, `spread` and `compare` (one half of the blocks
 against the other) are each a process of their own, and beside them one that groups the same files
 by DuckDB alone (mean, deviation, count, median, least and greatest). Each prints its seconds, its
-CPU seconds, its peak of memory, and the ratio of its CPU to DuckDB's. The means, medians and
-extremes have to be those of DuckDB. Exit status 1 where they are not, or one takes more than 4 GB.
+CPU seconds, its peak of memory, and the ratio of its CPU to DuckDB's. Every figure that they tell
+is then held against one that `exact.py` has from all of a configuration's values, in memory. Exit
+status 1 where one is another, or an analysis takes more than 4 GB.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import exact
 
 BOUND = 4000
 """MB that each may take."""
@@ -64,96 +67,87 @@ def relation(place: Path) -> Any:
     return Relation(rows, opened, {"columns": columns})
 
 
-def duckdb(place: Path) -> dict[str, list[float]]:
-    """Mean, median, least and greatest of each configuration by DuckDB alone."""
+Rows = list[dict[str, Any]]
+
+
+def duckdb(place: Path) -> Rows:
+    """Mean, deviation, count, median, least and greatest of each configuration by DuckDB alone."""
     import duckdb as engine
 
-    figures = ", ".join(f"{f}(throughput_mbps)" for f in ("avg", "median", "min", "max"))
-    rows = engine.sql(
-        f"select {', '.join(KEYS)}, {figures}, stddev(throughput_mbps), count(*) from "
+    figures = ", ".join(f"{f}(throughput_mbps)" for f in ("avg", "median", "min", "max", "stddev"))
+    engine.sql(
+        f"select {', '.join(KEYS)}, {figures}, count(*) from "
         f"read_parquet('{place}/*.parquet') where status = 'ok' group by all"
     ).fetchall()
-    return {f"{size} {transport}": list(rest[:4]) for size, transport, *rest in rows}
+    return []
 
 
-def summary(place: Path) -> dict[str, list[float]]:
-    """Mean and median by `summary`."""
+def summary(place: Path) -> Rows:
+    """Means, medians and improvements, with their intervals."""
     from netlimits import summary as summarize
 
     rows, columns = KEYS
-    table = summarize(relation(place), "throughput", rows, columns, "8192 over 1024")
-    figures: dict[str, list[float]] = {}
-    for row in table.itertuples():
-        if row.statistic in ("mean", "median"):
-            figures.setdefault(f"{row.send_size} {row.transport}", []).append(row.value)
-    return {key: [*values, math.nan, math.nan] for key, values in figures.items()}
+    return _told(summarize(relation(place), "throughput", rows, columns, "8192 over 1024"))
 
 
-def percentiles(place: Path) -> dict[str, list[float]]:
-    """Median, least and greatest by `percentiles`."""
+def percentiles(place: Path) -> Rows:
+    """Each configuration's curve."""
     from netlimits.analysis.percentiles import percentiles as curves
 
-    figures = {}
-    for key, curve in curves(relation(place), "throughput", KEYS).groupby([*KEYS]):
-        values = curve["throughput_mbps"].to_numpy()
-        figures[" ".join(map(str, key))] = [math.nan, values[500], values[0], values[-1]]
-    return figures
+    return _told(curves(relation(place), "throughput", KEYS))
 
 
-def spread(place: Path) -> dict[str, list[float]]:
-    """Mean, least and greatest by `spread`."""
+def spread(place: Path) -> Rows:
+    """Each configuration's mean with its interval, deviation, least and greatest."""
     from netlimits.analysis.spread import spread as points
 
-    table = points(relation(place), "throughput", *KEYS)
-    return {
-        f"{row.send_size} {row.transport}": [row.mean, math.nan, row.min, row.max]
-        for row in table.itertuples()
-    }
+    return _told(points(relation(place), "throughput", *KEYS))
 
 
-def compare(place: Path) -> dict[str, list[float]]:
-    """Odd blocks against even ones by `compare`, which has the mean of each."""
+def compare(place: Path) -> Rows:
+    """Odd blocks against even ones."""
     from netlimits import compare as compared
 
     every = relation(place)
-    compared(every.filter("block % 2 = 0"), every.filter("block % 2 = 1"), "throughput")
-    return {}
+    before, after = (every.filter(f"block % 2 = {rest}") for rest in (0, 1))
+    return _told(compared(before, after, "throughput"))
+
+
+def _told(table: Any) -> Rows:
+    return json.loads(table.to_json(orient="records", double_precision=15))
 
 
 WAYS = {w.__name__: w for w in (duckdb, summary, percentiles, spread, compare)}
 
 
 def measure(place: Path, ways: list[str]) -> int:
-    """Print what each takes; 1 where one is wrong, or takes too much."""
-    right: dict[str, list[float]] = {}
+    """Print what each takes, and what is wrong; 1 where something is, or one takes too much."""
+    told: dict[str, Rows] = {}
     reference, missed = math.nan, 0
     for name in ways:
         began = time.monotonic()
         command = [sys.executable, __file__, str(place), "--way", name]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert process.stdout
-        told: dict[str, list[float]] = json.loads(process.stdout.read() or "null")
+        told[name] = json.loads(process.stdout.read() or "null")
         _, status, used = os.wait4(process.pid, 0)
         if status:
             raise SystemExit(f"{name}: ended with {status}")
         cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
         if name == "duckdb":
-            right, reference = told, cpu
-        wrong = [
-            key
-            for key, values in told.items()
-            for value, known in zip(values, right.get(key, values), strict=True)
-            if not (math.isnan(value) or math.isclose(value, known, rel_tol=1e-9))
-        ]
+            reference = cpu
         over = name != "duckdb" and memory > BOUND
-        missed |= bool(wrong or over)
+        missed |= over
         print(
             f"{name:<12}{time.monotonic() - began:8.1f} s{cpu:8.1f} s of CPU{memory:8.0f} MB"
-            f"{cpu / reference:7.1f} times DuckDB{'   missed' if over else ''}"
-            f"{f'   unlike DuckDB: {wrong}' if wrong else ''}",
+            f"{cpu / reference:7.1f} times DuckDB{'   missed' if over else ''}",
             flush=True,
         )
-    return missed
+    counted, wrong = exact.held(place, told)
+    print(f"{counted:,} figures held against NumPy's, SciPy's and counts; unlike: {len(wrong)}")
+    for words in wrong:
+        print(f"  {words}")
+    return missed | bool(wrong or counted < sum(map(len, told.values())))
 
 
 def main() -> int:
