@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from netlimits.archive import raw_output, rolling
+from netlimits.archive import parts, raw_output, rolling
 from netlimits.archive.parts import Part
 from netlimits.errors import ArchiveError
 
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 
 class Roller:
-    """The rolling of one campaign by the process that holds its journal's lock."""
+    """The rolling of one campaign by the process that holds its journal's lock.
+
+    It keeps the `last` part: what a campaign takes of memory does not grow with its runs.
+    """
 
     def __init__(self, archive: Archive) -> None:
-        self.parts: tuple[Part, ...] = ()
+        self.last: Part | None = None
         self.on_part: Callable[[str], None] = lambda _: None
         self._archive = archive
         self._rolling = self._packing = True
@@ -37,10 +40,10 @@ class Roller:
         """
         part = self._next_part()
         if part:
-            self.parts = (*self.parts, part)
+            before, self.last = self.last, part
             self.on_part(part.about["sha256"])
-            if self._unpacked is not None:
-                self._unpacked.extend(self.parts[-2:-1])
+            if self._unpacked is not None and before:
+                self._unpacked.append(before)
         self._pack()
         return part is not None
 
@@ -48,19 +51,21 @@ class Roller:
         """Write every part and pack that is due, and parts again that are lost or damaged."""
         from netlimits.archive import chunks
 
-        whole = (chunks.whole(self._archive, part) for part in self.parts)
-        sound = next((n for n, is_whole in enumerate(whole) if not is_whole), None)
-        self.parts, self._unpacked = self.parts[:sound], None
+        self.last, self._unpacked = None, None
+        for part in self._archive.parts():
+            if not chunks.whole(self._archive, part):
+                break
+            self.last = part
         while self.roll() or self._unpacked:
             pass
 
     def _next_part(self) -> Part | None:
         journal = self._archive.journal
-        if not self._rolling or not rolling.due(rolling.end_of(self.parts), journal.head):
+        if not self._rolling or not rolling.due(rolling.end_of(self.last), journal.head):
             return None
         durable = self._archive.sync()  # a part tells of nothing that is not on disk
         try:
-            return rolling.next_part(journal, self.parts, durable)
+            return rolling.next_part(journal, self.last, durable)
         except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
             self._rolling = False
             return None
@@ -90,7 +95,9 @@ class Roller:
             after = bisect_left(runs, low)
             return after < len(runs) and runs[after] <= high
 
-        return [part for part in self.parts[:-1] if any_of(part)]
+        chosen = [part for part in self._archive.parts()[:-1] if any_of(part)]
+        parts.forget()
+        return chosen
 
     def _attempts(self, part: Part) -> tuple[list[int], list[int]]:
         """The run and the attempt of each row of a part."""

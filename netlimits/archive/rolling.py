@@ -7,7 +7,7 @@ mesh): they belong to the next part.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any
 
@@ -144,26 +144,26 @@ def due(begin: Head, head: Head) -> bool:
     return many or head.size - begin.size >= parts.SIZE
 
 
-def end_of(done: Sequence[Part]) -> Head:
-    """Where in the journal the parts that are done end."""
-    return done[-1].end if done else Head()
+def end_of(last: Part | None) -> Head:
+    """Where in the journal the last part ends."""
+    return last.end if last else Head()
 
 
-def next_part(journal: Journal, done: Sequence[Part], durable: int | None = None) -> Part | None:
-    """Write the part that comes after those that are done; None where it is not yet due.
+def next_part(journal: Journal, last: Part | None, durable: int | None = None) -> Part | None:
+    """Write the part that comes after the last one; None where it is not yet due.
 
     `durable` is how many bytes of the journal are on disk; without it all are. Raises OSError
     where it cannot be written, ArchiveError for a journal that is damaged.
     """
-    begin = end_of(done)
+    begin = end_of(last)
     if not journal.sealed or not due(begin, journal.head):
         return None
-    block = done[-1].block if done else BlockDigest()
+    block = last.block if last else BlockDigest()
     if block.size < begin.size:
         with journal.folder.reader("journal.jsonl") as file:
             file.seek(block.size)
             block.update(file.read(begin.size - block.size))
-    section = Stretch(done[-1] if done else None)
+    section = Stretch(last)
     head = replace(begin)
     for number, line in journal.lines(begin, durable):
         event = formats.event(line)
@@ -176,7 +176,7 @@ def next_part(journal: Journal, done: Sequence[Part], durable: int | None = None
         head.add(line)
         block.update(line)
         if event["event"] in ("end", "parsed") and due(begin, head):
-            return write(journal, len(done) + 1, begin, head, block, section)
+            return write(journal, last.number + 1 if last else 1, begin, head, block, section)
     return None
 
 

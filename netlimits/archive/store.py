@@ -188,9 +188,9 @@ class Archive:
         Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
         """
         known = witnesses.of(self.journal, self.identity)
-        self.roller.parts = written = self.parts()
-        if written:
-            self.journal.lock(written[-1].end, written[-1].block)
+        self.roller.last = last = next(reversed(self.parts()), None)
+        if last:
+            self.journal.lock(last.end, last.block)
         else:
             self.journal.lock()
         try:

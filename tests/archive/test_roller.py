@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from pathlib import Path
 
@@ -141,3 +142,17 @@ def test_a_full_disk_leaves_files_and_stops_no_campaign(out, monkeypatch):
     assert len(archive.parts()) > 3, "parts are rolled all the same"
     assert len(files(out)) == 24
     assert read(out) == before
+
+
+def test_a_campaign_at_work_keeps_one_part_however_many_there_are(out):
+    archive = reader.open(out).archive
+    archive.lock()
+    archive.roll_all()
+    for _ in range(3):  # as after a run
+        archive.roll()
+    assert len(archive.parts()) > 4
+    parts.forget()
+    gc.collect()
+    kept = [thing for thing in gc.get_objects() if isinstance(thing, parts.Part)]
+    archive.close()
+    assert kept == [archive.roller.last]
