@@ -12,6 +12,7 @@ import pytest
 from campaign.test_pairs_lab import pairs_overlapped
 from dask_forked import Process, begin
 from faults.ground import Ground
+from faults.test_connection import no_sshd
 from waiting import wait
 
 import netlimits as nl
@@ -144,8 +145,16 @@ def test_ctrl_c_ends_all_workers_runs_and_resume_goes_on_without_them(ground, cl
     process.send_signal(signal.SIGINT)
     assert "resume" in ground.ended(process, 130)
     ground.hosts_are_as_found()
-    left = nl.open(out).state()["left"]
-    assert 0 < left < RUNS
+    assert 0 < nl.open(out).state()["left"] < RUNS
+    with no_sshd(ground, "host3"):
+        resumed = ground(
+            "resume", out, "--scheduler", cluster.address, "--patience", "3s", status=1
+        )
+        assert "runs are left, of hosts that are gone: hosts-3: " in resumed.stderr
+        ok = {e["run"] for e in ground.ends(out) if e["status"] == "ok"}
+        left = [run for run in nl.open(out).runs.values() if run.number not in ok]
+        assert left
+        assert all("hosts-3" in run.values.values() for run in left)
     ground.settled(out)
 
 
