@@ -14,6 +14,7 @@ import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from netlimits.experiment.rounds import numbered
@@ -30,6 +31,10 @@ after so many lengths of the longest run."""
 
 LOOK = 256
 """Jobs of a host that are looked at, at most, for one that may overtake others."""
+
+HELD, PARKED = 2, 8
+"""Jobs that are held at most, for each that is looked at of each host (all need a half):
+those that may begin, and all, with those that wait for hosts that are away."""
 
 LEARNED = 20
 """Runs over which the spread of lengths is learned."""
@@ -103,7 +108,7 @@ class Dispatch:
 
     Jobs are numbered from 0, and read as far as hosts need some to choose from: what is kept of
     them does not grow with how many there are. `workload` is that of all of them; without it they
-    are gone through twice.
+    are listed beforehand.
     """
 
     def __init__(
@@ -113,6 +118,7 @@ class Dispatch:
         at_once: int = 0,
         workload: Workload | None = None,
     ) -> None:
+        jobs = jobs if workload else [*jobs]
         self._load = load = workload or Workload(jobs, groups)
         self._stream = enumerate(jobs)
         self.jobs: dict[int, Job] = {}
@@ -123,6 +129,7 @@ class Dispatch:
         self._unread = {**load.jobs_of}
         self._free = set(self._queues)
         self._touched = set(self._queues)  # since `ready` looked: their next job may begin now
+        self._parked: dict[str, list[int]] = {}  # host that is away -> jobs that wait for it
         self._scanned = -math.inf
         self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
         self._begun: dict[int, float] = {}
@@ -173,32 +180,47 @@ class Dispatch:
         if again and all(host in self._queues for host in job.hosts):
             self.jobs[number] = job
             for host in job.hosts:
-                self._queues[host].appendleft(number)
                 self._left[host] += job.seconds
+            self._queue(number, first=True)
 
     def hold(self, host: str) -> None:
         """A host can do nothing for now; its partners take others."""
-        if host in self._queues:
-            self._free.discard(host)
-            self._busy[host] = math.inf
+        if host not in self._queues or host in self._parked:
+            return
+        self._free.discard(host)
+        self._busy[host] = math.inf
+        self._parked[host] = [*self._queues[host]]
+        for number in self._parked[host]:
+            self._unqueue(number)
 
     def back(self, host: str) -> None:
-        """A host is there again."""
-        if host in self._queues:
-            del self._busy[host]
-            self._free.add(host)
-            self._touched.add(host)
-            self._short.add(host)
+        """A host is there again, and what waited for it has its place in the order."""
+        waited = self._parked.pop(host, None)
+        if waited is None:
+            return
+        del self._busy[host]
+        self._free.add(host)
+        for number in waited:
+            self._queue(number)
+        for other in {host, *(h for number in waited for h in self.jobs[number].hosts)}:
+            self._queues[other] = deque(sorted(self._queues[other]))
+            self._touched.add(other)
+        self._short.add(host)
 
     def lose(self, host: str) -> None:
         """A host is gone: its jobs will not begin any more."""
-        gone = self._queues.pop(host, ())
+        self._queues.pop(host, None)
+        self._parked.pop(host, None)
         self._free.discard(host)
         if not any(host in self.jobs[number].hosts for number in self._begun):
             self._busy.pop(host, None)
+        gone = {n for n, job in self.jobs.items() if host in job.hosts and n not in self._begun}
         for number in gone:
             self._forget(number)
             del self.jobs[number]
+        self._parked = {
+            h: [n for n in parked if n not in gone] for h, parked in self._parked.items()
+        }
 
     def __len__(self) -> int:
         """How many jobs go on."""
@@ -210,30 +232,56 @@ class Dispatch:
         return tuple(self._queues)
 
     def _read(self) -> None:
-        """Read on, until each host that is there has enough to choose from."""
-        while self._short:
-            host = self._short.pop()
-            while self._is_short(host):
+        """Read on, until each host that is there has enough to choose from.
+
+        Not when so many jobs wait already for hosts that are slow, or away.
+        """
+        while self._short and not self._is_full:
+            host = next(iter(self._short))
+            if self._is_short(host):
                 self._read_one()
+            else:
+                self._short.remove(host)
 
     def _is_short(self, host: str) -> bool:
-        there = host in self._queues and self._busy.get(host) != math.inf
+        there = host in self._queues and host not in self._parked
         return there and len(self._queues[host]) < self._look and self._unread[host] > 0
+
+    @property
+    def _is_full(self) -> bool:
+        each = self._look * len(self._left)
+        parked = sum(map(len, self._parked.values()))
+        return len(self.jobs) - parked >= HELD * each or len(self.jobs) >= PARKED * each
 
     def _read_one(self) -> None:
         number, job = next(self._stream)
-        there = all(host in self._queues for host in job.hosts)
-        if there:
-            self.jobs[number] = job
         for host in job.hosts:
             self._unread[host] -= 1
-            if host not in self._queues:
-                continue
-            if there:
-                self._queues[host].append(number)
-            else:  # its other host is gone
+        if all(host in self._queues for host in job.hosts):
+            self.jobs[number] = job
+            self._queue(number)
+        else:  # one of them is gone
+            for host in job.hosts:
                 self._left[host] -= job.seconds
+
+    def _queue(self, number: int, *, first: bool = False) -> None:
+        """Put a job at the end of its hosts' queues, or first; of one that is away aside."""
+        hosts = self.jobs[number].hosts
+        if away := [host for host in hosts if host in self._parked]:
+            self._parked[away[0]].append(number)
+            return
+        for host in hosts:
+            queue = self._queues[host]
+            (queue.appendleft if first else queue.append)(number)
             self._touched.add(host)
+
+    def _unqueue(self, number: int) -> None:
+        """Take a job out of its hosts' queues, where it is in them."""
+        for host in self.jobs[number].hosts:
+            with suppress(KeyError, ValueError):  # the host is gone, or away
+                self._queues[host].remove(number)
+                self._touched.add(host)
+                self._short.add(host)
 
     @property
     def _room(self) -> bool:
@@ -261,14 +309,10 @@ class Dispatch:
         return (number,)
 
     def _forget(self, number: int) -> None:
-        """Take a job out of its hosts' queues."""
-        job = self.jobs[number]
-        for host in job.hosts:
-            if host in self._queues:
-                self._queues[host].remove(number)
-                self._left[host] -= job.seconds
-                self._touched.add(host)
-                self._short.add(host)
+        """Take a job out of its hosts' queues, and of what they have left to do."""
+        self._unqueue(number)
+        for host in self.jobs[number].hosts:
+            self._left[host] -= self.jobs[number].seconds
 
     def _wait(self, host: str, now: float) -> float:
         """How long until the next job of a free host can begin, about.

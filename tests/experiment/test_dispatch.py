@@ -127,19 +127,83 @@ def test_the_bound_is_the_busiest_host_or_group_or_all_in_turn():
     assert dispatch.makespan(jobs, at_once=1) == 9
 
 
+@settings(max_examples=60, deadline=None)
+@given(lists, st.randoms(use_true_random=False), st.integers(1, 4), st.booleans())
+def test_hosts_that_are_away_keep_nobody_and_have_their_jobs_when_they_are_back(
+    pairs, chance, blocks, lose
+):
+    jobs = [Job((f"h{a}", f"h{b}"), chance.uniform(0.5, 3)) for a, b in pairs] * blocks
+    going, now, ends, begun, away, gone = Dispatch(jobs), 0.0, [], [], {}, set()
+    busy: set[str] = set()
+    for step in range(60 * len(jobs)):
+        trouble = step < 20 * len(jobs)
+        for number in going.ready(now):
+            hosts = {*jobs[number].hosts}
+            assert not hosts & (busy | away.keys() | gone)
+            busy |= hosts
+            begun.append(number)
+            heapq.heappush(ends, (now + chance.uniform(0.5, 3), number))
+        idle = sorted({*going.hosts} - busy - away.keys())
+        if trouble and idle and chance.random() < 0.2:
+            host = chance.choice(idle)
+            going.hold(host)
+            away[host] = now + chance.uniform(0, 9)
+        if not ends and not away:
+            break
+        if away and (not ends or min(away.values()) < ends[0][0]):
+            now, host = min((at, host) for host, at in away.items())
+            del away[host]
+            if lose and chance.random() < 0.3:
+                going.lose(host)
+                gone.add(host)
+            else:
+                going.back(host)
+            continue
+        now, number = heapq.heappop(ends)
+        busy -= {*jobs[number].hosts}
+        again = trouble and chance.random() < 0.1
+        going.over(number, now, again=again)
+        if again:
+            begun.remove(number)
+    assert len({*begun}) == len(begun)
+    assert all(gone & {*jobs[n].hosts} for n in {*range(len(jobs))} - {*begun})
+    assert not going.jobs
+
+
+def test_all_others_go_on_while_a_host_is_away():
+    jobs = mesh_jobs(6, 1, 60, random.Random(1), lambda k: 1.0)
+    going, ends, now, begun = Dispatch(jobs), [], 0.0, set()
+    going.hold("h2")
+    while (numbers := going.ready(now)) or ends:
+        begun |= {*numbers}
+        for number in numbers:
+            heapq.heappush(ends, (now + 1.0, number))
+        now, number = heapq.heappop(ends)
+        going.over(number, now)
+    assert begun == {n for n, job in enumerate(jobs) if "h2" not in job.hosts}
+
+
+def ring(count, blocks):
+    return [Job((f"h{n}", f"h{(n + 1) % count}"), 1.0) for _ in range(blocks) for n in range(count)]
+
+
 @pytest.mark.parametrize("slow", ["", "h1"])
-def test_no_more_jobs_are_held_than_hosts_choose_from_however_many_there_are(slow):
+@pytest.mark.parametrize(
+    ("jobs", "most"),
+    [(mesh_jobs(8, 1, 60, random.Random(3), lambda k: 1.0), 16 * 8), (ring(8, 400), 2 * 16 * 8)],
+    ids=["all pairs", "ring"],
+)
+def test_no_more_jobs_are_held_than_hosts_choose_from_however_many_there_are(jobs, most, slow):
     chance = random.Random(3)
-    jobs = mesh_jobs(8, 1, 60, chance, lambda k: 1.0)
-    going, ends, now, most = Dispatch(iter(jobs), workload=Workload(jobs)), [], 0.0, 0
+    going, ends, now, held = Dispatch(iter(jobs), workload=Workload(jobs)), [], 0.0, 0
     spent = [0.0] * len(jobs)
     while (begun := going.ready(now)) or ends:
         for number in begun:
             spent[number] = 5.0 if slow in jobs[number].hosts else chance.uniform(0.9, 1.1)
             heapq.heappush(ends, (now + spent[number], number))
-        most = max(most, len(going.jobs))
+        held = max(held, len(going.jobs))
         now, number = heapq.heappop(ends)
         going.over(number, now)
-    assert most <= 16 * 8 + 8
+    assert held <= most + 8
     least = dispatch.bound(Job(j.hosts, s) for j, s in zip(jobs, spent, strict=True))
     assert least / now >= 0.95
