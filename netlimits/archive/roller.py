@@ -95,7 +95,8 @@ class Roller:
             after = bisect_left(runs, low)
             return after < len(runs) and runs[after] <= high
 
-        chosen = [part for part in self._archive.parts()[:-1] if any_of(part)]
+        before = self.last.number if self.last else 0
+        chosen = [p for p in self._archive.parts() if p.number < before and any_of(p)]
         parts.forget()
         return chosen
 

@@ -178,9 +178,8 @@ class ClusterRunner:
         shutil.rmtree(shards.folder(self._archive), ignore_errors=not self._not_put_back)
         if self._not_put_back:
             raise RestoreError("\n".join(self._not_put_back))
-        if self._gone:
+        if self._gone and (left := self._standing.left):
             who = "; ".join(f"{role}: {why}" for role, why in self._gone.items())
-            left = self._standing.left
             raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
         return self._standing.progress()
 

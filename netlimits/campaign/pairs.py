@@ -102,18 +102,19 @@ class PairsRunner(Runner):
         before = done.done(self.archive)
         pending, once_more = self._twice(before)
         jobs = self.plan.jobs(pending)
-        groups = {role: machine.group for role, machine in self.survey.machines.items()}
+        groups = {r: machine.group for r, machine in self.survey.machines.items() if machine.group}
         first = [*itertools.islice(jobs, SAMPLE)]
         workload = Workload(itertools.chain(first, jobs), groups)
         seconds = sum(job.seconds for job in first)
         together = makespan(first, groups, self.pairs_at_once) / max(seconds, 1e-9)
         del first
         total = before.outcomes.total() + workload.count
-        clock = TimeLeft(workload.total)
+        gone = self.survey.unreached
+        clock = TimeLeft(workload.total - sum(workload.seconds_of[role] for role in gone))
         standing = _Standing(clock, together, total, before.outcomes, before.attempts)
         jobs = self.plan.jobs(once_more())
         dispatch = Dispatch(jobs, groups, self.pairs_at_once, workload)
-        work = _Work(self, dispatch, standing, self.survey.unreached)
+        work = _Work(self, dispatch, standing, gone)
         on_progress(standing.progress(None))
         return work.carry_out(on_progress)
 
@@ -205,8 +206,8 @@ class _Work:
         except BaseException as error:
             self._end(str(error))
             raise
-        if self.gone:
-            left = self._standing.total - self._standing.counts.total()
+        left = self._standing.total - self._standing.counts.total()
+        if self.gone and left:
             who = "; ".join(f"{role}: {why}" for role, why in self.gone.items())
             raise HostError(f"{left} runs are left, of hosts that are gone: {who}")
         return progress

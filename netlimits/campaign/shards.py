@@ -26,7 +26,7 @@ from typing import Any
 from netlimits.archive import formats, records
 from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
-from netlimits.errors import ArchiveError
+from netlimits.errors import ArchiveError, HostError
 from netlimits.experiment import dispatch, rounds
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
@@ -193,15 +193,20 @@ def put_back(
 ) -> Iterator[Original]:
     """Put back what shards left changed whose workers are gone, and take in what they measured.
 
-    What was changed on hosts that are `unreached` is left: the campaign's journal tells of it.
-
-    The campaign's journal is locked. Raises ArchiveError where a worker is still at one of them.
+    The campaign's journal is locked. Raises ArchiveError where a worker is still at one of them,
+    HostError where one left something changed on a host that is `unreached`: a shard is there until
+    all of it is put back, which nobody else may.
     """
+    for shard in present(campaign):
+        for event in records.unfinished(shard):
+            if event["role"] in unreached:
+                left = f"{shard.path.name} left it changed, which has to be put back first"
+                raise HostError(f"cannot be reached, and {left}", host=event["role"])
     for shard in present(campaign):
         shard.lock()
         try:
             shard.bind({role: machine for role, machine in shard.machines.items() if role in hosts})
-            yield from restore_from_journal(shard, hosts, force, ours=ours, unreached=unreached)
+            yield from restore_from_journal(shard, hosts, force, ours=ours)
             gathered(campaign, shard)
         finally:
             shard.close()

@@ -223,7 +223,8 @@ def _go_on(
         for back in (shards.put_back, restore_from_journal):
             say_put_back([*back(campaign.archive, hosts, ours=own, unreached=unreached)])
         with stop.interruptible():
-            host_survey = survey(campaign.plan, bound, hosts, campaign.skipped)
+            plan = campaign.plan.among(hosts) if unreached else campaign.plan
+            host_survey = survey(plan, bound, hosts, campaign.skipped)
         host_survey = replace(host_survey, unreached=unreached)
         say_warnings(host_survey.findings)
         changed = creation.changed_hosts(campaign, host_survey)
@@ -243,7 +244,7 @@ def _logged_in(
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
     """The hosts, and why others are none: all of them, or those of a mesh that `resume` finds."""
     if command == "resume" and campaign.experiment.mesh:
-        with some_logged_in(machines, patience) as outcome:
+        with some_logged_in(machines, patience, campaign.experiment.mesh) as outcome:
             yield outcome
     else:
         with all_logged_in(machines, patience) as hosts:

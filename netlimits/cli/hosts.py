@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netlimits.errors import InputError
+from netlimits.errors import ConnectError, HostError, InputError
 
 if TYPE_CHECKING:
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
-    from netlimits.model import Machine
+    from netlimits.model import Machine, Mesh
 
 
 def machines_of(
@@ -83,19 +83,31 @@ def all_logged_in(
 
 @contextmanager
 def some_logged_in(
-    machines: Mapping[str, Machine], patience: Patience
+    machines: Mapping[str, Machine], patience: Patience, mesh: Mesh
 ) -> Iterator[tuple[Mapping[str, Host], Mapping[str, str]]]:
     """The machines of a mesh that let us in, and why the others did not.
 
-    Raises CheckError where there are no two.
+    Raises CheckError where no pair did, or one did not for a reason that time does not mend.
     """
     from netlimits.checks.survey import refuse
-    from netlimits.checks.survey.login import logged_in
+    from netlimits.checks.survey.login import finding
+    from netlimits.hosts.connect import logged_in
 
-    with logged_in(machines, patience) as (hosts, findings):
-        if len(hosts) < 2:
-            refuse(findings)
-        yield hosts, {f.host: f.problem.removeprefix(f"{f.host}: ") for f in findings}
+    with logged_in(machines, patience) as outcomes:
+        hosts: dict[str, Host] = {}
+        errors: dict[str, HostError] = {}
+        for role, outcome in outcomes.items():
+            if isinstance(outcome, HostError):
+                errors[role] = outcome
+            else:
+                hosts[role] = outcome
+        enough = mesh.among(hosts).pairs
+        refuse(
+            finding(role, error)
+            for role, error in errors.items()
+            if not (enough and isinstance(error, ConnectError) and error.transient)
+        )
+        yield hosts, {r: str(error).removeprefix(f"{r}: ") for r, error in errors.items()}
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import random
 import secrets
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import IO, Any
 
@@ -253,6 +253,13 @@ class Plan:
         """The same plan, without the runs of these tools; nothing is expanded again."""
         plan = copy.copy(self)
         plan.skipped = dict(skipped)
+        return plan
+
+    def among(self, hosts: Collection[str]) -> Plan:
+        """The same plan, to be held against these hosts of its mesh alone."""
+        plan = copy.copy(self)
+        of = self.experiment.mesh
+        plan.experiment = dataclasses.replace(self.experiment, mesh=of and of.among(hosts))
         return plan
 
     def _order(self) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -59,6 +60,11 @@ class Mesh:
     hosts: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     shape: str
+
+    def among(self, hosts: Collection[str]) -> Mesh:
+        """The same with the pairs alone of which both ends are among these hosts."""
+        pairs = ((a, b) for a, b in self.pairs if a in hosts and b in hosts)
+        return dataclasses.replace(self, pairs=tuple(pairs))
 
 
 @dataclass(frozen=True, slots=True)

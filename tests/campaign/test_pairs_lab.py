@@ -113,7 +113,7 @@ def test_a_host_killed_takes_its_own_pairs_along_and_resume_does_them(ground):
 
 
 def test_a_host_that_is_still_gone_leaves_its_own_runs_to_another_resume(ground):
-    out, lost = ground.folder / "out", "host3"
+    out, lost = ground.folder / "out", "sender"  # hosts-1, of the first pair
     process = ground.campaign(MESH, out)
     wait(lambda: out.exists() and ground.ends(out), "a run is over")
     ground.at_work(process, out, CLIENT, lost)
@@ -121,15 +121,15 @@ def test_a_host_that_is_still_gone_leaves_its_own_runs_to_another_resume(ground)
     process.wait(LONG)
     with no_sshd(ground, lost):
         resumed = ground("resume", out, "--patience", "3s", status=1)
-        assert "warning: hosts-3: " in resumed.stderr
-        assert "runs are left, of hosts that are gone: hosts-3: " in resumed.stderr
-        assert "hosts are put back, but for hosts-3; go on with: netlimits resume" in resumed.stderr
+        assert "warning: hosts-1: " in resumed.stderr
+        assert "runs are left, of hosts that are gone: hosts-1: " in resumed.stderr
+        assert "hosts are put back, but for hosts-1; go on with: netlimits resume" in resumed.stderr
         campaign = nl.open(out)
         ended = {e["run"] for e in ground.ends(out) if e["status"] == "ok"}
         left = [run for run in campaign.runs.values() if run.number not in ended]
         assert left
-        assert all("hosts-3" in run.values.values() for run in left)
-        assert {e["role"] for e in campaign.state()["not_put_back"]} == {"hosts-3"}
+        assert all("hosts-1" in run.values.values() for run in left)
+        assert {e["role"] for e in campaign.state()["not_put_back"]} == {"hosts-1"}
     ground("resume", out)
     rows = ground.settled(out)
     assert len({run for run, *_ in rows}) == 12

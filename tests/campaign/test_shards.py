@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
 from netlimits.campaign import shards
+from netlimits.errors import HostError
 from netlimits.experiment import load, mesh
 from netlimits.experiment.dispatch import Dispatch, Job
 from netlimits.experiment.plan import Plan
@@ -149,3 +150,17 @@ def test_a_journal_is_taken_in_as_it_grows(tmp_path):
     assert (again, records) == (head, [])
     assert told(campaign) == told(shard)
     campaign.close()
+
+
+def test_what_a_shard_left_on_a_host_that_cannot_be_reached_is_put_back_by_it_alone(tmp_path):
+    campaign = Archive.create(tmp_path / "campaign", META)
+    shard = Archive.create(shards.folder(campaign) / "one", META)
+    shard.lock()
+    place = {"role": "hosts-1", "interface": "data0", "setting": "offload"}
+    shard.append("found", **place, state={"tso": "on"})
+    shard.close()
+    left = told(shard)
+    with pytest.raises(HostError, match="hosts-1: cannot be reached, and one left it changed"):
+        next(shards.put_back(campaign, {}, unreached=["hosts-1"]))
+    assert told(shard) == left
+    assert told(campaign) == []

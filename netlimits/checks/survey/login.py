@@ -16,6 +16,11 @@ from netlimits.model import Machine
 NAME = "login"
 
 
+def finding(role: str, error: HostError) -> Finding:
+    """What kept us out of a host."""
+    return _base.error(role, NAME, str(error))
+
+
 @contextmanager
 def logged_in(
     machines: Mapping[str, Machine], patience: Patience | None = None
@@ -26,7 +31,7 @@ def logged_in(
     with connect.logged_in(machines, patience) as outcomes:
         for role, outcome in outcomes.items():
             if isinstance(outcome, HostError):
-                findings.append(_base.error(role, NAME, str(outcome)))
+                findings.append(finding(role, outcome))
             else:
                 hosts[role] = outcome
         yield hosts, findings
