@@ -244,8 +244,9 @@ class Dispatch:
                 self._short.remove(host)
 
     def _is_short(self, host: str) -> bool:
-        there = host in self._queues and host not in self._parked
-        return there and len(self._queues[host]) < self._look and self._unread[host] > 0
+        if host not in self._queues or host in self._parked:
+            return False
+        return len(self._queues[host]) < self._look and self._unread[host] > 0
 
     @property
     def _is_full(self) -> bool:
