@@ -39,6 +39,14 @@ def test_a_machine_reads_its_clock_without_its_devices(guests):
     assert clock.strip() in ("tsc", "kvm-clock")
 
 
+def test_a_machine_of_one_cpu_has_its_memory_barriers(small_guests):
+    """QEMU before 8.1 translates none where there can be but one CPU; its devices need them."""
+    command = Path("/proc", str(small_guests.process("sender")), "cmdline").read_text()
+    assert "cpus=1,maxcpus=2" in command
+    assert small_guests("sender", "nproc").strip() == "1"
+    assert small_guests("sender", "cat", "/sys/devices/system/cpu/possible").strip() == "0"
+
+
 def test_a_machines_nic_has_what_a_nic_has(guests):
     features = guests("sender", "ethtool", "-k", "data0")
     for feature in ("tcp-segmentation-offload", "generic-receive-offload", "rx-gro-hw"):
