@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,23 +16,20 @@ import netlimits as nl
 pytestmark = pytest.mark.lab
 
 STANDIN = Path(__file__).parents[1] / "standins" / "nttcp"
-INSTALLED = Path("/usr/local/bin/nttcp")
 
 
 @pytest.fixture(scope="module")
 def nttcp() -> Iterator[Path]:
-    """nttcp where every login of the lab finds it; a link to the stand-in, gone afterwards."""
+    """nttcp where every login of the lab may run it: nobody, which it becomes, not in the checkout.
+
+    It is in no folder of programs, of which machines get copies when an image of them is made.
+    """
     if real := shutil.which("nttcp"):
         yield Path(real)
         return
-    copy = INSTALLED.with_name(f".nttcp-{os.getpid()}")
-    shutil.copy(STANDIN, copy)  # nobody, which it becomes, may not see the checkout
-    INSTALLED.symlink_to(copy.name)
-    try:
-        yield INSTALLED
-    finally:
-        INSTALLED.unlink()
-        copy.unlink()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(shutil.copy(STANDIN, folder))
 
 
 def ran(lab, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +48,8 @@ def test_the_trial_before_a_campaign_does_not_keep_its_servers_from_their_port(
 ):
     text = (
         "experiment: nttcp\nfactors: {size: [1000, 8000]}\nmeasure:\n"
-        "  nttcp: {count: 5000, send_size: '${size}', seconds: 1}\n"
+        "  nttcp:\n    {count: 5000, send_size: '${size}', seconds: 1,\n"
+        f"     program: {nttcp}, server_program: {nttcp}}}\n"
         "repeat: {replicates: 2, order: blocked, seed: 1}\n"
     )
     done = ran(lab, tmp_path, text)
