@@ -27,7 +27,7 @@ NICS = tuple(PACKAGES)
 
 _CPUS = (1, 16)
 _MEMORY = (128, 65536)
-_CHOSEN = {"virtio": 240, "e1000e": 200}
+_DEFAULT_MEMORY = {"virtio": 240, "e1000e": 200}
 """MiB of a machine that was not told how many: of its process's 400 MB, QEMU keeps the kernel of
 e1000e as well, which it boots unpacked."""
 _MTU = (576, network.MTU_LIMIT)
@@ -56,7 +56,7 @@ def prepared(hosts: int, guest: Guest, say: Callable[[str], None]) -> tuple[Gues
     Nothing of the lab itself is made here; what is made serves all labs, and stays.
     """
     network.check()
-    guest = replace(guest, memory=guest.memory or _CHOSEN[guest.nic])
+    guest = replace(guest, memory=guest.memory or _DEFAULT_MEMORY[guest.nic])
     memory.check(hosts, guest)
     source = image(guest.nic, say)
     return replace(guest, accelerator=accelerator(guest.accelerator or "auto", source)), source
