@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from netlimits.archive import columns, rolling
+from netlimits.archive import columns, parts, rolling
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
 
@@ -55,8 +55,7 @@ def of_part(archive: Archive, part: Part, which: int = 0) -> Chunk:
             with archive.folder.reader(name) as file:
                 return columns.read(file, known, names)
         except (OSError, columns.Damaged):
-            before = archive.parts()[: part.number - 1]
-            lines = rolling.Stretch(before[-1] if before else None)
+            lines = rolling.Stretch(parts.part(archive.folder, part.number - 1))
             rolling.take_in(lines, archive.journal, part.begin, part.end.size)
             return lines.tables()[which][0].select([*names])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from netlimits.archive import parts
+from netlimits.archive.aside import aside
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError
@@ -68,7 +69,15 @@ class Done:
 
 
 def done(archive: Archive) -> Done:
-    """What the parts and the lines after them tell. Raises ArchiveError as `events` does."""
+    """What the parts and the lines after them tell. Raises ArchiveError as `events` does.
+
+    Another process reads them (archive.aside), where there are parts.
+    """
+    return aside(_done, archive.path) if archive.roller.last else _done(archive.path)
+
+
+def _done(path: Path) -> Done:
+    archive = Archive.open(path)
     of_parts = archive.parts()
     tail = archive.tally(of_parts)
     runs = Done(archive.journal.path)

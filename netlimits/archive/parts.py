@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -81,35 +81,64 @@ def json_name(number: int) -> str:
 
 
 def written(folder: Folder) -> list[Part]:
-    """The parts of a folder, in order, as far as they say of themselves that they are whole."""
-    try:
-        names = folder.names(FOLDER)
-    except OSError:
-        return []
-    count = sum(_NAME.fullmatch(name) is not None for name in names)
-    parts: list[Part] = []
-    for number in range(1, count + 1):
-        part = _part(folder, number)
-        if part is None or part.about["begin"] != (parts[-1].about["end"] if parts else NOWHERE):
-            break
-        parts.append(part)
-    return parts
+    """The parts of a folder, in order, as far as they say of themselves that they are whole.
+
+    They are kept: whoever asks again need not wait.
+    """
+    return [*_in_order(folder, _footer)]
+
+
+def each(folder: Folder, journal: Journal) -> Iterator[Part]:
+    """The parts that are of this very journal, in order; none is kept, for campaigns at work."""
+    for part in _in_order(folder, _read) if journal.sealed else ():
+        if not journal.ends([part.end]):
+            return
+        yield part
+
+
+def part(folder: Folder, number: int) -> Part | None:
+    """The part of a number; None where there is none, or it does not say that it is whole."""
+    return _part(folder, number, _read)
+
+
+def newest(folder: Folder) -> Part | None:
+    """The part with the highest number."""
+    return part(folder, max(_numbers(folder), default=0))
 
 
 NOWHERE = [0, 0, 0, 0]
 
+Reading = Callable[[bytes], PartFooter | None]
 
-def _part(folder: Folder, number: int) -> Part | None:
+
+def _numbers(folder: Folder) -> list[int]:
     try:
-        about = _footer(folder.read(json_name(number), formats.FILE_LIMIT))
+        matches = map(_NAME.fullmatch, folder.names(FOLDER))
+    except OSError:
+        return []
+    return [int(match[1]) for match in matches if match]
+
+
+def _in_order(folder: Folder, reading: Reading) -> Iterator[Part]:
+    end: Sequence[int] = NOWHERE
+    for number in range(1, len(_numbers(folder)) + 1):
+        part = _part(folder, number, reading)
+        if part is None or [*part.about["begin"]] != [*end]:
+            return
+        end = part.about["end"]
+        yield part
+
+
+def _part(folder: Folder, number: int, reading: Reading) -> Part | None:
+    try:
+        about = reading(folder.read(json_name(number), formats.FILE_LIMIT))
     except (OSError, ValueError):
         return None
     return Part(number, about) if about else None
 
 
-@lru_cache(maxsize=4096)
-def _footer(text: bytes) -> PartFooter | None:
-    """What a part's JSON tells, read once; None where it is damaged. Raises ValueError."""
+def _read(text: bytes) -> PartFooter | None:
+    """What a part's JSON tells; None where it is damaged. Raises ValueError."""
     about: PartFooter = decoding.parsed(text)
     if not decoding.has(about, PartFooter):
         return None
@@ -117,9 +146,7 @@ def _footer(text: bytes) -> PartFooter | None:
     return about if about["sha256"] == digest(content) else None
 
 
-def forget() -> None:
-    """Let go of what was read of parts, which whoever reads them again finds quicker."""
-    _footer.cache_clear()
+_footer = lru_cache(maxsize=4096)(_read)
 
 
 def of_journal(written_parts: list[Part], journal: Journal) -> tuple[Part, ...]:

@@ -101,17 +101,17 @@ class RawOutput:
                 "put it back from a copy"
             )
 
-    def pack(self, attempts: Iterable[Attempt]) -> None:
-        """Put the files of these attempts into a pack, and remove them once it reads back.
+    def pack(self, attempts: Iterable[Attempt]) -> bool:
+        """Put the files of these attempts into a pack, and remove them; whether there were any.
 
-        Raises OSError, and ArchiveError; then they are where they were. What is no file, or too
-        large, stays as it is.
+        It is read back before. Raises OSError, and ArchiveError; then they are where they were.
+        What is no file, or too large, stays as it is.
         """
         names = self.names()
         kept = set(files(names))
         chosen = sorted(attempt for attempt in attempts if attempt in kept and self._fits(attempt))
         if not chosen:
-            return
+            return False
         number = max((pack.number for pack in packs.packs(names)), default=0) + 1
         pack = Pack(number, chosen[0][0], chosen[-1][0])
         with self.folder.whole(pack.name) as file:
@@ -125,6 +125,7 @@ class RawOutput:
             self.folder.remove(pack.name)
             raise OSError(f"{pack.name}: does not read back")
         self._remove(chosen)
+        return True
 
     def finish(self) -> None:
         """Finish what a killed process left of packing. Raises OSError, and ArchiveError."""

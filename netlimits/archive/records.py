@@ -83,9 +83,9 @@ def between(archive: Archive, begin: Head, end: int) -> list[Record]:
 
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
     """The `found` events that no `put_back` answers: what a killed process left changed."""
-    parts = archive.own_parts()
-    changes = OpenChanges.of(parts[-1].about["unfinished"]) if parts else OpenChanges()
-    for _, event in archive.numbered(parts[-1].end if parts else None):
+    part = archive.own_part()
+    changes = OpenChanges.of(part.about["unfinished"]) if part else OpenChanges()
+    for _, event in archive.numbered(part.end if part else None):
         changes.add(event)
     return changes.unfinished
 

@@ -2,22 +2,31 @@
 
 It is for readers' sake alone: where it cannot be written, nothing is lost, and the campaign goes
 on without. The raw output of the last part stays in files, with that of all after it: people look
-at the newest runs.
+at the newest runs. Another process does the work, and takes its memory along (archive.aside).
 """
 
 from __future__ import annotations
 
+import fcntl
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netlimits.archive import parts, raw_output, rolling
+from netlimits.archive.aside import aside
+from netlimits.archive.packs import Attempt
 from netlimits.archive.parts import Part
 from netlimits.errors import ArchiveError
 
 if TYPE_CHECKING:
     from netlimits.archive.store import Archive
+
+PACKS = 2
+"""Packs at most that are written after a part: no run waits for long, and what a killed campaign
+left in files is caught up with."""
 
 
 class Roller:
@@ -30,79 +39,86 @@ class Roller:
         self.last: Part | None = None
         self.on_part: Callable[[str], None] = lambda _: None
         self._archive = archive
-        self._rolling = self._packing = True
-        self._unpacked: deque[Part] | None = None
+        self._rolling = True
 
     def roll(self) -> bool:
-        """Write the next part, where there is enough for one, and the next pack; whether it was.
-
-        One pack at most, so that no run waits for long.
-        """
-        part = self._next_part()
-        if part:
-            before, self.last = self.last, part
-            self.on_part(part.about["sha256"])
-            if self._unpacked is not None and before:
-                self._unpacked.append(before)
-        self._pack()
-        return part is not None
+        """Write the next part, where there is enough for one, and packs; whether it was."""
+        if not self._due():
+            return False
+        before = self.last.number if self.last else 0
+        durable = self._archive.sync()  # a part tells of nothing that is not on disk
+        try:
+            written = aside(_rolled_up, self._archive.path, before, durable, parts.ATTEMPTS)
+        except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
+            written = False
+        return self._accept(parts.part(self._archive.folder, before + 1) if written else None)
 
     def roll_all(self) -> None:
         """Write every part and pack that is due, and parts again that are lost or damaged."""
         from netlimits.archive import chunks
 
-        self.last, self._unpacked = None, None
+        self.last = None
         for part in self._archive.parts():
             if not chunks.whole(self._archive, part):
                 break
             self.last = part
-        while self.roll() or self._unpacked:
-            pass
+        durable = self._archive.sync()
+        with suppress(OSError, ArchiveError):
+            while self._due() and self._accept(
+                rolling.next_part(self._archive.journal, self.last, durable, parts.ATTEMPTS)
+            ):
+                pass
+        with suppress(OSError, ArchiveError):
+            for _ in _packed(self._archive, self.last.number if self.last else 0):
+                pass
 
-    def _next_part(self) -> Part | None:
+    def _due(self) -> bool:
         journal = self._archive.journal
-        if not self._rolling or not rolling.due(rolling.end_of(self.last), journal.head):
-            return None
-        durable = self._archive.sync()  # a part tells of nothing that is not on disk
-        try:
-            return rolling.next_part(journal, self.last, durable)
-        except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
+        enough = rolling.due(rolling.end_of(self.last), journal.head, parts.ATTEMPTS)
+        return self._rolling and journal.sealed and enough
+
+    def _accept(self, part: Part | None) -> bool:
+        """Go on after this part; without one nothing more is rolled up."""
+        if part:
+            self.last = part
+            self.on_part(part.about["sha256"])
+        else:
             self._rolling = False
-            return None
+        return part is not None
 
-    def _pack(self) -> None:
-        """Pack the raw output of the first part that has any in files."""
-        if not self._packing or (self._unpacked is not None and not self._unpacked):
-            return
-        raw = self._archive.raw
-        try:
-            if self._unpacked is None:
-                raw.finish()
-                self._unpacked = deque(self._with_files())
-            if self._unpacked:
-                part = self._unpacked.popleft()
-                raw.pack(zip(*self._attempts(part), strict=True))
-        except (OSError, ArchiveError):
-            self._packing = False
-            self._unpacked = deque()
 
-    def _with_files(self) -> list[Part]:
-        """The parts but the last one among whose runs are some whose raw output is in files."""
-        runs = sorted(run for run, _ in raw_output.files(self._archive.raw.names()))
+def _rolled_up(path: Path, number: int, durable: int, attempts: int) -> bool:
+    """Write the part after one, of a journal of which so many bytes are on disk, and packs."""
+    from netlimits.archive.store import Archive
 
-        def any_of(part: Part) -> bool:
-            low, high = part.about["runs"] or (1, 0)
-            after = bisect_left(runs, low)
-            return after < len(runs) and runs[after] <= high
+    archive = Archive.open(path)
+    with archive.folder.reader("campaign.json") as alone:
+        fcntl.flock(alone, fcntl.LOCK_EX)  # that of a campaign that was killed may be at it still
+        last = parts.part(archive.folder, number)
+        if not rolling.next_part(archive.journal, last, durable, attempts):
+            return False
+        with suppress(OSError, ArchiveError):
+            for _ in islice(_packed(archive, number + 1), PACKS):
+                pass
+    return True
 
-        before = self.last.number if self.last else 0
-        chosen = [p for p in self._archive.parts() if p.number < before and any_of(p)]
-        parts.forget()
-        return chosen
 
-    def _attempts(self, part: Part) -> tuple[list[int], list[int]]:
-        """The run and the attempt of each row of a part."""
-        from netlimits.archive import chunks
+def _packed(archive: Archive, last: int) -> Iterator[Part]:
+    """Pack the raw output of the parts before the last one, as far as any of it is in files."""
+    raw = archive.raw
+    raw.finish()
+    runs = sorted(run for run, _ in raw_output.files(raw.names()))
+    for part in archive.parts()[: max(last - 1, 0)]:
+        low, high = part.about["runs"] or (1, 0)
+        after = bisect_left(runs, low)
+        among = after < len(runs) and runs[after] <= high
+        if among and raw.pack(_attempts(archive, part)):
+            yield part
 
-        runs, attempts = chunks.of_part(self._archive, part).table(chunks.KEY).columns
-        return runs.to_pylist(), attempts.to_pylist()
+
+def _attempts(archive: Archive, part: Part) -> Iterator[Attempt]:
+    """The attempts that a part tells of."""
+    from netlimits.archive import chunks
+
+    columns = chunks.of_part(archive, part).table(chunks.KEY).columns
+    return zip(*(column.to_pylist() for column in columns), strict=True)

@@ -138,9 +138,9 @@ def _labelled(journal: Journal, line: int, event: Mapping[str, Any]) -> None:
         )
 
 
-def due(begin: Head, head: Head) -> bool:
-    """Whether there is enough between two places for a part."""
-    many = head.lines - begin.lines >= 2 * parts.ATTEMPTS
+def due(begin: Head, head: Head, attempts: int) -> bool:
+    """Whether there is enough between two places for a part of so many attempts."""
+    many = head.lines - begin.lines >= 2 * attempts
     return many or head.size - begin.size >= parts.SIZE
 
 
@@ -149,15 +149,13 @@ def end_of(last: Part | None) -> Head:
     return last.end if last else Head()
 
 
-def next_part(journal: Journal, last: Part | None, durable: int | None = None) -> Part | None:
-    """Write the part that comes after the last one; None where it is not yet due.
+def next_part(journal: Journal, last: Part | None, durable: int, attempts: int) -> Part | None:
+    """Write the part of so many attempts that comes after the last one; None: it is not due yet.
 
-    `durable` is how many bytes of the journal are on disk; without it all are. Raises OSError
-    where it cannot be written, ArchiveError for a journal that is damaged.
+    `durable` is how many bytes of the journal are on disk. Raises OSError where it cannot be
+    written, ArchiveError for a journal that is damaged.
     """
     begin = end_of(last)
-    if not journal.sealed or not due(begin, journal.head):
-        return None
     block = last.block if last else BlockDigest()
     if block.size < begin.size:
         with journal.folder.reader("journal.jsonl") as file:
@@ -175,7 +173,7 @@ def next_part(journal: Journal, last: Part | None, durable: int | None = None) -
         section.add(event)
         head.add(line)
         block.update(line)
-        if event["event"] in ("end", "parsed") and due(begin, head):
+        if event["event"] in ("end", "parsed") and due(begin, head, attempts):
             return write(journal, last.number + 1 if last else 1, begin, head, block, section)
     return None
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import errno
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -188,7 +189,8 @@ class Archive:
         Raises ArchiveError when another process holds it, it cannot be written, or is damaged.
         """
         known = witnesses.of(self.journal, self.identity)
-        self.roller.last = last = next(reversed(self.parts()), None)
+        last = next(iter(deque(self.each_part(), maxlen=1)), None)
+        self.roller.last = last
         if last:
             self.journal.lock(last.end, last.block)
         else:
@@ -258,21 +260,26 @@ class Archive:
         begin = after[-1].end if after else Head()
         witnesses.hold(self.journal, known, rolling.take_in(told, self.journal, begin))
 
-    def own_parts(self) -> tuple[Part, ...]:
-        """Those up to the last one that this user is known to have written here.
+    def each_part(self) -> Iterator[Part]:
+        """The same, one after another: none is kept."""
+        return parts.each(self.folder, self.journal)
+
+    def own_part(self) -> Part | None:
+        """The last one that this user is known to have written here.
 
         What is put back on hosts goes by no others: a folder may have got parts from elsewhere.
         """
         entry = registry.entry(self.identity) if self.identity else None
-        parts = self.parts()
-        own = [n for n, part in enumerate(parts, 1) if entry and part.about["sha256"] == entry.part]
-        return parts[: own[0]] if own else ()
+        own = (p for p in self.each_part() if entry and p.about["sha256"] == entry.part)
+        return next(own, None)
 
     def extensions(self) -> list[dict[str, Any]]:
         """Each `extended` event, by which runs were added to the plan."""
-        parts = self.parts()
-        added = ({**event} for part in parts for event in part.about["extended"])
-        return [*added, *self.journal.extensions(parts[-1].end if parts else None)]
+        added, end = [], Head()
+        for part in self.each_part():
+            added += [{**event} for event in part.about["extended"]]
+            end = part.end
+        return [*added, *self.journal.extensions(end)]
 
     def roll(self) -> bool:
         """Write what is due of parts and packs; whether a part was. The lock is held."""

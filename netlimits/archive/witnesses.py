@@ -30,8 +30,7 @@ def of(journal: Journal, identity: str) -> tuple[Witness, ...]:
     folder = journal.folder
     if sources := made_of(folder):
         witnesses.append(Witness(sources["lines"], "when results.csv was made of it"))
-    if written := parts.written(folder):
-        last = written[-1]
+    if last := parts.newest(folder):
         when = f"when {parts.json_name(last.number)} was made of it"
         witnesses.append(Witness(last.about["end"][0], when))
     try:

@@ -125,8 +125,8 @@ class Events:
     def __init__(self, *events: dict) -> None:
         self._events = events
 
-    def own_parts(self):
-        return ()
+    def own_part(self):
+        return None
 
     def numbered(self, _begin):
         return enumerate(self._events, 1)
