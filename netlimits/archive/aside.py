@@ -52,9 +52,9 @@ def aside(function: Callable[..., Result], *arguments: Any) -> Result:
 def answer() -> None:
     """The other process: read what to call, call it, and write what came of it."""
     function, arguments = pickle.load(sys.stdin.buffer)  # noqa: S301  of the process that began it
-    came: tuple[Exception | None, Any]
+    outcome: tuple[Exception | None, Any]
     try:
-        came = (None, function(*arguments))
+        outcome = (None, function(*arguments))
     except Exception as error:
-        came = (error, None)
-    sys.stdout.buffer.write(pickle.dumps(came))
+        outcome = (error, None)
+    sys.stdout.buffer.write(pickle.dumps(outcome))

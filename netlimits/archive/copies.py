@@ -1,16 +1,18 @@
 """A copy of a campaign's runs, as Parquet files in a folder that other machines read.
 
-    PLACE/runs-000001.parquet   some thousand attempts
-    PLACE/runs-000002.parquet   the next ones
-    PLACE/.netlimits            whose they are: the campaign's identity
+    PLACE/runs-000001.parquet    some thousand attempts
+    PLACE/runs-000002.parquet    the next ones
+    PLACE/shard-NAME.parquet     those of a shard, as its worker left them (campaign.cluster)
+    PLACE/.netlimits             whose they are: the campaign's identity
 
 `fsspec` (filesystem-spec.readthedocs.io) reaches the place: a folder, or a URL such as
 s3://bucket/mesh, for which it names the package that is needed. Columns and types are those of
-`campaign.relation()`, the same in each file. Who reads them needs nothing of the campaign's own
-folder: `relation` here, or pandas, Polars, Spark, Dask.
+`campaign.relation()`, the same in each file of `runs`. Who reads them needs nothing of the
+campaign's own folder: `relation` here, or pandas, Polars, Spark, Dask.
 
 Files that are written anew take the place of all that were there; those go first, and the last new
 one says how many there are, so that a copy cut off in its midst lacks runs and has none twice.
+Shards' files are beside them while a campaign goes on, each with the columns that it has.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +34,10 @@ import pyarrow.parquet as pq
 from netlimits.analysis.column_roles import roles
 from netlimits.analysis.relations import Relation
 from netlimits.archive.parts import ATTEMPTS
-from netlimits.archive.relation import MEMORY, connection
+from netlimits.archive.relation import MEMORY, connection, of_frame
 from netlimits.errors import InputError, NetlimitsError, one_line
+from netlimits.metrics import METRICS
+from netlimits.model import Record
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -44,7 +48,8 @@ _ATTRIBUTES, _COPY, _LAST = b"PANDAS_ATTRS", b"netlimits.copy", b"netlimits.last
 """In a file's metadata: what pandas takes for `attrs`, what one copy's files have in common, and in
 the last of them its number."""
 
-_NAME = re.compile(r"runs-(\d{6})\.parquet")
+_WHOLE = re.compile(r"runs-(\d{6})\.parquet")
+_SHARD = re.compile(r"shard-[^/]+\.parquet")
 _OWNER = ".netlimits"
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
@@ -96,7 +101,7 @@ class RunsCopy:
             if self.local:
                 self.files.makedirs(self.path, exist_ok=True)
             owner = self._owner()
-            taken = owner != identity if owner else bool(self._names())
+            taken = owner != identity if owner else bool(self._names(_WHOLE))
             if not taken:
                 self._put(_OWNER, (identity or "").encode())
                 if not identity:
@@ -118,20 +123,37 @@ class RunsCopy:
         }
         with self._in_a_line("cannot be written"):
             tables = _tables(runs.rows.to_arrow_reader(ATTEMPTS))
-            for name in self._names():
+            for name in (*self._names(_WHOLE), *self._names(_SHARD)):
                 self.files.rm_file(f"{self.path}/{name}")
             for number, (table, last) in enumerate(tables, 1):
                 if last:
                     metadata[_LAST] = str(number).encode()
-                buffer = io.BytesIO()
-                pq.write_table(table.replace_schema_metadata(metadata), buffer)
-                self._put(f"runs-{number:06d}.parquet", buffer.getvalue())
+                self._put_table(f"runs-{number:06d}.parquet", table, metadata)
         return f"{self.place}: {number} {'file' if number == 1 else 'files'}"
 
+    def add(self, name: str, campaign: Campaign, records: Sequence[Record]) -> None:
+        """Write attempts of a shard of a campaign, which has claimed the place.
+
+        `write` puts all in their place. Raises InputError.
+        """
+        from netlimits.archive import frames
+
+        shared = campaign.archive.meta["shared_kernel"]
+        frame = frames.frame(campaign.experiment, records, shared)
+        attributes = {**frame.attrs, "planned": [campaign.planned_runs()]}
+        with self._in_a_line("cannot be written"):
+            table = of_frame(connection(), frame).to_arrow_table()
+            metadata = {_ATTRIBUTES: json.dumps(attributes).encode()}
+            self._put_table(f"shard-{name}.parquet", table, metadata)
+
     def runs(self, memory: str) -> Relation:
-        """All that is there. Raises InputError where that is no whole copy of a campaign's runs."""
+        """All that is there: a whole copy of a campaign's runs, and what shards left beside it.
+
+        Raises InputError where there is neither, or the copy is not whole.
+        """
         with self._in_a_line("cannot be read"):
-            names = self._names()
+            copy, of_shards = self._names(_WHOLE), self._names(_SHARD)
+            names = [*copy, *of_shards]
             is_campaign = not names and self.files.exists(f"{self.path}/campaign.json")
         if is_campaign:
             raise InputError(f"{self.place}: is a campaign's folder: netlimits.open(…).relation()")
@@ -140,11 +162,9 @@ class RunsCopy:
                 f"{self.place}: holds no runs that `run --share` or `export` left there"
             )
         with self._in_a_line("cannot be read"):
-            first, last = self._metadata(names[0]), self._metadata(names[-1])
-            whole = int(last.get(_LAST, 0)) == len(names) and first.get(_COPY) == last.get(_COPY)
-            attrs: dict[str, Any] = json.loads(first[_ATTRIBUTES]) if whole else {}
-            if whole:
-                attrs["columns"] = roles(**attrs["columns"])
+            whole = not copy or self._is_whole(copy)
+            about = [self._metadata(name) for name in (*copy[:1], *of_shards)] if whole else []
+            attrs = _together([json.loads(metadata[_ATTRIBUTES]) for metadata in about])
         if not whole:
             raise InputError(
                 f"{self.place}: its runs are being written, or that was cut off; write them again: "
@@ -156,7 +176,13 @@ class RunsCopy:
             if not self.local:
                 opened.register_filesystem(self.files)
                 paths = [self.files.unstrip_protocol(path) for path in paths]
-            return Relation(opened.read_parquet(paths), opened, attrs)
+            rows = opened.read_parquet(paths, union_by_name=bool(of_shards))
+            return Relation(rows, opened, attrs)
+
+    def _is_whole(self, names: Sequence[str]) -> bool:
+        """Whether these are all files of one copy."""
+        first, last = self._metadata(names[0]), self._metadata(names[-1])
+        return int(last.get(_LAST, 0)) == len(names) and first.get(_COPY) == last.get(_COPY)
 
     def _refuse_folder(self) -> None:
         path = Path(self.path)
@@ -172,18 +198,23 @@ class RunsCopy:
         except FileNotFoundError:
             return None
 
-    def _names(self) -> list[str]:
-        """The files with runs, in their order; none where there is no such folder."""
+    def _names(self, pattern: re.Pattern[str]) -> list[str]:
+        """The files with runs of such names, in order; none where there is no such folder."""
         self.files.invalidate_cache(self.path)
         try:
             paths = self.files.ls(self.path, detail=False)
         except FileNotFoundError:
             return []
-        return sorted(filter(_NAME.fullmatch, (path.rpartition("/")[2] for path in paths)))
+        return sorted(filter(pattern.fullmatch, (path.rpartition("/")[2] for path in paths)))
 
     def _metadata(self, name: str) -> Mapping[bytes, bytes]:
         with self.files.open(f"{self.path}/{name}", "rb") as file:
             return pq.read_schema(file).metadata or {}
+
+    def _put_table(self, name: str, table: pa.Table, metadata: Mapping[bytes, bytes]) -> None:
+        buffer = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata(metadata), buffer)
+        self._put(name, buffer.getvalue())
 
     def _put(self, name: str, content: bytes) -> None:
         """Write a file that is there as a whole or not at all."""
@@ -221,6 +252,17 @@ def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
             yield table, False
         table = pa.Table.from_batches([batch])
     yield table, True
+
+
+def _together(attributes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What several files say of their columns, as one; all are of one campaign."""
+    if not attributes:
+        return {}
+    first = attributes[0]["columns"]
+    names = dict.fromkeys(name for each in attributes for name in each["columns"]["metrics"])
+    known = [metric.column for metric in METRICS if metric.column in names]
+    metrics = dict.fromkeys((*known, *names))
+    return {**attributes[0], "columns": roles(first["factors"], first["derived"], metrics)}
 
 
 def relation(place: str, memory: str = MEMORY) -> Relation:

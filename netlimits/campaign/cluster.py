@@ -5,12 +5,14 @@ nobody may lose lies in the campaign's folder, which all of them share: so a sch
 restarted, and workers that come anew, go on where journals end. A worker that comes back from the
 dead finds the shard's journal locked and its hosts claimed by whoever took over.
 
-This process writes the campaign's journal, and reads what shards tell as they tell it.
+This process writes the campaign's journal, and reads what shards tell as they tell it. Where runs
+are shared (archive.copies), each worker leaves its shard's there.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -41,6 +43,8 @@ from netlimits.model import Record, Run
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+    from netlimits.archive.copies import RunsCopy
 
 PULSE = 0.5
 """Seconds between two looks at what shards tell."""
@@ -92,9 +96,15 @@ class ClusterRunner:
         guard: float | None,
         patience: float,
         at_once: int,
+        share: RunsCopy | None = None,
     ) -> None:
-        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0."""
-        self._archive = campaign.archive
+        """`guard` and `patience` in seconds; `at_once` pairs measure at most, if it is not 0.
+
+        Shards' runs are left at `share` as these end; `unshared` says why some were not.
+        """
+        self._campaign, self._archive = campaign, campaign.archive
+        self._share, self._session = share, secrets.token_hex(4)
+        self.unshared = ""
         self._plan = campaign.plan.leaving_out(survey.skipped)
         self._survey, self._stop = survey, stop
         self._address = address
@@ -114,6 +124,8 @@ class ClusterRunner:
         with self._stop.interruptible():
             self._client = client(self._address)
             workers = self._workers()
+            if self._share:
+                self._share.claim(self._campaign)
         try:
             return self._every_shard(workers, on_progress)
         finally:
@@ -138,7 +150,7 @@ class ClusterRunner:
         pending = sum(1 for _ in self._pending(before))
         workload = Workload(self._jobs(before, most))
         self._standing = _Standing(before, pending, workload.bound(most))
-        self._attempts, self._share = before.attempts, self._pairs // most
+        self._attempts, self._each = before.attempts, self._pairs // most
         dispatch = Dispatch(self._jobs(before, most), at_once=most, workload=workload)
         on_progress(self._standing.progress())
         try:
@@ -201,7 +213,9 @@ class ClusterRunner:
             attempts={run: last for run, last in self._attempts.items() if run in runs},
             guard=self._guard,
             patience=self._patience,
-            at_once=self._share,
+            at_once=self._each,
+            share=self._share,
+            session=self._session,
         )
         key = f"{self._archive.identity}-{shard.name}-{tries}"
         return self._client.submit(carry_out, order, key=key, pure=False)
@@ -228,6 +242,7 @@ class ClusterRunner:
 
     def _answered(self, going: _Going, answer: ShardOutcome) -> None:
         self._gone |= answer.gone
+        self.unshared = self.unshared or answer.unshared
         left = answer.exit_status == RestoreError.exit_status
         if answer.problem and not answer.gone:
             del self._going[going.number]

@@ -11,11 +11,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netlimits import __version__
-from netlimits.archive import done, reader
+from netlimits.archive import done, reader, records
+from netlimits.archive.journal import Head
 from netlimits.archive.reader import Campaign
 from netlimits.archive.store import Archive
 from netlimits.campaign import shards
@@ -40,6 +42,9 @@ from netlimits.restore.guard.guards import PATIENCE, PUT_BACK
 from netlimits.restore.put_back import restore_from_journal
 from netlimits.tools import Features
 
+if TYPE_CHECKING:
+    from netlimits.archive.copies import RunsCopy
+
 PAUSE = 2.0
 """Seconds between two looks at a shard, or a host, that somebody else still has."""
 
@@ -49,7 +54,7 @@ class Order:
     """What a worker is told: the campaign, its machines, and one of its shards.
 
     `attempts` has the last attempt at runs that were begun before; `guard` and `patience` are in
-    seconds, as for `run`.
+    seconds, as for `run`. Its runs are left at `share`, too, under a name of the `session`.
     """
 
     version: str
@@ -62,15 +67,21 @@ class Order:
     guard: float | None
     patience: float
     at_once: int
+    share: RunsCopy | None = None
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """What came of it: hosts that are gone, each with why; what stopped it, and its exit status."""
+    """What came of it: hosts that are gone, each with why; what stopped it, and its exit status.
+
+    `unshared` is why its runs could not be left where `share` says.
+    """
 
     gone: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     exit_status: int = 0
+    unshared: str = ""
 
 
 class StopFile:
@@ -123,11 +134,24 @@ def carry_out(order: Order) -> ShardOutcome:
         limit = time.monotonic() + (order.guard or PATIENCE) + PUT_BACK
         _until(limit, stop, archive.lock)
         try:
-            return _work(campaign, archive, order, stop, limit)
+            outcome = _work(campaign, archive, order, stop, limit)
         finally:
             archive.close()
+        return replace(outcome, unshared=_left(campaign, archive, order))
     except NetlimitsError as error:
         return ShardOutcome(problem=str(error), exit_status=error.exit_status)
+
+
+def _left(campaign: Campaign, archive: Archive, order: Order) -> str:
+    """Leave the shard's runs where they are to be shared; why that failed, "" where it did not."""
+    if not order.share:
+        return ""
+    attempts = records.between(archive, Head(), archive.journal.head.size)
+    try:
+        order.share.add(f"{order.shard.name}-{order.session}", campaign, attempts)
+    except NetlimitsError as error:
+        return str(error)
+    return ""
 
 
 def _work(

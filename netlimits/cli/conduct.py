@@ -99,6 +99,11 @@ class Conduct:
         except NetlimitsError as error:
             _say_cut_off(campaign, error)
             raise
+        finally:
+            if unshared := getattr(work, "unshared", ""):
+                echo(
+                    f"netlimits: shards' runs were not left by their workers: {unshared}", err=True
+                )
         campaign.archive.append("closed")
         history = None if campaign.archive.parts() else campaign.history()
         state, written = campaign.state(history), campaign.write_results(history)
@@ -117,8 +122,9 @@ class Conduct:
             for host in hosts.values():  # each worker logs in to its own
                 host.close()
             return cluster.ClusterRunner(
-                campaign, survey, stop, self.scheduler, guard, self.patience.seconds, most
-            )
+                campaign, survey, stop, self.scheduler, guard, self.patience.seconds, most,
+                self.share,
+            )  # fmt: skip
 
         def again(machine: Machine) -> Host:
             return connect(machine, self.patience)
@@ -157,6 +163,14 @@ def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are put back{_but_for(campaign)}"
     error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
+
+
+def _say_unshared(work: Runner | ClusterRunner) -> None:
+    """Say that workers could not leave their runs where they are shared, and why the first one."""
+    from netlimits.campaign.cluster import ClusterRunner
+
+    if isinstance(work, ClusterRunner) and work.unshared:
+        echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
 
 
 def _but_for(campaign: Campaign) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -115,6 +116,36 @@ def test_what_is_written_again_takes_the_place_of_all_that_was_there(tmp_path, p
     assert len(nl.relation(place).frame()) == len(nl.open(EXAMPLE).frame())
     with fsspec.open(beside, "rb") as file:
         assert file.read() == b"another's"
+
+
+def test_what_shards_left_is_there_until_all_is_written(place):
+    campaign, folder = nl.open(EXAMPLE), RunsCopy.at(place)
+    folder.claim(campaign)
+    records, names = campaign.records(), ("a-1", "a-2", "b-1")
+    for part, name in enumerate(names):
+        folder.add(name, campaign, records[part::3])
+    folder.add("a-2", campaign, records[1::3])  # by a worker that took over
+    whole, shards = campaign.relation(), nl.relation(place)
+    pd.testing.assert_frame_equal(in_order(shards.frame()), in_order(whole.frame()))
+    assert shards.attrs["columns"] == whole.attrs["columns"]
+    assert shards.attrs["planned"] == whole.attrs["planned"][:1]
+    chosen = (["throughput"], "send_size", "offloads")
+    pd.testing.assert_frame_equal(
+        nl.summary(shards, *chosen, pool=["protocol"]),
+        nl.summary(whole, *chosen, pool=["protocol"]),
+    )
+    assert folder.write(campaign).endswith(": 1 file")
+    assert len(nl.relation(place).frame()) == len(records)
+    run = replace(records[0].run, number=1000)
+    told = {**records[0].figures, "throughput_mbps": 7, "of_a_tool": "word"}
+    folder.add("c-1", campaign, [replace(records[0], run=run, figures=told)])
+    frame = nl.relation(place).frame()
+    assert len(frame) == len(records) + 1
+    added = frame[frame["run"] == 1000]
+    assert added["throughput_mbps"].tolist() == [7.0]
+    assert added["of_a_tool"].tolist() == ["word"]
+    assert nl.relation(place).attrs["columns"]["metrics"][-1] == "of_a_tool"
+    assert frame["throughput_mbps"].dtype == float
 
 
 def test_the_runs_of_another_campaign_are_left_alone(place, other):

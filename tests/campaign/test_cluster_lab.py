@@ -119,7 +119,12 @@ def test_a_worker_killed_and_the_scheduler_restarted_lose_and_double_nothing(gro
     wait(midst, "a worker is in the middle of a run")  # and stands still when its scheduler goes
     cluster.end()
     cluster.start()
+    wait(lambda: process.poll() is not None or [*shared.glob("shard-*")], "runs are shared")
+    with_shards = nl.relation(str(shared)).frame()
+    assert process.poll() is None, process.communicate()
+    assert set(with_shards["run"]) < set(range(1, RUNS + 1))
     ground.ended(process)
+    assert not [*shared.glob("shard-*")]
     ground.all_is_recorded(out)
     ground.hosts_are_as_found()
     campaign = nl.open(out)
