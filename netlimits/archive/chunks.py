@@ -5,7 +5,7 @@ A part whose files are lost or damaged is read from its lines of the journal ins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -34,12 +34,14 @@ def attempts(
     Where columns are `chosen`, no others can be asked for. Raises ArchiveError where the journal is
     damaged there, or is known to have had more.
     """
-    return [*(of_part(archive, part) for part in parts), *_tail(archive, parts, 0, chosen)]
+    last = parts[-1] if parts else None
+    return [*(of_part(archive, part) for part in parts), tail(archive, last, 0, chosen)]
 
 
 def interim(archive: Archive, parts: Sequence[Part]) -> list[Chunk]:
     """The same of interim results."""
-    return [*(of_part(archive, part, 1) for part in parts), *_tail(archive, parts, 1)]
+    last = parts[-1] if parts else None
+    return [*(of_part(archive, part, 1) for part in parts), tail(archive, last, 1)]
 
 
 def of_part(archive: Archive, part: Part, which: int = 0) -> Chunk:
@@ -78,13 +80,14 @@ def whole(archive: Archive, part: Part) -> bool:
     return True
 
 
-def _tail(
-    archive: Archive, parts: Sequence[Part], which: int, chosen: Collection[str] | None = None
-) -> Iterator[Chunk]:
-    tail = rolling.Stretch(parts[-1] if parts else None, chosen)
-    archive.take_tail(tail, parts)
-    table, kinds = tail.tables(going=True)[which]
-    yield Chunk(table.num_rows, kinds, lambda names: table.select([*names]))
+def tail(
+    archive: Archive, last: Part | None, which: int = 0, chosen: Collection[str] | None = None
+) -> Chunk:
+    """The rows of what the journal tells after the last part; raises as `attempts` does."""
+    lines = rolling.Stretch(last, chosen)
+    archive.take_tail(lines, last)
+    table, kinds = lines.tables(going=True)[which]
+    return Chunk(table.num_rows, kinds, lambda names: table.select([*names]))
 
 
 def names(chunks: Sequence[Chunk]) -> list[str]:

@@ -164,10 +164,9 @@ class Campaign:
         from netlimits.archive import relation
 
         opened = relation.connection(memory or relation.MEMORY)
-        shared, parts = self.archive.meta["shared_kernel"], self.archive.parts()
-        told = None
-        if parts:
-            told = relation.rows(opened, self.archive, parts, self.experiment, shared, columns)
+        shared, told = self.archive.meta["shared_kernel"], None
+        if next(self.archive.each_part(), None):
+            told = relation.rows(opened, self.archive, self.experiment, shared, columns)
         if told is None:
             frame = self.frame(columns)
             return Relation(

@@ -8,6 +8,7 @@ campaign without parts, and one that has a column of several kinds of values, is
 from __future__ import annotations
 
 import atexit
+import itertools
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -66,7 +67,6 @@ def of_frame(opened: duckdb.DuckDBPyConnection, frame: pd.DataFrame) -> duckdb.D
 def rows(
     opened: duckdb.DuckDBPyConnection,
     archive: Archive,
-    parts: Sequence[Part],
     experiment: Experiment,
     shared_kernel: bool | None,
     chosen: Collection[str] | None = None,
@@ -75,20 +75,22 @@ def rows(
 
     None where a column has values of several kinds. What is chosen is held against its checksums.
     """
-    of_attempts = chunks.attempts(archive, parts)
+    of_attempts = [*_outlines(archive)]
     names, attrs = frames.layout(of_attempts, experiment, chosen)
     labels = {*attrs["columns"]["factors"], *attrs["columns"]["derived"]}
     types: dict[str, str] = {}
+    different = {id(chunk.kinds): chunk.kinds for chunk in of_attempts if chunk.rows}
     for name in names:
-        kinds = frozenset(c.kinds[name] for c in of_attempts if c.rows and name in c.kinds)
+        kinds = frozenset(kinds[name] for kinds in different.values() if name in kinds)
         kind = _type(kinds - {"null"}, name in labels)
         if kind is None:
             return None
         types[name] = kind
-    again = any(part.about["again"] for part in parts) or archive.tally(parts).again
+    again = any(part.about["again"] for part in archive.each_part())
+    again = again or archive.tally(archive.each_part()).again
     told = reduce(
         lambda before, after: before.union(after),
-        _sources(opened, archive, parts, of_attempts, types, again),
+        _sources(opened, archive, of_attempts, types, again),
     )
     if again:
         place = quoted(_PLACE)
@@ -105,6 +107,24 @@ def rows(
     return told.project(selected), attrs
 
 
+def _outlines(archive: Archive) -> Iterator[Chunk]:
+    """How many rows each part has and of which kinds, without what else it says, and the tail.
+
+    Parts that are alike have the same mapping: a hundred million runs are of 24,000 parts.
+    """
+    known: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+    last = None
+    for last in archive.each_part():
+        chunk = chunks.of_part(archive, last)
+        kinds = known.setdefault(tuple(chunk.kinds.items()), chunk.kinds)
+        yield Chunk(chunk.rows, kinds, _unread)
+    yield chunks.tail(archive, last)
+
+
+def _unread(_: Sequence[str]) -> pa.Table:
+    raise AssertionError("a part's rows are read where they lie")
+
+
 def _type(kinds: frozenset[str], label: bool) -> str | None:
     """The type of a column of these kinds; None where archive.frames makes text of some values."""
     if kinds in _TYPES:
@@ -115,21 +135,24 @@ def _type(kinds: frozenset[str], label: bool) -> str | None:
 def _sources(
     opened: duckdb.DuckDBPyConnection,
     archive: Archive,
-    parts: Sequence[Part],
     of_attempts: Sequence[Chunk],
     types: Mapping[str, str],
     placed: bool,
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     """The parts' files that hold together, then each other chunk of rows, with the same columns."""
     whole: dict[frozenset[tuple[str, str]], list[str]] = {}
-    for number, chunk in enumerate(of_attempts):
+    alike = {
+        id(chunk.kinds): frozenset((n, chunk.kinds[n]) for n in types if n in chunk.kinds)
+        for chunk in {id(chunk.kinds): chunk for chunk in of_attempts}.values()
+    }
+    every = itertools.zip_longest(of_attempts, archive.each_part())
+    for number, (chunk, part) in enumerate(every):
+        kinds = alike[id(chunk.kinds)]
         names = [name for name in types if name in chunk.kinds]
-        part = parts[number] if number < len(parts) else None
         if part and chunk.rows and _holds(archive, part, names):
-            alike = frozenset((name, chunk.kinds[name]) for name in names)
-            whole.setdefault(alike, []).append(str(archive.path / part.name))
+            whole.setdefault(kinds, []).append(str(archive.path / part.name))
         elif chunk.rows:
-            table = chunk.table(names)
+            table = (chunks.of_part(archive, part) if part else chunk).table(names)
             places = pa.array(range(table.num_rows), pa.int64())
             place = f"({number}::bigint << 32) + row"
             yield _selected(

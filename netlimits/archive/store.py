@@ -31,7 +31,7 @@ from __future__ import annotations
 import errno
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -245,19 +245,21 @@ class Archive:
         """The parts that are of this journal, in order (archive.parts)."""
         return parts.of_journal(parts.written(self.folder), self.journal)
 
-    def tally(self, after: Sequence[Part]) -> Tally:
+    def tally(self, after: Iterable[Part]) -> Tally:
         """What the journal tells after these parts, counted. Raises as `events` does."""
-        tally = Tally.after(after[-1].about if after else None)
-        highest = max((part.about["highest"] for part in after), default=0)
+        last, highest = None, 0
+        for last in after:
+            highest = max(highest, last.about["highest"])
+        tally = Tally.after(last.about if last else None)
         kept = self.raw.attempts(above=highest)  # before the journal, which may grow meanwhile
-        self.take_tail(tally, after)
+        self.take_tail(tally, last)
         self.raw.refuse_lost(kept - tally.attempts.keys())
         return tally
 
-    def take_tail(self, told: Tally | rolling.Stretch, after: Sequence[Part]) -> None:
-        """Add what the journal tells after these parts. Raises ArchiveError as `events` does."""
+    def take_tail(self, told: Tally | rolling.Stretch, last: Part | None) -> None:
+        """Add what the journal tells after a part. Raises ArchiveError as `events` does."""
         known = witnesses.of(self.journal, self.identity)
-        begin = after[-1].end if after else Head()
+        begin = last.end if last else Head()
         witnesses.hold(self.journal, known, rolling.take_in(told, self.journal, begin))
 
     def each_part(self) -> Iterator[Part]:
