@@ -332,7 +332,10 @@ def stretch(out: Path) -> Stretch:
 
 
 def flat(place: Path, rounds: int) -> int:
-    """Print what a run costs at a campaign's begin and at its end; 1 where that differs by 10 %."""
+    """Print what a run costs at a campaign's begin and at its end.
+
+    1 where CPU or memory differ by more than 10 %.
+    """
     first, last = place / "first", place / "runs"
     if not first.exists():
         begin(first, place / "hosts.yaml", -(-len(reader.open(last).plan) // CONFIGURATIONS))
@@ -351,9 +354,10 @@ def flat(place: Path, rounds: int) -> int:
             f"{done:>9,} runs done: a run takes {1000 * beyond:.1f} ms beyond its tool, "
             f"{1000 * cpu:.1f} ms of CPU; {memory:.0f} MiB"
         )
-        costs.append(cpu)
-    print(f"the last to the first: {costs[1] / costs[0]:.2f} of the CPU")
-    return int(costs[1] > 1.1 * costs[0])
+        costs.append((cpu, memory))
+    of_cpu, of_memory = (last / first for first, last in zip(*costs, strict=True))
+    print(f"the last to the first: {of_cpu:.2f} of the CPU, {of_memory:.2f} of the memory")
+    return int(max(of_cpu, of_memory) > 1.1)
 
 
 def parse(out: Path) -> int:

@@ -123,7 +123,7 @@ def _runs(place: Path, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
     import duckdb
 
     columns = duckdb.execute(
-        f"select block, throughput_mbps from read_parquet('{place}/*.parquet') "
+        f"select block, throughput_mbps from read_parquet('{place}/parts/*.parquet') "
         "where status = 'ok' and send_size = ? and transport = ?",
         cell,
     ).fetchnumpy()

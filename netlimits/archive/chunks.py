@@ -19,11 +19,15 @@ KEY = ("run", "attempt")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of one part, or of the tail: how many, each column's kind, and how to read some."""
+    """Rows of one part, or of the tail: how many, each column's kind, and how to read some.
+
+    `again`: among them are some of attempts that rows before them tell of.
+    """
 
     rows: int
     kinds: Mapping[str, str]
     table: Callable[[Sequence[str]], pa.Table]
+    again: bool = False
 
 
 def attempts(
@@ -48,7 +52,7 @@ def of_part(archive: Archive, part: Part, which: int = 0) -> Chunk:
     """The rows of a part: of attempts, or (1) of interim results."""
     about = part.about["interim"] if which else part.about["attempts"]
     if about is None:
-        return Chunk(0, {}, lambda names: pa.table({}))
+        return Chunk(0, {}, lambda names: pa.table({}), part.about["again"])
     name = part.interim_name if which else part.name
     known = about
 
@@ -62,7 +66,7 @@ def of_part(archive: Archive, part: Part, which: int = 0) -> Chunk:
             return lines.tables()[which][0].select([*names])
 
     kinds = {name: kind for name, (kind, *_) in about["columns"].items()}
-    return Chunk(about["rows"], kinds, table)
+    return Chunk(about["rows"], kinds, table, part.about["again"])
 
 
 def whole(archive: Archive, part: Part) -> bool:
@@ -87,7 +91,8 @@ def tail(
     lines = rolling.Stretch(last, chosen)
     archive.take_tail(lines, last)
     table, kinds = lines.tables(going=True)[which]
-    return Chunk(table.num_rows, kinds, lambda names: table.select([*names]))
+    again = lines.tally.again
+    return Chunk(table.num_rows, kinds, lambda names: table.select([*names]), again)
 
 
 def names(chunks: Sequence[Chunk]) -> list[str]:

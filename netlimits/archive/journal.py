@@ -18,7 +18,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
@@ -76,6 +76,15 @@ class Head:
             self.crc = int(match[2], 16)
 
 
+def _ends(file: int, head: Head) -> bool:
+    envelope = b'{"n":%d,"crc":"%08x",' % (head.lines, head.crc)
+    try:
+        begin, end = os.pread(file, len(envelope), head.last), os.pread(file, 1, head.size - 1)
+    except (OSError, OverflowError):
+        return False
+    return begin == envelope and end == b"\n"
+
+
 def _are(count: int) -> str:
     return "is lost" if count == 1 else "are lost"
 
@@ -117,22 +126,15 @@ class Journal:
         except OSError as error:
             raise ArchiveError(f"{self.path}: {one_line(error)}") from None
 
-    def ends(self, heads: Sequence[Head]) -> int:
-        """How many of these places, one after another, are ends of lines as they say.
+    def ends(self, heads: Iterable[Head]) -> Iterator[bool]:
+        """Of each of these places whether it is the end of a line, as it says.
 
         A line's checksum stands for all before it, so that nothing else is read.
         """
-        try:
-            with self.folder.reader(NAME) as file:
-                for count, head in enumerate(heads):
-                    envelope = b'{"n":%d,"crc":"%08x",' % (head.lines, head.crc)
-                    if os.pread(file.fileno(), len(envelope), head.last) != envelope:
-                        return count
-                    if os.pread(file.fileno(), 1, head.size - 1) != b"\n":
-                        return count
-        except (OSError, OverflowError):
-            return 0
-        return len(heads)
+        with suppress(OSError), self.folder.reader(NAME) as file:
+            number = file.fileno()
+            for head in heads:
+                yield _ends(number, head)
 
     def _lines(
         self, file: BinaryIO | IO[bytes], head: Head, end: int | None = None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -90,10 +90,7 @@ def written(folder: Folder) -> list[Part]:
 
 def each(folder: Folder, journal: Journal) -> Iterator[Part]:
     """The parts that are of this very journal, in order; none is kept, for campaigns at work."""
-    for part in _in_order(folder, _read) if journal.sealed else ():
-        if not journal.ends([part.end]):
-            return
-        yield part
+    yield from _of(journal, _in_order(folder, _read))
 
 
 def part(folder: Folder, number: int) -> Part | None:
@@ -149,11 +146,20 @@ def _read(text: bytes) -> PartFooter | None:
 _footer = lru_cache(maxsize=4096)(_read)
 
 
-def of_journal(written_parts: list[Part], journal: Journal) -> tuple[Part, ...]:
+def of_journal(written_parts: Iterable[Part], journal: Journal) -> tuple[Part, ...]:
     """Those that are of this very journal: each one's last line stands where it says."""
-    if not journal.sealed or not written_parts:
-        return ()
-    return tuple(written_parts[: journal.ends([part.end for part in written_parts])])
+    return tuple(_of(journal, written_parts))
+
+
+def _of(journal: Journal, parts: Iterable[Part]) -> Iterator[Part]:
+    if not journal.sealed:
+        return
+    parts, ends = itertools.tee(parts)
+    holding = journal.ends(part.end for part in ends)
+    for part, holds in zip(parts, holding, strict=False):
+        if not holds:
+            return
+        yield part
 
 
 def apart(parts: Sequence[Part], tail: Tally) -> bool:

@@ -86,8 +86,7 @@ def rows(
         if kind is None:
             return None
         types[name] = kind
-    again = any(part.about["again"] for part in archive.each_part())
-    again = again or archive.tally(archive.each_part()).again
+    again = any(chunk.again for chunk in of_attempts)
     told = reduce(
         lambda before, after: before.union(after),
         _sources(opened, archive, of_attempts, types, again),
@@ -117,7 +116,7 @@ def _outlines(archive: Archive) -> Iterator[Chunk]:
     for last in archive.each_part():
         chunk = chunks.of_part(archive, last)
         kinds = known.setdefault(tuple(chunk.kinds.items()), chunk.kinds)
-        yield Chunk(chunk.rows, kinds, _unread)
+        yield Chunk(chunk.rows, kinds, _unread, chunk.again)
     yield chunks.tail(archive, last)
 
 

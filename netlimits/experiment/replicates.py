@@ -9,8 +9,8 @@ from netlimits.experiment.configurations import Configurations
 from netlimits.experiment.duet import Interleaved
 from netlimits.model import Experiment
 
-RUN_LIMIT = 10_000_000
-"""Four months of runs of a second each; more is a slip of the pen."""
+RUN_LIMIT = 1_000_000_000
+"""Three weeks of a thousand hosts in runs of a second each; more is a slip of the pen."""
 
 
 def own(experiment: Experiment, configurations: Configurations | Interleaved) -> array[int]:
