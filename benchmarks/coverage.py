@@ -360,11 +360,15 @@ def main() -> int:
     count = parser.parse_args().count
     print(f"{'interval':<30}{'data':<48}{'runs':>14}  covers")
     outside = 0
+    within: list[float] = []
     for row in rows(count):
         print(row, flush=True)
         outside += not row.good and not row.reason
+        if row.interval == "ratio within blocks, Wilcoxon":
+            within.append(row.percent)
     for number, reason in enumerate(REASONS, 1):
         print(f"({number}) {reason}")
+    print(f"ratios within blocks, Wilcoxon: {min(within):.1f} to {max(within):.1f} %")
     print(f"nominal 95 %; {LOW:g} to {HIGH:g} % asked for; {outside} outside without a reason")
     return int(outside > 0)
 

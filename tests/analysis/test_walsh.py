@@ -72,6 +72,14 @@ def test_so_many_that_a_guess_is_made_of_a_guess() -> None:
         assert place < walsh.upto(ordered, np.nextafter(average, 2))
 
 
+def test_a_place_that_is_named_twice_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sought: list[int] = []
+    monkeypatch.setattr(walsh, "_average", lambda _, place: sought.append(place) or float(place))
+    many = np.zeros(walsh.ALL + 1)
+    assert walsh.ranked(many, [7, 7, 2, 9]).tolist() == [7.0, 7.0, 2.0, 9.0]
+    assert sorted(sought) == [2, 7, 9]
+
+
 @given(VALUES | COARSE, st.floats(-10, 10))
 def test_pairs_are_counted_as_they_are(values: list[float], t: float) -> None:
     ordered = np.sort(values)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -158,3 +161,26 @@ def test_words_in_disturbed_pct_are_no_share(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.exception
     assert "1 of 3 runs had other traffic on their link, up to 4 %" in result.output
     assert call(explain, path).exit_code == 0
+
+
+@pytest.mark.parametrize("threads", [None, "3"])
+def test_what_is_loaded_is_gone_through_by_nobody(tmp_path: Path, threads: str | None) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("size,throughput_mbps\n1,9\n1,11\n")
+    code = (
+        "import atexit, gc, os, sys\n"
+        "from pathlib import Path\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() - before > 10_000))\n"
+        "from netlimits.cli.results import opened\n"
+        "opened(Path(sys.argv[1]))\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 50_000)\n"
+        "print(os.environ['OPENBLAS_NUM_THREADS'])\n"
+        "before = gc.get_freeze_count()\n"
+        "import matplotlib.figure\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    environment |= {"OPENBLAS_NUM_THREADS": threads} if threads else {}
+    ran = subprocess.run(
+        [sys.executable, "-c", code, path], env=environment, capture_output=True, check=True
+    )
+    assert ran.stdout.decode().split() == ["True", "True", threads or "1", "True"]

@@ -99,15 +99,24 @@ def test_a_hosts_disk_is_full_in_mid_campaign(ground):
     assert all(status == "ok" for _, _, status, _ in ground.settled(out))
 
 
-def test_a_change_that_a_full_disk_cannot_write_down_is_not_made(ground):
+@pytest.mark.parametrize(
+    ("guard", "failing"),
+    [
+        ("5m", "its guard's `arm` failed: "),
+        ("off", "a note of what is found there cannot be left: "),
+    ],
+)
+def test_a_change_that_a_full_disk_cannot_write_down_is_not_made(ground, guard, failing):
+    """And what the disk took of it goes: nothing of ours is left there."""
     out = ground.folder / "out"
-    process = ground.campaign(CHANGING.replace("replicates: 2", "replicates: 1"), out)
+    once = CHANGING.replace("replicates: 2", "replicates: 1")
+    process = ground.campaign(once, out, "--guard", guard)
     with ExitStack() as stack:
         with ground.held(process, out):
             stack.enter_context(full_run(ground, "receiver"))
         printed = ground.ended(process, 1)
         assert ground.leaves() == ground.original
-    assert "run 2 failed: receiver: its guard's `arm` failed: " in printed
+    assert f"run 2 failed: receiver: {failing}" in printed
     assert "No space left" in printed
     rows = ground.settled(out)
     assert statuses(rows) == [(1, 1, "ok"), (2, 1, "failed")], rows

@@ -6,13 +6,13 @@ import copy
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from netlimits.errors import ConnectionLost, HostError, InputError, RestoreError
+from netlimits.errors import CommandFailed, ConnectionLost, HostError, InputError, RestoreError
 from netlimits.hosts.base import Host, must
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed
 from netlimits.restore import notes
 from netlimits.restore.guard import commands
-from netlimits.restore.guard.claim import Holder
+from netlimits.restore.guard.claim import Holder, printable
 from netlimits.restore.guard.claims import ClaimedLogin, Claims, NotOurs
 from netlimits.restore.guard.script import render
 from netlimits.restore.guard.terms import RUN, Terms
@@ -174,7 +174,7 @@ class Guards:
         """
         if self._patience is None:
             if note:
-                must(self.run(original.role, notes.write(note)))
+                self._leave(original.role, note)
             return
         place = self._claims.place(original.role)
         with place.turn:
@@ -184,6 +184,16 @@ class Guards:
             arm = commands.arm(self._holder, place.claim, seconds, script, note)
             self._claims.refuse_lost(place, self._claims.must(place, arm))
             place.originals = everything
+
+    def _leave(self, role: str, note: NoteFile) -> None:
+        """Leave a note on a host. Raises HostError where it cannot be written."""
+        try:
+            must(self.run(role, notes.write(note)))
+        except CommandFailed as error:
+            why = printable(error.completed.complaint)
+            raise HostError(
+                f"a note of what is found there cannot be left: {why}", host=role
+            ) from None
 
     def putting_back(self, original: Original) -> None:
         """Prolong claim and guard while a setting is put back; the guard stays until that is done.
