@@ -35,7 +35,8 @@ _ALIKE = 1e-11
 def ranked(ordered: np.ndarray, places: Sequence[int]) -> np.ndarray:
     """The averages of ordered values at these places, from 0, of all in their order."""
     if len(ordered) > ALL:
-        return np.array([_average(ordered, place) for place in places])
+        averages = {place: _average(ordered, place) for place in {*places}}
+        return np.array([averages[place] for place in places])
     first, second = np.triu_indices(len(ordered))
     averages = (ordered[first] + ordered[second]) / 2
     chosen: np.ndarray = np.partition(averages, places)[[*places]]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -84,6 +88,26 @@ class Results:
         return aggregate.of_ok_runs(self.campaign.intervals())
 
 
+@contextmanager
+def _loading() -> Iterator[None]:
+    """What is loaded within stays to the end: no garbage is looked for in it meanwhile, or then.
+
+    numpy and scipy bring OpenBLAS, which begins a thread for each CPU; those spin for a while, and
+    have nothing to do here.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+atexit.register(gc.freeze)  # nor is it taken apart, a module after another
+
+
+@_loading()
 def opened(path: Path, *others: Path, needed: Needed | None = None) -> Results:
     """The results in a campaign's folder, or in a CSV or Parquet file of runs.
 

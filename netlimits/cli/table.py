@@ -68,8 +68,6 @@ def table(
       netlimits table runs.csv --of throughput --of local_sd --rows send_size \\
           --columns transport --improvement '8192 over 1024' --format markdown
     """
-    from netlimits import tables
-
     options = {
         "of": list(of),
         "rows": rows,
@@ -100,6 +98,8 @@ def table(
     if not narrow:
         list_metrics(source)
         return
+    from netlimits import tables
+
     texts, failed = whole_if_need_be(source, rendered)
     if failed and not texts:
         raise failed[0]
