@@ -25,23 +25,21 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from netlimits.analysis.column_roles import roles
-from netlimits.analysis.relations import Relation
 from netlimits.archive.parts import ATTEMPTS
-from netlimits.archive.relation import MEMORY, connection, of_frame
-from netlimits.errors import InputError, NetlimitsError, one_line
+from netlimits.errors import DataError, InputError, NetlimitsError, one_line
 from netlimits.metrics import METRICS
 from netlimits.model import Record
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from fsspec import AbstractFileSystem
 
+    from netlimits.analysis.relations import Relation
     from netlimits.archive.reader import Campaign
 
 _ATTRIBUTES, _COPY, _LAST = b"PANDAS_ATTRS", b"netlimits.copy", b"netlimits.last"
@@ -51,6 +49,10 @@ the last of them its number."""
 _WHOLE = re.compile(r"runs-(\d{6})\.parquet")
 _SHARD = re.compile(r"shard-[^/]+\.parquet")
 _OWNER = ".netlimits"
+_ONCE = """select * exclude (filename) from runs semi join
+(select run, attempt, min(filename) as filename from runs group by run, attempt)
+using (run, attempt, filename)"""
+"""What several files have is read of the first: of the copy, if it has that."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
 """Places that fsspec logs in to whatever their host keys are, which SECURITY.md rules out."""
@@ -93,7 +95,8 @@ class RunsCopy:
         A folder is made, a bucket has to be there. Raises InputError where that fails, and where
         another campaign's runs are; DataError where DuckDB is not installed.
         """
-        connection().close()
+        if find_spec("duckdb") is None:
+            raise DataError("a copy of runs needs DuckDB: pip install 'netlimits[large]'")
         identity = campaign and (campaign.archive.identity or campaign.path.resolve().name)
         if self.local:
             self._refuse_folder()
@@ -123,7 +126,7 @@ class RunsCopy:
         }
         with self._in_a_line("cannot be written"):
             tables = _tables(runs.rows.to_arrow_reader(ATTEMPTS))
-            for name in (*self._names(_WHOLE), *self._names(_SHARD)):
+            for name in (*self._names(_SHARD), *self._names(_WHOLE)):
                 self.files.rm_file(f"{self.path}/{name}")
             for number, (table, last) in enumerate(tables, 1):
                 if last:
@@ -136,21 +139,27 @@ class RunsCopy:
 
         `write` puts all in their place. Raises InputError.
         """
+        import pyarrow as pa
+
         from netlimits.archive import frames
 
         shared = campaign.archive.meta["shared_kernel"]
         frame = frames.frame(campaign.experiment, records, shared)
         attributes = {**frame.attrs, "planned": [campaign.planned_runs()]}
         with self._in_a_line("cannot be written"):
-            table = of_frame(connection(), frame).to_arrow_table()
+            table = pa.Table.from_pandas(frame, preserve_index=False)
             metadata = {_ATTRIBUTES: json.dumps(attributes).encode()}
             self._put_table(f"shard-{name}.parquet", table, metadata)
 
-    def runs(self, memory: str) -> Relation:
+    def runs(self, memory: str | None = None) -> Relation:
         """All that is there: a whole copy of a campaign's runs, and what shards left beside it.
 
-        Raises InputError where there is neither, or the copy is not whole.
+        What both have counts once. Raises InputError where there is neither, or the copy is not
+        whole.
         """
+        from netlimits.analysis.relations import Relation, answer
+        from netlimits.archive.relation import MEMORY, connection
+
         with self._in_a_line("cannot be read"):
             copy, of_shards = self._names(_WHOLE), self._names(_SHARD)
             names = [*copy, *of_shards]
@@ -170,14 +179,15 @@ class RunsCopy:
                 f"{self.place}: its runs are being written, or that was cut off; write them again: "
                 f"netlimits export RESULTS --format parquet --out {self.place}"
             )
-        opened = connection(memory)
+        opened = connection(memory or MEMORY)
         paths = [f"{self.path}/{name}" for name in names]
         with self._in_a_line("cannot be read"):
             if not self.local:
                 opened.register_filesystem(self.files)
                 paths = [self.files.unstrip_protocol(path) for path in paths]
-            rows = opened.read_parquet(paths, union_by_name=bool(of_shards))
-            return Relation(rows, opened, attrs)
+            beside = bool(of_shards)
+            rows = opened.read_parquet(paths, union_by_name=beside, filename=beside)
+            return Relation(answer(rows, _ONCE) if beside else rows, opened, attrs)
 
     def _is_whole(self, names: Sequence[str]) -> bool:
         """Whether these are all files of one copy."""
@@ -208,10 +218,14 @@ class RunsCopy:
         return sorted(filter(pattern.fullmatch, (path.rpartition("/")[2] for path in paths)))
 
     def _metadata(self, name: str) -> Mapping[bytes, bytes]:
+        import pyarrow.parquet as pq
+
         with self.files.open(f"{self.path}/{name}", "rb") as file:
             return pq.read_schema(file).metadata or {}
 
     def _put_table(self, name: str, table: pa.Table, metadata: Mapping[bytes, bytes]) -> None:
+        import pyarrow.parquet as pq
+
         buffer = io.BytesIO()
         pq.write_table(table.replace_schema_metadata(metadata), buffer)
         self._put(name, buffer.getvalue())
@@ -246,6 +260,8 @@ class RunsCopy:
 
 def _tables(batches: pa.RecordBatchReader) -> Iterator[tuple[pa.Table, bool]]:
     """Each batch as a table, and whether it is the last; an empty one where there is none."""
+    import pyarrow as pa
+
     table = batches.schema.empty_table()
     for batch in batches:
         if table.num_rows:
@@ -265,7 +281,7 @@ def _together(attributes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**attributes[0], "columns": roles(first["factors"], first["derived"], metrics)}
 
 
-def relation(place: str, memory: str = MEMORY) -> Relation:
+def relation(place: str, memory: str | None = None) -> Relation:
     """The runs at a place, in DuckDB: what `run --share` and `export --format parquet` left there.
 
     `place` is a path or a URL that fsspec knows. It stands in a frame's place, as

@@ -3,6 +3,7 @@
     parts/000001.json             which lines of the journal it is of, and what they say, counted
     parts/000001.parquet          one row an attempt, as in results.csv
     parts/000001-interim.parquet  one row an interim result, where there are any
+    parts/.lock                   locked by whoever writes them (archive.roller)
 
 A part is made of its lines alone (and of the attempts that went on at the end of the one before
 it), after every `ATTEMPTS` attempts, and never changed; the journal
@@ -99,8 +100,9 @@ def part(folder: Folder, number: int) -> Part | None:
 
 
 def newest(folder: Folder) -> Part | None:
-    """The part with the highest number."""
-    return part(folder, max(_numbers(folder), default=0))
+    """The part with the highest number among those that say that they are whole."""
+    newest_first = (part(folder, number) for number in sorted(_numbers(folder), reverse=True))
+    return next(filter(None, newest_first), None)
 
 
 NOWHERE = [0, 0, 0, 0]

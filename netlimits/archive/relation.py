@@ -22,7 +22,7 @@ from netlimits.archive import chunks, columns, frames
 from netlimits.archive.chunks import Chunk
 from netlimits.archive.parts import Part
 from netlimits.archive.store import Archive
-from netlimits.errors import DataError
+from netlimits.errors import ArchiveError, DataError
 from netlimits.model import Experiment
 
 if TYPE_CHECKING:
@@ -144,8 +144,9 @@ def _sources(
         id(chunk.kinds): frozenset((n, chunk.kinds[n]) for n in types if n in chunk.kinds)
         for chunk in {id(chunk.kinds): chunk for chunk in of_attempts}.values()
     }
-    every = itertools.zip_longest(of_attempts, archive.each_part())
-    for number, (chunk, part) in enumerate(every):
+    *of_parts, tail = of_attempts  # a part that is written meanwhile is in the tail
+    pairs: Iterator[tuple[Chunk, Part | None]] = zip(of_parts, archive.each_part(), strict=False)
+    for number, (chunk, part) in enumerate(itertools.chain(pairs, [(tail, None)])):
         kinds = alike[id(chunk.kinds)]
         names = [name for name in types if name in chunk.kinds]
         if part and chunk.rows and _holds(archive, part, names):
@@ -161,6 +162,8 @@ def _sources(
                 placed,
                 place,
             )
+    if number < len(of_parts):
+        raise ArchiveError(f"{archive.path}: parts were lost while they were read; do it again")
     # without union_by_name only one file's footer is read each time that a query is planned
     part_number = "parse_filename(filename, true)::bigint - 1"
     for of_one_kind, files in _together(whole):

@@ -7,10 +7,11 @@ at the newest runs. Another process does the work, and takes its memory along (a
 
 from __future__ import annotations
 
+import errno
 import fcntl
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,8 @@ from netlimits.archive import parts, raw_output, rolling
 from netlimits.archive.aside import aside
 from netlimits.archive.packs import Attempt
 from netlimits.archive.parts import Part
-from netlimits.errors import ArchiveError
+from netlimits.errors import ArchiveError, one_line
+from netlimits.model.folder import Folder
 
 if TYPE_CHECKING:
     from netlimits.archive.store import Archive
@@ -32,14 +34,16 @@ left in files is caught up with."""
 class Roller:
     """The rolling of one campaign by the process that holds its journal's lock.
 
-    It keeps the `last` part: what a campaign takes of memory does not grow with its runs.
+    It keeps the `last` part: what a campaign takes of memory does not grow with its runs. `problem`
+    says why the next one could not be written; it is tried again a quarter of a part later.
     """
 
     def __init__(self, archive: Archive) -> None:
         self.last: Part | None = None
+        self.problem = ""
         self.on_part: Callable[[str], None] = lambda _: None
         self._archive = archive
-        self._rolling = True
+        self._not_before = 0
 
     def roll(self) -> bool:
         """Write the next part, where there is enough for one, and packs; whether it was."""
@@ -48,10 +52,10 @@ class Roller:
         before = self.last.number if self.last else 0
         durable = self._archive.sync()  # a part tells of nothing that is not on disk
         try:
-            written = aside(_rolled_up, self._archive.path, before, durable, parts.ATTEMPTS)
-        except (OSError, ArchiveError):  # whoever reads the journal is told of the latter
-            written = False
-        return self._accept(parts.part(self._archive.folder, before + 1) if written else None)
+            aside(_rolled_up, self._archive.path, before, durable, parts.ATTEMPTS)
+            return self._accept(parts.part(self._archive.folder, before + 1))
+        except Exception as error:  # whatever it is, the campaign goes on
+            return self._put_off(error)
 
     def roll_all(self) -> None:
         """Write every part and pack that is due, and parts again that are lost or damaged."""
@@ -62,45 +66,64 @@ class Roller:
             if not chunks.whole(self._archive, part):
                 break
             self.last = part
+        if not (self.last or self._due()):
+            return
         durable = self._archive.sync()
-        with suppress(OSError, ArchiveError):
-            while self._due() and self._accept(
-                rolling.next_part(self._archive.journal, self.last, durable, parts.ATTEMPTS)
-            ):
-                pass
-        with suppress(OSError, ArchiveError):
-            for _ in _packed(self._archive, self.last.number if self.last else 0):
-                pass
+        try:
+            with _alone(self._archive.folder):
+                while self._due() and self._accept(
+                    rolling.next_part(self._archive.journal, self.last, durable, parts.ATTEMPTS)
+                ):
+                    pass
+                for _ in _packed(self._archive, self.last.number if self.last else 0):
+                    pass
+        except (OSError, ArchiveError) as error:
+            self._put_off(error)
 
     def _due(self) -> bool:
         journal = self._archive.journal
         enough = rolling.due(rolling.end_of(self.last), journal.head, parts.ATTEMPTS)
-        return self._rolling and journal.sealed and enough
+        return journal.sealed and enough and journal.head.lines >= self._not_before
 
     def _accept(self, part: Part | None) -> bool:
-        """Go on after this part; without one nothing more is rolled up."""
-        if part:
-            self.last = part
-            self.on_part(part.about["sha256"])
-        else:
-            self._rolling = False
-        return part is not None
+        """Go on after this part. Raises OSError where there is none."""
+        if part is None:
+            raise FileNotFoundError(errno.ENOENT, "the part was not written")
+        self.last, self.problem = part, ""
+        self.on_part(part.about["sha256"])
+        return True
+
+    def _put_off(self, error: Exception) -> bool:
+        self.problem = one_line(error) or repr(error)
+        self._not_before = self._archive.journal.head.lines + parts.ATTEMPTS // 2
+        return False
 
 
-def _rolled_up(path: Path, number: int, durable: int, attempts: int) -> bool:
+@contextmanager
+def _alone(folder: Folder) -> Iterator[None]:
+    """Be the only one to write parts and packs: that of a campaign that was killed may be at it.
+
+    Raises OSError where somebody is.
+    """
+    folder.make(parts.FOLDER)
+    with folder.lock_file(f"{parts.FOLDER}/.lock") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(errno.EAGAIN, "another process is at its parts") from None
+        yield
+
+
+def _rolled_up(path: Path, number: int, durable: int, attempts: int) -> None:
     """Write the part after one, of a journal of which so many bytes are on disk, and packs."""
     from netlimits.archive.store import Archive
 
     archive = Archive.open(path)
-    with archive.folder.reader("campaign.json") as alone:
-        fcntl.flock(alone, fcntl.LOCK_EX)  # that of a campaign that was killed may be at it still
-        last = parts.part(archive.folder, number)
-        if not rolling.next_part(archive.journal, last, durable, attempts):
-            return False
+    with _alone(archive.folder):
+        rolling.next_part(archive.journal, parts.part(archive.folder, number), durable, attempts)
         with suppress(OSError, ArchiveError):
             for _ in islice(_packed(archive, number + 1), PACKS):
                 pass
-    return True
 
 
 def _packed(archive: Archive, last: int) -> Iterator[Part]:

@@ -32,6 +32,7 @@ from netlimits.errors import (
     HostError,
     HostInUse,
     NetlimitsError,
+    one_line,
 )
 from netlimits.hosts import connect
 from netlimits.hosts.base import Host
@@ -135,9 +136,9 @@ def carry_out(order: Order) -> ShardOutcome:
         _until(limit, stop, archive.lock)
         try:
             outcome = _work(campaign, archive, order, stop, limit)
+            return replace(outcome, unshared=_left(campaign, archive, order))
         finally:
             archive.close()
-        return replace(outcome, unshared=_left(campaign, archive, order))
     except NetlimitsError as error:
         return ShardOutcome(problem=str(error), exit_status=error.exit_status)
 
@@ -146,11 +147,11 @@ def _left(campaign: Campaign, archive: Archive, order: Order) -> str:
     """Leave the shard's runs where they are to be shared; why that failed, "" where it did not."""
     if not order.share:
         return ""
-    attempts = records.between(archive, Head(), archive.journal.head.size)
     try:
+        attempts = records.between(archive, Head(), archive.journal.head.size)
         order.share.add(f"{order.shard.name}-{order.session}", campaign, attempts)
-    except NetlimitsError as error:
-        return str(error)
+    except Exception as error:  # the journal has them, whatever it is
+        return one_line(error) or repr(error)
     return ""
 
 

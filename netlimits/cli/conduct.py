@@ -100,10 +100,7 @@ class Conduct:
             _say_cut_off(campaign, error)
             raise
         finally:
-            if unshared := getattr(work, "unshared", ""):
-                echo(
-                    f"netlimits: shards' runs were not left by their workers: {unshared}", err=True
-                )
+            _say_beside(campaign, work)
         campaign.archive.append("closed")
         history = None if campaign.archive.parts() else campaign.history()
         state, written = campaign.state(history), campaign.write_results(history)
@@ -165,12 +162,15 @@ def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
     error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
 
 
-def _say_unshared(work: Runner | ClusterRunner) -> None:
-    """Say that workers could not leave their runs where they are shared, and why the first one."""
+def _say_beside(campaign: Campaign, work: Runner | ClusterRunner) -> None:
+    """Say what of a campaign could not be left where it is read, and why; its journal has all."""
     from netlimits.campaign.cluster import ClusterRunner
 
     if isinstance(work, ClusterRunner) and work.unshared:
         echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
+    if problem := campaign.archive.roller.problem:
+        again = f"netlimits parse {quoted(campaign.path)}"
+        echo(f"netlimits: parts are lacking ({problem}); write them with: {again}", err=True)
 
 
 def _but_for(campaign: Campaign) -> str:

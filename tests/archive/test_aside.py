@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -84,8 +86,29 @@ def test_what_is_wrong_is_raised_as_if_it_were_here(out, monkeypatch):
 
 def test_it_is_done_here_where_no_process_can_be_had(monkeypatch):
     monkeypatch.setattr(aside, "HEAVY", "no such module")
+    assert aside.aside(os.getpid) != os.getpid()
+    with monkeypatch.context() as upgraded:
+        upgraded.setattr(aside, "__version__", "0")
+        assert aside.aside(os.getpid) == os.getpid()
     assert aside.aside(divmod, 7, 2) == (3, 1)
     with pytest.raises(ZeroDivisionError):
         aside.aside(divmod, 7, 0)
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    assert aside.aside(divmod, 7, 2) == (3, 1)
+    assert aside.aside(os.getpid) == os.getpid()
+
+
+def test_one_that_takes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(aside, "HEAVY", "no such module")
+    monkeypatch.setattr(aside, "LONGEST", 0.3)
+    with pytest.raises(TimeoutError, match=r"0\.3 s"):
+        aside.aside(time.sleep, 60)
+
+
+def test_what_python_prints_as_it_begins_is_no_answer(out, tmp_path, monkeypatch):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("print('INFO: site loaded', flush=True)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    noise, told, loaded, _ = at_work(out)
+    assert noise == "INFO: site loaded"
+    assert int(told.split()[0]) > 4
+    assert loaded == ""

@@ -146,6 +146,8 @@ def test_what_shards_left_is_there_until_all_is_written(place):
     assert added["of_a_tool"].tolist() == ["word"]
     assert nl.relation(place).attrs["columns"]["metrics"][-1] == "of_a_tool"
     assert frame["throughput_mbps"].dtype == float
+    folder.add("late", campaign, records[:2])  # by a worker that was thought lost
+    pd.testing.assert_frame_equal(in_order(nl.relation(place).frame()), in_order(frame))
 
 
 def test_the_runs_of_another_campaign_are_left_alone(place, other):

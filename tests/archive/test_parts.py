@@ -267,7 +267,7 @@ def test_runs_that_are_measured_now_are_told(tmp_path):
 def test_parts_cut_or_flipped_anywhere_change_no_table(tmp_path_factory, whole, told, data):
     folder = tmp_path_factory.mktemp("cut") / "out"
     shutil.copytree(whole, folder)
-    files = sorted((folder / "parts").iterdir())
+    files = sorted((folder / "parts").glob("[0-9]*"))
     for file in data.draw(st.lists(st.sampled_from(files), min_size=1, max_size=3, unique=True)):
         raw = bytearray(file.read_bytes())
         what = data.draw(st.sampled_from(("cut", "flip", "gone")))

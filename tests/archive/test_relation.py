@@ -126,3 +126,29 @@ def test_without_duckdb_it_says_what_to_install(out: Path, monkeypatch) -> None:
         DataError, match=r"^a relation needs DuckDB: pip install 'netlimits\[large\]'$"
     ):
         reader.open(out).relation()
+
+
+@pytest.mark.parametrize("more", [1, 9])
+def test_parts_that_are_written_meanwhile_lose_no_row(
+    out: Path, more: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between what a relation reads of each part and the reading of their rows."""
+    for path in (out / "parts").iterdir():
+        if not path.name.startswith("000001"):
+            path.unlink()
+    writer = reader.open(out).archive
+    writer.lock()
+    told = relation._sources
+
+    def written(*given):
+        for _ in range(more):
+            writer.roll()
+        return told(*given)
+
+    monkeypatch.setattr(relation, "_sources", written)
+    rows = reader.open(out).relation().frame()
+    writer.close()
+    assert len(reader.open(out).archive.parts()) > 1
+    keys = ["run", "attempt"]
+    frame = reader.open(out).frame()
+    assert sorted(rows[keys].itertuples(index=False)) == sorted(frame[keys].itertuples(index=False))

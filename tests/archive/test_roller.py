@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from recorded import EXPERIMENT, recorded
 
-from netlimits.archive import packs, parts, reader
+from netlimits.archive import packs, parts, reader, rolling
 from netlimits.archive.records import end_fields, run_fields
 from netlimits.cli import group
 from netlimits.errors import ArchiveError
@@ -156,3 +157,37 @@ def test_a_campaign_at_work_keeps_one_part_however_many_there_are(out):
     kept = [thing for thing in gc.get_objects() if isinstance(thing, parts.Part)]
     archive.close()
     assert kept == [archive.roller.last]
+
+
+def test_parts_that_another_process_is_at_are_left_to_it_for_a_while(out):
+    archive = reader.open(out).archive
+    archive.lock()
+    (out / "parts").mkdir()
+    with (out / "parts" / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert not archive.roll()
+        assert archive.roller.problem == "another process is at its parts"
+        archive.roll_all()
+        assert not archive.parts()
+    assert not archive.roll(), "it is not tried after every run"
+    for _ in range(parts.ATTEMPTS):
+        archive.append("reconnected", role="source")
+    assert archive.roll()
+    assert archive.roller.problem == ""
+    while archive.roll():
+        pass
+    archive.close()
+    assert len(archive.parts()) > 4
+
+
+def test_what_fails_by_a_mistake_stops_no_campaign(out, monkeypatch):
+    archive = reader.open(out).archive
+    archive.lock()
+
+    def mistaken(*_: object) -> None:
+        raise TypeError("of another version")
+
+    monkeypatch.setattr(rolling, "next_part", mistaken)
+    assert not archive.roll()
+    assert archive.roller.problem == "of another version"
+    archive.close()
