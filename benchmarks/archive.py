@@ -322,8 +322,8 @@ def stretch(out: Path) -> Stretch:
         if len(lines) > len(starts):
             starts = [msgspec.json.decode(line) for line in lines]
             times = seen.cpu_times()
-            first = first if len(starts) != 2 else times.user + times.system
-    cpu = (times.user + times.system - first) / (len(starts) - 2)
+            first = first if len(starts) != 2 else sum(times[:4])
+    cpu = (sum(times[:4]) - first) / (len(starts) - 2)  # of what it waited for, too
     memory = seen.memory_info().rss / 2**20
     process.send_signal(signal.SIGINT)
     process.wait()
@@ -339,7 +339,7 @@ def stretch(out: Path) -> Stretch:
 def flat(place: Path, rounds: int) -> int:
     """Print what a run costs at a campaign's begin and at its end.
 
-    1 where CPU or memory differ by more than 10 %.
+    1 where time, CPU or memory differ by more than 10 %.
     """
     first, last = place / "first", place / "runs"
     if not first.exists():
@@ -359,10 +359,12 @@ def flat(place: Path, rounds: int) -> int:
             f"{done:>9,} runs done: a run takes {1000 * beyond:.1f} ms beyond its tool, "
             f"{1000 * cpu:.1f} ms of CPU; {memory:.0f} MiB"
         )
-        costs.append((cpu, memory))
-    of_cpu, of_memory = (last / first for first, last in zip(*costs, strict=True))
-    print(f"the last to the first: {of_cpu:.2f} of the CPU, {of_memory:.2f} of the memory")
-    return int(max(of_cpu, of_memory) > 1.1)
+        costs.append((beyond, cpu, memory))
+    ratios = [last / first for first, last in zip(*costs, strict=True)]
+    of = ("time", "CPU", "memory")
+    told = ", ".join(f"{ratio:.2f} of the {what}" for ratio, what in zip(ratios, of, strict=True))
+    print(f"the last to the first: {told}")
+    return int(max(ratios) > 1.1)
 
 
 def parse(out: Path) -> int:

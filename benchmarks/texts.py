@@ -10,7 +10,7 @@ is printed beside the text's: it holds where one is at most `within` times the o
 nothing is said: seconds are another machine's). `--dir` is where archives of a million runs and of
 a hundred million are made, which takes long and many GB; `--hours` runs those that take hours.
 Without them the benchmarks that need them are left out, and said to be. The exit status is 1 when a
-figure no longer holds, or nothing printed it.
+figure no longer holds, or nothing printed it, and when a benchmark says so by its own.
 
 A number that stands in no line of texts.yaml is in given.yaml, which says what it is if not
 measured; tests/test_texts.py finds those that are in neither.
@@ -100,14 +100,15 @@ def benchmarks() -> Iterator[Benchmark]:
         yield Benchmark(entry["benchmark"], tuple(figures), entry.get("hours", False))
 
 
-def measured(benchmark: Benchmark, folder: Path | None) -> str:
-    """What the benchmark prints, and its seconds; its own exit status is about its own bounds."""
+def measured(benchmark: Benchmark, folder: Path | None) -> tuple[str, int]:
+    """What the benchmark prints, with its seconds, and its exit status: bounds of its own."""
     with tempfile.TemporaryDirectory() as new:
         words = shlex.split(benchmark.command.format(dir=folder, new=new))
         program = ["-m", "netlimits"] if words[0] == "netlimits" else [str(HERE / words[0])]
         command, began = [sys.executable, *program, *words[1:]], time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=TOP, check=False)
-        return f"{done.stdout}\nseconds in all: {time.monotonic() - began:.1f}\n"
+        seconds = f"seconds in all: {time.monotonic() - began:.1f}"
+        return f"{done.stdout}\n{seconds}\n", done.returncode
 
 
 def main() -> int:
@@ -130,7 +131,10 @@ def main() -> int:
         if needs and not given.list:
             print(f"  left out: it needs {' and '.join(needs)}")
             continue
-        output = "" if given.list else measured(benchmark, given.dir)
+        output, status = ("", 0) if given.list else measured(benchmark, given.dir)
+        if status:
+            print(f"  exited with {status}: a bound of its own is missed   no longer holds")
+            missed = 1
         for figure in benchmark.figures:
             now = None if given.list else figure.printed(output)
             good = given.list or (now is not None and figure.holds(now))

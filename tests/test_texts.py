@@ -158,6 +158,12 @@ def test_what_a_benchmark_prints_is_found_and_held(tmp_path, monkeypatch, capsys
     _, *lines = capsys.readouterr().out.splitlines()
     assert [line.endswith("no longer holds") for line in lines] == [False, True, True]
     assert all(figure.stands() for benchmark in texts.benchmarks() for figure in benchmark.figures)
+    (tmp_path / "told.py").write_text("print('ratio   1.30')\nraise SystemExit(1)")
+    (tmp_path / "texts.yaml").write_text("\n".join(entries.splitlines()[:5]))
+    assert texts.main() == 1, "a bound of its own is missed"
+    _, own, figure = capsys.readouterr().out.splitlines()
+    assert own.endswith("no longer holds")
+    assert not figure.endswith("no longer holds")
 
 
 @pytest.mark.parametrize(
