@@ -134,9 +134,10 @@ def test_what_takes_hours_or_a_folder_is_left_out_unless_it_is_asked_for(
 
 
 def test_a_command_of_netlimits_runs_too_in_a_folder_that_goes(monkeypatch):
-    output = texts.measured(texts.Benchmark("netlimits describe --help {new}", ()), None)
+    output, status = texts.measured(texts.Benchmark("netlimits describe --help {new}", ()), None)
     assert output.startswith("Usage: netlimits describe")
     assert re.search(r"^seconds in all: [0-9.]+$", output, re.MULTILINE)
+    assert status == 0
 
 
 def test_what_a_benchmark_prints_is_found_and_held(tmp_path, monkeypatch, capsys):
