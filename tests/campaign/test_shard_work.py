@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import pytest
 from recorded import recorded
 
+from netlimits.archive.store import Archive
 from netlimits.campaign import shard_work, shards
 from netlimits.campaign.interrupt import Interrupted
 from netlimits.campaign.shard_work import StopFile
-from netlimits.errors import InputError
+from netlimits.errors import ArchiveInUse, InputError
 
 
 def test_an_end_that_is_asked_for_meanwhile_does_not_lose_what_came(tmp_path):
@@ -42,3 +43,26 @@ def test_a_place_that_takes_nothing_does_not_end_a_shard(tmp_path):
     told = shard_work._left(None, archive, order)
     assert told.startswith("bucket://b: cannot be written: mesh-1-77, ")
     assert not told.endswith(" 0 attempts")
+
+
+def test_a_shard_is_let_go_of_once_its_runs_are_left(tmp_path, monkeypatch):
+    """Who waits for its journal may write all runs in the place of its file then."""
+    archive = recorded(tmp_path / "out").archive
+    (tmp_path / shards.FOLDER).mkdir()
+    campaign = SimpleNamespace(archive=SimpleNamespace(path=tmp_path))
+
+    def left(*_: object) -> str:
+        with pytest.raises(ArchiveInUse):
+            Archive.open(archive.path).lock()
+        return "full"
+
+    for name, stand_in in (
+        ("_campaign", lambda _: campaign),
+        ("_archive", lambda *_: archive),
+        ("_work", lambda *_: shard_work.ShardOutcome()),
+        ("_left", left),
+    ):
+        monkeypatch.setattr(shard_work, name, stand_in)
+    order = SimpleNamespace(shard=SimpleNamespace(name="mesh-1"), guard=None)
+    assert shard_work.carry_out(order).unshared == "full"
+    Archive.open(archive.path).lock()
