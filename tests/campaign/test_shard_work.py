@@ -65,4 +65,5 @@ def test_a_shard_is_let_go_of_once_its_runs_are_left(tmp_path, monkeypatch):
         monkeypatch.setattr(shard_work, name, stand_in)
     order = SimpleNamespace(shard=SimpleNamespace(name="mesh-1"), guard=None)
     assert shard_work.carry_out(order).unshared == "full"
-    Archive.open(archive.path).lock()
+    archive.lock()
+    archive.close()
