@@ -49,10 +49,12 @@ the last of them its number."""
 _WHOLE = re.compile(r"runs-(\d{6})\.parquet")
 _SHARD = re.compile(r"shard-[^/]+\.parquet")
 _OWNER = ".netlimits"
-_ONCE = """select * exclude (filename) from runs semi join
-(select run, attempt, min(filename) as filename from runs group by run, attempt)
-using (run, attempt, filename)"""
-"""What several files have is read of the first: of the copy, if it has that."""
+_FILE = "the file that it is in"
+_ONCE = f"""select * exclude ("{_FILE}") from runs semi join
+(select run, attempt, arg_min("{_FILE}", (status = 'interrupted', "{_FILE}")) as "{_FILE}"
+from runs group by run, attempt) using (run, attempt, "{_FILE}")"""  # noqa: S608  a constant
+"""What several files have is read of the first, of the copy if it has that; but not what was going
+on when the one was written, and is over in the other."""
 _CREDENTIALS = re.compile(r"//[^/\s]*@")
 _ANY_HOST_KEY = ("sftp", "ssh")
 """Places that fsspec logs in to whatever their host keys are, which SECURITY.md rules out."""
@@ -185,9 +187,11 @@ class RunsCopy:
             if not self.local:
                 opened.register_filesystem(self.files)
                 paths = [self.files.unstrip_protocol(path) for path in paths]
-            beside = bool(of_shards)
-            rows = opened.read_parquet(paths, union_by_name=beside, filename=beside)
-            return Relation(answer(rows, _ONCE) if beside else rows, opened, attrs)
+            if not of_shards:
+                return Relation(opened.read_parquet(paths), opened, attrs)
+            query = f"select * from read_parquet($1, union_by_name = true, filename = '{_FILE}')"  # noqa: S608
+            rows = opened.sql(query, params=[paths])
+            return Relation(answer(rows, _ONCE), opened, attrs)
 
     def _is_whole(self, names: Sequence[str]) -> bool:
         """Whether these are all files of one copy."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from netlimits.archive import parts
 from netlimits.archive.aside import aside
@@ -73,11 +74,30 @@ def done(archive: Archive) -> Done:
 
     Another process reads them (archive.aside), where there are parts.
     """
-    return aside(_done, archive.path) if archive.roller.last else _done(archive.path)
+    if not archive.roller.last:
+        return _read(archive)
+    told = aside(_told, str(archive.path))
+    return Done(
+        archive.journal.path,
+        Counter(told["outcomes"]),
+        dict(told["attempts"]),
+        dict(told["told"]),
+        bytearray.fromhex(told["bits"]),
+    )
 
 
-def _done(path: Path) -> Done:
-    archive = Archive.open(path)
+def _told(path: str) -> dict[str, Any]:
+    """The same of a folder, as JSON holds it."""
+    runs = _read(Archive.open(Path(path)))
+    return {
+        "outcomes": runs.outcomes,
+        "attempts": [*runs.attempts.items()],
+        "told": [*runs.told.items()],
+        "bits": runs._bits.hex(),
+    }
+
+
+def _read(archive: Archive) -> Done:
     of_parts = archive.parts()
     tail = archive.tally(of_parts)
     runs = Done(archive.journal.path)

@@ -30,6 +30,9 @@ PACKS = 2
 """Packs at most that are written after a part: no run waits for long, and what a killed campaign
 left in files is caught up with."""
 
+LONGEST = 300.0
+"""Seconds that a part and its packs may take."""
+
 
 class Roller:
     """The rolling of one campaign by the process that holds its journal's lock.
@@ -51,30 +54,37 @@ class Roller:
             return False
         before = self.last.number if self.last else 0
         durable = self._archive.sync()  # a part tells of nothing that is not on disk
+        what = (str(self._archive.path), before, durable, parts.ATTEMPTS)
         try:
-            aside(_rolled_up, self._archive.path, before, durable, parts.ATTEMPTS)
-            return self._accept(parts.part(self._archive.folder, before + 1))
+            if not aside(_rolled_up, *what, longest=LONGEST):
+                self._not_before = self._archive.journal.head.lines + 1  # it ends with an outcome
+                return False
+            self._accept(parts.part(self._archive.folder, before + 1))
         except Exception as error:  # whatever it is, the campaign goes on
-            return self._put_off(error)
+            self._put_off(error)
+            return False
+        return True
 
     def roll_all(self) -> None:
         """Write every part and pack that is due, and parts again that are lost or damaged."""
         from netlimits.archive import chunks
 
         self.last = None
-        for part in self._archive.parts():
-            if not chunks.whole(self._archive, part):
+        for kept in self._archive.parts():
+            if not chunks.whole(self._archive, kept):
                 break
-            self.last = part
+            self.last = kept
         if not (self.last or self._due()):
             return
         durable = self._archive.sync()
         try:
             with _alone(self._archive.folder):
-                while self._due() and self._accept(
-                    rolling.next_part(self._archive.journal, self.last, durable, parts.ATTEMPTS)
-                ):
-                    pass
+                journal = self._archive.journal
+                while self._due():
+                    part = rolling.next_part(journal, self.last, durable, parts.ATTEMPTS)
+                    if not part:
+                        break
+                    self._accept(part)
                 for _ in _packed(self._archive, self.last.number if self.last else 0):
                     pass
         except (OSError, ArchiveError) as error:
@@ -85,18 +95,16 @@ class Roller:
         enough = rolling.due(rolling.end_of(self.last), journal.head, parts.ATTEMPTS)
         return journal.sealed and enough and journal.head.lines >= self._not_before
 
-    def _accept(self, part: Part | None) -> bool:
-        """Go on after this part. Raises OSError where there is none."""
+    def _accept(self, part: Part | None) -> None:
+        """Go on after this part. Raises OSError where it cannot be read."""
         if part is None:
             raise FileNotFoundError(errno.ENOENT, "the part was not written")
         self.last, self.problem = part, ""
         self.on_part(part.about["sha256"])
-        return True
 
-    def _put_off(self, error: Exception) -> bool:
+    def _put_off(self, error: Exception) -> None:
         self.problem = one_line(error) or repr(error)
         self._not_before = self._archive.journal.head.lines + parts.ATTEMPTS // 2
-        return False
 
 
 @contextmanager
@@ -114,16 +122,22 @@ def _alone(folder: Folder) -> Iterator[None]:
         yield
 
 
-def _rolled_up(path: Path, number: int, durable: int, attempts: int) -> None:
-    """Write the part after one, of a journal of which so many bytes are on disk, and packs."""
+def _rolled_up(path: str, number: int, durable: int, attempts: int) -> bool:
+    """Write the part after one, of a journal of which so many bytes are on disk, and packs.
+
+    False where no outcome stands yet where the part would end.
+    """
     from netlimits.archive.store import Archive
 
-    archive = Archive.open(path)
+    archive = Archive.open(Path(path))
     with _alone(archive.folder):
-        rolling.next_part(archive.journal, parts.part(archive.folder, number), durable, attempts)
+        last = parts.part(archive.folder, number)
+        if not rolling.next_part(archive.journal, last, durable, attempts):
+            return False
         with suppress(OSError, ArchiveError):
             for _ in islice(_packed(archive, number + 1), PACKS):
                 pass
+    return True
 
 
 def _packed(archive: Archive, last: int) -> Iterator[Part]:

@@ -35,6 +35,8 @@ def parse(results: Path) -> None:
         else:
             read, changed = reparse(campaign)
             campaign.archive.roll_all()
+    if problem := campaign.archive.roller.problem:
+        echo(f"netlimits: parts are lacking ({problem}); the journal is read instead", err=True)
     echo(f"{read} attempts read again, {changed} changed")
     for path in campaign.write_results():
         echo(str(path))

@@ -41,9 +41,13 @@ def out(tmp_path: Path) -> Path:
     return recorded(tmp_path / "out", failed=(3, 9), text=MANY, traced=()).path
 
 
-def begun(folder: Path) -> int:
+def begun(folder: str) -> int:
     """A function that another process finds by its name."""
     return done(reader.open(folder).archive).first_left
+
+
+def full(_: str) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def at_work(folder: Path) -> list[str]:
@@ -80,7 +84,7 @@ def test_what_is_wrong_is_raised_as_if_it_were_here(out, monkeypatch):
     journal.write_bytes(journal.read_bytes().replace(b'"event":', b'"Event":', 3))
     monkeypatch.setattr(aside, "HEAVY", "no such module")
     with pytest.raises(ArchiveError) as error:
-        aside.aside(begun, out)
+        aside.aside(begun, str(out))
     assert str(error.value) == f"{journal}:1: was changed: its checksum does not hold"
 
 
@@ -90,7 +94,8 @@ def test_it_is_done_here_where_no_process_can_be_had(monkeypatch):
     with monkeypatch.context() as upgraded:
         upgraded.setattr(aside, "__version__", "0")
         assert aside.aside(os.getpid) == os.getpid()
-    assert aside.aside(divmod, 7, 2) == (3, 1)
+    with pytest.raises(OSError, match="No space left"):
+        aside.aside(full, "folder")
     with pytest.raises(ZeroDivisionError):
         aside.aside(divmod, 7, 0)
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
@@ -99,9 +104,8 @@ def test_it_is_done_here_where_no_process_can_be_had(monkeypatch):
 
 def test_one_that_takes_too_long_is_ended(monkeypatch):
     monkeypatch.setattr(aside, "HEAVY", "no such module")
-    monkeypatch.setattr(aside, "LONGEST", 0.3)
     with pytest.raises(TimeoutError, match=r"0\.3 s"):
-        aside.aside(time.sleep, 60)
+        aside.aside(time.sleep, 60, longest=0.3)
 
 
 def test_what_python_prints_as_it_begins_is_no_answer(out, tmp_path, monkeypatch):

@@ -150,6 +150,16 @@ def test_what_shards_left_is_there_until_all_is_written(place):
     pd.testing.assert_frame_equal(in_order(nl.relation(place).frame()), in_order(frame))
 
 
+def test_what_was_going_on_is_read_where_it_is_over(place):
+    campaign, folder = nl.open(EXAMPLE), RunsCopy.at(place)
+    folder.claim(campaign)
+    ended = replace(campaign.records()[0], figures={"throughput_mbps": 7.0, "filename": "any"})
+    folder.add("a", campaign, [replace(ended, status="interrupted", figures={})])
+    folder.add("b", campaign, [ended])
+    (row,) = nl.relation(place).frame().to_dict("records")
+    assert (row["status"], row["throughput_mbps"], row["filename"]) == ("ok", 7.0, "any")
+
+
 def test_the_runs_of_another_campaign_are_left_alone(place, other):
     folder = RunsCopy.at(place)
     folder.claim(nl.open(EXAMPLE))

@@ -191,3 +191,20 @@ def test_what_fails_by_a_mistake_stops_no_campaign(out, monkeypatch):
     assert not archive.roll()
     assert archive.roller.problem == "of another version"
     archive.close()
+
+
+def test_lines_without_an_outcome_are_no_failure(out):
+    """A part ends with an outcome; what the lines after the last one wait for is nothing to tell."""
+    archive = reader.open(out).archive
+    archive.lock()
+    while archive.roll():
+        pass
+    for _ in range(2 * parts.ATTEMPTS):
+        archive.append("reconnected", role="source")
+    assert not archive.roll()
+    assert archive.roller.problem == ""
+    shutil.rmtree(out / "parts")
+    archive.roll_all()
+    archive.close()
+    assert archive.roller.problem == ""
+    assert len(packs.packs(files(out))) == len(archive.parts()) - 1 > 3

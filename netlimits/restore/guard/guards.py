@@ -6,7 +6,14 @@ import copy
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from netlimits.errors import CommandFailed, ConnectionLost, HostError, InputError, RestoreError
+from netlimits.errors import (
+    CommandFailed,
+    ConnectionLost,
+    HostError,
+    InputError,
+    RestoreError,
+    one_line,
+)
 from netlimits.hosts.base import Host, must
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed
@@ -190,7 +197,7 @@ class Guards:
         try:
             must(self.run(role, notes.write(note)))
         except CommandFailed as error:
-            why = printable(error.completed.complaint)
+            why = printable(error.completed.complaint) or one_line(error)
             raise HostError(
                 f"a note of what is found there cannot be left: {why}", host=role
             ) from None
