@@ -69,7 +69,7 @@ class Roller:
         """Write every part and pack that is due, and parts again that are lost or damaged."""
         from netlimits.archive import chunks
 
-        self.last = None
+        self.last, self._not_before = None, 0
         for kept in self._archive.parts():
             if not chunks.whole(self._archive, kept):
                 break
