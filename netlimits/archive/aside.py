@@ -60,8 +60,8 @@ def aside(function: Callable[..., Result], *arguments: Any, longest: float | Non
             outcome = json.load(file)
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"it took longer than {longest:g} s") from None
-    except Exception:
-        return function(*arguments)
+    except (OSError, subprocess.CalledProcessError, TypeError, ValueError):
+        return function(*arguments)  # what is wrong with it is raised here
     if "archive" in outcome:
         raise ArchiveError(outcome["archive"])
     if "os" in outcome:
