@@ -163,12 +163,14 @@ def _text(event: Mapping[str, Any] | None) -> str:
 
 
 def _tables(campaign: Campaign) -> None:
-    """Make its tables, or its parts, as the end of a run does."""
+    """Make its tables, or its parts, as the end of a run does. Raises ArchiveError."""
     campaign.archive.lock()
     try:
         campaign.archive.roll_all()
     finally:
         campaign.archive.close()
+    if problem := campaign.archive.roller.problem:
+        raise ArchiveError(f"{campaign.path}: its parts cannot be written: {problem}")
     campaign.write_results()
 
 

@@ -15,7 +15,7 @@ from killing import killed_after
 from recorded import recorded
 
 import netlimits
-from netlimits.archive import parts, reader, upgrade
+from netlimits.archive import parts, reader, rolling, upgrade
 from netlimits.archive.records import end_fields, run_fields, unfinished
 from netlimits.cli import group
 from netlimits.errors import ArchiveError, NetlimitsError
@@ -126,6 +126,16 @@ def test_a_large_one_gets_parts_and_packs(out, monkeypatch):
     assert [*(out / "raw").glob("*.zst")]
     assert len([*(out.with_name("out.version-1") / "raw").iterdir()]) == 18
     assert campaign.archive.read_raw(1, 1)
+
+
+def test_parts_that_cannot_be_written_leave_the_old_one_as_it_is(out, monkeypatch):
+    monkeypatch.setattr(parts, "ATTEMPTS", 4)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(rolling, "next_part", full)
+    refused(out, "parts cannot be written: No space left on device")
 
 
 def test_a_torn_last_line_stays_in_the_old_one_alone(out):
