@@ -12,6 +12,7 @@ from typing import Any
 import narrow_path
 import pytest
 import warm
+from drivers import Drivers
 from guests import Guests
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
@@ -242,6 +243,13 @@ def _guests(machines: labs.Lab) -> Iterator[Guests]:
 def guests(machines: labs.Lab) -> Iterator[Guests]:
     """Commands on the machines of `machines`, over one connection to each."""
     yield from _guests(machines)
+
+
+@pytest.fixture
+def on(machines: labs.Lab, guests: Guests, tmp_path: Path) -> Iterator[Drivers]:
+    """Campaigns on `machines`, which are as found again afterwards."""
+    with Drivers(machines, guests, tmp_path) as drivers:
+        yield drivers
 
 
 @pytest.fixture(scope="session")

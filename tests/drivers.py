@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import warm
 from guests import Guests
@@ -74,6 +75,22 @@ class Drivers:
         self.out = folder / "out"
         self.original = wait(self._as_built, "the links are up")
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """What a failed test left is put back, so that the next one finds machines as they were."""
+        if not self._is_as_found():
+            with self.begun("restore", *self.hosts) as process:
+                process.communicate()
+        if not self._is_as_found():
+            for host in self.lab.hosts:
+                self.guests.reboot(host)
+
+    def _is_as_found(self) -> bool:
+        ours = any(self.guests.sh(host, _OURS) for host in self.lab.hosts)
+        return not ours and not any(self.changed().values())
+
     def experiment(self, text: str) -> Path:
         path = self.folder / "drivers.yaml"
         path.write_text(text)
@@ -98,7 +115,8 @@ class Drivers:
             yield process
         finally:
             process.kill()
-            process.communicate()
+            if not process.stdout.closed:  # nobody has heard it out
+                process.communicate()
 
     def ended(self, process: subprocess.Popen, status: int) -> str:
         """What it said, once it ended as it should."""

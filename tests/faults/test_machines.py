@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from drivers import Drivers
 
 import netlimits as nl
 
@@ -28,10 +27,9 @@ PATIENT = ("--patience", "5m")
 """For as long as a reboot takes on a busy machine."""
 
 
-def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp_path):
+def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(on, guests):
     """Under run 1 the sender's clock goes forward, under run 2 back, and under run 3 nobody is left
     but the guards; when it is made again the receiver reboots."""
-    on = Drivers(machines, guests, tmp_path)
 
     def set_clock(to: float) -> list[str]:
         return ["date", "-s", f"@{time.time() + to:.0f}"]
@@ -44,9 +42,9 @@ def test_clocks_are_set_and_a_host_reboots_in_mid_campaign(machines, guests, tmp
                 on.release()
             on.held(process, 3)
         assert all(on.changed().values())
-        for host in machines.hosts:
+        for host in on.lab.hosts:
             on.fire(host)
-        on.put_back(*machines.hosts)
+        on.put_back(*on.lab.hosts)
 
         with on.begun("resume", on.out, *PATIENT) as process:
             on.held(process, 3)

@@ -32,11 +32,17 @@ _ALONE = "import os, sys; os.closerange(3, 4096); os.execv(sys.argv[1], sys.argv
 """QEMU must not keep the lab's lock. It inherits it until it is in the namespace, where a removal
 finds it, and not a moment longer."""
 
-_TRANSLATED_KERNEL = " norandmaps tsc=reliable"
+_TRANSLATED_KERNEL = " norandmaps"
 """Where code is translated, it pays that a program lies at the same addresses each time: TCG finds
-what it translated before, and a campaign's run takes a third of the CPU. Its TSC is this machine's
-own. With several CPUs a kernel would not trust it and read the HPET instead, each time by way of
-QEMU's device lock: commands took half as much CPU again."""
+what it translated before, and a campaign's run takes a third of the CPU."""
+
+_TRUSTED_TSC = " tsc=reliable"
+"""Where code is translated, a machine's TSC is this machine's own. With several CPUs a kernel would
+not trust it and read the HPET instead, each time by way of QEMU's device lock: commands took half
+as much CPU again. It is told to where this machine's kernel does (CLOCKSOURCE): of TSCs that are
+apart QEMU makes a clock that runs ahead."""
+
+CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 _ORDERED = 2
 """CPUs from which on QEMU (before 8.1) keeps a guest's memory barriers where code is translated. It
@@ -74,6 +80,8 @@ def command(lab: Lab, host: str, image: Image) -> tuple[str, ...]:
     kernel = f"{_KERNEL} nr_cpus={guest.cpus}"
     if guest.accelerator != "kvm":
         kernel += _TRANSLATED_KERNEL
+        if _clocksource() == "tsc":
+            kernel += _TRUSTED_TSC
     return (
         *bare(guest),
         *accelerated(guest.accelerator),
@@ -97,6 +105,14 @@ def start(lab: Lab, host: str, image: Image) -> None:
         deadline=_START,
         label=f"{host}: QEMU",
     )
+
+
+def _clocksource() -> str:
+    """What this machine's kernel reads the time from; nothing where it does not tell."""
+    try:
+        return CLOCKSOURCE.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def alive(lab: Lab, host: str) -> bool:
