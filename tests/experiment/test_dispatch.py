@@ -108,6 +108,33 @@ def test_95_percent_of_the_bound_are_reached_with_runs_of_unequal_length(
     assert least / took >= 0.95
 
 
+@pytest.mark.parametrize(
+    ("count", "blocks", "spread"),
+    [(40, 1, 0.07), (16, 1, 0.05), (10, 1, 0.05), (6, 3, 0.05), (40, 2, 0.2)],
+)
+def test_nor_does_it_matter_that_all_take_longer_than_planned(count, blocks, spread):
+    chance = random.Random(5)
+    jobs = mesh_jobs(count, 1, blocks, chance, lambda k: 1.0)
+    lengths = [1.4 * chance.lognormvariate(0, spread) for _ in jobs]
+    took = dispatch.makespan(jobs, lengths=lengths)
+    least = dispatch.bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True))
+    assert least / took >= 0.95
+
+
+def test_a_run_that_hangs_is_no_reason_for_all_others_to_wait():
+    jobs = mesh_jobs(16, 1, 2, random.Random(1), lambda k: 1.0)
+    lengths = [30.0, *[1.0] * (len(jobs) - 1)]
+    begun = carried_out(jobs, lengths=lengths)
+    others = [end for _, end, number in begun if not {*jobs[0].hosts} & {*jobs[number].hosts}]
+    assert max(others) < 38, "14 hosts have 13 partners but those two, twice"
+
+
+def test_groups_leave_no_rounds_whole():
+    jobs = mesh_jobs(16, 1, 1, random.Random(1), lambda k: 1.0)
+    groups = {f"h{n}": f"rack{n % 4}" for n in range(16)}
+    assert dispatch.bound(jobs, groups) / dispatch.makespan(jobs, groups) >= 0.95
+
+
 def test_a_host_that_is_lost_takes_its_own_pairs_along_and_no_other():
     jobs = mesh_jobs(6, 1, 2, random.Random(1), lambda k: 1.0)
     begun = carried_out(jobs, lost=[(2.5, "h3")])
@@ -125,6 +152,12 @@ def test_the_bound_is_the_busiest_host_or_group_or_all_in_turn():
     assert dispatch.bound(jobs, {"b": "r", "d": "r", "c": "r"}) == 9
     assert dispatch.bound(jobs, at_once=1) == 9
     assert dispatch.makespan(jobs, at_once=1) == 9
+
+
+@pytest.mark.parametrize(("count", "rounds_"), [(2, 1), (3, 3), (7, 7), (8, 7)])
+def test_of_an_odd_number_of_hosts_one_rests(count, rounds_):
+    jobs = mesh_jobs(count, 1, 2, random.Random(1), lambda k: 3.0)
+    assert dispatch.bound(jobs) == dispatch.makespan(jobs) == 2 * 3 * rounds_
 
 
 @settings(max_examples=60, deadline=None)
