@@ -18,6 +18,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from netlimits.experiment.lengths import Lengths
 from netlimits.experiment.rounds import numbered
 
 ALIKE, FEW_ALIKE, ALL_ALIKE = 2.2, 0.7, 0.025
@@ -46,8 +47,8 @@ HELD, PARKED = 2, 8
 """Jobs that are held at most, for each that is looked at of each host (all need a half):
 those that may begin, and all, with those that wait for hosts that are away."""
 
-FIRST, LEARNED = 20, 1000
-"""Runs after which the spread of lengths is heeded, and over which it is learned."""
+FIRST = 20
+"""Runs after which the spread of lengths is heeded."""
 
 
 class Job(NamedTuple):
@@ -157,8 +158,7 @@ class Dispatch:
         self._scanned = -math.inf
         self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
         self._begun: dict[int, float] = {}
-        self._ratio, self._variance = 1.0, 0.0
-        self._ended = 0
+        self._lengths = Lengths()
         most = max(load.jobs_of.values(), default=0)
         count = len(self._queues) or 1
         alike = ALIKE / (math.sqrt(most or 1) * math.cbrt(count))
@@ -196,7 +196,7 @@ class Dispatch:
         """The free hosts that are not to wait for their next partners."""
         if self._uneven:
             self._patience = NONE
-        longest = self._load.longest * self._ratio
+        longest = self._lengths.expected(self._load.longest)
         free = (host for host in self._free if self._queues[host])
         late = frozenset(h for h in free if self._wait(h, now) > self._patience * longest)
         if late:
@@ -212,7 +212,7 @@ class Dispatch:
     @property
     def _uneven(self) -> bool:
         """Whether lengths differ too much to keep the order, as far as that is known."""
-        known = self._ended >= FIRST or not self._ended
+        known = self._lengths.count >= FIRST or not self._lengths.count
         return known and self._spread > self._equal
 
     def over(
@@ -230,12 +230,7 @@ class Dispatch:
         self._touched.update(job.hosts)
         for host in away:
             self.hold(host)
-        ratio = (now - began) / max(job.seconds, 1e-9)
-        difference = ratio - self._ratio
-        self._ended += 1
-        weight = 1 / min(self._ended, LEARNED)
-        self._ratio += difference * weight
-        self._variance += (difference * (ratio - self._ratio) - self._variance) * weight
+        self._lengths.add(job.seconds, now - began)
         if again and all(host in self._queues for host in job.hosts):
             self.jobs[number] = job
             for host in job.hosts:
@@ -352,8 +347,7 @@ class Dispatch:
     @property
     def _spread(self) -> float:
         """The coefficient of variation of lengths, as they are meant and as they turned out."""
-        meanwhile = self._variance / max(self._ratio, 1e-9) ** 2
-        return math.sqrt(self._load.spread**2 + meanwhile)
+        return math.hypot(self._load.spread, self._lengths.spread)
 
     def _places(self, number: int) -> tuple[Hashable, ...]:
         return self._load.places(self.jobs[number])
@@ -367,7 +361,7 @@ class Dispatch:
         self._forget(number)
         self._free.difference_update(job.hosts)
         self._begun[number] = now
-        self._busy |= dict.fromkeys(places, now + job.seconds * self._ratio)
+        self._busy |= dict.fromkeys(places, now + self._lengths.expected(job.seconds))
         return (number,)
 
     def _forget(self, number: int) -> None:
@@ -388,7 +382,7 @@ class Dispatch:
             first = self._queues[other][0]
             if other in self._free and first != number:
                 until = max(self._until(place, now) for place in self._places(first))
-                waits.append(until + self.jobs[first].seconds * self._ratio)
+                waits.append(until + self._lengths.expected(self.jobs[first].seconds))
         return max(waits)
 
     def _until(self, place: Hashable, now: float) -> float:

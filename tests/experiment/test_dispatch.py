@@ -121,6 +121,16 @@ def test_nor_does_it_matter_that_all_take_longer_than_planned(count, blocks, spr
     assert least / took >= 0.95
 
 
+@pytest.mark.parametrize(("count", "blocks"), [(8, 3), (16, 1)])
+def test_nor_that_each_takes_some_seconds_more(count, blocks):
+    chance = random.Random(5)
+    jobs = mesh_jobs(count, 3, blocks, chance, lambda k: (2.0, 5.0, 10.0)[k])
+    lengths = [(job.seconds + 1) * chance.lognormvariate(0, 0.03) for job in jobs]
+    took = dispatch.makespan(jobs, lengths=lengths)
+    least = dispatch.bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True))
+    assert least / took >= 0.96
+
+
 def test_a_run_that_hangs_is_no_reason_for_all_others_to_wait():
     jobs = mesh_jobs(16, 1, 2, random.Random(1), lambda k: 1.0)
     lengths = [30.0, *[1.0] * (len(jobs) - 1)]

@@ -1,0 +1,56 @@
+"""Lengths: how long runs take, as it turns out, beside how long they were planned to take.
+
+Each run takes some seconds more than its tool: that is learned for runs of about one planned length
+(`ALIKE`), so that what all of these have in common is no difference.
+"""
+
+from __future__ import annotations
+
+import math
+
+ALIKE = 1.1
+"""Planned lengths that are at most so many times each other, about, are of one kind."""
+
+LEARNED = 1000
+"""Runs over which it is learned."""
+
+LEAST = 1e-9
+
+
+class Lengths:
+    """What runs took beside what was planned, both in seconds, and by how much that differs."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Runs that ended."""
+        self._ratios: dict[int, tuple[int, float]] = {}  # kind -> how many, their mean
+        self._compared, self._variance = 0, 0.0
+
+    def add(self, planned: float, took: float) -> None:
+        """A run has ended."""
+        self.count += 1
+        kind, ratio = _kind(planned), took / max(planned, LEAST)
+        before, mean = self._ratios.get(kind, (0, ratio))
+        new = mean + (ratio - mean) / min(before + 1, LEARNED)
+        self._ratios[kind] = before + 1, new
+        if before:
+            self._compared += 1
+            square = (ratio - mean) * (ratio - new) / max(new, LEAST) ** 2
+            self._variance += (square - self._variance) / min(self._compared, LEARNED)
+
+    def expected(self, planned: float) -> float:
+        """How long a run takes about: as those of its kind did, or the nearest kind to it."""
+        kind = _kind(planned)
+        if not self._ratios:
+            return planned
+        nearest = kind if kind in self._ratios else min(self._ratios, key=lambda k: abs(k - kind))
+        return max(planned, LEAST) * self._ratios[nearest][1]
+
+    @property
+    def spread(self) -> float:
+        """The coefficient of variation of what runs of one kind took."""
+        return math.sqrt(self._variance)
+
+
+def _kind(planned: float) -> int:
+    return round(math.log(max(planned, LEAST)) / math.log(ALIKE))
