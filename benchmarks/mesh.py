@@ -8,8 +8,9 @@
 3. 40 scripted hosts with 10,000 runs and with 100,000, each a process of its own: how much memory
    the latter takes beyond the former.
 4. Meshes of all pairs through the dispatch alone, where nobody knows beforehand by how much lengths
-   differ (of the logarithm): of 1,000, 200, 40 and 10 hosts, and how full the rounds of 6 to 24
-   hosts are where a plan is over soon and lengths differ much, which is held to no bound.
+   differ (of the logarithm): of 1,000, 200, 40 and 10 hosts, and the first rounds of 1,000 hosts in
+   25 racks; and how full the rounds of 6 to 24 hosts are where a plan is over soon and lengths
+   differ much, which is held to no bound.
 
     sudo .venv/bin/python benchmarks/mesh.py [--hosts 40] [--seconds 3] [--only 1|2|3|4]
 
@@ -41,8 +42,9 @@ from netlimits.campaign.interrupt import Stop
 from netlimits.campaign.progress import TimeLeft
 from netlimits.campaign.recorder import Recorder
 from netlimits.experiment import load, mesh, rounds
-from netlimits.experiment.dispatch import Dispatch, Job, bound, makespan
+from netlimits.experiment.dispatch import Dispatch, makespan
 from netlimits.experiment.plan import Plan
+from netlimits.experiment.workload import Job, bound
 from netlimits.hosts.scripted import ScriptedHost
 from netlimits.lab import labs
 from netlimits.model import Command, Record
@@ -238,11 +240,27 @@ def fullness(count: int, spread: float, blocks: int, seed: int) -> tuple[float, 
     return least / makespan(jobs, lengths=lengths), len(jobs)
 
 
+def racked(count: int, racks: int, runs: int) -> bool:
+    """What the dispatch of so many runs costs where few hosts' racks are free; whether it holds."""
+    chance = random.Random(1)
+    shape = mesh.mesh({"hosts": count}).pairs
+    matched = itertools.chain.from_iterable(rounds.matchings(shape, chance.random))
+    jobs = [Job(shape[number], 10.0) for number in itertools.islice(matched, runs)]
+    groups = {host: f"rack{place % racks}" for place, host in enumerate(mesh.names(count))}
+    lengths = [10 * chance.lognormvariate(0, 0.02) for _ in jobs]
+    began = time.process_time()
+    makespan(jobs, groups, lengths=lengths)
+    each = 1e3 * (time.process_time() - began) / runs
+    print(f"{runs:,} pairs of {count:,} hosts in {racks} racks:")
+    print(f"  dispatch {each:.3f} ms a run in racks (bound {RUN_MS:g} ms)")
+    return each <= RUN_MS
+
+
 def ragged() -> None:
     """How full the rounds of short plans are, of lengths that differ much."""
     shares = [
         statistics.mean(fullness(count, spread, blocks, seed)[0] for seed in range(20))
-        for count in (6, 8, 10, 12, 16, 24)
+        for count in (6, 7, 8, 9, 10, 11, 12, 15, 16, 23, 24)
         for blocks in (1, 2, 3)
         for spread in (0.2, 0.3)
     ]
@@ -268,6 +286,7 @@ def main() -> None:
     if asked.only in (None, 4):
         held += [dispatched(1000, 0.02), dispatched(200, 0.3), dispatched(40, 0.1, 3)]
         held += [dispatched(40, 0.07), dispatched(10, 0.05)]
+        held.append(racked(1000, 25, 10_000))
         ragged()
     sys.exit(0 if all(held) else 1)
 

@@ -34,7 +34,7 @@ done
 
 _OURS = r"""
 ls -A /run/netlimits /run/lock ~/.local/state/netlimits 2>/dev/null | grep -v -e ':$' -e '^$' || true
-pgrep -fa '^(netperf|netserver) |[.]guard' || true
+pgrep -fa '^(netperf|netserver) |[.]guard|[p]eer=.1; shift' || true
 """
 
 _HOLD = """

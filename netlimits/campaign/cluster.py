@@ -38,7 +38,8 @@ from netlimits.errors import (
     RestoreError,
     one_line,
 )
-from netlimits.experiment.dispatch import Dispatch, Job, Workload
+from netlimits.experiment.dispatch import Dispatch
+from netlimits.experiment.workload import Job, Workload
 from netlimits.model import Record, Run
 
 if TYPE_CHECKING:

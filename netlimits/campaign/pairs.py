@@ -27,7 +27,8 @@ from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.progress import Progress, TimeLeft
 from netlimits.campaign.runner import ATTEMPTS, Runner
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError
-from netlimits.experiment.dispatch import Dispatch, Job, Workload, makespan
+from netlimits.experiment.dispatch import Dispatch, makespan
+from netlimits.experiment.workload import Job, Workload
 from netlimits.hosts.threads import at_once
 from netlimits.model import Record, Run
 

@@ -27,7 +27,7 @@ from netlimits.archive import formats, records
 from netlimits.archive.journal import Head
 from netlimits.archive.store import Archive
 from netlimits.errors import ArchiveError, HostError
-from netlimits.experiment import dispatch, rounds
+from netlimits.experiment import rounds, workload
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.model import Machine, Mesh, Record, Run
@@ -103,7 +103,7 @@ def shards(
             members[both if both in members else first[next(iter(both))]].append(run)
         for both, runs in members.items():
             if runs:
-                seconds = dispatch.bound(plan.jobs(runs), racks)
+                seconds = workload.bound(plan.jobs(runs), racks)
                 label = f"{name}-{next(count):05d}"
                 yield Shard(label, tuple(map(str, sorted(both))), tuple(runs), seconds)
 

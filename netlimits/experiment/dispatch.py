@@ -2,10 +2,8 @@
 
 It acts on nothing and knows no clock but what it is told, so that whatever starts runs, threads or
 other machines, asks the same. Runs come in the order of their rounds (`experiment.rounds`). A host
-that is free waits for the partner of its next run: as long as runs of a round are of one length,
-about, any other run would break the rounds to come. It waits less where they are broken, since a
-run is done again or a host was away. Where lengths differ too much, it takes another run at once;
-hosts with most left to do come first.
+that is free waits for the partner of its next run, as long as `experiment.order` says, and takes
+another run then. Hosts with most left to do come first, those of the busiest group before all.
 """
 
 from __future__ import annotations
@@ -13,28 +11,12 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections import defaultdict, deque
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
 
-from netlimits.experiment.lengths import Lengths
-from netlimits.experiment.rounds import numbered
-
-ALIKE, FEW_ALIKE, ALL_ALIKE = 2.2, 0.7, 0.025
-"""Coefficient of variation up to which runs of a round are of one length: ALIKE by the root of how
-many runs a host has and the third root of how many hosts there are, and at least FEW_ALIKE by these
-and ALL_ALIKE. The longer an order is kept, the more waiting adds up; and the more runs and hosts
-there are, the less is lost where it is left: few hosts find no partners out of order, and have a
-ragged end. As simulated for 6 to 200 hosts and 5 to 800 runs of each."""
-
-WORTH = 0.05
-"""By how much more than the bound all runs in their order may take, as planned, to be kept in it:
-what a mesh is short of when it is resumed are not whole rounds, and groups know none."""
-
-WHOLE, BROKEN, NONE = 3.0, 0.3, -math.inf
-"""How long a free host waits for its next partner, in lengths of the longest run: where rounds are
-whole, where they are broken, and where there is no order worth it."""
+from netlimits.experiment.order import RoundOrder
+from netlimits.experiment.workload import Job, Workload
 
 FEW, SCAN = 64, 0.01
 """Free hosts up to which all are looked at for one that waits long, each time; more of them only
@@ -46,83 +28,6 @@ LOOK = 256
 HELD, PARKED = 2, 8
 """Jobs that are held at most, for each that is looked at of each host (all need a half):
 those that may begin, and all, with those that wait for hosts that are away."""
-
-FIRST = 20
-"""Runs after which the spread of lengths is heeded."""
-
-
-class Job(NamedTuple):
-    """A run as the dispatch sees it: the hosts that it takes, how long it will about, and the run.
-
-    What is done in its place may as well be something else, such as a shard.
-    """
-
-    hosts: tuple[str, ...]
-    seconds: float
-    run: Any = None
-
-
-class Workload:
-    """All jobs, added up: what a dispatch knows of those that it has not read yet.
-
-    `jobs` is gone through once. `groups` has that of a host.
-    """
-
-    def __init__(self, jobs: Iterable[Job], groups: Mapping[str, str] | None = None) -> None:
-        self.groups = groups or {}
-        self.count = 0
-        self.longest = self.total = 0.0
-        self.jobs_of: defaultdict[str, int] = defaultdict(int)
-        self.seconds_of: defaultdict[Hashable, float] = defaultdict(float)
-        self._fewest: float = math.inf
-        self._ends: defaultdict[Hashable, float] = defaultdict(float)  # of a place's jobs so far
-        self._squares = 0.0
-        jobs, counted = itertools.tee(jobs)
-        rounds = zip(numbered(job.hosts for job in counted), jobs, strict=True)
-        for _, together in itertools.groupby(rounds, lambda pair: pair[0]):
-            self._add([job for _, job in together])
-
-    def _add(self, jobs: list[Job]) -> None:
-        """Add the jobs of a round."""
-        seconds = sum(job.seconds for job in jobs)
-        if mean := seconds / len(jobs):
-            self._squares += sum((job.seconds / mean - 1) ** 2 for job in jobs)
-        self.count += len(jobs)
-        self.total += seconds
-        for job in jobs:
-            self.longest = max(self.longest, job.seconds)
-            self._fewest = min(self._fewest, len(job.hosts))
-            for host in job.hosts:
-                self.jobs_of[host] += 1
-            places = self.places(job)
-            end = job.seconds + max(self._ends[place] for place in places)
-            for place in places:
-                self.seconds_of[place] += job.seconds
-                self._ends[place] = end
-
-    def places(self, job: Job) -> tuple[Hashable, ...]:
-        """The hosts of a job, and the groups that it goes through."""
-        of = self.groups
-        through = {("group", of[host]) for host in job.hosts if of.get(host)} if of else ()
-        return (*job.hosts, *through) if through else job.hosts
-
-    @property
-    def spread(self) -> float:
-        """The coefficient of variation of the jobs' lengths within their rounds."""
-        return (self._squares / self.count) ** 0.5 if self.count else 0.0
-
-    @property
-    def in_order(self) -> float:
-        """Seconds that all jobs take where each place keeps to their order."""
-        return max(self._ends.values(), default=0.0)
-
-    def bound(self, at_once: int = 0) -> float:
-        """Seconds that no schedule can beat: the busiest place's, and all by turns of so many.
-
-        Of an odd number of hosts one rests while all others are in pairs.
-        """
-        most = min(at_once or math.inf, max(1, len(self.jobs_of) // self._fewest))
-        return max(self.total / most, *self.seconds_of.values(), 0.0)
 
 
 class Dispatch:
@@ -150,7 +55,8 @@ class Dispatch:
         """Those that were read and are not over."""
         self._most = at_once or load.count
         self._queues: dict[str, deque[int]] = {host: deque() for host in load.jobs_of}
-        self._left = {host: load.seconds_of[host] for host in load.jobs_of}
+        self._left = {**load.seconds_of}  # seconds, of each host and group
+        self._group = {host: load.group(host) for host in load.jobs_of}
         self._unread = {**load.jobs_of}
         self._free = set(self._queues)
         self._touched = set(self._queues)  # since `ready` looked: their next job may begin now
@@ -158,14 +64,8 @@ class Dispatch:
         self._scanned = -math.inf
         self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
         self._begun: dict[int, float] = {}
-        self._lengths = Lengths()
+        self._order = RoundOrder(load, at_once)
         most = max(load.jobs_of.values(), default=0)
-        count = len(self._queues) or 1
-        alike = ALIKE / (math.sqrt(most or 1) * math.cbrt(count))
-        self._equal = max(alike, FEW_ALIKE / count, ALL_ALIKE)
-        least = load.bound(at_once)
-        ordered = load.in_order <= (1 + WORTH) * least
-        self._patience = (WHOLE if least == load.bound() else BROKEN) if ordered else NONE
         self._look = max(16, min(most, 2 * len(self._queues), LOOK))
         self._short = set(self._queues)  # may have too few in their queues
 
@@ -180,40 +80,35 @@ class Dispatch:
         if self._room and often:
             self._scanned = now
             late = self._late(now)
-            for host in sorted(late, key=lambda h: (-self._left[h], h)):
-                if host in self._free and self._room:
+            for host in sorted(sorted(late), key=self._left_of, reverse=True):
+                if self._room and host in self._free and self._group[host] not in self._busy:
                     begun += self._overtake(host, late, now)
         return begun
+
+    def _left_of(self, host: str) -> tuple[float, float]:
+        """Seconds that are left of a host's group, and of itself."""
+        return self._left.get(self._group[host], 0.0), self._left[host]
+
+    def _able(self, hosts: Iterable[str]) -> Iterator[str]:
+        """Hosts that have something left to do, and whose group is free."""
+        return (h for h in hosts if self._queues[h] and self._group[h] not in self._busy)
 
     def _next_in_order(self) -> list[int]:
         """The first jobs of free hosts, where something changed since they were looked at."""
         limited = self._load.groups or self._most < self._load.count
         looked_at = self._free if limited else self._touched & self._free
         self._touched = set()
-        return sorted({self._queues[host][0] for host in looked_at if self._queues[host]})
+        return sorted({self._queues[host][0] for host in self._able(looked_at)})
 
     def _late(self, now: float) -> frozenset[str]:
         """The free hosts that are not to wait for their next partners."""
-        if self._uneven:
-            self._patience = NONE
-        longest = self._lengths.expected(self._load.longest)
-        free = (host for host in self._free if self._queues[host])
-        late = frozenset(h for h in free if self._wait(h, now) > self._patience * longest)
+        patience = self._order.patience
+        if patience < 0:
+            return frozenset(self._able(self._free))
+        late = frozenset(h for h in self._able(self._free) if self._wait(h, now) > patience)
         if late:
-            self._break()
+            self._order.breaks()
         return late
-
-    def _break(self) -> None:
-        """There are no whole rounds any more: less is lost where what is left of them is left."""
-        if self._patience == WHOLE:
-            self._patience = BROKEN
-            self._equal /= 2
-
-    @property
-    def _uneven(self) -> bool:
-        """Whether lengths differ too much to keep the order, as far as that is known."""
-        known = self._lengths.count >= FIRST or not self._lengths.count
-        return known and self._spread > self._equal
 
     def over(
         self, number: int, now: float, away: Collection[str] = (), *, again: bool = False
@@ -230,18 +125,19 @@ class Dispatch:
         self._touched.update(job.hosts)
         for host in away:
             self.hold(host)
-        self._lengths.add(job.seconds, now - began)
+        self._order.lengths.add(job.seconds, now - began)
         if again and all(host in self._queues for host in job.hosts):
             self.jobs[number] = job
-            for host in job.hosts:
-                self._left[host] += job.seconds
+            for place in self._places(number):
+                self._left[place] += job.seconds
             self._queue(number, first=True)
-            self._break()
+            self._order.breaks()
 
     def hold(self, host: str) -> None:
         """A host can do nothing for now; its partners take others."""
         if host not in self._queues or host in self._parked:
             return
+        self._order.breaks()
         self._free.discard(host)
         self._busy[host] = math.inf
         self._parked[host] = [*self._queues[host]]
@@ -254,7 +150,7 @@ class Dispatch:
         if waited is None:
             return
         del self._busy[host]
-        self._break()
+        self._order.breaks()
         self._free.add(host)
         for number in waited:
             self._queue(number)
@@ -265,6 +161,7 @@ class Dispatch:
 
     def lose(self, host: str) -> None:
         """A host is gone: its jobs will not begin any more."""
+        self._order.breaks()
         self._queues.pop(host, None)
         self._parked.pop(host, None)
         self._free.discard(host)
@@ -318,8 +215,8 @@ class Dispatch:
             self.jobs[number] = job
             self._queue(number)
         else:  # one of them is gone
-            for host in job.hosts:
-                self._left[host] -= job.seconds
+            for place in self._load.places(job):
+                self._left[place] -= job.seconds
 
     def _queue(self, number: int, *, first: bool = False) -> None:
         """Put a job at the end of its hosts' queues, or first; of one that is away aside."""
@@ -344,31 +241,26 @@ class Dispatch:
     def _room(self) -> bool:
         return len(self._begun) < self._most
 
-    @property
-    def _spread(self) -> float:
-        """The coefficient of variation of lengths, as they are meant and as they turned out."""
-        return math.hypot(self._load.spread, self._lengths.spread)
-
     def _places(self, number: int) -> tuple[Hashable, ...]:
         return self._load.places(self.jobs[number])
 
     def _begin(self, number: int, now: float) -> tuple[int, ...]:
         """Begin a job, if all its places are free."""
         places = self._places(number)
-        if any(place in self._busy for place in places):
+        if not self._busy.keys().isdisjoint(places):
             return ()
         job = self.jobs[number]
         self._forget(number)
         self._free.difference_update(job.hosts)
         self._begun[number] = now
-        self._busy |= dict.fromkeys(places, now + self._lengths.expected(job.seconds))
+        self._busy |= dict.fromkeys(places, now + self._order.lengths.expected(job.seconds))
         return (number,)
 
     def _forget(self, number: int) -> None:
         """Take a job out of its hosts' queues, and of what they have left to do."""
         self._unqueue(number)
-        for host in self.jobs[number].hosts:
-            self._left[host] -= self.jobs[number].seconds
+        for place in self._places(number):
+            self._left[place] -= self.jobs[number].seconds
 
     def _wait(self, host: str, now: float) -> float:
         """How long until the next job of a free host can begin, about.
@@ -382,7 +274,7 @@ class Dispatch:
             first = self._queues[other][0]
             if other in self._free and first != number:
                 until = max(self._until(place, now) for place in self._places(first))
-                waits.append(until + self._lengths.expected(self.jobs[first].seconds))
+                waits.append(until + self._order.lengths.expected(self.jobs[first].seconds))
         return max(waits)
 
     def _until(self, place: Hashable, now: float) -> float:
@@ -391,27 +283,29 @@ class Dispatch:
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
         """Begin a later job of a host with a partner that would wait as well, if there is one.
 
-        Of several that whose other host has most left to do.
+        Of several one that goes through two groups, which seldom are both free, and whose other
+        host has most left to do.
         """
-        queue = self._queues[host]
-        best: tuple[tuple[float, int], int] | None = None
-        for number in itertools.islice(queue, self._look):
-            others = [other for other in self.jobs[number].hosts if other != host]
-            if all(
-                other in self._free and (other in late or self._queues[other][0] == number)
-                for other in others
-            ):
-                key = (max(self._left[other] for other in others), -number)
-                if best is None or key > best[0]:
-                    if any(place in self._busy for place in self._places(number)):
-                        continue
-                    best = key, number
+        best: tuple[tuple[int, tuple[float, float], int], int] | None = None
+        for number in itertools.islice(self._queues[host], self._look):
+            if not late.issuperset(self._ends(number)) and not self._is_next(number, late):
+                continue
+            places = self._places(number)
+            left = max((self._left_of(h) for h in self._ends(number) if h != host), default=(0, 0))
+            key = len(places), left, -number
+            if (best is None or key > best[0]) and self._busy.keys().isdisjoint(places):
+                best = key, number
         return self._begin(best[1], now) if best else ()
 
+    def _is_next(self, number: int, late: frozenset[str]) -> bool:
+        """Whether a job's hosts are free, and it is the next one of those that are not late."""
+        hosts = self._ends(number)
+        return self._free.issuperset(hosts) and all(
+            host in late or self._queues[host][0] == number for host in hosts
+        )
 
-def bound(jobs: Iterable[Job], groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
-    """Seconds that no schedule can beat: the busiest host's, the busiest group's, all by turns."""
-    return Workload(jobs, groups).bound(at_once)
+    def _ends(self, number: int) -> tuple[str, ...]:
+        return self.jobs[number].hosts
 
 
 def makespan(

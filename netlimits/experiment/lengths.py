@@ -11,16 +11,23 @@ import math
 ALIKE = 1.1
 """Planned lengths that are at most so many times each other, about, are of one kind."""
 
-LEARNED = 1000
-"""Runs over which it is learned."""
+LEARNED = 100
+"""Runs over which it is learned, at least."""
+
+MOST = 0.5
+"""By how much of the mean a run counts at most that took longer or less: one may hang."""
 
 LEAST = 1e-9
 
 
 class Lengths:
-    """What runs took beside what was planned, both in seconds, and by how much that differs."""
+    """What runs took beside what was planned, both in seconds, and by how much that differs.
 
-    def __init__(self) -> None:
+    It is learned over the last `runs`, or LEARNED.
+    """
+
+    def __init__(self, runs: int = LEARNED) -> None:
+        self._runs = max(runs, LEARNED)
         self.count = 0
         """Runs that ended."""
         self._ratios: dict[int, tuple[int, float]] = {}  # kind -> how many, their mean
@@ -31,12 +38,13 @@ class Lengths:
         self.count += 1
         kind, ratio = _kind(planned), took / max(planned, LEAST)
         before, mean = self._ratios.get(kind, (0, ratio))
-        new = mean + (ratio - mean) / min(before + 1, LEARNED)
+        ratio = min(max(ratio, (1 - MOST) * mean), (1 + MOST) * mean)
+        new = mean + (ratio - mean) / min(before + 1, self._runs)
         self._ratios[kind] = before + 1, new
         if before:
             self._compared += 1
             square = (ratio - mean) * (ratio - new) / max(new, LEAST) ** 2
-            self._variance += (square - self._variance) / min(self._compared, LEARNED)
+            self._variance += (square - self._variance) / min(self._compared, self._runs)
 
     def expected(self, planned: float) -> float:
         """How long a run takes about: as those of its kind did, or the nearest kind to it."""

@@ -21,7 +21,7 @@ from functools import partial
 from typing import IO, Any
 
 from netlimits.errors import DocumentError, InputError, raise_all
-from netlimits.experiment import dispatch, mesh, remains, replicates, resolution, rounds
+from netlimits.experiment import dispatch, mesh, remains, replicates, resolution, rounds, workload
 from netlimits.experiment.configurations import Configuration, Configurations, cell, identity
 from netlimits.experiment.duet import Interleaved
 from netlimits.experiment.replicates import RUN_LIMIT
@@ -325,7 +325,7 @@ class Plan:
         pairs = ((run.values[Mesh.SENDER], run.values[Mesh.RECEIVER]) for run in block)
         return max(rounds.numbered(pairs), default=0)
 
-    def jobs(self, runs: Iterable[Run]) -> Iterator[dispatch.Job]:
+    def jobs(self, runs: Iterable[Run]) -> Iterator[workload.Job]:
         """The runs of a mesh as its dispatch sees them; a stream."""
         from netlimits.tools import tool
 
@@ -333,7 +333,7 @@ class Plan:
             setup = self._setups.of(run.values)
             seconds = tool(setup.tool).seconds(setup.options) + setup.around.beyond + OVERHEAD
             hosts = (str(run.values[Mesh.SENDER]), str(run.values[Mesh.RECEIVER]))
-            yield dispatch.Job(hosts, seconds, run)
+            yield workload.Job(hosts, seconds, run)
 
 
 def _shuffled(numbers: Iterable[int], draw: Callable[[], float]) -> array[int]:

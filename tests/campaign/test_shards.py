@@ -15,8 +15,9 @@ from netlimits.archive.store import Archive
 from netlimits.campaign import shards
 from netlimits.errors import HostError
 from netlimits.experiment import load, mesh
-from netlimits.experiment.dispatch import Dispatch, Job
+from netlimits.experiment.dispatch import Dispatch
 from netlimits.experiment.plan import Plan
+from netlimits.experiment.workload import Job
 from netlimits.model import Machine
 
 META = {"machines": {}, "seed": 1, "created": "", "overrides": [], "experiment": "mesh"}

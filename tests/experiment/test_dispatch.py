@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netlimits.experiment import dispatch, rounds
-from netlimits.experiment.dispatch import Dispatch, Job, Workload
+from netlimits.experiment.dispatch import Dispatch
+from netlimits.experiment.workload import Job, Workload, bound
 
 lists = st.lists(
     st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda p: p[0] != p[1]),
@@ -102,9 +103,7 @@ def test_95_percent_of_the_bound_are_reached_with_runs_of_unequal_length(
     jobs = mesh_jobs(count, kinds, blocks, chance, lambda k: planned(k, chance))
     lengths = [job.seconds * chance.lognormvariate(0, spread) for job in jobs]
     took = dispatch.makespan(jobs, lengths=lengths)
-    least = dispatch.bound(
-        Job(job.hosts, length) for job, length in zip(jobs, lengths, strict=True)
-    )
+    least = bound(Job(job.hosts, length) for job, length in zip(jobs, lengths, strict=True))
     assert least / took >= 0.95
 
 
@@ -117,7 +116,7 @@ def test_nor_does_it_matter_that_all_take_longer_than_planned(count, blocks, spr
     jobs = mesh_jobs(count, 1, blocks, chance, lambda k: 1.0)
     lengths = [1.4 * chance.lognormvariate(0, spread) for _ in jobs]
     took = dispatch.makespan(jobs, lengths=lengths)
-    least = dispatch.bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True))
+    least = bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True))
     assert least / took >= 0.95
 
 
@@ -127,7 +126,7 @@ def test_nor_that_each_takes_some_seconds_more(count, blocks):
     jobs = mesh_jobs(count, 3, blocks, chance, lambda k: (2.0, 5.0, 10.0)[k])
     lengths = [(job.seconds + 1) * chance.lognormvariate(0, 0.03) for job in jobs]
     took = dispatch.makespan(jobs, lengths=lengths)
-    least = dispatch.bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True))
+    least = bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True))
     assert least / took >= 0.96
 
 
@@ -139,10 +138,56 @@ def test_a_run_that_hangs_is_no_reason_for_all_others_to_wait():
     assert max(others) < 38, "14 hosts have 13 partners but those two, twice"
 
 
-def test_groups_leave_no_rounds_whole():
-    jobs = mesh_jobs(16, 1, 1, random.Random(1), lambda k: 1.0)
-    groups = {f"h{n}": f"rack{n % 4}" for n in range(16)}
-    assert dispatch.bound(jobs, groups) / dispatch.makespan(jobs, groups) >= 0.95
+@pytest.mark.parametrize(("count", "racks"), [(16, 4), (24, 3), (20, 5)])
+def test_groups_leave_no_rounds_whole(count, racks):
+    jobs = mesh_jobs(count, 1, 1, random.Random(1), lambda k: 1.0)
+    groups = {f"h{n}": f"rack{n % racks}" for n in range(count)}
+    assert bound(jobs, groups) / dispatch.makespan(jobs, groups) >= 0.92
+
+
+@pytest.mark.parametrize(("count", "blocks", "lost"), [(8, 3, 2), (16, 4, 4), (40, 3, 4)])
+def test_hosts_that_are_lost_leave_no_rounds_whole(count, blocks, lost):
+    jobs = mesh_jobs(count, 1, blocks, random.Random(1), lambda k: 1.0)
+    gone = {f"h{n}" for n in range(lost)}
+    begun = carried_out(jobs, lost=[(0.0, host) for host in sorted(gone)])
+    least = bound(job for job in jobs if not gone & {*job.hosts})
+    assert least / max(end for _, end, _ in begun) >= 0.85
+
+
+def test_one_odd_run_does_not_empty_a_long_campaign():
+    chance = random.Random(1)
+    jobs = mesh_jobs(8, 1, 40, chance, lambda k: 1.0)
+    lengths = [chance.uniform(0.995, 1.005) for _ in jobs]
+    lengths[100] = 3.0
+    least = bound(Job(j.hosts, n) for j, n in zip(jobs, lengths, strict=True))
+    assert least / dispatch.makespan(jobs, lengths=lengths) >= 0.98
+
+
+def test_jobs_of_one_host_have_no_partner_to_choose():
+    jobs = [Job((f"h{n % 3}",), 1.0 + n) for n in range(9)]
+    assert bound(jobs) == dispatch.makespan(jobs) == 18.0
+
+
+def test_a_thousand_hosts_in_racks_are_not_looked_at_all_the_time():
+    """How often a job is looked at, for each that begins: not how long that takes."""
+    jobs = mesh_jobs(200, 1, 1, random.Random(1), lambda k: 1.0)[:3000]
+    groups = {f"h{n}": f"rack{n % 10}" for n in range(200)}
+    going, looked_at = Dispatch(jobs, groups), 0
+
+    class Counted(dict):
+        def __getitem__(self, number):
+            nonlocal looked_at
+            looked_at += 1
+            return super().__getitem__(number)
+
+    going.jobs = Counted(going.jobs)
+    ends, now = [], 0.0
+    while (begun := going.ready(now)) or ends:
+        for number in begun:
+            heapq.heappush(ends, (now + 1.0 + number % 7 / 100, number))
+        now, number = heapq.heappop(ends)
+        going.over(number, now)
+    assert looked_at <= 4000 * len(jobs)
 
 
 def test_a_host_that_is_lost_takes_its_own_pairs_along_and_no_other():
@@ -158,16 +203,16 @@ def test_a_host_that_is_lost_takes_its_own_pairs_along_and_no_other():
 
 def test_the_bound_is_the_busiest_host_or_group_or_all_in_turn():
     jobs = [Job(("a", "b"), 2), Job(("a", "c"), 3), Job(("d", "e"), 4)]
-    assert dispatch.bound(jobs) == 5
-    assert dispatch.bound(jobs, {"b": "r", "d": "r", "c": "r"}) == 9
-    assert dispatch.bound(jobs, at_once=1) == 9
+    assert bound(jobs) == 5
+    assert bound(jobs, {"b": "r", "d": "r", "c": "r"}) == 9
+    assert bound(jobs, at_once=1) == 9
     assert dispatch.makespan(jobs, at_once=1) == 9
 
 
 @pytest.mark.parametrize(("count", "rounds_"), [(2, 1), (3, 3), (7, 7), (8, 7)])
 def test_of_an_odd_number_of_hosts_one_rests(count, rounds_):
     jobs = mesh_jobs(count, 1, 2, random.Random(1), lambda k: 3.0)
-    assert dispatch.bound(jobs) == dispatch.makespan(jobs) == 2 * 3 * rounds_
+    assert bound(jobs) == dispatch.makespan(jobs) == 2 * 3 * rounds_
 
 
 @settings(max_examples=60, deadline=None)
@@ -248,5 +293,5 @@ def test_no_more_jobs_are_held_than_hosts_choose_from_however_many_there_are(job
         now, number = heapq.heappop(ends)
         going.over(number, now)
     assert held <= dispatch.HELD * 16 * 8 + 8
-    least = dispatch.bound(Job(j.hosts, s) for j, s in zip(jobs, spent, strict=True))
+    least = bound(Job(j.hosts, s) for j, s in zip(jobs, spent, strict=True))
     assert least / now >= 0.95

@@ -28,7 +28,7 @@ def test_what_all_runs_of_a_length_have_in_common_is_no_difference(planned):
 
 
 def test_what_is_left_is_their_coefficient_of_variation():
-    chance, lengths = random.Random(1), Lengths()
+    chance, lengths = random.Random(1), Lengths(1000)
     took = {2.0: [], 10.0: []}
     for _ in range(400):
         for planned, times in took.items():
@@ -49,8 +49,27 @@ def test_what_nobody_has_seen_yet_is_as_the_nearest_length():
 
 
 def test_runs_of_ever_other_lengths_are_still_compared():
-    chance, lengths = random.Random(2), Lengths()
+    chance, lengths = random.Random(2), Lengths(2000)
     for _ in range(2000):
         planned = chance.uniform(1, 10)
         lengths.add(planned, planned * chance.lognormvariate(0, 0.2))
     assert lengths.spread == pytest.approx(0.2, rel=0.1)
+
+
+def test_one_run_that_hangs_is_no_spread_and_many_are():
+    lengths = Lengths()
+    for number in range(100):
+        lengths.add(1.0, 30.0 if number == 50 else 1.0)
+    assert lengths.spread < 0.06
+    assert lengths.expected(1.0) < 1.01
+    for number in range(100):
+        lengths.add(1.0, 30.0 if number % 2 else 1.0)
+    assert lengths.spread > 0.25
+
+
+def test_what_was_long_ago_is_forgotten():
+    chance, lengths = random.Random(3), Lengths()
+    for spread in (0.3, 0.01):
+        for _ in range(1500):
+            lengths.add(1.0, chance.lognormvariate(0, spread))
+        assert lengths.spread == pytest.approx(spread, rel=0.4)

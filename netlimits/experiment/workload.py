@@ -1,0 +1,99 @@
+"""Workload: the runs of a mesh as a dispatch sees them, added up, and the time that they need."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from netlimits.experiment.rounds import numbered
+
+
+class Job(NamedTuple):
+    """A run as the dispatch sees it: the hosts that it takes, how long it will about, and the run.
+
+    What is done in its place may as well be something else, such as a shard.
+    """
+
+    hosts: tuple[str, ...]
+    seconds: float
+    run: Any = None
+
+
+class Workload:
+    """All jobs, added up: what a dispatch knows of those that it has not read yet.
+
+    `jobs` is gone through once. `groups` has that of a host.
+    """
+
+    def __init__(self, jobs: Iterable[Job], groups: Mapping[str, str] | None = None) -> None:
+        self.groups = groups or {}
+        self.count = 0
+        self.longest = self.total = 0.0
+        self.jobs_of: defaultdict[str, int] = defaultdict(int)
+        self.seconds_of: defaultdict[Hashable, float] = defaultdict(float)
+        self._fewest: float = math.inf
+        self._ends: defaultdict[Hashable, float] = defaultdict(float)  # of a place's jobs so far
+        self._across = 0.0  # seconds of jobs that go through two groups
+        self._squares = 0.0
+        jobs, counted = itertools.tee(jobs)
+        rounds = zip(numbered(job.hosts for job in counted), jobs, strict=True)
+        for _, together in itertools.groupby(rounds, lambda pair: pair[0]):
+            self._add([job for _, job in together])
+
+    def _add(self, jobs: list[Job]) -> None:
+        """Add the jobs of a round."""
+        seconds = sum(job.seconds for job in jobs)
+        if mean := seconds / len(jobs):
+            self._squares += sum((job.seconds / mean - 1) ** 2 for job in jobs)
+        self.count += len(jobs)
+        self.total += seconds
+        for job in jobs:
+            self.longest = max(self.longest, job.seconds)
+            self._fewest = min(self._fewest, len(job.hosts))
+            for host in job.hosts:
+                self.jobs_of[host] += 1
+            places = self.places(job)
+            if len(places) >= len(job.hosts) + 2:
+                self._across += job.seconds
+            end = job.seconds + max(self._ends[place] for place in places)
+            for place in places:
+                self.seconds_of[place] += job.seconds
+                self._ends[place] = end
+
+    def places(self, job: Job) -> tuple[Hashable, ...]:
+        """The hosts of a job, and the groups that it goes through."""
+        through = {self.group(host) for host in job.hosts} - {None} if self.groups else ()
+        return (*job.hosts, *through) if through else job.hosts
+
+    def group(self, host: str) -> Hashable | None:
+        """The group that a host's runs go through, as a place."""
+        name = self.groups.get(host)
+        return ("group", name) if name else None
+
+    @property
+    def spread(self) -> float:
+        """The coefficient of variation of the jobs' lengths within their rounds."""
+        return (self._squares / self.count) ** 0.5 if self.count else 0.0
+
+    @property
+    def in_order(self) -> float:
+        """Seconds that all jobs take where each place keeps to their order."""
+        return max(self._ends.values(), default=0.0)
+
+    def bound(self, at_once: int = 0) -> float:
+        """Seconds that no schedule can beat: the busiest place's, and all by turns of so many.
+
+        Of an odd number of hosts one rests while all others are in pairs, and so does a group.
+        """
+        most = min(at_once or math.inf, max(1, len(self.jobs_of) // self._fewest))
+        groups = sum(isinstance(place, tuple) for place in self.seconds_of)
+        across = self._across / max(1, groups // 2)
+        return max(self.total / most, across, *self.seconds_of.values(), 0.0)
+
+
+def bound(jobs: Iterable[Job], groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
+    """Seconds that no schedule can beat: the busiest host's, the busiest group's, all by turns."""
+    return Workload(jobs, groups).bound(at_once)
