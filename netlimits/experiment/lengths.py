@@ -15,7 +15,7 @@ LEARNED = 100
 """Runs over which it is learned, at least."""
 
 MOST = 0.5
-"""By how much of the mean a run counts at most that took longer or less: one may hang."""
+"""By how much of the mean a run counts at most that took longer: one may hang."""
 
 LEAST = 1e-9
 
@@ -38,12 +38,12 @@ class Lengths:
         self.count += 1
         kind, ratio = _kind(planned), took / max(planned, LEAST)
         before, mean = self._ratios.get(kind, (0, ratio))
-        ratio = min(max(ratio, (1 - MOST) * mean), (1 + MOST) * mean)
+        ratio = min(ratio, (1 + MOST) * mean)
         new = mean + (ratio - mean) / min(before + 1, self._runs)
         self._ratios[kind] = before + 1, new
         if before:
             self._compared += 1
-            square = (ratio - mean) * (ratio - new) / max(new, LEAST) ** 2
+            square = min(MOST**2, (ratio - mean) * (ratio - new) / max(new, LEAST) ** 2)
             self._variance += (square - self._variance) / min(self._compared, self._runs)
 
     def expected(self, planned: float) -> float:

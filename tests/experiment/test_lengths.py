@@ -67,6 +67,16 @@ def test_one_run_that_hangs_is_no_spread_and_many_are():
     assert lengths.spread > 0.25
 
 
+def test_nor_is_it_where_it_is_the_first():
+    lengths = Lengths()
+    for seconds in (30.0, *[1.0] * 200):
+        lengths.add(1.0, seconds)
+    assert lengths.expected(1.0) < 1.5
+    for _ in range(400):
+        lengths.add(1.0, 1.0)
+    assert lengths.spread < 0.05
+
+
 def test_what_was_long_ago_is_forgotten():
     chance, lengths = random.Random(3), Lengths()
     for spread in (0.3, 0.01):
