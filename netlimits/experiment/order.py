@@ -29,7 +29,7 @@ WHOLE, BROKEN = 3.0, 0.3
 """How long a free host waits, in lengths of the longest run: where rounds are whole, and where they
 are broken."""
 
-FIRST = 20
+FIRST = 8
 """Runs after which the spread of lengths is heeded."""
 
 
