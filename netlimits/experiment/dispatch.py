@@ -102,7 +102,7 @@ class Dispatch:
 
     def _late(self, now: float) -> frozenset[str]:
         """The free hosts that are not to wait for their next partners."""
-        patience = self._order.patience
+        patience = self._order.patience()
         if patience < 0:
             return frozenset(self._able(self._free))
         late = frozenset(h for h in self._able(self._free) if self._wait(h, now) > patience)
@@ -203,7 +203,7 @@ class Dispatch:
 
     @property
     def _is_full(self) -> bool:
-        each = self._look * len(self._left)
+        each = self._look * len(self._load.jobs_of)
         parked = sum(map(len, self._parked.values()))
         return len(self.jobs) - parked >= HELD * each or len(self.jobs) >= PARKED * each
 
@@ -288,10 +288,11 @@ class Dispatch:
         """
         best: tuple[tuple[int, tuple[float, float], int], int] | None = None
         for number in itertools.islice(self._queues[host], self._look):
-            if not late.issuperset(self._ends(number)) and not self._is_next(number, late):
+            hosts = self.jobs[number].hosts
+            if not late.issuperset(hosts) and not self._is_next(number, late):
                 continue
             places = self._places(number)
-            left = max((self._left_of(h) for h in self._ends(number) if h != host), default=(0, 0))
+            left = max((self._left_of(h) for h in hosts if h != host), default=(0, 0))
             key = len(places), left, -number
             if (best is None or key > best[0]) and self._busy.keys().isdisjoint(places):
                 best = key, number
@@ -299,13 +300,10 @@ class Dispatch:
 
     def _is_next(self, number: int, late: frozenset[str]) -> bool:
         """Whether a job's hosts are free, and it is the next one of those that are not late."""
-        hosts = self._ends(number)
+        hosts = self.jobs[number].hosts
         return self._free.issuperset(hosts) and all(
             host in late or self._queues[host][0] == number for host in hosts
         )
-
-    def _ends(self, number: int) -> tuple[str, ...]:
-        return self.jobs[number].hosts
 
 
 def makespan(

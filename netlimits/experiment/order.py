@@ -51,9 +51,11 @@ class RoundOrder:
         """There are no whole rounds any more."""
         self._whole = False
 
-    @property
     def patience(self) -> float:
-        """Seconds that a free host waits for its next partner; below 0 where lengths differ."""
+        """Seconds that a free host waits for its next partner; below 0 where that is no use.
+
+        Nobody waits then, and rounds are broken.
+        """
         if not self._is_worth_it or self._is_uneven:
             self.breaks()
             return -math.inf
