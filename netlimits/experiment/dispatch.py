@@ -65,6 +65,7 @@ class Dispatch:
         self._busy: dict[Hashable, float] = {}  # host or group -> when it will be free, about
         self._begun: dict[int, float] = {}
         self._order = RoundOrder(load, at_once)
+        self._across_first = load.across >= load.bound() > 0
         most = max(load.jobs_of.values(), default=0)
         self._look = max(16, min(most, 2 * len(self._queues), LOOK))
         self._short = set(self._queues)  # may have too few in their queues
@@ -283,17 +284,18 @@ class Dispatch:
     def _overtake(self, host: str, late: frozenset[str], now: float) -> tuple[int, ...]:
         """Begin a later job of a host with a partner that would wait as well, if there is one.
 
-        Of several one that goes through two groups, which seldom are both free, and whose other
-        host has most left to do.
+        Of several that whose other host has most left to do; where jobs of two groups are what
+        takes longest, one of these.
         """
-        best: tuple[tuple[int, tuple[float, float], int], int] | None = None
+        best: tuple[tuple[bool, tuple[float, float], int], int] | None = None
         for number in itertools.islice(self._queues[host], self._look):
             hosts = self.jobs[number].hosts
             if not late.issuperset(hosts) and not self._is_next(number, late):
                 continue
             places = self._places(number)
             left = max((self._left_of(h) for h in hosts if h != host), default=(0, 0))
-            key = len(places), left, -number
+            across = self._across_first and len(places) - len(hosts) > 1
+            key = across, left, -number
             if (best is None or key > best[0]) and self._busy.keys().isdisjoint(places):
                 best = key, number
         return self._begin(best[1], now) if best else ()

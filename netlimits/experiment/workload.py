@@ -83,15 +83,19 @@ class Workload:
         """Seconds that all jobs take where each place keeps to their order."""
         return max(self._ends.values(), default=0.0)
 
+    @property
+    def across(self) -> float:
+        """Seconds that the jobs of two groups take at least: each keeps two of all busy."""
+        groups = sum(isinstance(place, tuple) for place in self.seconds_of)
+        return self._across / max(1, groups // 2)
+
     def bound(self, at_once: int = 0) -> float:
         """Seconds that no schedule can beat: the busiest place's, and all by turns of so many.
 
         Of an odd number of hosts one rests while all others are in pairs, and so does a group.
         """
         most = min(at_once or math.inf, max(1, len(self.jobs_of) // self._fewest))
-        groups = sum(isinstance(place, tuple) for place in self.seconds_of)
-        across = self._across / max(1, groups // 2)
-        return max(self.total / most, across, *self.seconds_of.values(), 0.0)
+        return max(self.total / most, self.across, *self.seconds_of.values(), 0.0)
 
 
 def bound(jobs: Iterable[Job], groups: Mapping[str, str] | None = None, at_once: int = 0) -> float:
