@@ -1,0 +1,56 @@
+"""All network sysctls of a host, read in one command and compared.
+
+One sysctl may move others: `base_reachable_time` and `base_reachable_time_ms` are two views of one
+number, `net.ipv6.conf.all.X` may write every interface. Two readings of the whole tree show it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from netlimits.model import Command
+
+READ = ("grep", "-rs", "", "/proc/sys/net")
+"""Prints PATH:VALUE for every sysctl that the login may read. Exits 2, since there are others."""
+
+_LINE = re.compile(r"^/proc/sys/(?P<path>net/[^:]+(?::[^/:]+/[^:]+)*):(?P<value>.*)$")
+
+PASSING = re.compile(
+    r"^net\.(netfilter\.nf_conntrack_count"  # how many there are just now
+    r"|ipv4\.tcp_available_congestion_control"  # the modules that are loaded
+    r"|ipv[46]\.conf\..*\.mc_forwarding)$"  # written by a multicast router alone
+)
+"""Sysctls that cannot be written and change by themselves."""
+
+
+def read() -> Command:
+    """Return the command that prints the tree, for `values`."""
+    return Command(READ, deadline=10)
+
+
+def values(printed: str) -> dict[str, str]:
+    """Return name -> value of the lines that `read` printed; other lines are left out.
+
+    A name is written as `sysctl` writes it: a dot in an interface's name is a slash there.
+    """
+    return {
+        match["path"].translate(_DOTS): match["value"]
+        for match in map(_LINE.match, printed.splitlines())
+        if match
+    }
+
+
+_DOTS = str.maketrans("/.", "./")
+
+
+def moved(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return name -> (value before, value after) of each sysctl that has another value.
+
+    Names that only one of the readings has are left out: an interface or a module came or went.
+    """
+    return {
+        name: (value, after[name])
+        for name, value in before.items()
+        if after.get(name, value) != value and not PASSING.match(name)
+    }
