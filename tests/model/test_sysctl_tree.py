@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from netlimits.settings import sysctl_tree
+from netlimits.model import sysctl_tree
 
 PRINTED = """\
 /proc/sys/net/ipv4/tcp_rmem:4096\t131072\t6291456
