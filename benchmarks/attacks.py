@@ -4,20 +4,27 @@
     python benchmarks/attacks.py --count 20000 --seed 7 --minutes 60
     python benchmarks/attacks.py --family archives --number 1234   # one of them again
     sudo .venv/bin/python benchmarks/attacks.py --family kills --family races --count 200
+    # kills on machines, five times alone and five times beside two busy loops
+    sudo .venv/bin/python benchmarks/attacks.py --family kills --on machines --times 5 --busy 0 2
 
 The attacks are data (tests/faults/attacks): each is made again from its family, seed and number.
 A family needs nothing, a lab of namespaces or a lab of machines; labs take root, and are built and
-taken down again. `--count` is shared out among the families that are asked for, or that can be made
-here, by their weights. After `--minutes`, shared out among the three kinds of need, none is begun
-any more. Made and passed are printed for each family, and what each that passed did;
-the exit status is 1 when one did.
+taken down again. `--on machines` makes the attacks of namespaces on machines, of the families that
+can be made there. `--count` is shared out among the families that are asked for, or that can be
+made here, by their weights. `--times` makes each attack that often, with the seeds from `--seed`
+on; `--busy 0 2` makes all of that alone and then again beside two processes that take a CPU each.
+After `--minutes`, shared out among the kinds of need, no attack is begun any more. Made and passed
+are printed for each family, and what each that passed did; the exit status is 1 when one did.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -36,7 +43,7 @@ STOPPING = threading.Event()
 if TYPE_CHECKING:
     from faults.attacks import Family, Outcome
 
-    Jobs = Iterator[tuple[Family, int]]
+    Jobs = Iterator[tuple[Family, int, int]]
 
 
 def main() -> int:
@@ -47,19 +54,21 @@ def main() -> int:
         os.environ["XDG_STATE_HOME"] = f"{scratch}/state"
         from faults import attacks
 
-        chosen = _chosen(given.family)
+        chosen = _chosen(given.family, given.on)
         began = time.monotonic()
         until = began + given.minutes * 60
         outcomes: list[Outcome] = []
         needs = [need for need in attacks.Needs if any(f.needs is need for f in chosen)]
-        for remaining, need in zip(range(len(needs), 0, -1), needs, strict=True):
+        rounds = [(loops, need) for loops in given.busy for need in needs]
+        for remaining, (loops, need) in zip(range(len(rounds), 0, -1), rounds, strict=True):
             now = time.monotonic()
             share = now + (until - now) / remaining
             jobs = _jobs(chosen, need, given, share)
             make = _alone if need is attacks.Needs.NOTHING else _on_hosts
-            outcomes += make(jobs, need, given, Path(scratch))
+            with _busy(loops):
+                outcomes += make(jobs, need, given, Path(scratch))
         order = [family.name for family in attacks.FAMILIES]
-        outcomes.sort(key=lambda outcome: (order.index(outcome.family), outcome.number))
+        outcomes.sort(key=lambda o: (order.index(o.family), o.seed, o.number))
         print(attacks.table(outcomes))
         print(f"\nseed {given.seed}, {time.monotonic() - began:.0f} s")
     return 1 if any(outcome.through for outcome in outcomes) else 0
@@ -71,6 +80,9 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--family", action="append", help="of this family alone; may be repeated")
     parser.add_argument("--number", type=int, help="only the attack of this number")
+    parser.add_argument("--times", type=int, default=1, help="so often, each with another seed")
+    parser.add_argument("--on", choices=["namespaces", "machines"], default="namespaces")
+    parser.add_argument("--busy", type=int, nargs="+", default=[0], help="loops, in turn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin none after them")
     parser.add_argument("--jobs", type=int, default=2, help="processes, or labs, at a time")
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -83,11 +95,30 @@ def _stop(number: int, _: object) -> None:
     sys.exit(128 + number)
 
 
-def _chosen(names: list[str] | None) -> list[Family]:
+@contextlib.contextmanager
+def _busy(loops: int) -> Iterator[None]:
+    """Within it so many processes take a CPU each."""
+    begun = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for process in begun:
+            process.kill()
+            process.wait()
+
+
+def _chosen(names: list[str] | None, on: str = "namespaces") -> list[Family]:
     """The families asked for, or all that can be made here."""
     from faults import attacks
 
     families = {family.name: family for family in attacks.FAMILIES}
+    if on == "machines":
+        moved = {
+            name: dataclasses.replace(family, needs=attacks.Needs.MACHINES)
+            for name, family in families.items()
+            if family.portable
+        }
+        families = moved | {n: f for n, f in families.items() if f.needs is attacks.Needs.MACHINES}
     if strange := {*(names or ())} - {*families}:
         sys.exit(f"no family {', '.join(sorted(strange))}; there are {', '.join(families)}")
     if names:
@@ -100,9 +131,7 @@ def _chosen(names: list[str] | None) -> list[Family]:
     return some
 
 
-def _jobs(
-    chosen: list[Family], need: object, given: argparse.Namespace, until: float
-) -> Iterator[tuple[Family, int]]:
+def _jobs(chosen: list[Family], need: object, given: argparse.Namespace, until: float) -> Jobs:
     """The attacks on one kind of ground, the families by turns, until the time is over."""
     from faults import attacks
 
@@ -112,10 +141,11 @@ def _jobs(
         for number in ([given.number] if given.number is not None else range(count))
         if family.needs is need
     ]
-    for _, family, number in sorted(jobs, key=lambda job: job[0]):
-        if STOPPING.is_set() or time.monotonic() > until:
-            return
-        yield family, number
+    for seed in range(given.seed, given.seed + given.times):
+        for _, family, number in sorted(jobs, key=lambda job: job[0]):
+            if STOPPING.is_set() or time.monotonic() > until:
+                return
+            yield family, number, seed
 
 
 def _alone(jobs: Jobs, need: object, given: argparse.Namespace, scratch: Path) -> Iterator[Outcome]:
@@ -123,7 +153,7 @@ def _alone(jobs: Jobs, need: object, given: argparse.Namespace, scratch: Path) -
     with ProcessPoolExecutor(given.jobs) as pool:
 
         def one_by_one(mine: Jobs) -> list[Outcome]:
-            return [pool.submit(_made, f.name, number, given.seed).result() for f, number in mine]
+            return [pool.submit(_made, f.name, number, seed).result() for f, number, seed in mine]
 
         yield from _in_threads(one_by_one, jobs, given.jobs)
 
@@ -145,9 +175,17 @@ def _on_hosts(
 
     def on_one(mine: Jobs) -> list[Outcome]:
         name = f"{next(letters)}{need.name[0].lower()}{os.getpid()}"
-        return [*grounds.outcomes(mine, need, given.seed, name, scratch)]
+        return [*map(_told, grounds.outcomes(mine, need, name, scratch))]
 
     yield from _in_threads(on_one, jobs, given.jobs)
+
+
+def _told(outcome: Outcome) -> Outcome:
+    """The same outcome; one that got through is printed at once."""
+    if outcome.through:
+        print(f"{outcome.family} {outcome.number} --seed {outcome.seed}", outcome.what,
+              outcome.through, "", sep="\n", file=sys.stderr, flush=True)  # fmt: skip
+    return outcome
 
 
 def _in_threads(work: Callable[[Jobs], list[Outcome]], jobs: Jobs, count: int) -> Iterator[Outcome]:

@@ -55,7 +55,7 @@ def test_an_attack_that_passes_is_found_and_can_be_made_again():
     assert "KeyError" in attacks.attempt(Family("broken", breaks), 1).through
     table = attacks.table([first])
     assert table.splitlines()[1].split() == ["open", "door", "1", "1"]
-    assert "open door 7: " in table
+    assert "open door 7 --seed 0: " in table
 
 
 def test_attacks_leave_nothing_behind(tmp_path, monkeypatch):
@@ -99,11 +99,17 @@ def test_the_benchmark_shares_its_time_and_turns():
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
     some = [f for f in attacks.FAMILIES if f.name in ("kills", "races", "machines")]
-    given = type("Given", (), {"count": 34, "number": None})
+    given = type("Given", (), {"count": 34, "number": None, "seed": 7, "times": 1})
     jobs = [*benchmark._jobs(some, Needs.NAMESPACES, given, float("inf"))]
-    assert {(f.name, n) for f, n in jobs} == {
+    assert {(f.name, n) for f, n, _ in jobs} == {
         *(("kills", n) for n in range(20)), *(("races", n) for n in range(10)),
     }  # fmt: skip
-    assert {f.name for f, _ in jobs[:3]} == {"kills", "races"}, "by turns"
-    assert [n for f, n in jobs if f.name == "kills"] == [*range(20)]
+    assert {f.name for f, *_ in jobs[:3]} == {"kills", "races"}, "by turns"
+    assert [n for f, n, _ in jobs if f.name == "kills"] == [*range(20)]
     assert not [*benchmark._jobs(some, Needs.NAMESPACES, given, 0.0)]
+    given.times = 5
+    again = [*benchmark._jobs(some, Needs.NAMESPACES, given, float("inf"))]
+    assert len(again) == 5 * len(jobs)
+    assert {seed for *_, seed in again} == {*range(7, 12)}
+    on_machines = benchmark._chosen(["kills", "races", "machines"], "machines")
+    assert {family.needs for family in on_machines} == {Needs.MACHINES}

@@ -25,6 +25,7 @@ from faults.attacks.archives import FAMILY as ARCHIVES
 from faults.attacks.base import Family, Held, Needs
 from faults.attacks.figures import FAMILY as FIGURES
 from faults.attacks.folders import FAMILY as FOLDERS
+from faults.attacks.guards import FAMILY as GUARDS
 from faults.attacks.hosts_files import FAMILY as HOSTS_FILES
 from faults.attacks.imported import FAMILY as IMPORTED
 from faults.attacks.kills import FAMILY as KILLS
@@ -46,6 +47,7 @@ FAMILIES: tuple[Family, ...] = (
     STRANGERS,
     KILLS,
     RACES,
+    GUARDS,
     MACHINES,
 )
 """In the order in which they are made; those that need hosts come last."""
@@ -59,6 +61,7 @@ class Outcome:
     number: int
     what: str
     through: str
+    seed: int = 0
 
 
 def attempt(family: Family, number: int, seed: int = 0, hosts: Ground | None = None) -> Outcome:
@@ -80,7 +83,7 @@ def attempt(family: Family, number: int, seed: int = 0, hosts: Ground | None = N
             hosts.end()
             hosts.folder = before
         shutil.rmtree(folder, ignore_errors=True)
-    return Outcome(family.name, number, "; ".join(held.deeds), through)
+    return Outcome(family.name, number, "; ".join(held.deeds), through, seed)
 
 
 def shares(count: int, families: Iterable[Family]) -> list[tuple[Family, int]]:
@@ -102,5 +105,6 @@ def table(outcomes: Iterable[Outcome]) -> str:
     lines.append(f"{'all':<14}{len(every_one):>8}{sum(bool(o.through) for o in every_one):>8}")
     for outcome in every_one:
         if outcome.through:
-            lines += ["", f"{outcome.family} {outcome.number}: {outcome.what}", outcome.through]
+            which = f"{outcome.family} {outcome.number} --seed {outcome.seed}"
+            lines += ["", f"{which}: {outcome.what}", outcome.through]
     return "\n".join(lines)

@@ -78,12 +78,16 @@ class Held:
 
 @dataclass(frozen=True)
 class Family:
-    """One kind of attack; `attack` says what got through, nothing where it was held."""
+    """One kind of attack; `attack` returns what got through, nothing where it was held.
+
+    A family that needs namespaces and is `portable` runs on machines as well.
+    """
 
     name: str
     attack: Callable[[Held], str | None]
     weight: float = 1.0
     needs: Needs = Needs.NOTHING
+    portable: bool = False
 
 
 @functools.cache

@@ -32,15 +32,18 @@ def ground(needs: Needs, name: str, folder: Path) -> Iterator[Ground]:
 
 
 def outcomes(
-    jobs: Iterable[tuple[Family, int]], needs: Needs, seed: int, name: str, folder: Path
+    jobs: Iterable[tuple[Family, int, int]], needs: Needs, name: str, folder: Path
 ) -> Iterator[Outcome]:
-    """The attacks made, one after another; after one that got through the lab is built anew."""
+    """The attacks made, one after another; after one that got through the lab is built anew.
+
+    A job is a family, a number and a seed.
+    """
     jobs = iter(jobs)
     over = False
     while not over:
         with ground(needs, name, folder) as hosts:
             over = True
-            for family, number in jobs:
+            for family, number, seed in jobs:
                 outcome = attempt(family, number, seed, hosts)
                 yield outcome
                 if outcome.through:

@@ -137,4 +137,4 @@ def _as_found(ground: Ground) -> str:
     return ""
 
 
-FAMILY = Family("races", attack, weight=0.5, needs=Needs.NAMESPACES)
+FAMILY = Family("races", attack, weight=0.5, needs=Needs.NAMESPACES, portable=True)
