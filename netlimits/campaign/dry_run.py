@@ -48,11 +48,13 @@ class DryRun:
             use, options = pacing.paced(
                 setup.tool, best, setup.around.pace, ends["local"], setup.options
             )
-        for step in self._preparation.steps(setup, ends, use):
-            yield from _commands(step)
-        if use:
-            for step in self._preparation.paced(use):
+        turns = self._preparation.turns(setup, ends, use)
+        for turn in (*turns, self._preparation.paced(use)) if use else turns:
+            self._preparation.begins(turn)
+            for step in turn:
                 yield from _commands(step)
+            self._preparation.ended(turn)
+        if use:
             setup = replace(setup, settings=(*setup.settings, use), options=options)
         specification = specified(setup, ends, self._machines)
         yield from steps.measurement(specification, self._features, self._machines)

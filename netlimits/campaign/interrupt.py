@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from netlimits.errors import NetlimitsError
 
@@ -37,6 +37,16 @@ class Interrupted(NetlimitsError):
     """The user asked for the end; hosts are put back on the way out."""
 
     exit_status = 130
+
+
+class Stopping(Protocol):
+    """How a run hears that the end was asked for, whatever asks for it."""
+
+    def check(self) -> None:
+        """Raise Interrupted when the end was asked for."""
+
+    def interruptible(self) -> AbstractContextManager[None]:
+        """Within it, what asks for the end is heard at once."""
 
 
 @contextmanager

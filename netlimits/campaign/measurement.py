@@ -7,13 +7,13 @@ sockets and processes, and a packet trace where the experiment asks for one (`st
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from netlimits.archive import raw
 from netlimits.campaign import steps
-from netlimits.campaign.interrupt import Stop
+from netlimits.campaign.interrupt import Stopping
 from netlimits.campaign.recorder import Recorder
 from netlimits.campaign.specifications import Specification
 from netlimits.campaign.steps import Step
@@ -28,10 +28,10 @@ from netlimits.tools import Features, tool
 class Testbed:
     """What a measurement needs: hosts and machines by role, servers, and the flag of Ctrl-C."""
 
-    host: Callable[[str], Recorder]
+    hosts: Mapping[str, Recorder]
     machines: Mapping[str, Machine]
     servers: Servers
-    stop: Stop
+    stop: Stopping
 
     def measure(
         self, specification: Specification, features: Features, last: Mapping[str, Command]
@@ -41,13 +41,13 @@ class Testbed:
         `last` is asked of the hosts of those roles in one go with the evidence after the client;
         returns the answers to it.
         """
-        hosts = self._hosts(specification)
+        hosts = self.hosts
         listening = {}
         for role in specification.ends["remote"]:
             hosts[role].step = steps.SERVER
             at = steps.address(self.machines, specification, role)
             listening[role] = self.servers.serve(
-                tool(specification.tool), specification.options, hosts[role], at
+                tool(specification.tool), specification.options, hosts[role], at, self.stop.check
             )
         planned = steps.measurement(specification, features, self.machines, listening)
         try:
@@ -63,7 +63,6 @@ class Testbed:
                 with self.stop.interruptible():
                     client.run(planned.client.command)
                 _take(planned.cpus_after, hosts)
-                hosts |= {role: self.host(role) for role in last if role not in hosts}
                 questions = (Step(role, raw.GUARD, command) for role, command in last.items())
                 answers = _take((*planned.after, *questions), hosts)
         finally:
@@ -71,12 +70,6 @@ class Testbed:
                 if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):
                     hosts[role].keep(completed, steps.SERVER)
         return {role: answers[role][-1] for role in last}
-
-    def _hosts(self, specification: Specification) -> dict[str, Recorder]:
-        """The hosts of a measurement by role: the client's, the servers', those of traces."""
-        (client, *_), remote = specification.ends["local"], specification.ends["remote"]
-        traced = specification.around.trace.roles if specification.around.trace else ()
-        return {role: self.host(role) for role in dict.fromkeys((client, *remote, *traced))}
 
 
 def _take(planned: Sequence[Step], hosts: Mapping[str, Recorder]) -> dict[str, list[Completed]]:

@@ -1,9 +1,8 @@
 """A mesh's campaign: several pairs measure at once, each as a campaign of two hosts would.
 
-One thread says which runs begin (`experiment.dispatch`) and writes no run itself; each run has
-a thread of its own, with its pair's hosts, its own raw output and its own view of claims. Journal,
-servers, changes and settings are those of the one campaign; a host is in one run at a time, so what
-they keep for each host nobody else touches.
+One thread says which runs begin (`experiment.dispatch`) and writes no run itself; each attempt has
+a thread of its own and gets a context that nothing changes (`attempt.Context`). What they share is
+the session's, which says how.
 
 A host whose connection is lost is called again beside the others' runs, as long as its patience
 lasts. If it does not come back, its pairs' runs are left, and `resume` goes on with them.
@@ -11,21 +10,20 @@ lasts. If it does not come back, its pairs' runs are left, and `resume` goes on 
 
 from __future__ import annotations
 
-import copy
 import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
 
 from netlimits.archive import done
+from netlimits.campaign.attempt import ATTEMPTS
 from netlimits.campaign.interrupt import Interrupted
-from netlimits.campaign.measurement import Testbed
 from netlimits.campaign.progress import Progress, TimeLeft
-from netlimits.campaign.runner import ATTEMPTS, Runner
+from netlimits.campaign.runner import Runner
 from netlimits.errors import ConnectionLost, HostError, NetlimitsError
 from netlimits.experiment.dispatch import Dispatch, makespan
 from netlimits.experiment.workload import Job, Workload
@@ -92,7 +90,7 @@ class PairsRunner(Runner):
     @property
     def renew_after(self) -> float:
         """Seconds after which the claim of a host that waits is renewed."""
-        return self._guards.patience / 5
+        return self.session.guards.patience / 5
 
     @property
     def look_every(self) -> float:
@@ -119,33 +117,21 @@ class PairsRunner(Runner):
         on_progress(standing.progress(None))
         return work.carry_out(on_progress)
 
-    def for_pair(self, roles: tuple[str, ...], cut: Cut) -> Runner:
-        """The same campaign for the time of a run, with its two hosts alone."""
-        pair = copy.copy(self)
-        pair._hosts = {role: self._hosts[role] for role in roles}
-        pair._entries = []
-        for host in pair._hosts.values():
-            host.entries = pair._entries
-        pair.stop = cut  # type: ignore[assignment]  # what a run's thread needs of it
-        pair._guards = self._guards.of(roles)
-        pair._measuring = Testbed(self._host, self.survey.machines, self._servers, cut)  # type: ignore[arg-type]
-        return pair
-
     def renew(self, roles: list[str]) -> None:
         """Renew the claims of hosts that wait."""
-        self._guards.of(roles).renew(0.0)
+        self.session.guards.of(roles).renew(0.0)
 
     def lost(self, roles: tuple[str, ...]) -> list[str]:
         """The hosts among these whose connection is gone."""
-        return [role for role in roles if self._hosts[role].lost]
+        return self.session.lost(roles)
 
     def call_again(self, role: str) -> None:
         """Make a lost connection again. Raises HostError where it does not come back."""
-        self._connect_again(role, nullcontext())
+        self.session.connect_again(role)
 
     def cut_short(self, roles: tuple[str, ...]) -> None:
         """End what runs on these hosts."""
-        at_once(lambda role: self._hosts[role].cut_short(), roles)
+        at_once(lambda role: self.session.hosts[role].cut_short(), roles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,17 +202,16 @@ class _Work:
     def _begin(self, number: int) -> None:
         job = self._dispatch.jobs[number]
         run: Run = job.run
-        attempt = self._standing.attempts.get(run.number, 0) + 1
-        self._standing.attempts[run.number] = attempt
+        tried = self._standing.attempts.get(run.number, 0) + 1
+        self._standing.attempts[run.number] = tried
         self._standing.begun[run.number] += 1
         last = self._standing.begun[run.number] >= ATTEMPTS
         self._going[number] = job
-        pair = self._runner.for_pair(job.hosts, self._cut)
+        attempt = self._runner.attempt(run, tried, last, job.hosts, self._cut)
 
         def work() -> None:
             try:
-                record = pair._one_run(run, attempt, last)
-                self._news.put(_Over(number, record))
+                self._news.put(_Over(number, attempt()))
             except BaseException as error:  # handed over, to be acted on by who waits
                 self._news.put(_Over(number, None, error))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from netlimits.model import Ends, Machine, SettingUse, Setup
@@ -30,30 +31,31 @@ class SettingStep:
     options: Any
 
 
+Turn = tuple[SettingStep, ...]
+"""The steps to one setting, which its hosts may take at the same time."""
+
+
+@dataclass(slots=True)
+class _Set:
+    """A setting that runs have set on one host, in which order, and with which options."""
+
+    order: int
+    names: frozenset[str]
+    options: Any
+
+
 class Preparation:
     """What the runs so far have set, and so what the next one has to do.
 
-    A step that fails counts as not done: what it was to leave is left the next time.
+    A step that fails counts as not done: what it was to leave is left the next time. The state is
+    kept for each host by itself, and a host is in one run at a time: so threads of several runs
+    share nothing here but the mapping of hosts, which never changes.
     """
 
     def __init__(self, machines: Mapping[str, Machine]) -> None:
         self._machines = machines
-        self._set: dict[tuple[str, str], frozenset[str]] = {}
-        self._options: dict[tuple[str, str], Any] = {}
-
-    def steps(
-        self,
-        setup: Setup,
-        ends: Ends,
-        pace: SettingUse | None = None,
-        roles: Collection[str] | None = None,
-    ) -> Iterator[SettingStep]:
-        """The steps to a configuration. Its pace is looked at here alone; `paced` has its steps.
-
-        With `roles` hosts of others, which may be measuring, are left as they are.
-        """
-        for turn in self.turns(setup, ends, pace, roles):
-            yield from turn
+        self._set: Mapping[str, dict[str, _Set]] = MappingProxyType({r: {} for r in machines})
+        self._order = itertools.count()
 
     def turns(
         self,
@@ -61,32 +63,54 @@ class Preparation:
         ends: Ends,
         pace: SettingUse | None = None,
         roles: Collection[str] | None = None,
-    ) -> Iterator[tuple[SettingStep, ...]]:
-        """The same, one setting after the other: its hosts may come to it at the same time."""
+    ) -> tuple[Turn, ...]:
+        """Return the turns to a configuration, one setting after the other.
+
+        Its pace is looked at here alone; `paced` has its turn. Only what earlier runs set on hosts
+        of `roles` is left, on all hosts without them: others may be measuring.
+        """
         given = options_set(setup.settings)
         paced = ends["local"] if setup.around.pace else ()
+        here = self._set if roles is None else roles
         left = [
-            (role, name)
-            for (role, name), options in reversed(self._set.items())
-            if (roles is None or role in roles)
-            and not options <= given.get((role, name), frozenset())
+            (known.order, role, name)
+            for role in here
+            for name, known in self._set[role].items()
+            if not known.names <= given.get((role, name), frozenset())
             and not (name == "qdisc" and role in paced)  # which makes its own anew
         ]
-        for name, places in itertools.groupby(left, key=lambda place: place[1]):
-            here = [role for role, _ in places]
-            yield tuple(self._step("leave", role, name, self._options[role, name]) for role in here)
-            for role in here:
-                del self._set[role, name]
-        self._remember(setup.settings)
-        for look in self._looks((*setup.settings, *([pace] if pace else []))):
-            yield (look,)
-        for use in setup.settings:
-            yield self._reaches(use)
+        left.sort(reverse=True)
+        turns = [
+            tuple(
+                self._step("leave", role, name, self._set[role][name].options)
+                for _, role, _ in places
+            )
+            for name, places in itertools.groupby(left, key=lambda place: place[2])
+        ]
+        looks = self._looks((*setup.settings, *([pace] if pace else [])))
+        return (*turns, *((look,) for look in looks), *map(self._reaches, setup.settings))
 
-    def paced(self, pace: SettingUse) -> tuple[SettingStep, ...]:
-        """The steps to a pace."""
-        self._remember((pace,))
+    def paced(self, pace: SettingUse) -> Turn:
+        """Return the turn to a pace."""
         return self._reaches(pace)
+
+    def begins(self, turn: Turn) -> None:
+        """Note what a turn is about to set: from now on it is to be left one day."""
+        for step in turn:
+            if step.act != "reach":
+                continue
+            here, names = self._set[step.role], frozenset(_named(step.options))
+            known = here.get(step.name)
+            if known:
+                here[step.name] = _Set(known.order, known.names | names, step.options)
+            else:
+                here[step.name] = _Set(next(self._order), names, step.options)
+
+    def ended(self, turn: Turn) -> None:
+        """Note that a turn was taken on all of its hosts."""
+        for step in turn:
+            if step.act == "leave":
+                del self._set[step.role][step.name]
 
     def _looks(self, settings: tuple[SettingUse, ...]) -> Iterator[SettingStep]:
         queues = {role for use in settings if use.name == "channels" for role in use.roles}
@@ -95,19 +119,13 @@ class Preparation:
                 if role in queues:
                     yield self._step("look", role, use.name, use.options)
 
-    def _reaches(self, use: SettingUse) -> tuple[SettingStep, ...]:
+    def _reaches(self, use: SettingUse) -> Turn:
         return tuple(self._step("reach", role, use.name, use.options) for role in use.roles)
 
     def _step(
         self, act: Literal["look", "leave", "reach"], role: str, name: str, options: Any
     ) -> SettingStep:
         return SettingStep(act, role, self._machines[role].interface or "", name, options)
-
-    def _remember(self, settings: Iterable[SettingUse]) -> None:
-        for place, options in options_set(settings).items():
-            self._set[place] = self._set.get(place, frozenset()) | options
-        for use in settings:
-            self._options |= dict.fromkeys(((role, use.name) for role in use.roles), use.options)
 
 
 def options_set(settings: Iterable[SettingUse]) -> dict[tuple[str, str], frozenset[str]]:

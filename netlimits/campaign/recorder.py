@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from netlimits.archive.raw import RawEntry
-from netlimits.errors import ConnectionLost
+from netlimits.errors import ConnectionLost, HostError
 from netlimits.hosts.base import Host, Server
 from netlimits.hosts.patience import Patience
 from netlimits.model import Command, Completed
 
 
 class Recorder:
-    """A host that keeps, in `entries`, everything that a run had it do; each run may have its own.
+    """A host that keeps everything that an attempt had it do, and remembers a lost connection.
 
-    `lost` says how its connection was lost; it is empty while it stands.
+    `lost` says how its connection was lost; it is empty while it stands. From then on every command
+    raises ConnectionLost, until `replace`. `step` is what raw output calls what is done next.
     """
 
-    def __init__(self, host: Host, entries: list[RawEntry]) -> None:
+    def __init__(self, host: Host) -> None:
         self.name = host.name
         self.step = ""
         self.lost = ""
         self._host = host
-        self.entries = entries
+        self._entries: list[RawEntry] | None = None
 
     @property
     def patience(self) -> Patience:
         """The same as the host's."""
         return self._host.patience
 
+    @property
+    def records(self) -> bool:
+        """True within an attempt."""
+        return self._entries is not None
+
     def replace(self, host: Host) -> None:
         """Go on with another connection to the same machine."""
         self._host.close()
         self._host, self.lost = host, ""
 
+    def is_lost(self) -> bool:
+        """Return True if the connection is gone, which the host is asked if it is not known."""
+        if not self.lost:
+            try:
+                self.run(Command(("true",), deadline=10))
+            except HostError as error:  # a shell that ends at once, say
+                self.lost = self.lost or str(error)
+        return bool(self.lost)
+
     def run(self, command: Command) -> Completed:
         """The same as the host's, kept."""
+        self._refuse_lost()
         with self._noticing():
             completed = self._host.run(command)
         self.keep(completed, self.step)
@@ -50,6 +66,7 @@ class Recorder:
         self, commands: Sequence[Command], steps: Sequence[str] = ()
     ) -> Callable[[], list[Completed]]:
         """The same as the host's; each is kept as a step of its own where `steps` names them."""
+        self._refuse_lost()
         with self._noticing():
             wait = self._host.begin_in_turn(commands)
 
@@ -68,15 +85,18 @@ class Recorder:
 
     def keep(self, completed: Completed, step: str) -> None:
         """Keep what a server of this host printed."""
-        self.entries.append(RawEntry(step, completed))
+        if self._entries is not None:
+            self._entries.append(RawEntry(step, completed))
 
     def serve(self, command: Command) -> Server:
         """The same as the host's."""
+        self._refuse_lost()
         with self._noticing():
             return self._host.serve(command)
 
     def background(self, command: Command) -> Server:
         """The same as the host's; what came of it is for `keep`."""
+        self._refuse_lost()
         with self._noticing():
             return self._host.background(command)
 
@@ -94,6 +114,10 @@ class Recorder:
         """The same as the host's."""
         self._host.close()
 
+    def _refuse_lost(self) -> None:
+        if self.lost:
+            raise ConnectionLost(self.lost.removeprefix(f"{self.name}: "), host=self.name)
+
     @contextmanager
     def _noticing(self) -> Iterator[None]:
         try:
@@ -101,3 +125,17 @@ class Recorder:
         except ConnectionLost as error:
             self.lost = str(error)
             raise
+
+
+@contextmanager
+def recording(hosts: Iterable[Recorder]) -> Iterator[list[RawEntry]]:
+    """Within it, keep what these hosts do in one list, in the order in which it ended."""
+    entries: list[RawEntry] = []
+    hosts = [*hosts]
+    for host in hosts:
+        host._entries = entries
+    try:
+        yield entries
+    finally:
+        for host in hosts:
+            host._entries = None

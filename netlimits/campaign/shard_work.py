@@ -119,7 +119,7 @@ class ShardRunner(PairsRunner):
 
     def lost_hosts(self) -> dict[str, str]:
         """The hosts whose connection is gone, each with why."""
-        return {role: host.lost for role, host in self._hosts.items() if host.lost}
+        return {role: host.lost for role, host in self.session.hosts.items() if host.lost}
 
 
 def carry_out(order: Order) -> ShardOutcome:

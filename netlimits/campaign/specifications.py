@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 from netlimits.campaign import physics, under_load
 from netlimits.evidence import facts
-from netlimits.model import Around, Ends, Machine, Setup
+from netlimits.experiment.plan import Plan
+from netlimits.model import Around, Ends, Machine, Run, Setup
 from netlimits.tools import Transfer, tool
+
+KEPT = 1000
+"""Configurations whose specifications are kept: memory does not grow with their number."""
 
 LOOPBACK = "lo"
 
@@ -123,3 +128,34 @@ def specified(
         mtus={role: int(mtu) for role, mtu in mtus.items() if isinstance(mtu, int)},
         caps=physics.caps(setup.settings),
     )
+
+
+class Specifications:
+    """The specifications of a plan's runs, made once for each configuration.
+
+    One lock guards those that are kept, and the plan while it sets one up.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        machines: Mapping[str, Machine],
+        known: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        self._plan, self._machines, self._known = plan, machines, known
+        self._lock = Lock()
+        self._kept: dict[str, Specification] = {}
+
+    def of(self, run: Run) -> Specification:
+        """Return the specification of a run."""
+        with self._lock:
+            if run.config not in self._kept:
+                if len(self._kept) >= KEPT:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[run.config] = specified(
+                    self._plan.setup(run.values),
+                    self._plan.experiment.ends_of(run.values),
+                    self._machines,
+                    self._known,
+                )
+            return self._kept[run.config]

@@ -41,21 +41,29 @@ class Program(Protocol):
 
 
 class Servers:
-    """The servers of one campaign, by tool and role."""
+    """The servers of one campaign, by tool and role.
 
-    def __init__(self, check: Callable[[], None] = lambda: None) -> None:
-        """`check` raises when it is time to stop, while a port is waited for."""
+    What is kept of a host has one thread at a time, that of the run which the host is in; `stop`
+    comes after the last run.
+    """
+
+    def __init__(self) -> None:
         self._running: dict[tuple[str, str], Server] = {}
         self._commands: dict[tuple[str, str], Command] = {}
         self._ends: dict[tuple[str, str], ServerAddress] = {}
-        self._check = check
 
     def serve(
-        self, tool: Program, options: Mapping[str, Any], host: Host, ends: ServerAddress
+        self,
+        tool: Program,
+        options: Mapping[str, Any],
+        host: Host,
+        ends: ServerAddress,
+        check: Callable[[], None] = lambda: None,
     ) -> ServerAddress:
         """Make sure that a tool's server listens at `ends` of a host, or on a port near it.
 
-        Returns where it listens. Raises HostError.
+        Returns where it listens. Raises HostError, and whatever `check` raises when it is time to
+        stop, while a port is waited for.
         """
         key, command = (tool.name, host.name), tool.server(options, ends)
         if key in self._running and self._commands[key] != command:
@@ -64,7 +72,7 @@ class Servers:
             return self._ends[key]
         self._commands[key] = command
         if not tool.reuses_port:
-            ends = self._free(host, ends, fixed="port" in options)
+            ends = self._free(host, ends, check, fixed="port" in options)
             command = tool.server(options, ends)
         elif key not in self._running and _listens(host, ends):
             if tool.server_lasts == "campaign" and command == tool.server({}, ends):
@@ -87,7 +95,9 @@ class Servers:
             time.sleep(0.02)
         return ends
 
-    def _free(self, host: Host, ends: ServerAddress, *, fixed: bool) -> ServerAddress:
+    def _free(
+        self, host: Host, ends: ServerAddress, check: Callable[[], None], *, fixed: bool
+    ) -> ServerAddress:
         """The ends with a port that no old connection uses. Raises HostError if there is none."""
         ports = [ends.port] if fixed else range(ends.port, ends.port - PORTS, -1)
         deadline = time.monotonic() + TIME_WAIT + host.patience.seconds
@@ -99,7 +109,7 @@ class Servers:
             if time.monotonic() > deadline:
                 which = f"port {ends.port} is" if fixed else f"{PORTS} ports up to {ends.port} are"
                 raise HostError(f"{which} taken, and stays so", host=host.name)
-            self._check()
+            check()
             time.sleep(0.5)
 
     def run_is_over(self, tool: Program, host: Host) -> Completed | None:

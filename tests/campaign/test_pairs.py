@@ -44,17 +44,17 @@ class Fake(pairs.PairsRunner):
         self.away: set[str] = set()
         self.turn, self.begun = Lock(), Event()
         self.cut: pairs.Cut | None = None
-        self._guards = SimpleNamespace(patience=300.0)
+        self.session = SimpleNamespace(guards=SimpleNamespace(patience=300.0))
         self.renewed: list[str] = []
 
     def renew(self, roles):
         self.renewed += roles
 
-    def for_pair(self, roles, cut):
+    def attempt(self, run, number, last, roles, cut):
         self.cut = cut
-        return self
+        return lambda: self.one_run(run, number)
 
-    def _one_run(self, run, attempt, last):
+    def one_run(self, run, attempt):
         ends = {run.values["sender"], run.values["receiver"]}
         with self.turn:
             assert not self.busy & ends
@@ -116,7 +116,7 @@ def test_every_run_is_made_once_and_no_host_is_in_two(at_once, most):
 def test_hosts_that_wait_are_renewed_within_the_patience_however_short():
     with Stop() as stop:
         runner = Fake(stop)
-        runner._guards.patience = 0.05
+        runner.session.guards.patience = 0.05
         going, _ = work(runner, at_once=1)
         going.carry_out(lambda _: None)
     assert len({*runner.renewed}) == 6, "one pair measures at a time, thirty times 10 ms"
@@ -164,7 +164,7 @@ def test_ctrl_c_ends_what_goes_on_and_begins_nothing_more():
 
 def test_a_mistake_in_a_runs_thread_ends_the_campaign():
     class Broken(Fake):
-        def _one_run(self, run, attempt, last):
+        def one_run(self, run, attempt):
             raise ValueError("a mistake")
 
     with Stop() as stop:

@@ -19,10 +19,24 @@ def setup(*settings: SettingUse, pace: Pace | None = None) -> Setup:
     return Setup("netperf", {}, Around(pace=pace), settings)
 
 
+def turns(
+    preparation: Preparation, of: Setup, pace: SettingUse | None = None, refused: int | None = None
+) -> list[list[str]]:
+    """The turns of a run, all of them taken up to the one that is `refused`."""
+    planned = preparation.turns(of, ENDS, pace)
+    taken = []
+    for number, turn in enumerate((*planned, preparation.paced(pace)) if pace else planned):
+        preparation.begins(turn)
+        if number == refused:
+            break
+        preparation.ended(turn)
+        taken.append([f"{step.act} {step.role} {step.name}" for step in turn])
+        assert {step.interface for step in turn} == {"ens4"}
+    return taken
+
+
 def steps(preparation: Preparation, of: Setup, pace: SettingUse | None = None) -> list[str]:
-    taken = [*preparation.steps(of, ENDS, pace), *(preparation.paced(pace) if pace else ())]
-    assert {step.interface for step in taken} <= {"ens4"}
-    return [f"{step.act} {step.role} {step.name}" for step in taken]
+    return [step for turn in turns(preparation, of, pace) for step in turn]
 
 
 def test_settings_are_reached_in_the_files_order_on_each_role():
@@ -49,29 +63,21 @@ def test_what_an_earlier_run_set_and_this_one_leaves_out_comes_first_the_last_se
 
 def test_the_hosts_of_one_setting_come_to_it_in_one_turn():
     preparation = Preparation(MACHINES)
-
-    def turns(of: Setup) -> list[list[str]]:
-        return [[f"{s.act} {s.role} {s.name}" for s in t] for t in preparation.turns(of, ENDS)]
-
     of = setup(use("mtu", *BOTH, mtu=1500), use("offload", "sender", tso="off"))
     both = [["reach sender mtu", "reach receiver mtu"], ["reach sender offload"]]
-    assert turns(of) == both
-    assert turns(setup()) == [["leave sender offload"], ["leave receiver mtu", "leave sender mtu"]]
-    turns(of)
-    failing = preparation.turns(setup(), ENDS)
-    next(failing)
-    next(failing)
-    failing.close()
-    assert turns(setup()) == [["leave receiver mtu", "leave sender mtu"]]
+    assert turns(preparation, of) == both
+    left = [["leave sender offload"], ["leave receiver mtu", "leave sender mtu"]]
+    assert turns(preparation, setup()) == left
+    turns(preparation, of)
+    assert turns(preparation, setup(), refused=1) == left[:1]
+    assert turns(preparation, setup()) == left[1:]
 
 
-def test_a_step_that_failed_is_taken_again():
+def test_a_run_leaves_alone_what_others_set_on_hosts_that_are_not_its_own():
     preparation = Preparation(MACHINES)
-    steps(preparation, setup(use("mtu", "sender", mtu=1400)))
-    failing = preparation.steps(setup(), ENDS)
-    assert next(failing).act == "leave"
-    failing.close()  # the host refused
-    assert steps(preparation, setup()) == ["leave sender mtu"]
+    steps(preparation, setup(use("mtu", *BOTH, mtu=1400)))
+    ((step,),) = preparation.turns(setup(), ENDS, roles=("sender",))
+    assert (step.act, step.role, step.name) == ("leave", "sender", "mtu")
 
 
 def test_what_changes_with_the_queues_is_looked_at_before_they_do_the_paces_qdisc_too():

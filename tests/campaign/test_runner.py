@@ -351,7 +351,7 @@ def test_a_readers_bug_costs_the_figures_of_one_run(work, monkeypatch):
         monkeypatch.undo()
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr(runner.interpret, "read", broken)
+    monkeypatch.setattr(interpret, "read", broken)
     work.run()
     first, *others = work.campaign.records()
     assert first.status == "failed"
@@ -409,7 +409,7 @@ def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
     doomed = runner.Runner(
         archive, work.plan, work.survey, hosts, Stop(), lambda m: work.two[m.role].host()
     )
-    doomed._guards.claim()
+    doomed.session.guards.claim()
     with pytest.raises(Killed):
         doomed._every_run(lambda _: None)
     archive.close()

@@ -41,7 +41,7 @@ def test_a_port_that_was_asked_for_is_waited_for(monkeypatch):
         "nttcp -i -p 5037": "",
     }
     host, looked = ScriptedHost(script, "receiver"), []
-    ends = Servers(lambda: looked.append(1)).serve(tool("nttcp"), {"port": 5037}, host, ENDS)
+    ends = Servers().serve(tool("nttcp"), {"port": 5037}, host, ENDS, lambda: looked.append(1))
     assert ends.port == 5037
     assert len(looked) == 2, "whoever interrupts is heard while it waits"
 

@@ -440,13 +440,13 @@ def locked(place: Place, seconds: float) -> Iterator[None]:
 @root
 def test_the_time_of_a_claim_begins_when_the_lock_was_had(place):
     guards = place.guards(patience=60)
-    for claim in (guards.claim, lambda: guards.renew(guards._claims.seconds)):
+    for claim in (guards.claim, lambda: guards.renew(guards._claims._seconds)):
         with locked(place, 3):
             begun = uptime()
             claim()
         seen = place.look()
         ((_, _, taken),) = seen.claimed()
-        assert taken.left + seen.uptime >= begun + 2 + guards._claims.seconds
+        assert taken.left + seen.uptime >= begun + 2 + guards._claims._seconds
 
 
 @pytest.mark.long

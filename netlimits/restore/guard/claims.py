@@ -6,10 +6,8 @@ Each login of a campaign on a host is a place of its own; one of them leads, and
 
 from __future__ import annotations
 
-import copy
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -40,8 +38,9 @@ class NotOurs(HostError):
 class ClaimedLogin:
     """The place of one login on one host, which one or several roles are; `claim` is a path.
 
-    One of them `leads`: its `hold` keeps the claim alive. Claim and guard run out at `until`, in
-    seconds of this machine's clock; 0 where that is not known. Who arms the guard has its `turn`.
+    One of them `leads`: its `hold` keeps the claim alive. Claim and guard are to last `seconds` and
+    run out at `until`, in seconds of this machine's clock; 0 where that is not known. Who arms the
+    guard has its `turn`.
     """
 
     roles: list[str]
@@ -50,6 +49,7 @@ class ClaimedLogin:
     originals: dict[tuple[str, str, str], Original] = field(default_factory=dict)
     hold: Server | None = None
     turn: Lock = field(default_factory=Lock)
+    seconds: float = 0.0
     until: float = 0.0
 
     def kept(self) -> bool:
@@ -60,25 +60,28 @@ class ClaimedLogin:
 class Claims:
     """The claims of one campaign on the hosts of its roles.
 
-    `host` gives the host of a role (reconnecting if need be); `seconds` is how long a claim that
-    is made now lasts.
+    `host` gives the host of a role (reconnecting if need be); `seconds` is how long a claim lasts
+    at first. The lock `_lock` guards which logins are claimed, and who has his turn at a host; what
+    is kept of a login belongs to who has its host.
     """
 
     def __init__(
         self, host: Callable[[str], Host], roles: Iterable[str], holder: Holder, seconds: float
     ) -> None:
         self.holder = holder
-        self.seconds = seconds
+        self._seconds = seconds
         self._host = host
         self._roles = tuple(roles)
         self._places: dict[tuple[str, str], ClaimedLogin] = {}
         self._of: dict[str, ClaimedLogin] = {}
-        self._turns: defaultdict[str, Lock] = defaultdict(Lock)
+        self._turns: dict[str, Lock] = {}
+        self._lock = Lock()
 
     @property
     def places(self) -> list[ClaimedLogin]:
         """Every login that is claimed, in the order of their claims."""
-        return [*self._places.values()]
+        with self._lock:
+            return [*self._places.values()]
 
     def __contains__(self, role: str) -> bool:
         return role in self._of
@@ -86,12 +89,6 @@ class Claims:
     def at(self, role: str) -> ClaimedLogin:
         """The place of a role that is claimed."""
         return self._of[role]
-
-    def of(self, roles: Collection[str]) -> Claims:
-        """Those on some roles' hosts alone, as far as `places` tells."""
-        part = copy.copy(self)
-        part._places = {k: p for k, p in self._places.items() if not {*p.roles}.isdisjoint(roles)}
-        return part
 
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host, or none.
@@ -105,7 +102,8 @@ class Claims:
             at_once(lambda role: self._claim(role, terms), self._roles[1:])
         except BaseException:
             claimed = self.places
-            self._places, self._of = {}, {}
+            with self._lock:
+                self._places, self._of = {}, {}
             for place in reversed(claimed):
                 self.release(place)
             raise
@@ -123,8 +121,9 @@ class Claims:
             self._leave_out(self._of[role])
 
     def _leave_out(self, gone: ClaimedLogin) -> None:
-        self._places = {key: place for key, place in self._places.items() if place is not gone}
-        self._of = {kept: place for kept, place in self._of.items() if place is not gone}
+        with self._lock:
+            self._places = {key: place for key, place in self._places.items() if place is not gone}
+            self._of = {kept: place for kept, place in self._of.items() if place is not gone}
 
     def place(self, role: str) -> ClaimedLogin:
         """The place of a role, claimed and held."""
@@ -147,13 +146,18 @@ class Claims:
             host=place.roles[0],
         )
 
-    def must(self, place: ClaimedLogin, command: Command, hold: bool = True) -> Completed:
-        """The result of a command that has to succeed, tried once more over a new connection."""
+    def must(
+        self, place: ClaimedLogin, command: Command, role: str = "", hold: bool = True
+    ) -> Completed:
+        """The result of a command that has to succeed, tried once more over a new connection.
+
+        The host of a `role` runs it, if the place is that of several.
+        """
 
         def act() -> Completed:
             if hold:
                 self._held(place)
-            return must(self._host(place.roles[0]).run(command))
+            return must(self._host(role or place.roles[0]).run(command))
 
         return _twice(act)
 
@@ -164,11 +168,14 @@ class Claims:
         for _ in range(_TRIES):
             now = self._look(role, terms)
             login = (now.key, now.uid)
-            with self._turns[now.key]:  # two roles may be one host
+            with self._lock:
+                turn = self._turns.setdefault(now.key, Lock())
+            with turn:  # two roles may be one host
                 problem = self._claimed(role, login, now, terms)
                 if problem:
                     continue  # somebody else was at it at the same time, or a lost connection
-                self._of[role] = place = self._places[login]
+                with self._lock:
+                    self._of[role] = place = self._places[login]
                 _twice(partial(self._held, place))
             return
         raise HostError(
@@ -179,21 +186,26 @@ class Claims:
 
     def _claimed(self, role: str, login: tuple[str, str], now: Seen, terms: Terms) -> str:
         """Claim the host of a role for it; why that failed, or ""."""
-        places = [*self._places.items()]
-        same_host = next((place for (key, _), place in places if key == now.key), None)
-        if login in self._places:
-            self._places[login].roles.append(role)
+        with self._lock:
+            places = {**self._places}
+        same_host = next((place for (key, _), place in places.items() if key == now.key), None)
+        if login in places:
+            places[login].roles.append(role)
         elif same_host:  # another login on it
-            self._places[login] = ClaimedLogin([role], same_host.claim, leads=False)
+            self._add(login, ClaimedLogin([role], same_host.claim, leads=False))
         else:
             if why := refusal(now, self.holder, terms):
                 raise HostInUse(why, host=role)
             taken = self._take(role, now, terms)
             if isinstance(taken, str):
                 return taken
-            place = ClaimedLogin([role], taken.stdout.strip(), leads=True)
-            self._places[login] = place
+            self._add(login, ClaimedLogin([role], taken.stdout.strip(), leads=True))
         return ""
+
+    def _add(self, login: tuple[str, str], place: ClaimedLogin) -> None:
+        place.seconds = self._seconds
+        with self._lock:
+            self._places[login] = place
 
     def _look(self, role: str, terms: Terms) -> Seen:
         """The host as it is now; waits a little for a connection that is just ending."""
@@ -210,7 +222,7 @@ class Claims:
         old = next(((path, text) for path, text, _ in now.claimed()), None)
         dead = must_be_dead(now, self.holder, terms)
         try:
-            taken = self._host(role).run(commands.take(self.holder, self.seconds, old, dead))
+            taken = self._host(role).run(commands.take(self.holder, self._seconds, old, dead))
         except ConnectionLost as error:
             return str(error)
         return _printed(taken) if taken.status else taken

@@ -51,6 +51,7 @@ class Guards:
 
     `host` gives the host of a role (reconnecting if need be). `patience` is in seconds, None for
     no guards of our own; claims are made all the same, and last PATIENCE beyond a run then.
+    Nothing in it changes but the claims, which have a lock of their own.
     """
 
     def __init__(
@@ -63,7 +64,8 @@ class Guards:
         self._host = host
         self._holder = holder
         self._patience = patience
-        self._claims = Claims(host, roles, holder, patience or PATIENCE)
+        self._roles = tuple(roles)
+        self._claims = Claims(host, self._roles, holder, patience or PATIENCE)
 
     @property
     def patience(self) -> float:
@@ -76,8 +78,16 @@ class Guards:
         What is claimed, armed or released is so of all of them.
         """
         part = copy.copy(self)
-        part._claims = self._claims.of(roles)
+        part._roles = tuple(roles)
         return part
+
+    @property
+    def _places(self) -> list[ClaimedLogin]:
+        return [place for place in self._claims.places if {*self._roles} & {*place.roles}]
+
+    def _role(self, place: ClaimedLogin) -> str:
+        """One of these roles that has the place: its host is asked, not another's."""
+        return next(role for role in place.roles if role in self._roles)
 
     def claim(self, terms: Terms = RUN) -> None:
         """Claim every host, or none.
@@ -93,7 +103,7 @@ class Guards:
         be read again. Guards that are no longer there are started again. Raises HostError when the
         host is no longer ours, and when it cannot store the time.
         """
-        return self._renewed(self._claims.places, seconds)
+        return self._renewed(self._places, seconds)
 
     def keep(self, seconds: float) -> tuple[str, ...]:
         """As `renew`, of those hosts alone that need a word: call it as each run starts.
@@ -106,11 +116,12 @@ class Guards:
         def enough(place: ClaimedLogin) -> bool:
             return place.kept() and needed <= place.until <= needed + OVER * self.patience
 
-        return self._renewed([p for p in self._claims.places if not enough(p)], seconds)
+        return self._renewed([p for p in self._places if not enough(p)], seconds)
 
     def _renewed(self, places: Sequence[ClaimedLogin], seconds: float) -> tuple[str, ...]:
         claim = seconds + (1 + OVER) * self.patience
-        self._claims.seconds = claim
+        for place in self._places:
+            place.seconds = claim
         guard = None if self._patience is None else claim
         return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
 
@@ -122,24 +133,23 @@ class Guards:
         """
 
         def fired(place: ClaimedLogin) -> bool:
-            answer = answers.get(place.roles[0])
+            answer, ask = answers.get(self._role(place)), commands.fired(self._holder, place.claim)
             if answer is None or answer.status or answer.timed_out:
-                answer = self._claims.must(place, commands.fired(self._holder, place.claim))
+                answer = self._claims.must(place, ask, self._role(place))
             fired = self._claims.refuse_lost(place, answer)
             if fired or commands.dead(answer):
                 place.until = 0.0
             return fired
 
-        places = self._claims.places
-        if all(place.roles[0] in answers for place in places):
+        places = self._places
+        if all(self._role(place) in answers for place in places):
             return _roles(places, map(fired, places))
         return _roles(places, at_once(fired, places))
 
     def questions(self) -> dict[str, Command]:
         """What `fired` asks, by role, for whoever has the hosts do something else just then."""
         return {
-            place.roles[0]: commands.fired(self._holder, place.claim)
-            for place in self._claims.places
+            self._role(place): commands.fired(self._holder, place.claim) for place in self._places
         }
 
     def run(self, role: str, command: Command) -> Completed:
@@ -187,9 +197,9 @@ class Guards:
         with place.turn:
             everything = {**place.originals, original.place: original}
             script = render(self._holder, [*everything.values()], round(self._patience))
-            seconds = max(self._claims.seconds, place.until - _now())
+            seconds = max(place.seconds, place.until - _now())
             arm = commands.arm(self._holder, place.claim, seconds, script, note)
-            self._claims.refuse_lost(place, self._claims.must(place, arm))
+            self._claims.refuse_lost(place, self._claims.must(place, arm, original.role))
             place.originals = everything
 
     def _leave(self, role: str, note: NoteFile) -> None:
@@ -224,7 +234,7 @@ class Guards:
         Raises RestoreError when a guard cannot be ended: it would put back again later.
         """
         problems = []
-        for place in reversed(self._claims.places):
+        for place in reversed(self._places):
             if set(place.roles) & set(left):
                 continue
             try:
@@ -251,7 +261,9 @@ class Guards:
         else:
             return False
         until = _now() + min(seconds, guard or seconds)
-        fired = self._claims.refuse_lost(place, self._claims.must(place, command))
+        fired = self._claims.refuse_lost(
+            place, self._claims.must(place, command, self._role(place))
+        )
         place.until = until
         return fired
 

@@ -1,0 +1,310 @@
+"""One attempt at a run: a straight line from its `start` in the journal to its `end`.
+
+Settings are applied and read back, the evidence is read, the client runs, the evidence is read
+again, everything that was printed goes to disk, and only then is it parsed and recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from netlimits.archive import raw
+from netlimits.archive.raw import RawEntry
+from netlimits.archive.records import end_fields, run_fields
+from netlimits.campaign import interpret, steps
+from netlimits.campaign.controller import Controller, controller_figures
+from netlimits.campaign.interrupt import Interrupted, Stopping
+from netlimits.campaign.measurement import Testbed
+from netlimits.campaign.preparation import SettingStep, Turn
+from netlimits.campaign.recorder import Recorder, recording
+from netlimits.campaign.session import Session
+from netlimits.campaign.specifications import Specification
+from netlimits.errors import (
+    ConnectionLost,
+    HostError,
+    NetlimitsError,
+    SettingError,
+    ToolFailure,
+)
+from netlimits.experiment import pacing
+from netlimits.hosts.threads import at_once
+from netlimits.model import Measurement, Record, Run
+from netlimits.restore.guard.guards import Guards
+from netlimits.tools import Features
+
+ATTEMPTS = 2
+"""How often a run is begun by one process: once more after a connection was lost under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaceTurn:
+    """One way to pace the sender, with the tool's options for it."""
+
+    way: str
+    turn: Turn
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything that an attempt needs, as it stands when the attempt begins; nothing changes it.
+
+    `hosts` and `guards` are those of the attempt's roles alone. `turns` bring the hosts to the
+    run's settings; then the first of `paces` that the kernel takes. `longest` is the seconds
+    until the deadline of the run's tool, on the slowest host. If a connection is lost, the run
+    gets another attempt unless this one is the `last`.
+    """
+
+    session: Session
+    stop: Stopping
+    run: Run
+    number: int
+    last: bool
+    specification: Specification
+    features: Features
+    hosts: Mapping[str, Recorder]
+    guards: Guards
+    turns: tuple[Turn, ...]
+    paces: tuple[PaceTurn, ...]
+    longest: float
+
+
+def context(
+    session: Session,
+    stop: Stopping,
+    roles: Collection[str],
+    run: Run,
+    number: int,
+    last: bool,
+    specification: Specification,
+) -> Context:
+    """Return what the next attempt at a run needs on the hosts of these roles, which are idle."""
+    features = _features(session, specification)
+    planned = steps.measurement(specification, features, session.survey.machines)
+    hosts = {role: session.hosts[role] for role in roles}
+    client = planned.client.command
+    ways = _paces(session, specification, features)
+    setup, ends = specification.setup, specification.ends
+    pace = ways[0][1] if ways else None
+    prepared = session.preparation
+    return Context(
+        session=session,
+        stop=stop,
+        run=run,
+        number=number,
+        last=last,
+        specification=specification,
+        features=features,
+        hosts=hosts,
+        guards=session.guards.of(roles),
+        turns=prepared.turns(setup, ends, pace, roles),
+        paces=tuple(PaceTurn(way, prepared.paced(use), told) for way, use, told in ways),
+        longest=max(host.patience.allow(client).deadline for host in hosts.values()),
+    )
+
+
+def carry_out(context: Context) -> Record:
+    """Make one attempt, from its `start` in the journal to its `end`.
+
+    An attempt under which a connection was lost, wherever it was, is `interrupted`: a new attempt,
+    which is a record of its own, may mend it. The `last` one then counts, as failed. Raises
+    Interrupted after Ctrl-C, and HostError when a host is no longer this campaign's.
+    """
+    context.stop.check()
+    lost = _held(context)
+    run, archive = context.run, context.session.archive
+    started, clock = time.time(), time.monotonic()
+    archive.add("start", **run_fields(run), attempt=context.number, started=started)
+    controller = Controller()
+    specification = context.specification
+    interrupted: Interrupted | None = None
+    status, reason = "ok", ""
+    with recording(context.hosts.values()) as entries:
+        try:
+            if lost:
+                raise lost
+            specification = _prepared(context)
+            archive.sync()
+            _measured(context, specification)
+        except (SettingError, HostError) as error:
+            status, reason = _failed(context, error)
+        except Interrupted as error:
+            status, reason, interrupted = "interrupted", str(error), error
+    cost = controller.cost()
+    archive.sync()  # the line that says that it began is on disk before its raw output
+    digest = archive.write_raw(run.number, context.number, entries)
+    measurement: Measurement | None = None
+    if status == "ok":
+        try:
+            measurement = _read(specification, entries)
+        except ToolFailure as error:
+            status, reason = error.status, str(error)
+    record = Record(
+        run=run,
+        attempt=context.number,
+        status=status,  # type: ignore[arg-type]  # ToolFailure's statuses are Status's
+        reason=reason,
+        started=started,
+        duration_s=round(time.monotonic() - clock, 6),
+        figures={**measurement.figures, **controller_figures(cost)} if measurement else {},
+        interim=measurement.interim if measurement else (),
+        raw=digest,
+        cost=cost,
+    )
+    archive.add("end", **end_fields(record))  # on disk before the next one is measured
+    if interrupted:
+        raise interrupted
+    return record
+
+
+def _held(context: Context) -> ConnectionLost | None:
+    """Have claims and guards hold until the run is over.
+
+    Returns how a connection was lost meanwhile. Raises HostError when a host is no longer ours.
+    """
+    try:
+        context.guards.keep(context.longest)
+    except ConnectionLost as error:
+        return error
+    return None
+
+
+def _failed(context: Context, error: Exception) -> tuple[str, str]:
+    """Return the status and reason of an attempt that this error ended.
+
+    What it says of a host whose connection is gone comes of that.
+    """
+    lost = [host for host in context.hosts.values() if host.is_lost()]
+    if not lost:
+        return "failed", str(error)
+    why = "; ".join(host.lost for host in lost)
+    if not context.last:
+        return "interrupted", why
+    return "failed", f"the connection was lost in every attempt: {why}"
+
+
+def _prepared(context: Context) -> Specification:
+    """Bring the hosts to a run's settings, and its pace; the specification with that pace.
+
+    The sender is paced by the best way that its kernel takes.
+    """
+    specification, session = context.specification, context.session
+    _step(context, steps.SETTINGS)
+    for turn in context.turns:
+        _take(context, turn)
+    refused = []
+    for pace in context.paces:
+        try:
+            _take(context, pace.turn)
+        except SettingError as error:
+            refused.append(f"{pace.way}: {error.problem}")
+            continue
+        session.ways[specification.ends["local"]] = pace.way
+        return replace(specification, setup=replace(specification.setup, options=pace.options))
+    if refused:
+        raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
+    return specification
+
+
+def _take(context: Context, turn: Turn) -> None:
+    """Take one turn on its hosts: on several at the same time, on one machine in order."""
+    context.stop.check()
+    session = context.session
+    session.preparation.begins(turn)
+    machines: defaultdict[str | None, list[SettingStep]] = defaultdict(list)
+    for step in turn:
+        machines[session.survey.machines[step.role].ssh].append(step)
+
+    def take(steps: Sequence[SettingStep]) -> None:
+        for step in steps:
+            _take_one(session, step)
+
+    left, waits = [], []
+    errors: list[Exception] = []
+    for own in machines.values():
+        try:
+            wait = _begin(session, own)
+        except Exception as error:
+            errors.append(error)
+        else:
+            waits += [wait] if wait else []
+            left += [] if wait else [own]
+    for act in (session.archive.sync, lambda: at_once(take, left), *waits):
+        try:  # an error of one leaves no other with an answer unread
+            act()
+        except Exception as error:
+            errors.append(error)
+    if errors:  # what ends the campaign before what fails a run
+        raise min(errors, key=lambda error: isinstance(error, SettingError | HostError))
+    session.preparation.ended(turn)
+
+
+def _begin(session: Session, steps: Sequence[SettingStep]) -> Callable[[], object] | None:
+    """Have a machine begin its only step, where that costs no look and so no thread."""
+    if len(steps) > 1 or steps[0].act != "reach":
+        return None
+    (step,) = steps
+    return session.changes.begin(step.role, step.interface, step.name, step.options)
+
+
+def _take_one(session: Session, step: SettingStep) -> None:
+    place = (step.role, step.interface, step.name)
+    if step.act == "look":
+        session.changes.look(*place, step.options)
+    elif step.act == "leave":
+        session.changes.as_found(place)
+    else:
+        session.changes.reach(*place, step.options)
+
+
+def _measured(context: Context, specification: Specification) -> None:
+    """Measure. Raises HostError when a host was not ours, or its guard restored it meanwhile."""
+    testbed = Testbed(
+        context.hosts, context.session.survey.machines, context.session.servers, context.stop
+    )
+    answers = testbed.measure(specification, context.features, context.guards.questions())
+    _step(context, raw.GUARD)
+    context.guards.fired(answers)
+
+
+def _read(specification: Specification, entries: Sequence[RawEntry]) -> Measurement:
+    """What the run's raw output says. A reader's bug costs the figures of one run, no more."""
+    try:
+        return interpret.read(specification, entries)
+    except NetlimitsError:
+        raise
+    except Exception as error:
+        raise ToolFailure(
+            f"what it printed could not be read ({error!r}); it is kept: please report this, "
+            "and `netlimits parse` reads it again"
+        ) from error
+
+
+def _paces(
+    session: Session, specification: Specification, features: Features
+) -> list[tuple[str, Any, Mapping[str, Any]]]:
+    """Each way to pace, the best first, or the one that was taken before; nothing unpaced."""
+    pace, local = specification.around.pace, specification.ends["local"]
+    if pace is None:
+        return []
+    known = session.ways.get(local)
+    ways = [known] if known else pacing.ways(specification.tool, features)
+    return [
+        (way, *pacing.paced(specification.tool, way, pace, local, specification.options))
+        for way in ways
+    ]
+
+
+def _features(session: Session, specification: Specification) -> Features:
+    features = session.survey.features
+    program = specification.options.get("program", specification.tool)
+    return features.get(program, features[specification.tool])
+
+
+def _step(context: Context, step: str) -> None:
+    for host in context.hosts.values():
+        host.step = step

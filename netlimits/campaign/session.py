@@ -1,0 +1,127 @@
+"""The session of a campaign: its hosts, connected and claimed, and restored at the end.
+
+The schedule (`runner`, `pairs`) says which run is next, an attempt (`attempt`) is one run; both
+find the hosts here. Whatever happens, hosts are restored at the end: after an error, after Ctrl-C,
+and by `netlimits restore` when this process was killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import MappingProxyType
+
+from netlimits.archive.store import Archive
+from netlimits.campaign.preparation import Preparation
+from netlimits.campaign.recorder import Recorder
+from netlimits.checks.survey import Survey
+from netlimits.errors import ArchiveUnwritable, ConnectionLost, HostError
+from netlimits.evidence import facts
+from netlimits.hosts.base import Host
+from netlimits.hosts.connect import within_budget
+from netlimits.hosts.servers import Servers
+from netlimits.model import Machine
+from netlimits.restore.changes import Changes
+from netlimits.restore.put_back import CampaignLog, guards, put_back
+
+
+class Session:
+    """The hosts of one process's work on a campaign, and what is set, served and claimed there.
+
+    A host is in one attempt at a time, and between attempts the schedule's thread alone sees to it.
+    So what is kept of each host (by `Recorder`, `Changes`, `Servers`, `Preparation`, and the
+    seconds left to connect again) has one thread at a time. What is kept of all of them has locks
+    of its own: the journal (`Archive`) and the claims (`Claims`).
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        survey: Survey,
+        hosts: Mapping[str, Host],
+        connect: Callable[[Machine], Host],
+        guard: float | None,
+    ) -> None:
+        """`connect` makes a lost connection again; `guard` as for `Runner`.
+
+        `ways` has the way to pace that the senders' kernels took, by the senders' roles.
+        """
+        self.archive = archive
+        self.survey = survey
+        self.hosts: Mapping[str, Recorder] = MappingProxyType(
+            {role: Recorder(host) for role, host in hosts.items()}
+        )
+        self.guards = guards(archive, self.host, guard)
+        self.changes = Changes(self.host, CampaignLog(archive, self.guards, survey.facts))
+        self.servers = Servers()
+        self.preparation = Preparation(survey.machines)
+        self.ways: dict[tuple[str, ...], str] = {}
+        self._connect = connect
+        self._budget = {role: host.patience.seconds for role, host in hosts.items()}
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Claim the hosts; at the end stop servers, restore settings and close connections.
+
+        Raises RestoreError when a host could not be restored.
+        """
+        with ExitStack() as last:  # in reverse, whatever fails
+            for host in self.hosts.values():
+                last.callback(host.close)
+            last.push(self._synced)
+            self.guards.claim()
+            last.callback(put_back, self.changes, self.guards)
+            last.callback(self.servers.stop)
+            yield
+
+    def _synced(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Have the journal on disk. Beside another error, that one stands."""
+        try:
+            self.archive.sync()
+        except ArchiveUnwritable:
+            if kind is None:
+                raise
+
+    def host(self, role: str) -> Recorder:
+        """Return the host of a role, connected again if need be; within an attempt as it is."""
+        if self.hosts[role].lost and not self.hosts[role].records:
+            self.connect_again(role)
+        return self.hosts[role]
+
+    def lost(self, roles: Iterable[str]) -> list[str]:
+        """Return the hosts among these whose connection is gone."""
+        return [role for role in roles if self.hosts[role].lost]
+
+    def connect_again(self, role: str, waiting: AbstractContextManager[None] | None = None) -> None:
+        """Make a lost connection again, within the budget, and write that down.
+
+        Raises ConnectionLost when it does not come back: from then on there is one try at a
+        time, so that a restore does not wait for it again and again. Raises HostError when the
+        host was booted since, which undid what was set there.
+        """
+        host, began = self.hosts[role], time.monotonic()
+        machine = self.survey.machines[role]
+        try:
+            with waiting or ExitStack():
+                new_host, tries = within_budget(lambda: self._connect(machine), self._budget[role])
+        except HostError as error:
+            self._budget[role] = 0
+            raise ConnectionLost(f"the connection does not come back: {error}") from None
+        why = host.lost
+        host.replace(new_host)
+        seconds = round(time.monotonic() - began, 3)
+        self.archive.append("reconnected", role=role, reason=why, tries=tries, seconds=seconds)
+        self._refuse_another_boot(role)
+
+    def _refuse_another_boot(self, role: str) -> None:
+        answer = self.hosts[role].run(facts.BOOT_ID.command(""))
+        before, now = facts.value(self.survey.facts[role], "boot_id"), answer.stdout.strip()
+        if before and now and now != before:
+            self.guards.forget(role)
+            raise HostError(
+                f"it was booted in mid-campaign (boot {before} is now {now}): what was set there "
+                "is gone, and this campaign stops; `netlimits resume --accept-changed-hosts` "
+                "goes on all the same",
+                host=role,
+            )
