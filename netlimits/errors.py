@@ -16,6 +16,7 @@
     │   └── CheckError            exit 2   whatever would make a campaign fail, a line each
     ├── SettingError              exit 2   a setting that the host refuses or does not have
     ├── ToolFailure               exit 1   a measurement that is none: a failed run with its reason
+    │   └── OutputError           exit 1   a tool ended well, and its output cannot be read
     ├── LabError                  exit 1   the lab cannot be built, found or removed
     └── RestoreError              exit 3   a host could not be put back; says what is left and how
 
@@ -189,6 +190,10 @@ class ToolFailure(NetlimitsError):
     def __init__(self, reason: str, *, status: str = "failed") -> None:
         self.status = status
         super().__init__(reason)
+
+
+class OutputError(ToolFailure):
+    """A tool ended well, and what it printed cannot be read."""
 
 
 class LabError(NetlimitsError):

@@ -111,7 +111,7 @@ def split(completed: Completed, count: int) -> tuple[Completed, ...]:
 
 def _whole(text: str) -> str:
     """The text between two markers, without the line breaks that the script added."""
-    return text.removeprefix("\n").removesuffix("\n").removesuffix("\n")
+    return text.removeprefix("\n").removesuffix("\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from netlimits.errors import InputError, ToolFailure, one_line
+from netlimits.errors import InputError, OutputError, ToolFailure, one_line
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
 from netlimits.tools import _affinity, _options, _refusals
 from netlimits.tools._base import Features, SocketPace, Transfer
@@ -231,14 +231,17 @@ class _Printed:
                 re.MULTILINE | re.ASCII,
             )
         ]
+        begun = re.findall(r"^t=.*", stdout, re.MULTILINE)
+        if len(begun) != len(self.counts):
+            raise OutputError("neper printed a count of bytes (t=…) that cannot be read")
 
     def number(self, key: str) -> float:
         """A figure of at least 0. Raises ToolFailure for everything else."""
         text = self.values.get(key)
         if text is None:
-            raise ToolFailure(f"neper printed no {key}: did it end before its time?")
+            raise OutputError(f"neper printed no {key}: did it end before its time?")
         if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?", text, re.ASCII):
-            raise ToolFailure(f"neper says {key}={text[:60]}, which is no figure")
+            raise OutputError(f"neper says {key}={text[:60]}, which is no figure")
         return float(text)
 
 
@@ -261,7 +264,7 @@ def _stream(options: Mapping[str, Any], printed: _Printed, seconds: float) -> Me
     back = bool(options.get("reverse"))
     rate = printed.number("local_throughput" if back else "remote_throughput") / 1e6
     if not printed.counts:
-        raise ToolFailure("neper printed none of its counts (--iostat-ms)")
+        raise OutputError("neper printed none of its counts (--iostat-ms)")
     elapsed = printed.counts[-1][0]
     handled = sum(count[2 if back else 1] for count in printed.counts)
     if rate == 0 or handled == 0:
@@ -319,7 +322,7 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
             status="timeout",
         )
     if completed.truncated:
-        raise ToolFailure("neper printed more than may be kept")
+        raise OutputError("neper printed more than may be kept")
     if completed.status != 0:
         why = complaint or _last_line(completed.stdout) or "it printed nothing"
         if "Read error" in why:

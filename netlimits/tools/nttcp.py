@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from netlimits.errors import InputError, ToolFailure
+from netlimits.errors import InputError, OutputError, ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
 from netlimits.tools import _affinity, _options
 from netlimits.tools._base import Features, SocketPace, Transfer
@@ -158,7 +158,7 @@ class Nttcp:
         for side, name in (("l", "the client"), ("1", "the server")):
             if side not in sides:
                 output = completed.complaint
-                raise ToolFailure(
+                raise OutputError(
                     f"nttcp printed no line of {name}: did it die? It said: {output or 'nothing'}"
                 )
         local, remote = sides["l"], sides["1"]
@@ -210,7 +210,7 @@ def _refuse_failure(completed: Completed) -> None:
             status="timeout",
         )
     if completed.truncated:
-        raise ToolFailure("nttcp printed more than may be kept")
+        raise OutputError("nttcp printed more than may be kept")
     if completed.status != 0:
         why = completed.complaint or "it printed nothing"
         raise ToolFailure(f"nttcp exited {completed.status}: {why}")

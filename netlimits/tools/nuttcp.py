@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from netlimits.errors import InputError, ToolFailure
+from netlimits.errors import InputError, OutputError, ToolFailure
 from netlimits.model import Command, Completed, Flow, Measurement, Scalar, ServerAddress, Work
 from netlimits.tools import _affinity, _options, _refusals
 from netlimits.tools._base import Features, SocketPace, Transfer
@@ -201,14 +201,14 @@ class _Side:
 
     def text(self, key: str) -> str:
         if key not in self.values:
-            raise ToolFailure(f"nuttcp printed no {key} of the {self.name}: did its server die?")
+            raise OutputError(f"nuttcp printed no {key} of the {self.name}: did its server die?")
         return self.values[key]
 
     def number(self, key: str) -> float:
         """A figure of at least 0. Raises ToolFailure for everything else."""
         text = self.text(key)
         if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?%?", text):
-            raise ToolFailure(f"nuttcp says {key}={text[:60]}, which is no figure")
+            raise OutputError(f"nuttcp says {key}={text[:60]}, which is no figure")
         return float(text.removesuffix("%"))
 
     def elapsed(self) -> float:
@@ -222,7 +222,7 @@ class _Side:
             return printed
         seconds = megabytes * _MEGABIT / rate
         if not math.isclose(seconds, printed, rel_tol=0.01, abs_tol=0.02):
-            raise ToolFailure(
+            raise OutputError(
                 f"nuttcp's figures contradict each other: {megabytes:g} MB at {rate:g} Mbit/s in "
                 f"{printed:g} s"
             )
@@ -263,7 +263,7 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
             status="timeout",
         )
     if completed.truncated:
-        raise ToolFailure("nuttcp printed more than may be kept")
+        raise OutputError("nuttcp printed more than may be kept")
     if completed.status != 0:
         lines = [line.strip() for line in completed.stderr.splitlines()]
         reasons = [line for line in lines if line and "Info=" not in line]
@@ -332,7 +332,11 @@ def _interim(printed: str, start: float) -> Iterator[dict[str, float]]:
     """The receiver's interim results in order, one after another from the start of the client."""
     ending = start
     keys = (rf" *{key}= *([0-9]{{1,15}}\.[0-9]{{1,9}})" for key in _INTERIM)
-    for fields in re.findall("^" + "".join(keys), printed, re.MULTILINE):
+    lines = re.findall(rf"^ *{_INTERIM[0]}=.*", printed, re.MULTILINE)
+    results = re.findall("^" + "".join(keys), printed, re.MULTILINE)
+    if len(results) != len(lines):
+        raise OutputError("nuttcp printed an interim result that cannot be read")
+    for fields in results:
         megabytes, seconds, rate = map(float, fields)
         if rate > 0:  # finer than the two decimals printed, which would add up to a drift
             seconds = megabytes * _MEGABIT / rate

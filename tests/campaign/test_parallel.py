@@ -37,7 +37,7 @@ def test_every_stream_keeps_its_outputs_and_its_status():
     )
     first, second, third, fourth = parallel.split(done, 4)
     assert (first.stdout, first.stderr, first.status) == ("a\nb", "", 0)
-    assert (second.stdout, second.stderr, second.status) == ("out", "err", 7)
+    assert (second.stdout, second.stderr, second.status) == ("out\n", "err\n", 7)
     assert third.status == 137
     assert (fourth.stdout, fourth.status) == ("", 0)
 

@@ -26,7 +26,7 @@ def ran(command: Command) -> Completed:
 
 def test_the_transactions_run_in_the_midst_of_the_streams_and_are_printed_first() -> None:
     completed = ran(under_load.beside([shell(8, "one"), shell(8, "two")], shell(0.3, "rr"), LOAD))
-    assert [part.stdout for part in parallel.split(completed, 3)] == ["rr", "one", "two"]
+    assert [part.stdout for part in parallel.split(completed, 3)] == ["rr\n", "one\n", "two\n"]
     when = under_load.times(completed, LOAD, 2)
     assert when.outlived == 2
     assert when.ended - when.began >= 1.3

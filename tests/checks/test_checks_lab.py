@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -186,6 +187,17 @@ def test_a_port_behind_a_firewall(check, port, kind):
         errors = severe(check(FIXED, status=1))
     assert f"TCP {kind} port {port} of {check.lab.data('receiver')}" in errors["receiver", "ports"]
     assert f"port {port} pass on receiver" in errors["receiver", "ports"]
+
+
+def test_output_that_cannot_be_read_is_no_firewalls_doing(check):
+    script = check.folder / "netperf"
+    script.write_text('#!/bin/sh\nnetperf "$@" | sed "s/=\\([0-9]*\\)[.]/=\\1,/"\n')
+    script.chmod(0o755)
+    both = SMALL.replace("seconds: 1", f"program: {script}, seconds: 1, protocol: '${{p}}'")
+    findings = severe(check("factors: {p: [tcp, udp]}\n" + both, status=1))
+    (((role, name), problem),) = findings.items()
+    assert (role, name) == ("sender", "tools")
+    assert re.fullmatch(r"netperf printed THROUGHPUT=\d+,\d+, a decimal comma.*", problem)
 
 
 def test_a_data_port_that_is_another_each_time_can_be_fixed(check):

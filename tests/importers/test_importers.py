@@ -315,7 +315,7 @@ def test_cpu_of_an_unknown_method_was_not_measured_whatever_stands_there():
 def test_a_figure_that_cannot_be_fails_its_run(figure: str):
     (run,) = text_runs(f"ELAPSED_TIME=1.00\nTHROUGHPUT={figure}\nTHROUGHPUT_UNITS=10^9bits/s\n")
     assert run.status == "failed"
-    assert run.reason.startswith("THROUGHPUT is")
+    assert "THROUGHPUT" in run.reason.split(figure[:8])[0]
 
 
 def test_a_shell_variable_is_no_selector():

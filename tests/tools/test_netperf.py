@@ -5,7 +5,7 @@ from pathlib import Path
 import pairs
 import pytest
 
-from netlimits.errors import InputError, ToolFailure
+from netlimits.errors import InputError, OutputError, ToolFailure
 from netlimits.model import Command, Completed, ServerAddress
 from netlimits.tools import Features
 from netlimits.tools.netperf import Netperf
@@ -29,12 +29,13 @@ def done(stdout="", status=0, stderr="", **more) -> Completed:
     )
 
 
-def features() -> Features:
+def features(build: str = "270") -> Features:
+    printed, complaints = (text(f"builds/features-{build}.{end}") for end in ("out", "err"))
     return netperf.features(
         (
-            done(text("builds/version-270.txt")),
-            done(text("builds/netperf270-selectors.txt"), status=1),
-            done(text("builds/features-270.out"), status=1, stderr=text("builds/features-270.err")),
+            done(text(f"builds/version-{build}.txt")),
+            done(text(f"builds/netperf{build}-selectors.txt"), status=1),
+            done(printed, status=1, stderr=complaints),
         )
     )
 
@@ -45,6 +46,13 @@ def test_features_of_debians_build():
     assert build.names == {"burst", "demo"}
     assert len(build.vocabulary) == 173  # the list's 175 but for OUTPUT_NONE and OUTPUT_END
     assert {"REMOTE_RECV_THROUGHPUT", "LOCAL_SD"} <= build.vocabulary
+
+
+def test_features_of_an_older_and_of_the_newest_build():
+    old, new = features("260"), features("master")
+    assert (old.version, old.names, len(old.vocabulary)) == ("2.6.0", {"burst", "demo"}, 163)
+    assert (new.version, new.names) == ("2.7.1", {"burst", "demo", "pacing"})
+    assert old.vocabulary < new.vocabulary == features().vocabulary
 
 
 def test_no_netperf_is_said_with_the_package():
@@ -153,10 +161,13 @@ NO_MEASUREMENT = {
     "udp sent, nothing arrived": (done(edited("omni-udp-k.txt", THROUGHPUT="0.00")), UDP, "of 1258.67 Mbit/s sent"),
     "zero calls": (done(edited("omni-tcp-k.txt", LOCAL_SEND_CALLS="0")), TCP, "LOCAL_SEND_CALLS is 0"),
     "rr latency inf": (
-        done(edited("omni-rr-k.txt", RT_LATENCY="inf")), {**RR, "select": ["rt_latency"]}, "RT_LATENCY is inf"),
+        done(edited("omni-rr-k.txt", THROUGHPUT="0.00", RT_LATENCY="inf")), {**RR, "select": ["rt_latency"]},
+        "THROUGHPUT is 0.00: nothing arrived"),
     "selector dropped in silence": (done(edited("omni-tcp-k.txt", REMOTE_SD=None)), TCP, "printed no REMOTE_SD"),
     "cpu not measured": (done(edited("omni-tcp-k.txt", LOCAL_SD="-1.000")), TCP, "did not measure LOCAL_SD"),
     "garbage": (done(edited("omni-tcp-k.txt", ELAPSED_TIME="soon")), TCP, "no number"),
+    "no interim result": (
+        done(text("omni-tcp-k.txt") + "NETPERF_INTERIM_RESULT[0]=9\n"), TCP, r"no whole interim result 0: .*ENDING\[0\]"),
     "unknown unit": (done(edited("omni-tcp-k.txt", THROUGHPUT_UNITS="GBytes/s")), TCP, "GBytes/s"),
     "ended early (SIGALRM)": (done(edited("omni-tcp-k.txt", ELAPSED_TIME="0.40")), TCP, "ended after 0.4 s"),
     "mss not taken": (done(edited("omni-tcp-k.txt", TRANSPORT_MSS="536")), TCP, "MSS of 1036"),
@@ -172,7 +183,7 @@ NO_MEASUREMENT = {
         {**TCP, "confidence": "99,5"}, "18.805 % wide"),
     "burst not taken": (
         done(edited("omni-rr-k.txt", BURST_SIZE="0")), {**RR, "burst": 4}, "burst of 4 did not take"),
-    "nothing printed": (done(""), TCP, "printed no"),
+    "nothing printed": (done(""), TCP, "netperf printed nothing$"),
     "megabytes": (done("x" * 100, truncated=True), TCP, "more than may be kept"),
 }  # fmt: skip
 
@@ -186,6 +197,39 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
                 "cpu that does not exist": "invalid", "congestion control not taken": "invalid",
                 "burst not taken": "invalid", "confidence missed": "invalid"}  # fmt: skip
     assert error.value.status == expected.get(case, "failed")
+
+
+@pytest.mark.parametrize(
+    ("text_of_run", "said"),
+    [
+        (edited("omni-tcp-k.txt", THROUGHPUT="941,44"), "THROUGHPUT=941,44, a decimal comma, not a point"),
+        (edited("omni-tcp-k.txt", LOCAL_SD="nan"), "LOCAL_SD=nan, which is no number"),
+        (edited("omni-tcp-k.txt", REMOTE_SD="1_0"), "REMOTE_SD=1_0, which is no number"),
+        (edited("omni-tcp-k.txt", ELAPSED_TIME="1e999"), "ELAPSED_TIME=1e999, which is no number"),
+        (edited("omni-tcp-k.txt", THROUGHPUT="9 x"), "THROUGHPUT=9 x, which is no number"),
+        (text("omni-tcp-k.txt") + "THROUGHPUT=5.0\n", r"THROUGHPUT twice: \S+ and 5.0"),
+        (text("omni-tcp-k.txt")[:-2], "ends in the middle of a line: "),
+        ("Killed\nby a wrapper\n", "no figures but: Killed by a wrapper$"),
+        (edited("omni-tcp-k.txt", REMOTE_CPU_COUNT="-2"), "REMOTE_CPU_COUNT=-2; install one version"),
+    ],
+)  # fmt: skip
+def test_output_that_cannot_be_read_is_said_as_it_was_printed(text_of_run: str, said: str):
+    with pytest.raises(OutputError, match=said):
+        netperf.read(done(text_of_run), TCP)
+
+
+def test_noise_beside_the_figures_does_no_harm():
+    noisy = "Welcome!\nNOTE=read the manual\n" + text("omni-tcp-k.txt") + "bye = bye\n"
+    assert netperf.read(done(noisy), TCP) == netperf.read(done(text("omni-tcp-k.txt")), TCP)
+
+
+def test_of_tcp_crr_the_servers_own_cpu_is_not_asked_for():
+    crr = {"test": "TCP_CRR"}
+    asked = netperf.client(crr, Features("2.7.0"), ENDS).argv[-1].split(",")
+    assert "LOCAL_SD" in asked
+    assert not [name for name in asked if name.startswith("REMOTE_")]
+    with pytest.raises(InputError, match="4 s more than a TCP_CRR takes"):
+        netperf.check({**crr, "select": ["remote_sd"]}, features())
 
 
 @pytest.mark.parametrize(

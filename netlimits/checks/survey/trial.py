@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
 from netlimits.checks.fragments import UDP_HEADERS, transfer, version
-from netlimits.errors import HostError, ToolFailure
+from netlimits.checks.survey import tools
+from netlimits.errors import HostError, OutputError, ToolFailure
 from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
@@ -131,7 +133,12 @@ def _client(site: Site) -> str:
 def _in_turn(site: Site, hosts: Mapping[str, Host], group: list[Trial]) -> list[Finding]:
     servers = Servers()
     try:
-        return [_finding(site, hosts, servers, trial) for trial in group]
+        findings = []
+        for trial in group:
+            findings.append(_finding(site, hosts, servers, trial))
+            if findings[-1].check == tools.NAME:
+                break  # what one trial cannot read the others cannot
+        return findings
     finally:
         servers.stop()
 
@@ -145,6 +152,8 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
         if not why:
             success = f"{what} reaches {address}, control port {trial.port} and data"
             return Finding(trial.role, NAME, "note", success)
+        if isinstance(why, OutputError):
+            return _unread(site, trial, why)
         if closed:
             return _closed(site, trial, what, closed)
         small = trial.small()
@@ -165,6 +174,13 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
         f"{address} pass, and the answers{_fixed(trial)}"
     )
     return Finding(trial.role, NAME, "error", f"{what} does not get through: {why}", advice)
+
+
+def _unread(site: Site, trial: Trial, why: OutputError) -> Finding:
+    """The finding of a tool that reached its server and printed what cannot be read."""
+    program = trial.options.get("program", trial.tool)
+    advice = "" if ";" in str(why) else f"; run {program} there by hand: is it a script?"
+    return _base.error(_client(site), tools.NAME, f"{why}{advice}")
 
 
 def _closed(site: Site, trial: Trial, what: str, closed: int) -> Finding:
@@ -217,8 +233,8 @@ def _vanished(site: Site, trial: Trial, what: str) -> Finding:
 
 def _tried(
     site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Trial
-) -> tuple[int, str]:
-    """(the port that did not answer or 0, why the trial failed or ""). Raises HostError."""
+) -> tuple[int, ToolFailure | None]:
+    """(the port that did not answer or 0, why the trial failed). Raises HostError."""
     address = _address(site, trial, trial.role)
     ends = servers.serve(
         tool(trial.tool), trial.options, hosts[trial.role], ServerAddress(address, trial.port)
@@ -237,13 +253,13 @@ def _tried(
     return (silence[-1] if silence else 0), why
 
 
-def _failure(trial: Trial, completed: Completed) -> str:
-    """Why a trial failed; "" where any data arrived."""
+def _failure(trial: Trial, completed: Completed) -> ToolFailure | None:
+    """Why a trial failed; None where any data arrived."""
     try:
         tool(trial.tool).read(completed, trial.options)
     except ToolFailure as error:
-        return "" if error.status == "invalid" else str(error)
-    return ""
+        return None if error.status == "invalid" else error
+    return None
 
 
 def connecting(completed: Completed, address: str) -> Iterator[int]:

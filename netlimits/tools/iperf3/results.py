@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netlimits.errors import ToolFailure, one_line
+from netlimits.errors import OutputError, ToolFailure, one_line
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
 from netlimits.tools import _options, _refusals
 from netlimits.tools._clock import started
@@ -169,7 +169,7 @@ def _mss(options: Mapping[str, Any], document: Any) -> int:
     streams = [s for interval in _list(sender, "intervals") for s in _list(interval, "streams")]
     windows = [int(_number(s, "snd_cwnd")) for s in streams if s.get("sender") is True]
     if not any(windows):
-        raise ToolFailure("iperf3 printed no congestion window, by which the MSS is read back")
+        raise OutputError("iperf3 printed no congestion window, by which the MSS is read back")
     for used in (mss - TIMESTAMPS, mss):
         if all(window % used == 0 for window in windows):
             return used
@@ -217,7 +217,7 @@ def _document(
             status="timeout",
         )
     if completed.truncated:
-        raise ToolFailure("iperf3 printed more than may be kept")
+        raise OutputError("iperf3 printed more than may be kept")
     start, stdout = 0.0, completed.stdout
     if "interim_seconds" in options:
         start, stdout = started(stdout)
@@ -226,7 +226,7 @@ def _document(
         document = json.loads(stdout)
     except (ValueError, RecursionError) as error:
         if completed.status == 0:
-            raise ToolFailure(f"iperf3 printed no whole JSON: {str(error)[:100]}") from None
+            raise OutputError(_no_json(stdout, error)) from None
     complaints = completed.stderr.strip().splitlines()
     if isinstance(document, dict) and "error" in document:
         raise ToolFailure(f"iperf3: {str(document['error'])[:300]}")
@@ -236,6 +236,13 @@ def _document(
     if not isinstance(document, dict) or not document.get("end"):
         raise ToolFailure("iperf3 printed no results: its server ended before the test did")
     return start, document
+
+
+def _no_json(stdout: str, error: ValueError | RecursionError) -> str:
+    """Say what iperf3 printed where its JSON breaks off or is none."""
+    if isinstance(error, json.JSONDecodeError) and (near := one_line(stdout[error.pos :])[:80]):
+        return f"iperf3 printed no whole JSON; it goes wrong at: {near}"
+    return f"iperf3 printed no whole JSON: it ends with: {one_line(stdout)[-80:] or 'nothing'}"
 
 
 def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
@@ -269,7 +276,7 @@ def _mbps(count: float, seconds: float) -> float:
 def _at(node: Any, *path: str) -> Any:
     for number, key in enumerate(path, 1):
         if not isinstance(node, dict) or key not in node:
-            raise ToolFailure(f"iperf3 printed no {'.'.join(path[:number])}")
+            raise OutputError(f"iperf3 printed no {'.'.join(path[:number])}")
         node = node[key]
     return node
 
@@ -277,7 +284,7 @@ def _at(node: Any, *path: str) -> Any:
 def _list(node: Any, *path: str) -> list[dict[str, Any]]:
     entries = _at(node, *path)
     if not isinstance(entries, list) or not all(isinstance(item, dict) for item in entries):
-        raise ToolFailure(f"iperf3 printed {'.'.join(path)} that is no list")
+        raise OutputError(f"iperf3 printed {'.'.join(path)} that is no list")
     return entries
 
 
@@ -289,7 +296,7 @@ def _number(node: Any, *path: str, least: float = 0.0) -> float:
     except (TypeError, OverflowError):
         figure = math.nan
     if not least <= figure <= _MOST:
-        raise ToolFailure(
+        raise OutputError(
             f"iperf3 says {'.'.join(path)} is {str(entry)[:60]!r}, which is no figure"
         )
     return figure

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from netlimits.errors import ToolFailure
+from netlimits.errors import OutputError, ToolFailure
 from netlimits.metrics import selectors
 from netlimits.model import Scalar
 
@@ -16,10 +16,15 @@ _UNIT_OF_THROUGHPUT = {
     "10^6bits/s": "throughput_mbps",
     "Trans/s": "transaction_rate_tps",
 }
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _UNIT_OF_SERVICE_DEMAND = {"usec/KB": "us_per_kib", "usec/Tran": "us_per_tran"}
 
 ALWAYS_MEASURED = re.compile(r"(LOCAL|REMOTE)_(CPU_UTIL|CPU_PEAK_UTIL|SD)|THROUGHPUT|ELAPSED_TIME")
 """Selectors for which -1 means that the run is not what was asked for, not `does not apply`."""
+
+ONE_VERSION = "install one version of netperf on both ends: 2.6 and 2.7 misread each other's CPUs"
+"""What to do where the figures of the other end's CPUs cannot be."""
 
 
 @lru_cache(maxsize=1024)
@@ -39,26 +44,33 @@ def column(selector: str, throughput_units: str, sd_units: str) -> str:
 def value(selector: str, text: str) -> Scalar:
     """The value in netperf's text: a number, a word, or None where it does not apply (-1).
 
-    Raises ToolFailure for a number that is none, or one that had to be measured and was not.
+    Raises OutputError for a number that is none, ToolFailure for one that was not measured.
     """
     if selector == "RESULT_BRAND":
         return text.removeprefix('"').removesuffix('"')  # netperf's own quotes
     if selectors.is_text(selector):
         return None if text in ("Deprecated", "") else text
-    try:
-        number = int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
-    except ValueError:
-        raise ToolFailure(f"{selector} is {text!r}, which is no number") from None
-    if number != number or number in (float("inf"), float("-inf")):
-        raise ToolFailure(f"{selector} is {text}: no data came back")
-    if number == -1:
+    measured = number(selector, text)
+    if measured == -1:
         if ALWAYS_MEASURED.fullmatch(selector):
             raise ToolFailure(f"netperf did not measure {selector} (it says -1)")
         return None
-    return number
+    return measured
+
+
+def number(selector: str, text: str) -> int | float:
+    """The number in netperf's text. Raises OutputError for text that is none."""
+    match = _NUMBER.fullmatch(text)
+    if not match:
+        fault = "a decimal comma, not a point" if _COMMA.fullmatch(text) else "which is no number"
+        advice = f"; {ONE_VERSION}" if selector.startswith("REMOTE_") and "nan" in text else ""
+        raise OutputError(f"netperf printed {selector}={text[:60]}, {fault}{advice}")
+    return float(text) if match[1] or match[2] else int(text)
 
 
 def _unit(table: dict[str, str], unit: str, selector: str) -> str:
     if unit not in table:
-        raise ToolFailure(f"{selector} came in {unit!r}; known are {', '.join(table)}")
+        raise OutputError(
+            f"netperf printed {selector} in {unit[:60]!r}; known units: {', '.join(table)}"
+        )
     return table[unit]

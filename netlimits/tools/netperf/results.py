@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netlimits.errors import ToolFailure, one_line
+from netlimits.errors import OutputError, ToolFailure, one_line
 from netlimits.model import Completed, Flow, Measurement, Scalar, Work
 from netlimits.tools import _refusals
-from netlimits.tools.netperf.columns import column, value
+from netlimits.tools.netperf.columns import ONE_VERSION, column, number, value
 from netlimits.tools.netperf.options import is_rr, sends
 from netlimits.units.sizes import netperf_bytes
 
@@ -30,25 +30,44 @@ def measurement(
     ToolFailure for a run that must not count.
     """
     _refuse_failure(completed, longest)
-    keys = _keys_of(completed.stdout)
-    if missing := [key for key in selectors if key not in keys]:
-        raise ToolFailure(f"netperf printed no {', '.join(missing)}")
+    keys = _keys_of(completed.stdout, selectors)
+    refuse_no_data(keys, sends(options))
     figures: dict[str, Scalar] = {}
     for key in selectors:
         if key.endswith("_UNITS"):
             continue
         name = column(key, keys["THROUGHPUT_UNITS"], keys["SD_UNITS"])
         figures[name] = value(key, keys[key])
+    _refuse_other_version(keys)
     _refuse_stepped_clock(completed, float(keys["ELAPSED_TIME"]), length)
-    _refuse_nonsense(options, keys, length)
+    _refusals.short_run(float(keys["ELAPSED_TIME"]), length)
+    _refuse_ignored(options, keys)
     figures |= _loss(options, keys)
     return Measurement(figures, tuple(_interim(keys, options)), _work(options, keys))
 
 
-def _keys_of(stdout: str) -> dict[str, str]:
-    """KEY=value lines; the last one wins, other lines are banners."""
-    pairs = (line.partition("=") for line in stdout.splitlines())
-    return {key: text for key, sep, text in pairs if sep and re.fullmatch(r"[A-Z0-9_\[\]]+", key)}
+def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
+    """The values of KEY=value lines; other lines are banners.
+
+    Raises OutputError where a selector has no value or two, and for a last line without its end.
+    """
+    keys: dict[str, str] = {}
+    for key, sep, text in (line.partition("=") for line in stdout.splitlines()):
+        if not sep or not re.fullmatch(r"[A-Z0-9_\[\]]+", key):
+            continue
+        if keys.setdefault(key, text) != text:
+            raise OutputError(f"netperf printed {key} twice: {keys[key][:60]} and {text[:60]}")
+    missing = [key for key in selectors if key not in keys]
+    if missing and len(missing) == len(selectors):
+        printed = one_line(stdout)[:200]
+        said = f"no figures but: {printed}" if printed else "nothing"
+        raise OutputError(f"netperf printed {said}")
+    if missing:
+        raise OutputError(f"netperf printed no {', '.join(missing)}")
+    if not stdout.endswith("\n"):
+        cut = stdout.splitlines()[-1][:80]
+        raise OutputError(f"netperf's output ends in the middle of a line: {cut}")
+    return keys
 
 
 def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Mapping[str, float]]:
@@ -60,17 +79,16 @@ def _interim(keys: Mapping[str, str], options: Mapping[str, Any]) -> Iterator[Ma
     columns = {"10^6bits/s": "throughput_mbps", "Trans/s": "transaction_rate_tps"}
     if sends(options):
         columns["10^6bits/s"] = SENT
-    for number in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
+    for place in range(sum(key.startswith("NETPERF_INTERIM_RESULT[") for key in keys)):
         try:
-            yield {
-                "ending_s": float(keys[f"NETPERF_ENDING[{number}]"]),
-                "interval_s": float(keys[f"NETPERF_INTERVAL[{number}]"]),
-                columns[keys[f"NETPERF_UNITS[{number}]"]]: float(
-                    keys[f"NETPERF_INTERIM_RESULT[{number}]"]
-                ),
-            }
-        except (KeyError, ValueError) as error:
-            raise ToolFailure(f"interim result {number} is not whole: {error}") from None
+            names = [
+                f"NETPERF_{name}[{place}]" for name in ("ENDING", "INTERVAL", "INTERIM_RESULT")
+            ]
+            ending, interval, rate = (float(number(name, keys[name])) for name in names)
+            rate_column = columns[keys[f"NETPERF_UNITS[{place}]"]]
+            yield {"ending_s": ending, "interval_s": interval, rate_column: rate}
+        except KeyError as error:
+            raise OutputError(f"netperf printed no whole interim result {place}: {error}") from None
 
 
 def _work(options: Mapping[str, Any], keys: Mapping[str, str]) -> Work:
@@ -123,26 +141,19 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
         raise ToolFailure(f"netperf exited {completed.status}: {why}")
 
 
-def _refuse_nonsense(options: Mapping[str, Any], keys: Mapping[str, str], seconds: float) -> None:
-    """Raise for what netperf reports with exit status 0 although it is no measurement."""
-    refuse_no_data(keys, sends(options))
-    _refusals.short_run(float(keys["ELAPSED_TIME"]), seconds)
-    _refuse_ignored(options, keys)
-
-
 def refuse_no_data(keys: Mapping[str, str], sending: bool) -> None:
     """Raise for a rate that is given as zero; where the test sends, for such a count of calls."""
     rates = ("THROUGHPUT", "LOCAL_SEND_THROUGHPUT") if sending else ("THROUGHPUT",)
     rate = next((key for key in rates if key in keys), None)
-    if rate and float(keys[rate]) <= 0:
+    if rate and number(rate, keys[rate]) <= 0:
         what = "nothing arrived"
         if "LOCAL_SEND_THROUGHPUT" in keys:
-            sent = float(keys["LOCAL_SEND_THROUGHPUT"])
+            sent = number("LOCAL_SEND_THROUGHPUT", keys["LOCAL_SEND_THROUGHPUT"])
             what = f"nothing of {sent:g} Mbit/s sent arrived" if sent > 0 else "no data was sent"
         raise ToolFailure(f"{rate} is {keys[rate]}: {what}; is the data path open?")
     if sending:
         for key in ("LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"):
-            if key in keys and float(keys[key]) == 0:
+            if key in keys and number(key, keys[key]) == 0:
                 raise ToolFailure(f"{key} is 0: no data went through")
 
 
@@ -159,6 +170,18 @@ def _refuse_stepped_clock(completed: Completed, elapsed: float, seconds: float) 
             f"netperf says that its {seconds:g} s took {elapsed:g} s, which it did not run: was "
             "the host's clock set meanwhile?",
             status="invalid",
+        )
+
+
+def _refuse_other_version(keys: Mapping[str, str]) -> None:
+    """Raise OutputError where netserver's answer cannot be what netperf took it for."""
+    if (count := _whole(keys, "REMOTE_CPU_COUNT") if "REMOTE_CPU_COUNT" in keys else 1) < 1:
+        raise OutputError(f"netperf printed REMOTE_CPU_COUNT={count}; {ONE_VERSION}")
+    average, peak = (keys.get(f"REMOTE_CPU_{name}", "0") for name in ("UTIL", "PEAK_UTIL"))
+    if "REMOTE_CPU_PEAK_UTIL" in keys and float(peak) < float(average) - 1:
+        raise OutputError(
+            f"netperf printed {peak} % of netserver's busiest CPU and {average} % of all its CPUs; "
+            f"{ONE_VERSION}"
         )
 
 
@@ -208,7 +231,7 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
 
 
 def _whole(keys: Mapping[str, str], name: str) -> int:
-    """A whole number of the output. Raises ToolFailure where it is none."""
+    """A whole number of the output. Raises OutputError where it is none."""
     if not re.fullmatch("-?[0-9]{1,18}", keys[name]):
-        raise ToolFailure(f"{name} is {keys[name][:80]!r}, no whole number")
+        raise OutputError(f"netperf printed {name}={keys[name][:60]}, which is no whole number")
     return int(keys[name])

@@ -31,6 +31,7 @@ from faults.attacks.imported import FAMILY as IMPORTED
 from faults.attacks.kills import FAMILY as KILLS
 from faults.attacks.machines import FAMILY as MACHINES
 from faults.attacks.planted import FAMILY as PLANTED
+from faults.attacks.printed import FAMILY as PRINTED
 from faults.attacks.races import FAMILY as RACES
 from faults.attacks.strangers import FAMILY as STRANGERS
 
@@ -44,6 +45,7 @@ FAMILIES: tuple[Family, ...] = (
     PLANTED,
     HOSTS_FILES,
     IMPORTED,
+    PRINTED,
     STRANGERS,
     KILLS,
     RACES,
