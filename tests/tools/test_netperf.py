@@ -200,7 +200,7 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
 
 
 @pytest.mark.parametrize(
-    ("text_of_run", "said"),
+    ("text_of_run", "problem"),
     [
         (edited("omni-tcp-k.txt", THROUGHPUT="941,44"), "THROUGHPUT=941,44, a decimal comma, not a point"),
         (edited("omni-tcp-k.txt", LOCAL_SD="nan"), "LOCAL_SD=nan, which is no number"),
@@ -213,8 +213,8 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
         (edited("omni-tcp-k.txt", REMOTE_CPU_COUNT="-2"), "REMOTE_CPU_COUNT=-2; install one version"),
     ],
 )  # fmt: skip
-def test_output_that_cannot_be_read_is_said_as_it_was_printed(text_of_run: str, said: str):
-    with pytest.raises(OutputError, match=said):
+def test_output_that_cannot_be_read_is_said_as_it_was_printed(text_of_run: str, problem: str):
+    with pytest.raises(OutputError, match=problem):
         netperf.read(done(text_of_run), TCP)
 
 
@@ -225,9 +225,9 @@ def test_noise_beside_the_figures_does_no_harm():
 
 def test_of_tcp_crr_the_servers_own_cpu_is_not_asked_for():
     crr = {"test": "TCP_CRR"}
-    asked = netperf.client(crr, Features("2.7.0"), ENDS).argv[-1].split(",")
-    assert "LOCAL_SD" in asked
-    assert not [name for name in asked if name.startswith("REMOTE_")]
+    selectors = netperf.client(crr, Features("2.7.0"), ENDS).argv[-1].split(",")
+    assert "LOCAL_SD" in selectors
+    assert not [name for name in selectors if name.startswith("REMOTE_")]
     with pytest.raises(InputError, match="4 s more than a TCP_CRR takes"):
         netperf.check({**crr, "select": ["remote_sd"]}, features())
 

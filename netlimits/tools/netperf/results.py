@@ -60,8 +60,8 @@ def _keys_of(stdout: str, selectors: Sequence[str]) -> dict[str, str]:
     missing = [key for key in selectors if key not in keys]
     if missing and len(missing) == len(selectors):
         printed = one_line(stdout)[:200]
-        said = f"no figures but: {printed}" if printed else "nothing"
-        raise OutputError(f"netperf printed {said}")
+        output = f"no figures but: {printed}" if printed else "nothing"
+        raise OutputError(f"netperf printed {output}")
     if missing:
         raise OutputError(f"netperf printed no {', '.join(missing)}")
     if not stdout.endswith("\n"):
