@@ -1,15 +1,20 @@
 """Campaigns against a baseline: for each configuration and metric the ratio, and what it means.
 
 Two finished campaigns are two sessions: the machines may differ by more than their runs' spread
-tells, so the runs are two samples (Welch's t on logarithms, `contrasts`), never pairs, and the
-table says so. The sides of a duet are interleaved in the same blocks: their ratios are taken within
-blocks (`duet`). Many ratios at 95 % are not all right at once: "better" and "worse" hold at a false
-discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
+tells, so a ratio of two says that these sessions differ, no more, unless something bounds how much
+sessions do (`sessions`). The sides of a duet are interleaved in the same blocks: their ratios are
+taken within blocks (`duet`). Runs that did not end ok may be the slow ones (`survivors`). Many
+ratios at 95 % are not all right at once: verdicts hold at a false discovery rate of 5 % over the
+whole table (Benjamini and Hochberg 1995).
 
     same      the whole interval lies within the threshold, whatever its p-value
     better    the ratio is beyond the threshold and more than chance, in the metric's own direction
     worse     the same the other way
-    unclear   neither: with so many `runs` of each side it would be, if ratio and spread stay
+    differ    the ratio is beyond the threshold and more than chance; of two sessions, which is all
+              that is known
+    unclear   none of these: with so many `runs` of each side it would be, if ratio and spread stay
+    fewer     fewer runs ended ok after than before, and more than chance: as bad as worse
+    more      the other way round
     failed    runs were ok before, and of those after none is: no ratio, and as bad as worse
     recovered the other way round
 """
@@ -17,36 +22,44 @@ discovery rate of 5 % over the whole table (Benjamini and Hochberg 1995).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from netlimits.analysis import caveats, contrasts, defaults, frames, intervals, sides, wording
+from netlimits.analysis import (
+    caveats,
+    contrasts,
+    defaults,
+    frames,
+    intervals,
+    sessions,
+    sides,
+    survivors,
+    wording,
+)  # fmt: skip
 from netlimits.analysis.contrasts import Contrast
 from netlimits.analysis.relations import Relation, Runs, literal, quoted
+from netlimits.analysis.sessions import Sessions
 from netlimits.analysis.sides import FAILED, RECOVERED, Configured, Key, listed
 from netlimits.analysis.sketches import sketched
+from netlimits.analysis.survivors import FEWER, MORE
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
+from netlimits.metrics import metric as metric_named
 from netlimits.model import SIDE, SIDES
 
-BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "unclear"
-VERDICTS = (BETTER, WORSE, SAME, UNCLEAR, FAILED, RECOVERED)
-BAD = (WORSE, FAILED)
+BETTER, WORSE, SAME, UNCLEAR, DIFFER = "better", "worse", "same", "unclear", "differ"
+VERDICTS = (BETTER, WORSE, SAME, UNCLEAR, DIFFER, FEWER, MORE, FAILED, RECOVERED)
+BAD = (WORSE, FEWER, FAILED)
 """Verdicts for which a comparison, or a gate, does not pass."""
 THRESHOLD = 0.03
 """The share of a figure below which a difference does not matter, unless another is named."""
 FALSE_DISCOVERIES = 0.05
 MOST_RUNS = 10_000
 """Runs of a side beyond which nobody is told that they would decide."""
-SESSIONS = (
-    "two campaigns are two sessions: what changed between them beside what was meant to (heat, "
-    "neighbours, other processes) is part of every ratio; what matters is measured on both sides "
-    "in one campaign, in the same blocks: netlimits run EXPERIMENT --against …"
-)
 INTERLEAVED = (
     "both sides were interleaved in the same blocks, and each ratio is within blocks (Hodges and "
     "Lehmann's estimate with Wilcoxon's interval; of fewer than six blocks Student's t of the "
@@ -64,26 +77,33 @@ def compare(
     *,
     paired: bool = False,
     called: tuple[str, str] = SIDES,
+    sessions_differ_by: float | None = None,
 ) -> pd.DataFrame:
     """How each configuration's figures changed from `before` to `after`: a row for each metric.
 
     Columns: the factors, with a `_` behind a name that is one of the others; `metric`; `before`
     and `after`, the means of the runs that are ok, in the metric's unit; `ratio` (after to before)
-    with `low` and `high`; `p`; `n_before` and `n_after`, the runs that are ok, `of_before` and
-    `of_after`, those that came to something; `verdict`; `runs` of each side that would decide an
-    unclear one. `attrs["notes"]` names the configurations that are on one side only, and those
-    whose runs all failed on one or on both. `threshold` is a share, 0.03 for 3 %; `among` are the
-    columns that may be factors, where that is known. Runs that are `paired` by their blocks, which
-    both sides have in common, have a column `blocks` too: how many hold both. Notes call the sides
-    what they are `called`. Either side may be a relation (`campaign.relation()`).
+    with `low` and `high`; `p`; `n_before` and `n_after`, the runs that have the figure, `ok_before`
+    and `ok_after`, those that are ok, `of_before` and `of_after`, those that came to something;
+    `verdict`; `runs` of each side that would decide an unclear one. `attrs["notes"]` names the
+    configurations that are on one side only, and those of which runs failed on one side or both.
+    `threshold` is a share, 0.03 for 3 %; `among` are the columns that may be factors, where that is
+    known. Runs that are `paired` by their blocks, which both sides have in common, have a column
+    `blocks` too: how many hold both. Notes call the sides what they are `called`. Either side may
+    be a relation (`campaign.relation()`).
+
+    Each campaign is a session: several of a side, told apart by a column `campaign`, are the unit
+    (`netlimits.joined`). Of one session a side nothing is better or worse, unless
+    `sessions_differ_by` says by which share two sessions differ at most without any change.
 
     Raises DataError where no configuration is on both sides, where no run of either is ok, for a
-    metric that is not there or that is neither better higher nor lower, and for a threshold that
-    is none.
+    metric that is not there or that is neither better higher nor lower, for a threshold that is
+    none, and for a bound on sessions beside several of them.
     """
     if not 0 < threshold < 1:
         raise DataError(f"a threshold is a share between 0 and 1 (3 % is 0.03), not {threshold}")
     runs_of = (before, after)
+    unit = None if paired else _sessions(runs_of, sessions_differ_by)
     sketches = [sketched(side, of or defaults.TABLES) for side in runs_of]
     outcomes = [frames.with_outcome(side) for side in sketches]
     good = [sides.ok(side) for side in sketches]
@@ -113,33 +133,72 @@ def compare(
             runs = [side.get(key) for side in ok]
             if _tells(runs, metric):
                 counts = [len(side[key]) for side in tried]
-                rows.append(_row(key, metric, runs, counts, confidence, paired))
+                rows.append(_row(key, metric, runs, counts, confidence, unit))
     if not rows:
         raise DataError(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
-    unlike = [*_few(rows, paired), *_unlike(rows, metrics, factors, called)]
+    unlike = [*_few(rows, unit), *_unlike(rows, metrics, factors, called)]
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
+    lost = survivors.beyond_chance([row for row in rows if not row["verdict"]], FALSE_DISCOVERIES)
+    ended = list(_ended(rows, lost, factors, called))
     for row in rows:
-        row["verdict"] = row["verdict"] or _verdict(
-            row, better[row["metric"]], threshold, discovered
-        )
-        row["runs"] = _runs(row, threshold, len(chances))
+        again = row.pop("again")
+        if not row["verdict"]:
+            limits = (better[row["metric"]], threshold, discovered)
+            row["verdict"] = _verdict(row, limits, unit, again, row["key"] in lost)
+        row["runs"] = _runs(row, threshold, len(chances), unit)
     headings = wording.headings(factors, _OURS)
     table = pd.DataFrame(
         [{**dict(zip(headings, row.pop("key"), strict=True)), **row} for row in rows]
     )
     table.attrs["factors"] = headings
     gaps = sides.gaps(ok, tried, factors, called)
-    meaning = _meaning(len(chances), threshold, INTERLEAVED if paired else SESSIONS)
+    how = sessions.notes(unit, called) if unit else INTERLEAVED
+    meaning = _meaning(len(chances), threshold, how)
     some = [
         (name, runs) for name, runs, side in zip(called, told, good, strict=True) if not side.empty
     ]
     known = caveats.of_sides(some, [metric.column for metric in metrics])
-    table.attrs["notes"] = (*gaps, *meaning, *known, *unlike)
+    table.attrs["notes"] = (*gaps, *ended, *meaning, *known, *unlike)
     return table
+
+
+def _sessions(runs: tuple[Runs, Runs], differ_by: float | None) -> Sessions:
+    """Return how many sessions each side has. Raises DataError for a bound that cannot be."""
+    if differ_by is not None and not 0 < differ_by < 1:
+        raise DataError(f"sessions differ by a share between 0 and 1, not by {differ_by}")
+    first, second = map(sessions.number, runs)
+    if differ_by is not None and first + second > 2:
+        raise DataError(
+            f"{first} and {second} sessions tell how much sessions differ: leave the bound out"
+        )
+    return Sessions(first, second, differ_by)
+
+
+def _ended(
+    rows: Sequence[Mapping[str, Any]],
+    lost: Collection[Key],
+    factors: Sequence[str],
+    called: Sequence[str],
+) -> Iterator[str]:
+    """Yield a note for each side that ended fewer runs ok than the other somewhere."""
+    for fewer, name in enumerate(called):
+        some = {
+            row["key"]: row for row in rows if not row["verdict"] and survivors.side(row) == fewer
+        }
+        if not some:
+            continue
+        first = next((row for key, row in some.items() if key in lost), next(iter(some.values())))
+        ordered = [first["key"], *(key for key in some if key != first["key"])]
+        where = listed(ordered, factors)
+        yield (
+            f"fewer runs ended ok {name}: {survivors.counts(first, called)}"
+            f"{f' ({where})' if where else ''}; a ratio is of the runs that ended, which may be "
+            "the fast ones: it is not called better, and worse only if it holds without them"
+        )
 
 
 def duet(
@@ -224,9 +283,12 @@ def _row(
     runs: Sequence[Configured | None],
     tried: Sequence[int],
     confidence: float,
-    paired: bool,
+    unit: Sessions | None,
 ) -> dict[str, Any]:
-    """What one metric of one configuration came to; `runs` is None of a side without an ok run."""
+    """What one metric of one configuration came to; `runs` is None of a side without an ok run.
+
+    `unit` is None for a duet. `again` gives the contrast of some of the runs of `after`.
+    """
     figures = [
         pd.to_numeric(part[metric.column], errors="coerce").dropna()
         if part is not None and metric.column in part.columns
@@ -234,14 +296,18 @@ def _row(
         for part in runs
     ]
     samples = [values.to_numpy(float) for values in figures]
-    blocks = [
-        part["block"].reindex(values.index).to_numpy() if part is not None else np.empty(0)
-        for part, values in zip(runs, figures, strict=True)
-    ] if paired else []  # fmt: skip
+    places = [_places(part, values.index, unit) for part, values in zip(runs, figures, strict=True)]
     means = [float(sample.mean()) if len(sample) else math.nan for sample in samples]
-    contrast = _contrast(samples, means, confidence, blocks)
-    shared = {"blocks": _shared(blocks)} if paired else {}
-    return {
+    contrast = _contrast(samples, confidence, places, unit)
+    shared = {} if unit else {"blocks": _shared(places)}
+    ok = [len(part) if part is not None else 0 for part in runs]
+
+    def again(better: str) -> Contrast:
+        kept = survivors.trimmed(row, samples[1], better)
+        some = [samples[0], samples[1][kept]]
+        return _contrast(some, confidence, [places[0], places[1][kept]], unit)
+
+    row: dict[str, Any] = {
         "key": key,
         "metric": metric.name,
         "before": means[0],
@@ -252,36 +318,64 @@ def _row(
         "p": contrast.p,
         "n_before": len(samples[0]),
         "n_after": len(samples[1]),
+        "ok_before": ok[0],
+        "ok_after": ok[1],
         "of_before": tried[0],
         "of_after": tried[1],
         **shared,
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
+        "again": again,
     }
+    return row
+
+
+def _places(
+    part: Configured | None, index: pd.Index[Any], unit: Sessions | None
+) -> np.ndarray[Any, Any]:
+    """Return the block of each run of a duet, else its session."""
+    if part is None:
+        return np.empty(0)
+    if unit is None:
+        return part["block"].reindex(index).to_numpy()
+    return sessions.names(part, index) if unit.several else np.zeros(len(index))
 
 
 _OURS = (
     *("metric", "before", "after", "ratio", "low", "high", "p"),
-    *("n_before", "n_after", "of_before", "of_after", "blocks", "verdict", "runs", "statistic"),
+    *("n_before", "n_after", "ok_before", "ok_after", "of_before", "of_after"),
+    *("blocks", "verdict", "runs", "statistic"),
 )
 """The columns of a comparison beside the factors, and one by which a summary is known."""
 
 
 def _contrast(
     samples: Sequence[np.ndarray],
-    means: Sequence[float],
     share: float,
-    blocks: Sequence[np.ndarray] = (),
+    places: Sequence[np.ndarray],
+    unit: Sessions | None,
 ) -> Contrast:
-    """The ratio of after to before; no interval for a single run, or for values without a log."""
+    """The ratio of after to before; no interval for a single run, or for values without a log.
+
+    `places` are the runs' blocks in a duet, where `unit` is None, and else their sessions.
+    """
     first, second = samples
+    none = (math.nan, math.nan, math.nan, contrasts.NONE)
     if any((sample <= 0).any() for sample in samples) or min(map(len, samples)) < 2:
-        value = means[1] / means[0] if means[0] else math.nan
-        return Contrast(value, math.nan, math.nan, math.nan, contrasts.NONE, len(first))
-    if blocks and not _shared(blocks):  # never paired, so never two samples either
-        return Contrast(means[1] / means[0], math.nan, math.nan, math.nan, contrasts.NONE, 0)
-    places = (blocks[1], blocks[0]) if blocks else None
-    return contrasts.ratio(second, first, places, confidence=share)
+        value = math.nan
+        if len(first) and len(second) and first.mean():
+            value = float(second.mean() / first.mean())
+        return Contrast(value, *none, len(first))
+    if unit is None:
+        if not _shared(places):  # never paired, so never two samples either
+            return Contrast(float(second.mean() / first.mean()), *none, 0)
+        return contrasts.ratio(second, first, (places[1], places[0]), confidence=share)
+    if unit.several:
+        return sessions.ratio(second, first, (places[1], places[0]), share)
+    contrast = contrasts.ratio(second, first, confidence=share)
+    if unit.differ_by is None:
+        return contrast
+    return sessions.widened(contrast, second, first, unit.differ_by, share)
 
 
 def _shared(blocks: Sequence[np.ndarray]) -> int:
@@ -290,16 +384,49 @@ def _shared(blocks: Sequence[np.ndarray]) -> int:
     return len(np.intersect1d(first, second))
 
 
-def _verdict(row: Mapping[str, Any], better: str, threshold: float, discovered: float) -> str:
-    if row["low"] >= 1 - threshold and row["high"] <= 1 + threshold:
+def _verdict(
+    row: Mapping[str, Any],
+    limits: tuple[str, float, float],
+    unit: Sessions | None,
+    again: Callable[[str], Contrast],
+    lost: bool,
+) -> str:
+    """Return the verdict of a ratio; `limits` are the better direction, threshold and greatest p.
+
+    `lost` says that fewer runs ended on one side beyond chance, `again` compares with the best
+    runs of after alone.
+    """
+    fewer = survivors.side(row)
+    if lost and fewer == 1:
+        return FEWER
+    verdict = _of_ratio((row["ratio"], row["low"], row["high"], row["p"]), limits)
+    if fewer == 0 and verdict == WORSE:
+        verdict = verdict if _of_ratio(again(limits[0])[:4], limits) == WORSE else UNCLEAR
+    elif fewer is not None and verdict == BETTER:
+        verdict = UNCLEAR
+    if lost and verdict != WORSE:
+        return MORE
+    return DIFFER if verdict in (BETTER, WORSE) and unit and not unit.bounded else verdict
+
+
+def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float, float]) -> str:
+    """Return what a ratio with its interval and p-value means, among runs that all ended."""
+    value, low, high, p = ratio
+    better, threshold, discovered = limits
+    if low >= 1 - threshold and high <= 1 + threshold:
         return SAME
-    beyond = not 1 - threshold <= row["ratio"] <= 1 + threshold
-    if not (beyond and row["p"] <= discovered):  # a missing p is no discovery
+    beyond = not 1 - threshold <= value <= 1 + threshold
+    if not (beyond and p <= discovered):  # a missing p is no discovery
         return UNCLEAR
-    return BETTER if (row["ratio"] > 1) == (better == "higher") else WORSE
+    return BETTER if (value > 1) == (better == "higher") else WORSE
 
 
-def _runs(row: Mapping[str, Any], threshold: float, ratios: int) -> float:
+def worsened(row: Mapping[Any, Any]) -> bool:
+    """Return True if a row's figure is less good after than before."""
+    return bool((row["ratio"] < 1) == (metric_named(row["metric"]).better == "higher"))
+
+
+def _runs(row: Mapping[str, Any], threshold: float, ratios: int, unit: Sessions | None) -> float:
     """How many runs of each side, or blocks, decide, if the spread and the ratio stay as they are.
 
     A ratio within the threshold is `same` once its interval is as narrow as the threshold, or,
@@ -307,8 +434,10 @@ def _runs(row: Mapping[str, Any], threshold: float, ratios: int) -> float:
     beyond it is a discovery once its interval, at the confidence that one of so many `ratios` may
     need, leaves out 1. More than there are; NaN for more than anybody would make.
     """
-    if row["verdict"] != UNCLEAR or math.isnan(row["low"]):
+    if row["verdict"] != UNCLEAR or math.isnan(row["low"]) or (unit and unit.bounded):
         return math.nan
+    if survivors.side(row) is not None and not row["low"] <= 1 <= row["high"]:
+        return math.nan  # it is unclear for the runs that did not end
     half = math.log(row["high"] / row["low"]) / 2
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
     narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))
@@ -339,9 +468,9 @@ def _least(ratios: int) -> int:
     return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))
 
 
-def _few(rows: Sequence[Mapping[str, Any]], paired: bool) -> Iterator[str]:
+def _few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
     """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
-    if paired:
+    if unit is None:
         yield from _few_blocks(rows)
         return
     counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
@@ -350,7 +479,7 @@ def _few(rows: Sequence[Mapping[str, Any]], paired: bool) -> Iterator[str]:
     yield (
         f"fewer than {intervals.ENOUGH} runs on a side: an interval takes them to be of one kind; "
         "were one run in five 30 % slower, up to 15 % of comparisons of three runs a side, and 33 "
-        f"% of two, would call better or worse what is neither, not {100 * FALSE_DISCOVERIES:g} %"
+        f"% of two, would tell apart what does not differ, not {100 * FALSE_DISCOVERIES:g} %"
     )
 
 

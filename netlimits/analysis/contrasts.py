@@ -112,13 +112,13 @@ def welch(first: np.ndarray, second: np.ndarray, confidence: float = 0.95) -> In
 
 
 def discovered(chances: Sequence[float], share: float) -> float:
-    """The greatest p-value that is more than chance where this share may be false; -1 for none.
+    """Return up to which p-value one is more than chance, if this share may be false; -1 for none.
 
     Benjamini and Hochberg 1995. Written out, as scipy.stats takes as long to import as a table.
     """
     ordered = np.sort(np.asarray(chances, float))
-    adjusted = ordered * (len(ordered) / np.arange(1, len(ordered) + 1))
-    return float(ordered[adjusted <= share].max(initial=-1.0))
+    limits = share * np.arange(1, len(ordered) + 1) / max(1, len(ordered))
+    return float(limits[ordered <= limits].max(initial=-1.0))
 
 
 def _powers(interval: Interval, method: str, n: int) -> Contrast:

@@ -31,6 +31,10 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
     return gates.share(text)
 
 
+def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    return None if text is None else gates.share(text, f"--{option.human_readable_name}")
+
+
 @click.command()
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", nargs=-1, type=click.Path(path_type=Path))
@@ -47,6 +51,24 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
     metavar="SHARE",
     callback=_share,
     help="Below it a difference does not matter.",
+)
+@click.option(
+    "--sessions-differ-by",
+    metavar="SHARE",
+    callback=_bound,
+    help="Two sessions differ by no more without any change: what is beyond it is better or worse.",
+)
+@click.option(
+    "--history",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Another campaign of BEFORE, repeatable: it tells how much sessions differ.",
+)
+@click.option(
+    "--together",
+    is_flag=True,
+    help="Take all of AFTER for the sessions of one side.",
 )
 @click.option("--gate", type=click.Path(path_type=Path), metavar="FILE", help="Conditions (YAML).")
 @click.option(
@@ -69,6 +91,9 @@ def compare(
     after: tuple[Path, ...],
     of: tuple[str, ...],
     threshold: float,
+    sessions_differ_by: float | None,
+    history: tuple[Path, ...],
+    together: bool,
     gate: Path | None,
     page: str | None,
     strict: bool,
@@ -78,13 +103,17 @@ def compare(
     """Compare campaigns with a baseline: BEFORE, then one AFTER or more; or the sides of a duet.
 
     A duet (`netlimits run --against`) is one folder: its sides ran in turn in the same blocks, and
-    each ratio is within blocks. Two campaigns are two sessions, which the output says too.
+    each ratio is within blocks. Two campaigns are two sessions, which may differ without any
+    change: the verdict is then at most that these two sessions differ, unless --history (more
+    campaigns of BEFORE), --together (AFTER… are one side) or --sessions-differ-by says how much
+    sessions do.
 
     Each is a campaign's folder, or a CSV or Parquet file of runs. Configurations are matched by
     their factors. For each metric the ratio, its interval and a verdict by the metric's own
-    direction: better, worse, same (the whole interval within the threshold) or unclear, with the
-    runs of each side that would decide. A configuration that had runs that are ok, and now has
-    none, is failed, which counts as worse. What differs between the hosts stands above.
+    direction: better, worse, same (the whole interval within the threshold), differ, or unclear,
+    with the runs of each side that would decide. Where fewer runs ended ok than before the verdict
+    is fewer, and failed where none did; both count as worse. What differs between the hosts stands
+    above.
 
     A gate's file names what must not grow worse:
 
@@ -96,29 +125,31 @@ def compare(
     --report writes the comparison as one HTML page to hand on, as `netlimits report` does of one
     campaign; say it last, or with its FILE.
 
-    Exit status: 0 nothing is worse or failed, 4 something is, 5 with --strict where something is
-    unclear.
+    Exit status: 0 nothing is worse, fewer or failed, 4 something is, 5 two sessions differ for the
+    worse, and with --strict anything is unclear.
 
     \b
     Examples:
       netlimits compare results/duet
       netlimits compare results/before results/after
       netlimits compare results/before results/after --of throughput --threshold 5% --strict
+      netlimits compare results/before results/after --sessions-differ-by 10%
+      netlimits compare results/monday results/today --history results/tuesday
       netlimits compare results/main results/branch --gate gate.yaml --format markdown
       netlimits compare results/duet --report duet.html
     """
-    baseline = opened(before)
+    baseline = opened(before, *history)
     if LIST in of:
         list_metrics(baseline)
         return
     conditions = gates.conditions(gate) if gate else ()
     parts: list[tuple[BothSides, pd.DataFrame]] = []
-    verdicts: set[str] = set()
+    statuses: set[int] = set()
     failures: list[str] = []
-    for comparison in _comparisons(baseline, after):
+    for comparison in _comparisons(baseline, after, together, sessions_differ_by):
         table = comparison.table(of, threshold)
         judged = list(_judged(comparison, conditions)) if conditions else [((), table)]
-        verdicts |= {verdict for _, rows in judged for verdict in rows["verdict"]}
+        statuses |= {status for _, rows in judged for status in _statuses(rows, strict)}
         broken = [line for lines, _ in judged for line in lines]
         failures += [f"{comparison.name}: {line}" if len(after) > 1 else line for line in broken]
         parts.append((comparison, table))
@@ -132,10 +163,21 @@ def compare(
     if page is not None:
         file = _write_page(parts, failures, threshold, page)
         echo(file, err=as_json or form != "text")
-    if verdicts & {"worse", "failed"}:
-        sys.exit(WORSE_STATUS)
-    if strict and "unclear" in verdicts:
-        sys.exit(UNCLEAR_STATUS)
+    if statuses:
+        sys.exit(min(statuses))
+
+
+def _statuses(table: pd.DataFrame, strict: bool) -> Iterator[int]:
+    """Yield the exit statuses that rows of a comparison ask for."""
+    from netlimits.analysis import comparison
+
+    undecided = (comparison.DIFFER, comparison.UNCLEAR) if strict else ()
+    for row in table.to_dict("records"):
+        verdict = row["verdict"]
+        if verdict in comparison.BAD:
+            yield WORSE_STATUS
+        elif verdict in undecided or (verdict == comparison.DIFFER and comparison.worsened(row)):
+            yield UNCLEAR_STATUS
 
 
 @dataclass(frozen=True)
@@ -144,12 +186,13 @@ class BothSides:
 
     before: Results
     after: Results | None = None
+    sessions_differ_by: float | None = None
 
     @property
     def sides(self) -> tuple[str, str]:
         """What the sides are called: those of a duet by their names, campaigns by their folders."""
         if self.after:
-            return str(self.before.path), str(self.after.path)
+            return _called(self.before), _called(self.after)
         assert self.before.campaign
         first, second = self.before.campaign.experiment.sides
         return first, second
@@ -176,6 +219,7 @@ class BothSides:
                 of,
                 threshold,
                 among=_factors(self.before, self.after),
+                sessions_differ_by=self.sessions_differ_by,
             )
         else:
             assert self.before.campaign
@@ -189,8 +233,8 @@ class BothSides:
         return table
 
     def _unfinished(self) -> Iterator[str]:
-        for results in (self.before, self.after):
-            if results and results.campaign:
+        for results in _each(self.before, self.after):
+            if results.campaign:
                 left, planned = results.campaign.left(results.frame)
                 if left:
                     yield (
@@ -199,8 +243,22 @@ class BothSides:
                     )
 
 
-def _comparisons(baseline: Results, after: Sequence[Path]) -> Iterator[BothSides]:
-    """Each campaign against the baseline; without any, the sides of one that is a duet.
+def _each(*sides: Results | None) -> Iterator[Results]:
+    """Yield the results of each campaign or file of the sides."""
+    for side in sides:
+        if side:
+            yield from [part for _, part in side.parts] or [side]
+
+
+def _called(side: Results) -> str:
+    """Return the name of a side: its folders."""
+    return " and ".join(str(results.path) for results in _each(side))
+
+
+def _comparisons(
+    baseline: Results, after: Sequence[Path], together: bool, sessions_differ_by: float | None
+) -> Iterator[BothSides]:
+    """Yield each campaign against the baseline; without any, the sides of one that is a duet.
 
     Raises DataError where there is nothing to compare with.
     """
@@ -210,18 +268,23 @@ def _comparisons(baseline: Results, after: Sequence[Path]) -> Iterator[BothSides
             "EXPERIMENT --against …): name what to compare with it: netlimits compare "
             f"{quoted(baseline.path)} AFTER"
         )
+    if not after and sessions_differ_by is not None:
+        raise DataError(
+            f"{baseline.path}: both sides of a duet are of one session: leave out "
+            "--sessions-differ-by"
+        )
     if not after:
         yield BothSides(baseline)
-    for path in after:
-        yield BothSides(baseline, opened(path))
+    for first, *others in [after] if together and after else [(path,) for path in after]:
+        yield BothSides(baseline, opened(first, *others), sessions_differ_by)
 
 
 def _factors(*sides: Results) -> list[str] | None:
-    """The factors and derived values of both campaigns; None for files, which do not tell."""
+    """The factors and derived values of all campaigns; None for files, which do not tell."""
     from netlimits.experiment import resolution
 
     names: list[str] = []
-    for side in sides:
+    for side in _each(*sides):
         if side.campaign is None or side.campaign.imported:
             return None
         names += resolution.names(side.campaign.experiment)
@@ -258,11 +321,12 @@ def _write_page(
             _hosts(comparison),
             _campaigns(comparison),
             comparison.after is None,
+            len([*_each(comparison.before, comparison.after)]) > 2,
         )
         for comparison, table in parts
     ]
     text = render(compared.page(each, failures, f"netlimits {__version__}"))
-    last = parts[-1][0].after or parts[-1][0].before
+    last = [*_each(parts[-1][0].before, parts[-1][0].after)][-1]
     file = Path(name) if name else Path(PAGE)
     try:
         if not name and last.campaign:  # as all that a campaign leaves: its owner's alone
@@ -282,7 +346,7 @@ def _campaigns(comparison: BothSides) -> dict[str, Campaign]:
         return {"": comparison.before.campaign}
     return {
         str(results.path): results.campaign
-        for results in (comparison.before, comparison.after)
+        for results in _each(comparison.before, comparison.after)
         if results.campaign
     }
 
@@ -293,16 +357,16 @@ def _columns(comparison: BothSides) -> tuple[str, str]:
 
 
 def _hosts(comparison: BothSides) -> list[str]:
-    """What differs between the hosts of both sides, a line each."""
+    """Return what differs between the hosts of the first and the last campaign, a line each."""
     from netlimits.evidence import facts
 
-    after = comparison.after or comparison.before
-    if comparison.before.campaign is None or after.campaign is None:
+    first, *_, last = [*_each(comparison.before, comparison.after)] * 2
+    if first.campaign is None or last.campaign is None:
         return []
-    archives = comparison.before.campaign.archive, after.campaign.archive
+    archives = first.campaign.archive, last.campaign.archive
     roles = {role: role for role in archives[0].machines if role in archives[1].machines}
     if comparison.after is None:
-        of_sides = [side.roles for side in comparison.before.campaign.experiment.sides.values()]
+        of_sides = [side.roles for side in first.campaign.experiment.sides.values()]
         roles = dict(zip(*of_sides, strict=True))
     lines = []
     for role, other in roles.items():
@@ -353,9 +417,14 @@ def _shown(table: pd.DataFrame, sides: Sequence[str]) -> pd.DataFrame:
     texts["runs"] = [f"{_count(row, 'before')} and {_count(row, 'after')}" for row in rows]
     if "blocks" in table:
         texts["blocks"] = [f"{row['blocks']}" for row in rows]
-    texts["verdict"] = [f"{row['verdict']}{_needed(row)}{_side(row, sides)}" for row in rows]
+    texts["verdict"] = [f"{_verdict(row)}{_needed(row)}{_side(row, sides)}" for row in rows]
     texts.attrs["notes"] = table.attrs["notes"]
     return texts
+
+
+def _verdict(row: dict[Hashable, Any]) -> str:
+    names = {"differ": "these two sessions differ", "fewer": "fewer runs", "more": "more runs"}
+    return names.get(row["verdict"], str(row["verdict"]))
 
 
 def _figure(value: float, form: str) -> str:
@@ -369,10 +438,17 @@ def _count(row: dict[Hashable, Any], side: str) -> str:
 
 
 def _side(row: dict[Hashable, Any], sides: Sequence[str]) -> str:
-    """Of a configuration whose runs all failed on one side, which: "0 of 3 runs ok after"."""
-    side = {"failed": "after", "recovered": "before"}.get(row["verdict"])
+    """Return on which side fewer runs ended, or none: "0 of 3 runs ok after"."""
+    side = {
+        "failed": "after",
+        "fewer": "after",
+        "recovered": "before",
+        "more": "before",
+    }.get(row["verdict"])
     called = dict(zip(("before", "after"), sides, strict=True))
-    return f": 0 of {row[f'of_{side}']} runs ok {called[side]}" if side else ""
+    if side is None:
+        return ""
+    return f": {row[f'ok_{side}']} of {row[f'of_{side}']} runs ok {called[side]}"
 
 
 def _interval(row: dict[Hashable, Any]) -> str:

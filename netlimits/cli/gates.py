@@ -71,20 +71,33 @@ class Condition:
         return table
 
     def broken(self, rows: pd.DataFrame) -> Iterator[str]:
-        """Those of its rows in which it is worse, or failed, in words."""
-        from netlimits.analysis import comparison, sides
+        """Yield its rows that are worse, failed, or ended fewer runs, and sessions that differ."""
+        from netlimits.analysis import comparison, sides, survivors
 
         factors = rows.attrs["factors"]
-        for row in rows[rows["verdict"].isin(comparison.BAD)].to_dict("records"):
+        for row in rows.to_dict("records"):
+            verdict = row["verdict"]
+            apart = verdict == comparison.DIFFER and comparison.worsened(row)
+            if verdict not in comparison.BAD and not apart:
+                continue
             where = ", ".join(f"{name} {row[name]}" for name in factors)
             where = f"{' at ' if where else ''}{where}"
-            if row["verdict"] == sides.FAILED:
-                yield f"{self.of} failed{where}: 0 of {row['of_after']} runs ok after"
-                continue
-            yield (
-                f"{self.of} is worse{where}: {row['ratio']:.3f} of what it was "
-                f"[{row['low']:.3f}, {row['high']:.3f}]"
-            )
+            ended = f"{row['ok_after']} of {row['of_after']} runs ok after"
+            ratio = f"{row['ratio']:.3f} of what it was [{row['low']:.3f}, {row['high']:.3f}]"
+            if verdict == sides.FAILED:
+                yield f"{self.of} failed{where}: {ended}"
+            elif verdict == survivors.FEWER:
+                yield (
+                    f"{self.of}: fewer runs ended{where}: {ended}, {row['ok_before']} of "
+                    f"{row['of_before']} before"
+                )
+            elif apart:
+                yield (
+                    f"{self.of} differs for the worse{where}: {ratio}; two sessions may differ so "
+                    "without a change: a duet, --history or --sessions-differ-by decides"
+                )
+            else:
+                yield f"{self.of} is worse{where}: {ratio}"
 
 
 def conditions(path: Path) -> list[Condition]:
@@ -120,13 +133,13 @@ def _entries(data: Any) -> list[Mapping[str, Any]]:
     ]
 
 
-def share(text: str | float) -> float:
-    """A threshold as a share: 0.03 of "3%", "3 %" or 0.03. Raises InputError."""
+def share(text: str | float, what: str = "a threshold") -> float:
+    """Return `what` as a share: 0.03 of "3%", "3 %" or 0.03. Raises InputError."""
     written = str(text).strip()
     try:
         number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
     except ValueError:
         number = 0.0
     if not 0 < number < 1:
-        raise InputError(f"a threshold is a share such as 3%, not {written}")
+        raise InputError(f"{what} is a share such as 3%, not {written}")
     return number

@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from netlimits import tables
-from netlimits.analysis import comparison, sides, wording
+from netlimits.analysis import comparison, sides, survivors, wording
 from netlimits.archive.reader import Campaign
 from netlimits.charts.ratios import ratios
 from netlimits.metrics import metric
@@ -37,6 +37,7 @@ class Compared:
     hosts: Sequence[str]
     campaigns: Mapping[str, Campaign]
     interleaved: bool = False
+    several: bool = False
 
 
 def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
@@ -101,7 +102,9 @@ def _summary(
     records: Mapping[str, Any],
 ) -> Rows:
     """What was compared how, what differs between the hosts, and each campaign in short."""
-    how = "interleaved in the same blocks" if parts[0].interleaved else "two sessions"
+    several = any(part.several for part in parts)
+    sessions = "several sessions" if several else "two sessions"
+    how = "interleaved in the same blocks" if parts[0].interleaved else sessions
     rows = [("Sides", how)]
     for part in parts:
         counts = part.table["verdict"].value_counts()
@@ -122,7 +125,10 @@ def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterat
     Each begins with `prefix`; the last one has the `evidence` beside it.
     """
     rows = table.to_dict("records")
-    order = (*comparison.BAD, comparison.BETTER, sides.RECOVERED)
+    order = (
+        *(*comparison.BAD, comparison.DIFFER),
+        *(comparison.BETTER, survivors.MORE, sides.RECOVERED),
+    )
     differing = [row for verdict in order for row in rows if row["verdict"] == verdict]
     sentences = [_sentence(row, table.attrs["factors"]) for row in differing[:ANSWERS]]
     counts = {
@@ -131,7 +137,7 @@ def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterat
     }
     rest = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     if more := len(differing) - ANSWERS:
-        rest = [f"{more} more better or worse", *rest] if more > 0 else rest
+        rest = [f"{more} more that differ", *rest] if more > 0 else rest
     if rest:
         sentences.append(f"{', '.join(rest)}, of {len(rows)} ratios.")
     for sentence in sentences:
@@ -140,9 +146,17 @@ def answers(table: pd.DataFrame, prefix: str = "", evidence: str = "") -> Iterat
 
 def _sentence(row: Mapping[Hashable, Any], factors: Sequence[str]) -> str:
     where = ", ".join(wording.phrases([row[name] for name in factors], factors))
-    text = f"{metric(row['metric']).title}{f' ({where})' if where else ''} is {row['verdict']}"
+    subject = f"{metric(row['metric']).title}{f' ({where})' if where else ''}"
+    if row["verdict"] in (survivors.FEWER, survivors.MORE):
+        return (
+            f"{subject}: {row['verdict']} runs ended ok: {row['ok_after']} of {row['of_after']} "
+            f"after, {row['ok_before']} of {row['of_before']} before."
+        )
+    text = f"{subject} is {row['verdict']}"
     if row["verdict"] == sides.FAILED:
         return f"{text}: 0 of {row['of_after']} runs are ok after."
+    if row["verdict"] == comparison.DIFFER:
+        text = f"{subject} differs between these two sessions"
     if math.isnan(row["ratio"]):
         return f"{text}."
     interval = "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"

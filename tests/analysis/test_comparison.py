@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
+from scipy.stats import t, ttest_ind
 
 from netlimits import tables
 from netlimits.analysis.comparison import compare, duet
@@ -37,17 +37,19 @@ def verdicts(loss: float) -> list[str]:
 
 def test_of_fifty_comparisons_of_the_same_at_most_three_say_that_something_changed():
     told = verdicts(0)
-    assert sum(verdict in ("better", "worse") for verdict in told) <= 3
+    assert sum(verdict == "differ" for verdict in told) <= 3
     assert told.count("same") >= 35, "ten runs of 2 % tell 3 % mostly"
 
 
 def test_of_fifty_true_losses_of_5_percent_at_least_48_are_seen():
-    assert verdicts(0.05).count("worse") >= 48
+    assert verdicts(0.05).count("differ") >= 48
 
 
 def test_better_is_the_metrics_own_direction():
     chance = np.random.default_rng(1)
-    table = compare(runs(chance, 900), runs(chance, 1200), ["throughput", "local_sd"])
+    table = compare(
+        runs(chance, 900), runs(chance, 1200), ["throughput", "local_sd"], sessions_differ_by=0.2
+    )
     assert table["verdict"].tolist() == ["better", "better"]
     assert (table["ratio"] > 1).tolist() == [True, False]
     assert table["ratio"].iloc[0] == pytest.approx(4 / 3, rel=0.03)
@@ -142,10 +144,7 @@ def test_with_a_fifth_slower_three_runs_are_called_different_as_often_as_is_said
         values = np.where(chance.random(54) < 0.2, 0.7, 1) * np.exp(0.02 * chance.normal(size=54))
         return pd.DataFrame({"size": np.repeat(range(18), 3), "throughput_mbps": 900 * values})
 
-    calls = [
-        compare(side(), side(), "throughput")["verdict"].isin(["better", "worse"]).any()
-        for _ in range(60)
-    ]
+    calls = [compare(side(), side(), "throughput")["verdict"].eq("differ").any() for _ in range(60)]
     assert 3 <= sum(calls) <= 16
 
 
@@ -252,6 +251,139 @@ def test_words_that_a_failed_run_did_not_live_to_measure_are_no_factor():
     table = compare(before, after, "throughput")
     assert table["verdict"].tolist()[0] == "failed"
     assert "cipher" not in table
+
+
+# -- sessions -------------------------------------------------------------------------------
+
+
+def in_sessions(chance: np.random.Generator, count: int, mbps: float = 900.0) -> pd.DataFrame:
+    """Campaigns that differ by 3 % beyond their runs' spread."""
+    parts = [
+        runs(chance, mbps * np.exp(chance.normal(0, 0.03))).assign(campaign=f"of {mbps:g}, {n}")
+        for n in range(count)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_two_sessions_that_differ_are_neither_better_nor_worse():
+    chance = np.random.default_rng(31)
+    tables = [
+        compare(in_sessions(chance, 1), in_sessions(chance, 1), "throughput") for _ in range(40)
+    ]
+    told = [table["verdict"].iloc[0] for table in tables]
+    assert not {*told} - {"differ", "same", "unclear"}
+    assert told.count("differ") >= 10, "runs alone tell them apart often"
+    assert any("better or worse from one session a side" in n for n in tables[0].attrs["notes"])
+
+
+def test_a_bound_on_sessions_tells_what_lies_beyond_it():
+    chance = np.random.default_rng(32)
+    before, after = runs(chance, 900), runs(chance, 900 * 0.85)
+    free, bounded, wide = (
+        compare(before, after, "throughput", sessions_differ_by=bound).iloc[0]
+        for bound in (None, 0.05, 0.3)
+    )
+    assert [row["verdict"] for row in (free, bounded, wide)] == ["differ", "worse", "unclear"]
+    assert bounded["low"] == pytest.approx(free["low"] / 1.05)
+    assert bounded["high"] == pytest.approx(free["high"] * 1.05)
+    assert bounded["p"] > free["p"]
+    assert np.isnan(wide["runs"]), "no number of runs decides it"
+    told = [
+        compare(
+            in_sessions(chance, 1), in_sessions(chance, 1), "throughput", sessions_differ_by=0.085
+        )["verdict"].iloc[0]
+        for _ in range(40)
+    ]
+    assert sum(verdict in ("better", "worse") for verdict in told) <= 3
+    with pytest.raises(DataError, match="sessions differ by a share"):
+        compare(before, after, "throughput", sessions_differ_by=0)
+
+
+def test_several_sessions_are_the_unit():
+    """Student's t of four against one of their means, and Welch's of four and three."""
+    chance = np.random.default_rng(33)
+    before, after = in_sessions(chance, 4), in_sessions(chance, 3, 700.0)
+    (row,) = compare(before, after, "throughput").to_dict("records")
+    assert row["verdict"] == "worse"
+    means = [
+        np.log(side["throughput_mbps"]).groupby(side["campaign"]).mean() for side in (before, after)
+    ]
+    welch = ttest_ind(means[1], means[0], equal_var=False)
+    assert row["p"] == pytest.approx(welch.pvalue)
+    assert row["low"] == pytest.approx(np.exp(welch.confidence_interval().low))
+    (row,) = compare(before, runs(chance, 900), "throughput").to_dict("records")
+    pooled = ttest_ind([np.log(row["after"])], means[0])
+    assert row["p"] == pytest.approx(pooled.pvalue, rel=0.05)
+    told = [
+        compare(in_sessions(chance, 3), in_sessions(chance, 2), "throughput")["verdict"].iloc[0]
+        for _ in range(40)
+    ]
+    assert sum(verdict in ("better", "worse") for verdict in told) <= 4
+    with pytest.raises(DataError, match="4 and 1 sessions tell"):
+        compare(before, runs(chance, 900), "throughput", sessions_differ_by=0.1)
+
+
+# -- survivors ------------------------------------------------------------------------------
+
+
+def test_where_slow_runs_time_out_on_one_side_alone_nothing_is_better():
+    chance = np.random.default_rng(34)
+
+    def side(limit: float) -> pd.DataFrame:
+        frame = runs(chance, 900)
+        frame["throughput_mbps"] *= np.exp(chance.normal(0, 0.2, RUNS))
+        lost = frame["throughput_mbps"] < limit
+        frame.loc[lost, "status"] = "timeout"
+        frame.loc[lost, ["throughput_mbps", "local_sd_us_per_kib"]] = np.nan
+        return frame
+
+    for limits, wrong in (((0.0, 850.0), "better"), ((850.0, 0.0), "worse")):
+        told, notes = [], []
+        for _ in range(30):
+            sides = [side(limit) for limit in limits]
+            table = compare(*sides, "throughput", sessions_differ_by=0.001)
+            told.append(table["verdict"].iloc[0])
+            notes.append(any("fewer runs ended ok" in n for n in table.attrs["notes"]))
+            assert notes[-1] == any((each["status"] != "ok").any() for each in sides)
+        assert told.count(wrong) <= 2
+        assert {"fewer", "more"} & {*told} == {"fewer" if limits[1] else "more"}
+
+
+def test_what_is_worse_than_a_side_with_lost_runs_holds_without_its_worst_ones():
+    chance = np.random.default_rng(35)
+    before, after = runs(chance, 900), runs(chance, 450)
+    before.loc[:2, "status"] = "timeout"
+    (row,) = compare(before, after, "throughput", sessions_differ_by=0.05).to_dict("records")
+    assert row["verdict"] == "worse"
+    after.loc[3:, "throughput_mbps"] *= 2  # only as many are slow as timed out before
+    (row,) = compare(before, after, "throughput", sessions_differ_by=0.05).to_dict("records")
+    assert row["verdict"] == "unclear"
+    assert (row["ok_before"], row["of_before"], row["n_after"]) == (7, 10, 10)
+
+
+def test_one_run_that_failed_is_no_finding_and_six_of_ten_are():
+    chance = np.random.default_rng(36)
+    before, after = runs(chance, 900), runs(chance, 900)
+    after.loc[0, "status"] = "failed"
+    (row,) = compare(before, after, "throughput").to_dict("records")
+    assert row["verdict"] == "same"
+    after.loc[:5, "status"] = "failed"
+    table = compare(before, after, "throughput")
+    assert table["verdict"].tolist() == ["fewer"]
+    note = "fewer runs ended ok after: 4 of 10 runs ended ok after, 10 of 10 before"
+    assert any(each.startswith(note) for each in table.attrs["notes"])
+
+
+def test_a_duet_counts_the_blocks_in_which_one_side_failed():
+    frame = blocks(np.random.default_rng(37), -0.2)
+    lost = (frame["side"] == "after") & (frame["block"] > 4)
+    assert duet(frame, "throughput")["verdict"].tolist() == ["better"]
+    frame.loc[lost & (frame["block"] == 10), "status"] = "timeout"
+    assert duet(frame, "throughput")["verdict"].tolist() == ["unclear"]
+    frame.loc[lost, "status"] = "timeout"
+    assert duet(frame, "throughput")["verdict"].tolist() == ["fewer"]
+    turned = duet(frame, "throughput", called=("after", "before"))
+    assert turned["verdict"].tolist() == ["more"]
 
 
 # -- duets ----------------------------------------------------------------------------------

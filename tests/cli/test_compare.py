@@ -17,6 +17,7 @@ from netlimits.errors import ArchiveError, DataError, InputError
 
 GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
 BEFORE = GALLERY / "stateless-offloads"
+QUICK = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
 
 
 class Told(NamedTuple):
@@ -66,13 +67,53 @@ def test_a_metric_of_interim_results_is_one_to_compare(compare):
     assert done.output.count("Highest average throughput (Mbit/s)") == 8
 
 
-def test_what_is_worse_ends_with_4(compare, slower: Path):
+BOUND = ("--sessions-differ-by", "10%")
+
+
+def test_two_sessions_that_differ_for_the_worse_end_with_5(compare, slower: Path, tmp_path: Path):
     told = compare(BEFORE, slower, "--of", "throughput")
+    assert told.exit_code == 5
+    assert told.output.startswith(f"{slower} against {BEFORE}: 6 differ")
+    assert "0.500 [" in told.output
+    assert told.output.count("these two sessions differ") == 6
+    assert "nothing is better or worse from one session a side" in told.output
+    gate = tmp_path / "gate.yaml"
+    gate.write_text("gate: [{of: throughput}]\n")
+    told = compare(BEFORE, slower, "--gate", gate)
+    assert told.exit_code == 5
+    assert "gate: throughput differs for the worse at" in told.errors
+    told = compare(slower, BEFORE, "--gate", gate)
+    assert (told.exit_code, told.errors) == (0, ""), "what differs for the better stops no merge"
+    assert compare(slower, BEFORE, "--gate", gate, "--strict").exit_code == 5
+    assert compare(BEFORE, slower, "--gate", gate, *BOUND).exit_code == 4
+
+
+def test_sessions_of_the_baseline_tell_how_much_sessions_differ(compare, tmp_path: Path):
+    sizes = tmp_path / "quickstart.yaml"
+    sizes.write_text(QUICK.read_text())
+    folders = [complete(tmp_path / f"day-{n}", sizes, 3).path for n in range(5)]
+    first, second, third, *later = folders
+    of = ("--of", "throughput", "--json")
+    told = compare(first, later[0], "--history", second, "--history", third, *of)
+    (part,) = json.loads(told.output)
+    assert part["sides"][0] == f"{first} and {second} and {third}"
+    assert any("3 " in note and "sessions are the unit" in note for note in part["notes"])
+    assert {row["n_before"] for row in part["rows"]} == {9}
+    told = compare(first, *later, "--history", second, "--together", *of)
+    (part,) = json.loads(told.output)
+    assert {row["n_after"] for row in part["rows"]} == {6}
+    for words in ((first, second, "--history", third, *BOUND), (first, second, *BOUND[:1], "2")):
+        assert compare(*words).exit_code == 2
+
+
+def test_what_is_worse_ends_with_4(compare, slower: Path):
+    told = compare(BEFORE, slower, "--of", "throughput", *BOUND)
     assert told.exit_code == 4
     assert told.output.startswith(f"{slower} against {BEFORE}: 6 worse")
-    rows = json.loads(compare(BEFORE, slower, "--of", "throughput", "--json").output)[0]["rows"]
+    told = compare(BEFORE, slower, "--of", "throughput", *BOUND, "--json")
+    rows = json.loads(told.output)[0]["rows"]
     assert [row["ratio"] for row in rows] == pytest.approx([0.5] * 6)
-    table = compare(BEFORE, slower, "--of", "throughput", "--format", "csv").output
+    table = compare(BEFORE, slower, "--of", "throughput", "--format", "csv", *BOUND).output
     assert pd.read_csv(io.StringIO(table))["verdict"].eq("worse").all()
     assert "|" in compare(BEFORE, slower, "--format", "markdown").output
 
@@ -103,7 +144,7 @@ def test_of_list_prints_the_metrics_that_there_are(compare):
 
 
 def test_several_are_each_held_against_the_first(compare, slower: Path):
-    told = compare(BEFORE, BEFORE, slower, "--of", "throughput")
+    told = compare(BEFORE, BEFORE, slower, "--of", "throughput", *BOUND)
     assert told.exit_code == 4
     assert told.output.count(f" against {BEFORE}: ") == 2
 
@@ -118,7 +159,7 @@ gate:
 def test_a_gate_fails_by_name(compare, slower: Path, tmp_path: Path):
     gate = tmp_path / "gate.yaml"
     gate.write_text(GATE)
-    told = compare(BEFORE, slower, "--gate", gate)
+    told = compare(BEFORE, slower, "--gate", gate, *BOUND)
     assert told.exit_code == 4
     lines = [line for line in told.errors.splitlines() if line.startswith("gate: ")]
     assert len(lines) == 3
@@ -163,6 +204,23 @@ def test_a_gate_that_cannot_be_is_told(compare, text: str, line: str, tmp_path: 
 @pytest.mark.parametrize("words", [("--of", "nonsense"), ("--threshold", "much")])
 def test_wrong_words_are_told(compare, words: tuple[str, str]):
     assert compare(BEFORE, BEFORE, *words).exit_code == 2
+
+
+def test_fewer_runs_that_end_are_worse_and_a_gate_names_them(compare, tmp_path: Path):
+    import netlimits as nl
+
+    frame = nl.open(BEFORE).frame()
+    lost = (frame["send_size"] == 8192) & (frame["block"] > 1)
+    frame.loc[lost, "status"] = "timeout"
+    runs, gate = tmp_path / "runs.csv", tmp_path / "gate.yaml"
+    frame.to_csv(runs, index=False)
+    gate.write_text("gate: [{of: throughput, where: {send_size: 8192}}]\n")
+    told = compare(BEFORE, runs, "--gate", gate, "--of", "throughput")
+    assert told.exit_code == 4
+    assert "gate: throughput: fewer runs ended at" in told.errors
+    assert "1 of 6 runs ok after, 6 of 6 before" in told.errors
+    assert told.output.count("fewer runs: 1 of 6 runs ok after") == 3
+    assert compare(runs, BEFORE, "--of", "throughput").exit_code == 0
 
 
 @pytest.fixture
@@ -212,7 +270,6 @@ def test_a_gate_and_a_table_take_a_factor_called_statistic(compare, tmp_path):
 
 # -- duets ----------------------------------------------------------------------------------
 
-QUICK = Path(__file__).parents[2] / "experiments" / "quickstart.yaml"
 NODELAY = (("measure.netperf.nodelay", "true"),)
 
 
@@ -287,7 +344,7 @@ def test_a_page_of_a_duet_and_of_two_campaigns(compare, duet: Path, slower: Path
     assert "--against measure.netperf.nodelay=true --sides old,new" in page
 
     out = tmp_path / "two.html"
-    told = compare(BEFORE, slower, "--of", "throughput", "--json", "--report", out)
+    told = compare(BEFORE, slower, "--of", "throughput", "--json", "--report", out, *BOUND)
     json.loads(told.output)
     assert str(out) in told.errors
     page = out.read_text()

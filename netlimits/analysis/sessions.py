@@ -1,0 +1,131 @@
+"""Campaigns as sessions: how far two sessions of the same machines lie apart, and what that allows.
+
+The runs of one campaign tell how runs differ within a session. How sessions differ (heat,
+neighbours, another boot) only several sessions tell, or somebody who knows. So a comparison of
+two campaigns says
+
+    one session a side              that these two sessions differ, at most
+    one a side, and a bound         by how much more than the bound, which widens the interval
+    several on one side or both     what the means of the sessions say: a session is one value, and
+                                    its runs only make that value more precise
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from netlimits.analysis import contrasts
+from netlimits.analysis.contrasts import NONE, Contrast
+from netlimits.analysis.relations import Relation, Runs
+from netlimits.analysis.streams import ConfigurationRuns
+
+CAMPAIGN = "campaign"
+"""The column that tells sessions apart, in frames of several campaigns."""
+METHOD = "sessions"
+
+
+class Sessions(NamedTuple):
+    """The number of sessions of each side, and by how much sessions may differ (a share)."""
+
+    before: int
+    after: int
+    differ_by: float | None = None
+
+    @property
+    def several(self) -> bool:
+        """True if the sessions themselves tell how much sessions differ."""
+        return self.before + self.after > 2
+
+    @property
+    def bounded(self) -> bool:
+        """True if something bounds how much sessions differ."""
+        return self.several or self.differ_by is not None
+
+
+def number(runs: Runs) -> int:
+    """Return how many sessions a side has; 1 for a relation, whose campaigns stand in no order."""
+    if isinstance(runs, Relation) or CAMPAIGN not in runs.columns:
+        return 1
+    return max(1, int(runs[CAMPAIGN].nunique()))
+
+
+def names(part: pd.DataFrame | ConfigurationRuns, index: pd.Index[Any]) -> np.ndarray:
+    """Return the session of each run."""
+    if isinstance(part, ConfigurationRuns) or CAMPAIGN not in part.columns:
+        return np.zeros(len(index), int)
+    return part[CAMPAIGN].reindex(index).astype(str).to_numpy()
+
+
+def ratio(
+    top: np.ndarray, bottom: np.ndarray, of: tuple[np.ndarray, np.ndarray], confidence: float
+) -> Contrast:
+    """Return the ratio of `top` to `bottom`; `of` names the session of each of their runs.
+
+    Student's t of the sessions' mean logarithms: Welch's where both sides have several, else with
+    one spread for both. No interval for one session a side.
+    """
+    means = [
+        pd.Series(np.log(values)).groupby(session).mean().to_numpy()
+        for values, session in zip((top, bottom), of, strict=True)
+    ]
+    count = sum(map(len, means))
+    if min(map(len, means)) > 1:
+        value, low, high, p = contrasts.welch(means[0], means[1], confidence)
+        return Contrast(math.exp(value), math.exp(low), math.exp(high), p, METHOD, count)
+    value = float(means[0].mean() - means[1].mean())
+    freedom = count - 2
+    if freedom < 1:
+        return Contrast(math.exp(value), math.nan, math.nan, math.nan, NONE, count)
+    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in means)
+    error = (squares / freedom * sum(1 / len(each) for each in means)) ** 0.5
+    half = float(stdtrit(freedom, (1 + confidence) / 2)) * error
+    p = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
+    low_high = (math.exp(value - half), math.exp(value + half))
+    return Contrast(math.exp(value), *low_high, p, METHOD, count)
+
+
+def widened(
+    contrast: Contrast, top: np.ndarray, bottom: np.ndarray, differ_by: float, confidence: float
+) -> Contrast:
+    """Return the contrast of two sessions that may differ by a share without any change.
+
+    Its interval holds what was changed if the sessions differ by no more than that; its p-value is
+    that of the nearest ratio that the bound allows.
+    """
+    margin = math.log1p(differ_by)
+    away = math.log(contrast.value)
+    if abs(away) <= margin:
+        p = 1.0
+    else:
+        nearer = contrasts.ratio(top * math.exp(-math.copysign(margin, away)), bottom)
+        p = nearer.p
+    low, high = contrast.low / (1 + differ_by), contrast.high * (1 + differ_by)
+    return contrast._replace(low=low, high=high, p=p)
+
+
+def notes(sessions: Sessions, called: Sequence[str] = ("before", "after")) -> str:
+    """Return what a reader of a comparison of two campaigns must know."""
+    if sessions.several:
+        return (
+            f"sessions are the unit: {sessions.before} {called[0]} and {sessions.after} "
+            f"{called[1]}, each one value, the mean of its runs (Student's t of the logarithms); "
+            "more sessions make the interval narrower, more runs hardly do"
+        )
+    if sessions.differ_by is not None:
+        return (
+            "intervals and verdicts allow for two sessions that differ by "
+            f"{100 * sessions.differ_by:g} % without any change, as you said; nothing here "
+            "measured that"
+        )
+    return (
+        "nothing is better or worse from one session a side: two campaigns are two sessions, and "
+        "what changed between them (heat, neighbours, other processes) is part of every ratio. "
+        "To decide: both sides in one campaign (netlimits run EXPERIMENT --against …), more "
+        "campaigns of the baseline (--history), or a bound (--sessions-differ-by 5%)"
+    )

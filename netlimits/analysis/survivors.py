@@ -1,0 +1,92 @@
+"""Runs that did not end ok: what they do to a comparison of the runs that did.
+
+Slow runs time out and lost ones have no figure, so the runs that are left are too good. Where fewer
+runs ended ok on one side, its figures may be better for that reason alone. Two rules follow:
+
+- A ratio never makes the side with fewer ended runs, or its change, look good: it is not `better`.
+- `worse` than a side that lost runs holds only if it still holds after as large a share of the
+  worst runs is left out of the other side (Lee, "Training, Wages, and Sample Selection", 2009).
+
+Fewer is more than chance by Fisher's exact test, over all configurations at the false discovery
+rate of the ratios; then it is a verdict of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from netlimits.analysis import contrasts
+
+FEWER, MORE = "fewer", "more"
+"""Verdicts: after ended fewer, or more, of its runs ok than before, and more than chance."""
+TERMS = 100_000
+"""Outcomes of Fisher's test that are summed, from the observed one on; later ones add nothing."""
+
+
+def side(row: Mapping[str, Any]) -> int | None:
+    """Return the side with the smaller share of ok runs: 0 before, 1 after, None for neither."""
+    before, after = _crossed(row)
+    return None if before == after else int(after < before)
+
+
+def _crossed(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Return both shares times the product of the runs that were tried, which makes them whole."""
+    return row["ok_before"] * row["of_after"], row["ok_after"] * row["of_before"]
+
+
+def beyond_chance(rows: Sequence[Mapping[str, Any]], level: float) -> set[Any]:
+    """Return the keys of the configurations in which fewer runs of a side ended, beyond chance."""
+    chances = {row["key"]: _fisher(row) for row in rows}
+    most = contrasts.discovered(list(chances.values()), level)
+    return {key for key, chance in chances.items() if chance <= most}
+
+
+def _fisher(row: Mapping[str, Any]) -> float:
+    """Return the two-sided p-value, twice the smaller tail."""
+    ok, tried = (row["ok_before"], row["ok_after"]), (row["of_before"], row["of_after"])
+    lost = [of - good for of, good in zip(tried, ok, strict=True)]
+    fewer = side(row)
+    if fewer is None:
+        return 1.0
+    # the chance that so many or more of all lost runs are on the side that lost more
+    most = min(sum(lost), tried[fewer])
+    counts = np.arange(lost[fewer], min(most, lost[fewer] + TERMS) + 1)
+    other = tried[1 - fewer]
+    logs = (
+        _choose(tried[fewer], counts)
+        + _choose(other, sum(lost) - counts)
+        - _choose(sum(tried), np.array(sum(lost)))
+    )
+    return min(1.0, 2 * float(np.exp(logs).sum()))
+
+
+def _choose(n: int, k: np.ndarray) -> np.ndarray:
+    logs: np.ndarray = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return logs
+
+
+def trimmed(row: Mapping[str, Any], sample: np.ndarray, better: str) -> np.ndarray:
+    """Return which runs of `after` to keep: the best ones, as large a share as before or less."""
+    before, after = _crossed(row)
+    share = min(1.0, before / after) if after else 1.0
+    # one standard deviation more: how many were lost before is chance, too
+    lost = (1 - share) * len(sample) + (len(sample) * share * (1 - share)) ** 0.5
+    keep = len(sample) - math.ceil(lost)
+    order = np.argsort(sample)
+    kept = order[len(sample) - keep :] if better == "higher" else order[:keep]
+    mask = np.zeros(len(sample), bool)
+    mask[kept] = True
+    return mask
+
+
+def counts(row: Mapping[str, Any], called: Sequence[str]) -> str:
+    """Return the runs that ended, in words: "14 of 20 runs ended ok after, 20 of 20 before"."""
+    return (
+        f"{row['ok_after']} of {row['of_after']} runs ended ok {called[1]}, "
+        f"{row['ok_before']} of {row['of_before']} {called[0]}"
+    )
