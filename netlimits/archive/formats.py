@@ -54,9 +54,16 @@ class CreatedEvent(TypedDict):
 
 
 class FoundEvent(Place):
-    """A setting's state before the first change; undone until `put_back` says so."""
+    """A setting's state before the first change; undone until `put_back` (`forgotten`) says so."""
 
     state: dict[str, Any]
+
+
+class ComparedEvent(TypedDict):
+    """What of hosts' network state is not as before: ours by role, and others', in words."""
+
+    ours: dict[Name, list[str]]
+    others: list[str]
 
 
 class ExtendedEvent(TypedDict):
@@ -126,6 +133,8 @@ EVENTS: Mapping[str, Any] = {
     "created": CreatedEvent,
     "found": FoundEvent,
     "put_back": Place,
+    "forgotten": Place,
+    "compared": ComparedEvent,
     "extended": ExtendedEvent,
     "start": StartEvent,
     "end": EndEvent,
@@ -137,6 +146,8 @@ EVENTS: Mapping[str, Any] = {
 
 opened    a process starts or goes on with the campaign
 put_back  it is as it was found again
+forgotten it is not, and nobody is to put it back any more
+compared  what hosts' whole network state differed in after the last put-back, if in anything
 parsed    the same attempt, read again from raw output; the last one counts
 closed    the process left in good order
 """

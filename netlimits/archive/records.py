@@ -82,7 +82,7 @@ def between(archive: Archive, begin: Head, end: int) -> list[Record]:
 
 
 def unfinished(archive: Archive) -> tuple[dict[str, Any], ...]:
-    """The `found` events that no `put_back` answers: what a killed process left changed."""
+    """The `found` events that nothing answers: what a killed process left changed."""
     part = archive.own_part()
     changes = OpenChanges.of(part.about["unfinished"]) if part else OpenChanges()
     for _, event in archive.numbered(part.end if part else None):

@@ -18,13 +18,13 @@ from netlimits.model import decoding
 
 @dataclass(slots=True)
 class OpenChanges:
-    """The `found` events that no `put_back` has answered yet."""
+    """The `found` events that no `put_back` or `forgotten` has answered yet."""
 
     open: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict)
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Take note of an event; those of other kinds change nothing."""
-        if event["event"] not in ("found", "put_back"):
+        if event["event"] not in ("found", "put_back", "forgotten"):
             return
         place = (event["role"], event["interface"], event["setting"])
         if event["event"] == "found":

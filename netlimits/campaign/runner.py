@@ -22,6 +22,7 @@ from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.model import Machine, Record, Run
 from netlimits.restore.guard.guards import PATIENCE
+from netlimits.restore.whole_state import sets_of
 
 KEPT = 1000
 """Pending runs that are kept rather than drawn again: memory does not grow with their number."""
@@ -48,7 +49,8 @@ class Runner:
         self.plan = plan.leaving_out(survey.skipped)
         self.survey = survey
         self.stop = stop
-        self.session = Session(archive, survey, hosts, connect, guard)
+        sets = sets_of(plan.experiment, survey.machines)
+        self.session = Session(archive, survey, hosts, connect, guard, sets)
         self._specifications = Specifications(self.plan, survey.machines, survey.facts)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
@@ -59,6 +61,11 @@ class Runner:
         """
         with self.session.open():
             return self._every_run(on_progress)
+
+    @property
+    def changed_by_others(self) -> list[str]:
+        """What of the hosts' network state somebody else changed meanwhile, a line each."""
+        return self.session.states.found.others
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:
         before = done.done(self.archive)

@@ -24,6 +24,7 @@ from netlimits.hosts.servers import Servers
 from netlimits.model import Machine
 from netlimits.restore.changes import Changes
 from netlimits.restore.put_back import CampaignLog, guards, put_back
+from netlimits.restore.whole_state import Sets, WholeState
 
 
 class Session:
@@ -42,8 +43,9 @@ class Session:
         hosts: Mapping[str, Host],
         connect: Callable[[Machine], Host],
         guard: float | None,
+        sets: Mapping[str, Sets],
     ) -> None:
-        """`connect` makes a lost connection again; `guard` as for `Runner`.
+        """`connect` makes a lost connection again; `guard` as for `Runner`; `sets` by role.
 
         `ways` has the way to pace that the senders' kernels took, by the senders' roles.
         """
@@ -54,6 +56,7 @@ class Session:
         )
         self.guards = guards(archive, self.host, guard)
         self.changes = Changes(self.host, CampaignLog(archive, self.guards, survey.facts))
+        self.states = WholeState(archive, self.host, sets)
         self.servers = Servers()
         self.preparation = Preparation(survey.machines)
         self.ways: dict[tuple[str, ...], str] = {}
@@ -64,6 +67,8 @@ class Session:
     def open(self) -> Iterator[None]:
         """Claim the hosts; at the end stop servers, restore settings and close connections.
 
+        The hosts' whole network state is read before, and compared after that.
+
         Raises RestoreError when a host could not be restored.
         """
         with ExitStack() as last:  # in reverse, whatever fails
@@ -71,8 +76,9 @@ class Session:
                 last.callback(host.close)
             last.push(self._synced)
             self.guards.claim()
-            last.callback(put_back, self.changes, self.guards)
+            last.callback(put_back, self.changes, self.guards, self.states)
             last.callback(self.servers.stop)
+            self.states.take()
             yield
 
     def _synced(self, kind: type[BaseException] | None, *_: object) -> None:

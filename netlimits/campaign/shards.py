@@ -18,7 +18,7 @@ import json
 import random
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from netlimits.restore.put_back import restore_from_journal
 FOLDER, STOP = "shards", "stop"
 """Where shards lie in a campaign's folder, and the file there that asks all of them to end."""
 
-COPIED = ("start", "end", "found", "put_back", "reconnected")
+COPIED = ("start", "end", "found", "put_back", "forgotten", "compared", "reconnected")
 """The events of a shard that are its campaign's too."""
 
 
@@ -190,6 +190,7 @@ def put_back(
     *,
     ours: bool = True,
     unreached: Collection[str] = (),
+    tell: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Original]:
     """Put back what shards left changed whose workers are gone, and take in what they measured.
 
@@ -206,7 +207,7 @@ def put_back(
         shard.lock()
         try:
             shard.bind({role: machine for role, machine in shard.machines.items() if role in hosts})
-            yield from restore_from_journal(shard, hosts, force, ours=ours)
+            yield from restore_from_journal(shard, hosts, force, ours=ours, tell=tell)
             gathered(campaign, shard)
         finally:
             shard.close()

@@ -14,8 +14,9 @@ import click
 from netlimits.cli import echo, logins, quoted
 from netlimits.cli.conduct import Conduct, conduct_options
 from netlimits.cli.hosts import all_logged_in, machines_of, some_logged_in
-from netlimits.cli.lines import say_put_back, say_warnings, skipped_lines
+from netlimits.cli.lines import say_warnings, skipped_lines
 from netlimits.cli.options import COUNTS, HOSTS, RESULTS, SET, YES
+from netlimits.cli.restore import put_back
 from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import ArchiveError
 
@@ -197,10 +198,9 @@ def _go_on(
 ) -> None:
     """Go on with a campaign on its hosts; `added` are replicates and their seed."""
     from netlimits.archive import reader
-    from netlimits.campaign import creation, shards
+    from netlimits.campaign import creation
     from netlimits.campaign.interrupt import Stop
     from netlimits.checks.survey import survey
-    from netlimits.restore.put_back import restore_from_journal
 
     reader.check_plan(campaign)
     conduct.check(campaign.experiment)
@@ -220,8 +220,7 @@ def _go_on(
         for role, why in unreached.items():
             echo(f"warning: {role}: {why}; its runs are left, as is what was set there", err=True)
         campaign.archive.bind({r: machine for r, machine in bound.items() if r in hosts})
-        for back in (shards.put_back, restore_from_journal):
-            say_put_back([*back(campaign.archive, hosts, ours=own, unreached=unreached)])
+        put_back(campaign, hosts, ours=own, unreached=unreached)
         with stop.interruptible():
             plan = campaign.plan.among(hosts) if unreached else campaign.plan
             host_survey = survey(plan, bound, hosts, campaign.skipped)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo, quoted
-from netlimits.cli.lines import counts
+from netlimits.cli.lines import counts, say_changed
 from netlimits.cli.options import (
     AT_ONCE,
     GUARD,
@@ -168,6 +168,8 @@ def _say_beside(campaign: Campaign, work: Runner | ClusterRunner) -> None:
 
     if isinstance(work, ClusterRunner) and work.unshared:
         echo(f"netlimits: a worker could not leave its runs there: {work.unshared}", err=True)
+    if not isinstance(work, ClusterRunner):
+        say_changed(work.changed_by_others)
     if problem := campaign.archive.roller.problem:
         again = f"netlimits parse {quoted(campaign.path)}"
         echo(f"netlimits: parts are lacking ({problem}); write them with: {again}", err=True)

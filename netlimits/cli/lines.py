@@ -40,3 +40,9 @@ def say_put_back(changes: Sequence[Any]) -> None:
     """The settings that were put back, a line each."""
     for change in changes:
         echo(f"put back: {change.role}: {change.interface}: {change.setting}")
+
+
+def say_changed(lines: Iterable[str]) -> None:
+    """Print what of hosts' network state others changed meanwhile, a line each."""
+    for line in lines:
+        echo(f"warning: {one_line(line)}", err=True)

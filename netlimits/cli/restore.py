@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netlimits.cli import echo, logins
 from netlimits.cli.hosts import connected
-from netlimits.cli.lines import say_put_back
+from netlimits.cli.lines import say_changed, say_put_back
 from netlimits.cli.options import COUNTS, PATIENCE, YES
 from netlimits.errors import InputError
 
 if TYPE_CHECKING:
+    from netlimits.archive.reader import Campaign
+    from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
 
 
@@ -46,10 +49,9 @@ def restore(
       netlimits restore --hosts hosts.yaml --force      (its campaign is to end)
     """
     from netlimits.archive import reader
-    from netlimits.campaign import shards
     from netlimits.campaign.interrupt import interruptible
     from netlimits.experiment.hosts_file import machines
-    from netlimits.restore.put_back import restore_from_journal, restore_from_notes
+    from netlimits.restore.put_back import restore_from_notes
 
     if results is None and hosts_file is None:
         raise InputError("name a results folder, or --hosts FILE, or both")
@@ -59,13 +61,38 @@ def restore(
         if not own:
             logins.show(campaign, bound, yes)
         with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
-            done = (
-                *shards.put_back(campaign.archive, hosts, force, ours=own),
-                *restore_from_journal(campaign.archive, hosts, force, ours=own),
-            )
+            done = put_back(campaign, hosts, force, ours=own)
     elif hosts_file is not None:
         with interruptible(), connected(machines(hosts_file), patience) as hosts:
-            done = restore_from_notes(hosts, force)
-    say_put_back(done)
+            done = len(restored := restore_from_notes(hosts, force))
+            say_put_back(restored)
     if not done:
         echo("nothing to put back")
+
+
+def put_back(
+    campaign: Campaign,
+    hosts: Mapping[str, Host],
+    force: bool = False,
+    *,
+    ours: bool = True,
+    unreached: Collection[str] = (),
+) -> int:
+    """Restore what a campaign that was killed left changed, and print it; how many settings.
+
+    What others changed of the hosts' network state is printed too.
+    """
+    from netlimits.campaign import shards
+    from netlimits.restore.put_back import restore_from_journal
+
+    changed: list[str] = []
+    how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
+    try:
+        done = [
+            *shards.put_back(campaign.archive, hosts, force, **how),
+            *restore_from_journal(campaign.archive, hosts, force, **how),
+        ]
+    finally:
+        say_changed(changed)
+    say_put_back(done)
+    return len(done)

@@ -138,13 +138,14 @@ def changes(campaign: Campaign) -> Iterator[Change]:
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
     for event in campaign.archive.events():
-        if event["event"] in ("found", "put_back"):
+        if event["event"] in ("found", "put_back", "forgotten"):
             place = (event["role"], event["interface"], event["setting"])
             if event["event"] == "found":
                 states[place] = {**event["state"], **states.get(place, {})}
                 back.pop(place, None)
             else:
-                back[place] = f"yes, {_utc(event.get('at'))}"
+                answer = "yes" if event["event"] == "put_back" else "no, given up"
+                back[place] = f"{answer}, {_utc(event.get('at'))}"
     wanted = _wanted(campaign)
     for (role, interface, setting), state in states.items():
         yield Change(

@@ -28,6 +28,7 @@ from netlimits.restore.guard.claim import holder
 from netlimits.restore.guard.guards import PATIENCE, Guards
 from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced
 from netlimits.restore.originals import Original, from_event, way_back
+from netlimits.restore.whole_state import WholeState
 
 
 def guards(
@@ -105,15 +106,31 @@ def _place(original: Original) -> dict[str, str]:
     return dict(zip(("role", "interface", "setting"), original.place, strict=True))
 
 
-def put_back(changes: Changes, guarding: Guards) -> None:
-    """Put everything back, then end the guards and claims of the hosts where nothing is left.
+def put_back(
+    changes: Changes,
+    guarding: Guards,
+    states: WholeState | None = None,
+    beyond: Collection[str] = (),
+) -> None:
+    """Put everything back, compare, and end the guards and claims of hosts where nothing is left.
 
-    Raises RestoreError for what is left; its host's guard stays, and tries again at its time.
+    Raises RestoreError for what is left; its host's guard stays, and tries again at its time. Also
+    for what the comparison of a host's whole state finds: that keeps no host. The hosts of the
+    roles `beyond` are not compared.
     """
+    problems = []
     try:
-        changes.put_back()
+        try:
+            changes.put_back()
+        except RestoreError as error:
+            problems.append(str(error))
+        if states:
+            left = {*beyond, *(original.role for original in changes.changed)}
+            problems += filter(None, [states.compare(guarding.run, left).problem()])
     finally:
         guarding.release({original.role for original in changes.changed})
+    if problems:
+        raise RestoreError("\n".join(problems))
 
 
 def restore_from_journal(
@@ -123,11 +140,13 @@ def restore_from_journal(
     *,
     ours: bool = True,
     unreached: Collection[str] = (),
+    tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
     """Put back what a killed process left changed, as its journal tells; returns what that was.
 
-    `ours` says that this user's netlimits wrote the journal, on this machine. What was changed on
-    hosts that are `unreached` is left to another time.
+    `ours` says that this user's netlimits wrote the journal, on this machine: then the hosts' whole
+    state is compared, too, and `tell` gets a line for each difference that is not ours. What was
+    changed on hosts that are `unreached` is left to another time.
     Raises HostError when another campaign is at work on a host now; `force` takes it from that.
     """
     left = tuple(from_event(event) for event in unfinished(archive))
@@ -136,7 +155,18 @@ def restore_from_journal(
     guarding = guards(archive, hosts.__getitem__, None)
     guarding.claim(forced(RESTORE, force))
     log = CampaignLog(archive, guarding, host_facts)
-    put_back(Changes(hosts.__getitem__, log, originals, ours=ours), guarding)
+    states = WholeState(archive, hosts.__getitem__)
+    beyond = [role for role in archive.machines if role not in hosts or role in unreached]
+    try:
+        put_back(
+            Changes(hosts.__getitem__, log, originals, ours=ours),
+            guarding,
+            states if ours else None,
+            beyond,
+        )
+    finally:
+        for line in states.found.others:
+            tell(line)
     return originals
 
 

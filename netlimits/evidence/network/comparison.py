@@ -1,0 +1,65 @@
+"""Two readings of a host's network state, compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netlimits.evidence.network.script import MOST_INTERFACES
+from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
+
+_SECTIONS = {
+    "links": "interfaces and addresses",
+    "ethtool": "features, rings, coalescing, channels and pause",
+    "queues": "the data interface's queues",
+    "tc": "qdiscs, classes and filters",
+    "sysctl": "sysctls",
+    "ipv4": "IPv4 rules, neighbours and routes of other interfaces",
+    "ipv6": "IPv6 rules, neighbours and routes of other interfaces",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A leaf that two readings do not agree on; None is one that is not there."""
+
+    leaf: Leaf
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        kind, interface, name = self.leaf
+        what = " ".join(filter(None, (interface and f"{interface}:", kind, name)))
+        if self.after is None:
+            return f"{what} is gone"
+        if self.before is None:
+            return f"{what} was not there"
+        return f"{what} is {self.after or 'empty'}, was {self.before or 'empty'}"
+
+
+def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
+    """Return what two readings do not compare, in words; none where they compare everything."""
+    both = before.sections.keys() & after.sections.keys()
+    left = [words for name, words in _SECTIONS.items() if name not in both]
+    most = max(before.interfaces, after.interfaces)
+    if most > MOST_INTERFACES:
+        left.append(f"features, rings and sysctls of other interfaces (there are {most})")
+    return tuple(left)
+
+
+def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, ...]:
+    """Return each leaf that differs; an interface that came or went is one, whatever it has."""
+    found: dict[Leaf, Difference] = {}
+    for name in before.sections.keys() & after.sections.keys():
+        was, now = before.sections[name], after.sections[name]
+        for leaf in dict.fromkeys((*was, *now)):
+            if was.get(leaf) == now.get(leaf):
+                continue
+            if leaf.kind == "sysctl" and not (leaf in was and leaf in now):
+                continue  # an interface or a module came or went
+            found[leaf] = Difference(leaf, was.get(leaf), now.get(leaf))
+    passing = {leaf.interface for leaf in found if leaf.kind == INTERFACE}
+    return tuple(
+        difference
+        for leaf, difference in sorted(found.items())
+        if leaf.kind == INTERFACE or leaf.interface not in passing
+    )

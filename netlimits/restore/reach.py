@@ -1,0 +1,115 @@
+"""What of a host's network state the settings of a campaign can have changed.
+
+The rule by which a difference between two readings is a campaign's own, and not somebody else's.
+It is one of place and kind, so that it is the same whoever looks, and whenever:
+
+- The *stack* is the data interface, what lies on it at any height (VLANs, macvlans, a bridge or
+  bond that it is a port of), and, of a bond, its ports.
+- A setting that may restart an interface (`mtu`, `channels`, `ring`, `link`, `switch`) reaches all
+  that the stack has, and every route to a destination that a route of the stack has too: IPv6
+  moves such routes from one interface to another.
+- Any other setting reaches what it sets, on the stack: `offload` features, `qdisc` and a pace
+  qdiscs, classes and filters, and so on. `route` reaches routes as above.
+- `sysctl` reaches the names that the experiment sets, the same names of other interfaces, and those
+  that differ from them in their ends alone (`base_reachable_time`, `base_reachable_time_ms`).
+
+Everything else is somebody else's: it is reported and left. Rules, other interfaces, and whole
+interfaces that came or went are never ours, but for `switch`, whose modules make interfaces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from netlimits.evidence.network.comparison import Difference
+from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
+
+RESTARTS = {"mtu", "channels", "ring", "link", "switch"}
+"""Settings that may take the interface down and up, or make it anew."""
+
+OF_ROUTES = {*RESTARTS, "route"}
+
+KINDS: Mapping[str, Collection[str]] = {
+    "offload": ("features", "link"),
+    "coalesce": ("coalesce",),
+    "qdisc": ("qdisc", "class", "filter"),
+    "napi": ("queue setting",),
+    "rps": ("queue setting",),
+}
+"""Setting that restarts nothing -> the kinds of leaf that it changes on the stack."""
+
+_DEVICES = re.compile(r" dev (\S+)")
+_END = re.compile(r"_(ms|bytes|secs|jiffies)$")
+
+
+class Reach:
+    """What one role's settings reach; `sets` maps each to the names that it sets (of sysctls)."""
+
+    def __init__(
+        self, interface: str, sets: Mapping[str, Collection[str]], *readings: NetworkState
+    ) -> None:
+        self._sets = sets
+        leaves = {leaf: value for reading in readings for leaf, value in reading.leaves.items()}
+        lies_on: dict[str, set[str]] = {}
+        ports: set[str] = set()
+        destinations: dict[str, set[str]] = {}
+        for leaf, value in leaves.items():
+            if leaf.kind == "link" and leaf.name == "master":
+                lies_on.setdefault(leaf.interface, set()).add(value)
+                if value == interface:
+                    ports.add(leaf.interface)
+            elif leaf.kind == "link" and leaf.name == "link":
+                peer = leaves.get(leaf._replace(name="linkinfo.info_kind")) == "veth"
+                if not peer:
+                    lies_on.setdefault(value, set()).add(leaf.interface)
+            elif leaf.kind.endswith(" route"):
+                for device in _DEVICES.findall(f" {leaf.name}"):
+                    destinations.setdefault(device, set()).add(_destination(leaf))
+        self.stack = {*_closure(interface, lies_on)} | ports
+        self._destinations = {d for one in self.stack for d in destinations.get(one, ())}
+        self._stems = {_stem(name) for name in sets.get("sysctl", ())}
+
+    def has(self, difference: Difference) -> bool:
+        """Return True where the settings can have made the difference."""
+        leaf = difference.leaf
+        restarts = RESTARTS & self._sets.keys()
+        if leaf.kind == INTERFACE:
+            return "switch" in self._sets and leaf.interface in self.stack
+        if leaf.kind == "sysctl" and _stem(leaf.name) in self._stems:
+            return True
+        if leaf.kind.endswith(" rule"):
+            return False
+        if leaf.kind.endswith((" route", " nexthop")) and OF_ROUTES & self._sets.keys():
+            devices = {leaf.interface, *_DEVICES.findall(leaf.name)}
+            return bool(devices & self.stack) or _destination(leaf) in self._destinations
+        if leaf.interface not in self.stack:
+            return False
+        return bool(restarts) or any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
+
+
+def _closure(interface: str, lies_on: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Yield an interface and all that lie on it, at any height."""
+    seen, new = {interface}, [interface]
+    while new:
+        one = new.pop()
+        yield one
+        above = {*lies_on.get(one, ())} - seen
+        seen |= above
+        new += above
+
+
+def _destination(leaf: Leaf) -> str:
+    """Return a route's family, type, destination and table."""
+    words = leaf.name.split()
+    table = re.search(r" table (\S+)", leaf.name)
+    first = (
+        words[:2] if re.fullmatch("[a-z]{5,}", words[0]) and words[0] != "default" else words[:1]
+    )
+    return " ".join((leaf.kind, *first, table[1] if table else ""))
+
+
+def _stem(name: str) -> str:
+    """Return a sysctl's name without its interface and without the unit at its end."""
+    name = re.sub(r"^(net\.\w+\.(?:conf|neigh))\..*\.(\w+)$", r"\1.\2", name)
+    return _END.sub("", name).replace("tcp_allowed_congestion", "tcp_congestion")

@@ -1,0 +1,105 @@
+"""The commands that bring single leaves of a host's network state back.
+
+A setting restores what it knows. These restore what a comparison of the whole state finds beside
+that: a sysctl that moved with another one, a route that IPv6 gave to another interface, the MTU of
+an interface higher up. Not every kind of leaf has a way back; the reading afterwards decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from netlimits.errors import SettingError
+from netlimits.evidence.network.comparison import Difference
+from netlimits.model import Command
+from netlimits.settings import setting
+from netlimits.settings.sysctl import MOVES_MORE
+
+MOST = 100
+"""Leaves that are brought back; more than that is no side effect but another host."""
+
+_OF_LINKS = ("mtu", "txqlen", "gso_max_size", "gso_max_segs", "gro_max_size")
+_OF_ADDRESSES = ("broadcast", "scope", "metric")
+_FLAGS = ("nodad", "noprefixroute", "home", "mngtmpaddr", "autojoin")
+
+
+def commands(differences: Iterable[Difference]) -> tuple[Command, ...]:
+    """Return the commands in the order in which they have to run: what is too much goes first."""
+    some = [*differences][:MOST]
+    both = [(_order(d), command) for d in some for command in _ways(d)]
+    return tuple(command for _, command in sorted(both, key=lambda pair: pair[0]))
+
+
+def _order(difference: Difference) -> tuple[int, bool]:
+    kind, _, name = difference.leaf
+    last = ("link", "sysctl", "address", "token", "features").index
+    order = last(kind) + 1 if kind in ("link", "sysctl", "address", "token", "features") else 6
+    is_route = kind.endswith(" route")
+    if is_route and difference.before is None:
+        order = 0
+    return order, is_route and " via " in name  # a gateway needs its link first
+
+
+def _ways(difference: Difference) -> Iterator[Command]:
+    kind, interface, name = difference.leaf
+    before = difference.before
+    if kind.endswith((" route", " neighbour")):
+        yield from _WAYS[kind.split()[1]](kind[3], name, before)
+    elif kind == "sysctl" and before is not None and not MOVES_MORE.search(name):
+        try:
+            yield from setting("sysctl").undo("", {name: before}, {})
+        except SettingError:  # of an interface with a dot in its name
+            path = name.translate(str.maketrans("/.", "./"))
+            yield _root("sysctl", "-w", f"{path}={before}")
+    elif kind == "link" and before is not None and name in _OF_LINKS:
+        word = {"txqlen": "txqueuelen"}.get(name, name)
+        yield _root("ip", "link", "set", "dev", interface, word, before)
+    elif kind == "features" and before is not None and interface:
+        yield _root("ethtool", "-K", interface, name, before.split()[0])
+    elif kind == "token" and before is not None:
+        yield _root("ip", "token", "set", before, "dev", interface)
+    elif kind == "address" and before is not None and difference.after is None:
+        yield from _address(interface, name, before)
+
+
+def _address(interface: str, place: str, about: str) -> Iterator[Command]:
+    words = iter(about.split())
+    argv = ["ip", "addr", "add", place, "dev", interface]
+    for key, value in zip(words, words, strict=False):
+        if key in _OF_ADDRESSES:
+            argv += [key, value]
+        elif key in _FLAGS:
+            argv.append(key)
+    yield _root(*argv)
+
+
+def _route(family: str, text: str, before: str | None) -> Iterator[Command]:
+    if " nhid " in text:
+        return
+    words = re.sub(r" error -?\d+", "", text.replace("rto_min lock ", "rto_min ")).split()
+    # never `replace`, which may take another interface's route of that destination
+    verb = "del" if before is None else "append" if family == "6" else "add"
+    yield _root("ip", f"-{family}", "route", verb, *words)
+
+
+def _neighbour(family: str, text: str, before: str | None) -> Iterator[Command]:
+    if before is None:
+        return
+    words = text.split()
+    if "proxy" in words:
+        interface = words[words.index("dev") + 1]
+        yield _root("ip", f"-{family}", "neigh", "add", "proxy", words[0], "dev", interface)
+    else:
+        words = [word for word in words if word != "PERMANENT"]
+        yield _root("ip", f"-{family}", "neigh", "replace", *words, "nud", "permanent")
+
+
+_WAYS: Mapping[str, Callable[[str, str, str | None], Iterator[Command]]] = {
+    "route": _route,
+    "neighbour": _neighbour,
+}
+
+
+def _root(*argv: str) -> Command:
+    return Command(argv, sudo=True, deadline=10)

@@ -1,0 +1,81 @@
+"""Which differences of a host's network state are a campaign's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from netlimits.evidence.network.comparison import Difference
+from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
+from netlimits.restore.reach import Reach
+
+ROUTE = "{} dev {} table main proto kernel scope link"
+READING = NetworkState(
+    sections={
+        "links": {
+            Leaf("link", "v1", "link"): "data0",
+            Leaf("link", "v1", "master"): "br0",
+            Leaf("link", "mac0", "link"): "br0",
+            Leaf("link", "data0", "link"): "peer0",
+            Leaf("link", "data0", "linkinfo.info_kind"): "veth",
+            Leaf("link", "peer0", "link"): "data0",
+            Leaf("link", "peer0", "linkinfo.info_kind"): "veth",
+            Leaf("link", "port1", "master"): "data0",
+            Leaf("link", "mgmt0", "mtu"): "1500",
+        },
+        "ipv4": {Leaf("IPv4 route", "data0", ROUTE.format("10.0.0.0/24", "data0")): ""},
+    }
+)
+
+
+def ours(sets: dict[str, list[str]], *leaf: str) -> bool:
+    return Reach("data0", sets, READING).has(Difference(Leaf(*leaf), "1", "2"))
+
+
+def test_the_stack_is_what_lies_on_the_interface_and_its_ports_but_no_peer():
+    assert Reach("data0", {}, READING).stack == {"data0", "v1", "br0", "mac0", "port1"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "leaf", "own"),
+    [
+        ("mtu", ("link", "mac0", "mtu"), True),
+        ("mtu", ("link", "mgmt0", "mtu"), False),
+        ("mtu", ("address", "data0", "fd00::1/64"), True),
+        ("mtu", ("token", "data0", ""), True),
+        ("mtu", ("IPv4 route", "mgmt0", ROUTE.format("10.0.0.0/24", "mgmt0")), True),
+        ("mtu", ("IPv4 route", "mgmt0", ROUTE.format("10.1.0.0/24", "mgmt0")), False),
+        ("mtu", ("IPv4 route", "mgmt0", "10.3.0.0/24 nexthop dev mgmt0 nexthop dev v1"), True),
+        ("mtu", ("IPv4 rule", "", "5: from all lookup 7"), False),
+        ("mtu", ("sysctl", "data0", "net.ipv6.conf.data0.accept_ra"), True),
+        ("mtu", ("sysctl", "", "net.core.somaxconn"), False),
+        ("mtu", (INTERFACE, "v1", ""), False),
+        ("switch", (INTERFACE, "data0", ""), True),
+        ("switch", (INTERFACE, "mgmt0", ""), False),
+        ("route", ("IPv4 route", "mgmt0", ROUTE.format("10.0.0.0/24", "mgmt0")), True),
+        ("route", ("address", "data0", "10.0.0.1/24"), False),
+        ("offload", ("features", "v1", "tx-tcp-segmentation"), True),
+        ("offload", ("qdisc", "data0", "htb 1: root"), False),
+        ("qdisc", ("filter", "data0", "ingress x"), True),
+        ("qdisc", ("features", "data0", "tx-tcp-segmentation"), False),
+        ("load", ("features", "data0", "tx-tcp-segmentation"), False),
+    ],
+)
+def test_a_setting_reaches_what_it_can_change_and_no_more(setting, leaf, own):
+    assert ours({setting: []}, *leaf) is own
+
+
+@pytest.mark.parametrize(
+    ("written", "moved", "own"),
+    [
+        ("net.core.somaxconn", "net.core.somaxconn", True),
+        ("net.core.somaxconn", "net.core.rmem_max", False),
+        ("net.ipv4.neigh.default.base_reachable_time",
+         "net.ipv4.neigh.eth0/100.base_reachable_time_ms", True),
+        ("net.ipv4.neigh.data0.unres_qlen", "net.ipv4.neigh.data0.unres_qlen_bytes", True),
+        ("net.ipv6.conf.all.accept_ra", "net.ipv6.conf.mgmt0.accept_ra", True),
+        ("net.ipv6.conf.all.accept_ra", "net.ipv4.conf.mgmt0.accept_ra", False),
+        ("net.ipv4.tcp_congestion_control", "net.ipv4.tcp_allowed_congestion_control", True),
+    ],
+)  # fmt: skip
+def test_a_sysctl_reaches_its_other_views_and_the_other_interfaces(written, moved, own):
+    assert ours({"sysctl": [written]}, "sysctl", "mgmt0", moved) is own
