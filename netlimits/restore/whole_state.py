@@ -3,7 +3,7 @@
 Each setting restores what it knows of; this finds the rest. The reading before lies in
 `state/ROLE.json` of the campaign's folder until it is compared, so that `netlimits restore RESULTS`
 compares too when the campaign was killed. A difference that a setting of the campaign can have made
-(`reach` has the rule) is restored where there is a way (`ways_back`); what is left of those is an
+(`side_effects` has the rule) is restored where there is a way (`ways_back`); what is left of those is an
 error. Every other difference is somebody else's: it is reported and left.
 
 Such an error does not keep a host: its settings are restored, so notes, guard and claim go. The
@@ -29,7 +29,7 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Experiment, decoding
 from netlimits.restore import ways_back
-from netlimits.restore.reach import Reach
+from netlimits.restore.side_effects import SideEffects
 
 FOLDER = "state"
 
@@ -195,8 +195,8 @@ class WholeState:
         if before.boot != now.boot:
             return (), ()
         every = differences(before, now)
-        reach = Reach(self._archive.machines[role].interface or "lo", sets, before, now)
-        ours = tuple(d for d in every if reach.has(d))
+        effects = SideEffects(self._archive.machines[role].interface or "lo", sets, before, now)
+        ours = tuple(d for d in every if effects.includes(d))
         return ours, tuple(d for d in every if d not in ours)
 
     def _tell(self, role: str, lines: list[str]) -> None:

@@ -43,7 +43,7 @@ _DEVICES = re.compile(r" dev (\S+)")
 _END = re.compile(r"_(ms|bytes|secs|jiffies)$")
 
 
-class Reach:
+class SideEffects:
     """What one role's settings reach; `sets` maps each to the names that it sets (of sysctls)."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Reach:
         self._destinations = {d for one in self.stack for d in destinations.get(one, ())}
         self._stems = {_stem(name) for name in sets.get("sysctl", ())}
 
-    def has(self, difference: Difference) -> bool:
+    def includes(self, difference: Difference) -> bool:
         """Return True where the settings can have made the difference."""
         leaf = difference.leaf
         restarts = RESTARTS & self._sets.keys()

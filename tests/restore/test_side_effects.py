@@ -6,7 +6,7 @@ import pytest
 
 from netlimits.evidence.network.comparison import Difference
 from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
-from netlimits.restore.reach import Reach
+from netlimits.restore.side_effects import SideEffects
 
 ROUTE = "{} dev {} table main proto kernel scope link"
 READING = NetworkState(
@@ -28,11 +28,11 @@ READING = NetworkState(
 
 
 def ours(sets: dict[str, list[str]], *leaf: str) -> bool:
-    return Reach("data0", sets, READING).has(Difference(Leaf(*leaf), "1", "2"))
+    return SideEffects("data0", sets, READING).includes(Difference(Leaf(*leaf), "1", "2"))
 
 
 def test_the_stack_is_what_lies_on_the_interface_and_its_ports_but_no_peer():
-    assert Reach("data0", {}, READING).stack == {"data0", "v1", "br0", "mac0", "port1"}
+    assert SideEffects("data0", {}, READING).stack == {"data0", "v1", "br0", "mac0", "port1"}
 
 
 @pytest.mark.parametrize(
