@@ -3,8 +3,8 @@
 Each setting restores what it knows of; this finds the rest. The reading before lies in
 `state/ROLE.json` of the campaign's folder until it is compared, so that `netlimits restore RESULTS`
 compares too when the campaign was killed. A difference that a setting of the campaign can have made
-(`side_effects` has the rule) is restored where there is a way (`ways_back`); what is left of those is an
-error. Every other difference is somebody else's: it is reported and left.
+(`side_effects` has the rule) is restored where there is a way (`ways_back`); what is left of those
+is an error. Every other difference is somebody else's: it is reported and left.
 
 Such an error does not keep a host: its settings are restored, so notes, guard and claim go. The
 reading before stays, and `restore` compares again, until all is as found or forgotten.
