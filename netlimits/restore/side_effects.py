@@ -67,7 +67,7 @@ class SideEffects:
                 for device in _DEVICES.findall(f" {leaf.name}"):
                     destinations.setdefault(device, set()).add(_destination(leaf))
         self.stack = {*_closure(interface, lies_on)} | ports
-        self._destinations = {d for one in self.stack for d in destinations.get(one, ())}
+        self._destinations = {d for device in self.stack for d in destinations.get(device, ())}
         self._stems = {_stem(name) for name in sets.get("sysctl", ())}
 
     def includes(self, difference: Difference) -> bool:
@@ -92,9 +92,9 @@ def _closure(interface: str, lies_on: Mapping[str, Collection[str]]) -> Iterator
     """Yield an interface and all that lie on it, at any height."""
     seen, new = {interface}, [interface]
     while new:
-        one = new.pop()
-        yield one
-        above = {*lies_on.get(one, ())} - seen
+        base = new.pop()
+        yield base
+        above = {*lies_on.get(base, ())} - seen
         seen |= above
         new += above
 

@@ -135,8 +135,8 @@ def test_every_leaf_has_a_kind_an_interface_a_name_and_a_value():
 )  # fmt: skip
 def test_what_differs_is_told_in_words_and_what_moves_by_itself_is_not(was, is_, words):
     assert was in PRINTED
-    found = differences(state(), state(PRINTED.replace(was, is_)))
-    assert [str(difference) for difference in found] == words
+    different = differences(state(), state(PRINTED.replace(was, is_)))
+    assert [str(difference) for difference in different] == words
 
 
 def test_an_interface_that_came_is_one_difference_whatever_it_has():

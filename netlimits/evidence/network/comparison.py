@@ -48,7 +48,7 @@ def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
 
 def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, ...]:
     """Return each leaf that differs; an interface that came or went is one, whatever it has."""
-    found: dict[Leaf, Difference] = {}
+    different: dict[Leaf, Difference] = {}
     for name in before.sections.keys() & after.sections.keys():
         was, now = before.sections[name], after.sections[name]
         for leaf in dict.fromkeys((*was, *now)):
@@ -56,10 +56,10 @@ def differences(before: NetworkState, after: NetworkState) -> tuple[Difference, 
                 continue
             if leaf.kind == "sysctl" and not (leaf in was and leaf in now):
                 continue  # an interface or a module came or went
-            found[leaf] = Difference(leaf, was.get(leaf), now.get(leaf))
-    passing = {leaf.interface for leaf in found if leaf.kind == INTERFACE}
+            different[leaf] = Difference(leaf, was.get(leaf), now.get(leaf))
+    passing = {leaf.interface for leaf in different if leaf.kind == INTERFACE}
     return tuple(
         difference
-        for leaf, difference in sorted(found.items())
+        for leaf, difference in sorted(different.items())
         if leaf.kind == INTERFACE or leaf.interface not in passing
     )
