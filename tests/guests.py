@@ -25,11 +25,15 @@ class Guests:
 
     def run(self, host: str, *argv: str, user: str = "root", **how: object) -> Completed:
         """What a command did on a machine, whatever its status. `how` goes to Command."""
+        return self.host(host, user).run(Command(argv, **{"deadline": PATIENCE, **how}))
+
+    def host(self, host: str, user: str = "root") -> Host:
+        """The connection to a machine."""
         key = (host, user)
         if key not in self._hosts:
             login = Machine(host, ssh=self.lab.login(host, user), ssh_config=self.lab.ssh_config)
             self._hosts[key] = ssh_host(login)
-        return self._hosts[key].run(Command(argv, **{"deadline": PATIENCE, **how}))
+        return self._hosts[key]
 
     def __call__(self, host: str, *argv: str, **how: object) -> str:
         """What a command prints on a machine; it must succeed."""

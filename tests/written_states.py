@@ -8,7 +8,8 @@ from typing import Any
 IPV6 = {"addresses": [], "routes": [], "neighbours": [], "conf": {}, "fading": []}
 MTU = {"mtu": 1500, "least": 68, "most": 9000, "others": {}, "ipv6": IPV6}
 QDISC = {"kind": "pfifo", "handle": "8001:", "options": {"limit": 5}, "inner": [], "default": "",
-         "classes": [], "filters": []}  # fmt: skip
+         "classes": [], "filters": [], "within": [], "beside": {}, "mtu": 0, "queue": 0,
+         "nanoseconds": False}  # fmt: skip
 LOAD = {"cpus": 2, "missing": [], "workers_per_cpu": 1, "cpu_load": 50, "method": "all",
         "seconds_left": 60, "running": 2}  # fmt: skip
 NUMBERS = {"most": {"rx": 10}, "now": {"rx": 5}}

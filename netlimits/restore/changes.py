@@ -30,7 +30,7 @@ from netlimits.model import Command
 from netlimits.restore import notes, states
 from netlimits.restore.originals import Original, way_back
 from netlimits.restore.undo_log import Changed, UndoLog
-from netlimits.settings import MADE_ANEW, State, carrier
+from netlimits.settings import MADE_ANEW, State, carrier, check_found
 from netlimits.settings import setting as setting_of
 
 
@@ -86,6 +86,8 @@ class Changes:
         commands = _named(role, lambda: setting.change(interface, state, wanted))
         if commands:
             seen = self._seen.get(place, state)
+            if place not in self._originals:  # else it is ours, or was ours
+                _named(role, lambda: check_found(name, interface, seen))
             self._remember(Original(role, interface, name, seen))
             changed, state = self._begin_change(role, interface, name, commands, wanted)()
             if unmet := setting.unmet(state, wanted):

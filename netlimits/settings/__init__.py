@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from netlimits.settings._base import Setting, State
+from netlimits.settings._base import Checked, Setting, State
 from netlimits.settings.channels import CHANNELS
 from netlimits.settings.coalesce import Coalesce
 from netlimits.settings.irq import Irq
@@ -24,7 +24,7 @@ from netlimits.settings.rps import Rps
 from netlimits.settings.switch import Switch
 from netlimits.settings.sysctl import Sysctl
 
-__all__ = ["MADE_ANEW", "OF_COMMANDS", "SETTINGS", "Setting", "State", "setting"]
+__all__ = ["MADE_ANEW", "OF_COMMANDS", "SETTINGS", "Setting", "State", "check_found", "setting"]
 
 SETTINGS: tuple[Setting, ...] = (
     Switch(),  # whatever it is: a driver's module makes the interface and all of its settings anew
@@ -56,3 +56,10 @@ OF_COMMANDS = ("switch",)
 def setting(name: str) -> Setting:
     """The setting of that name; KeyError when there is none (an experiment is checked before)."""
     return {s.name: s for s in SETTINGS}[name]
+
+
+def check_found(name: str, interface: str, state: State) -> None:
+    """Raise SettingError if a state that was found, before any change, could not be restored."""
+    of = setting(name)
+    if isinstance(of, Checked):
+        of.check_found(interface, state)

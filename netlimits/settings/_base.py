@@ -7,7 +7,7 @@ what `read` found, as JSON-able data, complete enough to put the interface back 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from netlimits.model import Command, Completed
 
@@ -64,3 +64,11 @@ class Setting(Protocol):
         schema lets an experiment set and to what the commands take. What is no state at all may
         raise any of what looking into it does.
         """
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A setting some of whose states could not be restored."""
+
+    def check_found(self, interface: str, state: State) -> None:
+        """Raise SettingError for a state that was found and could not be restored exactly."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 from faults import attacks
-from faults.attacks import KILLS, MACHINES, RACES, kills
+from faults.attacks import FOUND_QDISCS, KILLS, MACHINES, RACES, kills
 from faults.attacks.machines import HARMS
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
 
 pytestmark = pytest.mark.lab
+
+FOUND_QDISCS_TRIED = range(4)
 
 CAMPAIGNS = 2
 """Each is killed two to four times; fifty and more with `benchmarks/attacks.py --family kills`."""
@@ -34,3 +36,11 @@ def test_a_race_is_lost_by_nobodys_host(ground: Ground, number: int):
 def test_no_fault_of_a_machine_leaves_it_changed_unsaid(small_ground: GuestGround, number: int):
     outcome = attacks.attempt(MACHINES, number, hosts=small_ground)
     assert not outcome.through, attacks.table([outcome])
+
+
+def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):
+    """A netem of a delay between ticks, an fq, an fq_codel with a size table, a cake with flows."""
+    outcomes = [
+        attacks.attempt(FOUND_QDISCS, number, hosts=small_ground) for number in FOUND_QDISCS_TRIED
+    ]
+    assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)

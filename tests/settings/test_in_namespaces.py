@@ -137,11 +137,11 @@ def test_a_qdisc_a_kernel_lacks_is_refused_in_its_words(bench, monkeypatch):
           "qdisc add dev data0 parent 1:1 handle 2: pfifo limit 5"], "inner qdiscs"),
     ],
 )  # fmt: skip
-def test_a_qdisc_that_could_not_be_put_back_is_left_alone(bench, make, why):
+def test_a_qdisc_that_could_not_be_restored_is_left_alone(bench, make, why):
     for line in make:
         bench.sh("tc", *line.split())
     before = bench.leaves()
-    with pytest.raises(SettingError, match=f"could not be put back: .*{why}"):
+    with pytest.raises(SettingError, match=f"could not be restored: .*{why}"):
         bench.reach("qdisc", {"kind": "pfifo", "limit": 10})
     assert bench.leaves() == before
     assert bench.log.originals == []

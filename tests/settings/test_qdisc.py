@@ -132,24 +132,69 @@ def test_our_htb_is_known_by_its_handle_and_read_from_text():
         "tc class add dev data0 parent 6e6c: classid 6e6c:1 htb rate 900000000bit "
         "ceil 2000000000bit burst 102400b cburst 102400b quantum 60000",
     ]
-    theirs = {**ours, "handle": "1:"}
+
+
+@pytest.mark.parametrize("handle", ["1:", "6e6c:"])
+def test_a_found_qdisc_is_anothers_whatever_its_handle(handle):
     with pytest.raises(
-        SettingError, match="htb qdisc on data0 could not be put back: it has class"
+        SettingError, match="htb qdisc on data0 could not be restored: it has class"
     ):
-        qdisc.change("data0", theirs, wanted)
+        qdisc.check_found("data0", {**captured("htb-ours"), "handle": handle})
     with pytest.raises(SettingError, match="it has filters"):
-        qdisc.change("data0", captured("htb-filter"), {**wanted, "rate": "900mbit"})
+        qdisc.check_found("data0", {**captured("htb-filter"), "handle": handle})
+    with pytest.raises(SettingError, match="does not show the distribution of its jitter"):
+        qdisc.check_found("data0", {**captured("netem-jitter-normal"), "handle": handle})
+
+
+def test_a_size_table_comes_back_and_what_else_stands_beside_the_options_is_refused():
+    original = captured("found-stab")
+    qdisc.check_found("data0", original)
+    assert argvs(qdisc.undo("data0", original, captured("pfifo")))[1] == (
+        "tc qdisc add dev data0 root handle 10: stab linklayer atm overhead -4 mpu 64 mtu 3000 "
+        "tsize 256 fq_codel limit 10240 flows 1024 quantum 1514 target 1500us interval 100000us "
+        "ce_threshold 777us memory_limit 33554432 drop_batch 64 ecn"
+    )
+    assert qdisc.differences(original, {**original, "beside": {}})
+    with pytest.raises(SettingError, match="netlimits does not restore its offloaded"):
+        qdisc.check_found("data0", {**original, "beside": {"offloaded": True}})
+
+
+def test_flows_are_no_classes():
+    before, later = captured("found-cake"), captured("found-cake-flows")
+    qdisc.check_found("data0", later)
+    assert qdisc.differences(before, later) == ()
+
+
+def test_a_cake_whose_bandwidth_moves_is_refused():
+    with pytest.raises(SettingError, match="autorate-ingress moves its bandwidth"):
+        qdisc.check_found("data0", captured("cake-autorate"))
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("pfifo", 1000), ("bfifo", 1000 * 9014)])
+def test_a_default_that_is_as_long_as_the_interface_has_it_now_is_the_kernels(kind, limit):
+    today = {**captured("noqueue"), "kind": kind, "mtu": 9000, "queue": 1000}
+    original, default = ({**today, "options": {"limit": n}} for n in (500, limit))
+    assert qdisc.differences(original, default) == ()
+    assert qdisc.differences(original, {**default, "options": {"limit": 7}})
+
+
+def test_what_tc_hides_of_ours_is_made_anew_for_each_wish():
+    """Nothing tells a uniform jitter from a normal one."""
+    ours, wanted = captured("netem-jitter-normal"), {"kind": "netem", "delay": "20ms"}
+    wanted |= {"jitter": "2ms", "distribution": "pareto"}
+    assert qdisc.unmet(ours, wanted) == ()
+    assert any("pareto" in command for command in argvs(qdisc.change("data0", ours, wanted)))
 
 
 @pytest.mark.parametrize(
     ("options", "why"),
-    [({}, "tc shows too little of mtu, mtu_raw"), ({"linklayer": "atm"}, "linklayer atm")],
+    [({}, "netlimits does not restore its mtu, mtu_raw"), ({"linklayer": "atm"}, "linklayer atm")],
 )
 def test_a_qdisc_that_could_not_return_is_refused(options, why):
     peak = captured("tbf-peakrate")
     peak["options"].update(options)
     with pytest.raises(SettingError, match=why):
-        qdisc.change("data0", peak, {"kind": "pfifo", "limit": 1})
+        qdisc.check_found("data0", peak)
 
 
 def test_an_mq_returns_with_its_default_inner_qdiscs_only():
@@ -159,7 +204,7 @@ def test_an_mq_returns_with_its_default_inner_qdiscs_only():
     )
     inner = {**mq, "inner": [*mq["inner"][:3], "fq 9:"]}
     with pytest.raises(SettingError, match="inner qdiscs of its own"):
-        qdisc.change("data0", inner, TBF)
+        qdisc.check_found("data0", inner)
 
 
 def test_how_many_inner_qdiscs_there_are_is_up_to_the_channels():
@@ -184,10 +229,10 @@ def test_how_many_inner_qdiscs_there_are_is_up_to_the_channels():
 def test_a_default_returns_only_while_it_is_the_default(state, fine):
     original = {**captured("noqueue"), **state}
     if fine:
-        assert qdisc.change("data0", original, TBF)
+        qdisc.check_found("data0", original)
     else:
-        with pytest.raises(SettingError, match="could not be put back"):
-            qdisc.change("data0", original, TBF)
+        with pytest.raises(SettingError, match="could not be restored"):
+            qdisc.check_found("data0", original)
 
 
 def test_fq_and_fq_codel_of_a_61_kernel_return_with_every_parameter():
@@ -289,7 +334,9 @@ def simulated(state, commands):
             options[name] = number // 8 if value.endswith("bit") else number
         if kind == "tbf":
             nanoseconds = options["burst"] * 10**9 // options["rate"]
-            options["burst_raw"] = f"{nanoseconds // 64:x}"
+            ticks = nanoseconds // 64
+            options["burst_raw"] = f"{ticks:x}"
+            options["burst"] = f"{ticks * 64 * options['rate'] // 10**9}b/1"
         state = {**captured("noqueue"), "kind": kind, "handle": handle, "options": options}
     return state
 

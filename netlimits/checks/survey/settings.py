@@ -10,7 +10,7 @@ from netlimits.checks._base import Finding, Site
 from netlimits.errors import SettingError
 from netlimits.hosts.base import Host
 from netlimits.model import Command
-from netlimits.settings import State, setting
+from netlimits.settings import State, check_found, setting
 
 States = dict[tuple[str, Command], State]
 
@@ -64,7 +64,8 @@ def _refusals(
     try:
         if (role, read) not in states:
             states[role, read] = kind.state(host.run(read))
-        kind.change(interface, states[role, read], options)
+        if kind.change(interface, states[role, read], options):
+            check_found(name, interface, states[role, read])
     except SettingError as error:
         alone = [{key: value} for key, value in options.items()] if name in ONE_BY_ONE else []
         each = [

@@ -1,13 +1,15 @@
 """The root qdisc of an interface, through `tc`.
 
-What was found is put back with its parameters, or nothing is touched: a qdisc that the kernel
+What was found is restored with its parameters, or nothing is touched: a qdisc that the kernel
 attached by itself (handle 0:) comes back when ours is deleted; one that somebody configured is
-added again if `tc` shows all there is to it (`RETURNABLE`). Classes, filters and inner qdiscs of
-others are not, and make the setting refuse. clsact and ingress stand beside the root and stay.
+added again, with its size table (stab), if `tc` shows all there is to it (`RETURNABLE`). Classes,
+filters and inner qdiscs of others are not, and make the setting refuse (`check_found`). clsact and
+ingress stand beside the root and stay. The classes of a queue by flows are its flows: they come
+and go with the traffic, and are not read.
 
 Ours is always made anew, since `tc qdisc replace` keeps what the new line does not name: an
 fq stays at the last `maxrate`. `-r` shows tbf's limit and burst exactly (without it they are
-rounded to µs), `-d` its mpu; classes have no JSON in iproute2 6.1.
+rounded to µs), `-d` its mpu and the stab; classes have no JSON in iproute2 6.1.
 """
 
 from __future__ import annotations
@@ -26,19 +28,30 @@ _SCRIPT = (
     'tc -r -d -j qdisc show dev "$1" || exit 1; '
     'sed "s/^/default /" /proc/sys/net/core/default_qdisc 2>/dev/null; '
     'sed "s/^/mtu /" "/sys/class/net/$1/mtu" 2>/dev/null; '
-    'tc class show dev "$1"; tc filter show dev "$1"'
+    'sed "s/^/queue /" "/sys/class/net/$1/tx_queue_len" 2>/dev/null; '
+    'tc class show dev "$1"; tc filter show dev "$1"; tc -V'
 )
 _CLASS = re.compile(
     r"^htb (?P<id>[0-9a-f]+:[0-9a-f]+) root .*?\brate (?P<rate>\w+) ceil (?P<ceil>\w+) "
     r"burst (?P<burst>\w+) .*?\bcburst (?P<cburst>\w+)"
 )
-_OF_MTU = {"fq_codel": {"quantum": 1}, "fq": {"quantum": 2, "initial_quantum": 10}}
-"""Parameters that the kernel gives a qdisc of its own, in frames of the MTU that it finds then."""
+_VERSION = re.compile(r"tc utility, iproute2-(?P<major>\d+)\.(?P<minor>\d+)")
+
+_NANOSECONDS = (6, 9)
+"""Since this version, tc reads and writes a netem's delay in ns; before, in whole µs and ticks."""
+
+_FLOWS = ("fq_codel", "cake", "sfq")
+"""Kinds whose classes are the flows that wait just now."""
 
 _HEADER = 14
-"""Bytes of Ethernet's header, which belong to such a frame."""
+"""Bytes of Ethernet's header, which belong to a frame of the MTU."""
 
-_OURS = "6e6c:"  # "nl": a handle that nobody else gives, to tell ours from another's
+_OURS = "6e6c:"  # "nl"; that a qdisc is ours is known from the undo log, not from this number
+
+_SHOWN = ("kind", "handle", "dev", "root", "refcnt", "options")
+"""What `tc -j` shows of every root qdisc; the rest is what somebody gave it beside its options."""
+
+_STAB = ("linklayer", "overhead", "mpu", "mtu", "tsize")
 
 _HANDLE = re.compile(r"[0-9a-f]{1,8}:")
 
@@ -69,32 +82,36 @@ class Qdisc:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`tc -r -d -j qdisc show`, the default qdisc, and `tc class` and `tc filter show`."""
+        """`tc -r -d -j qdisc show`, what makes a default qdisc, classes, filters, tc's version."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
         """The root, its inner qdiscs' kinds, and what hangs on it.
 
         Shape: {"kind", "handle", "options": as tc shows them, "inner": ["kind handle", …],
-        "within": their options,
-        "default": the kernel's default kind or "", "mtu": the interface's or 0,
-        "classes": […], "filters": […]}.
+        "within": their options, "beside": what somebody gave the root beside its options (stab),
+        "default": the kernel's default kind or "", "mtu" and "queue": the interface's or 0,
+        "classes": […], "filters": […], "nanoseconds": whether tc has them}.
         """
         try:
             first, *lines = completed.stdout.splitlines()
             listed = decoding.typed(first, list[_Shown])
             qdiscs = [q for q in listed if q["kind"] not in ("clsact", "ingress")]
             (root,) = [q for q in qdiscs if q.get("root")]
+            (beside,) = [q for q in decoding.parsed(first) if q.get("root")]
             state: dict[str, Any] = {
                 "kind": root["kind"],
                 "handle": root["handle"],
                 "options": root.get("options", {}),
                 "inner": [f"{q['kind']} {q['handle']}" for q in qdiscs if not q.get("root")],
                 "within": [q.get("options", {}) for q in qdiscs if not q.get("root")],
+                "beside": {key: value for key, value in beside.items() if key not in _SHOWN},
                 "default": " ".join(_words(ln) for ln in lines if ln.startswith("default ")),
                 "mtu": sum(int(_words(ln)) for ln in lines if ln.startswith("mtu ")),
-                "classes": [_words(ln) for ln in lines if ln.startswith("class ")],
+                "queue": sum(int(_words(ln)) for ln in lines if ln.startswith("queue ")),
+                "classes": [_words(ln) for ln in lines if _is_class(ln)],
                 "filters": [_words(ln) for ln in lines if ln.startswith("filter ")],
+                "nanoseconds": any(map(_has_nanoseconds, lines)),
             }
             parameters(state)  # what tc shows is understood now, or not at all
             if state["kind"] in KINDS:
@@ -102,6 +119,8 @@ class Qdisc:
             return state
         except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
             reason = completed.stderr.strip() or f"exit status {completed.status}"
+            if completed.stdout.startswith("[{"):
+                reason = f"its output is not understood: {completed.stdout.splitlines()[0][:200]}"
             raise SettingError(
                 f"`tc qdisc show` shows no root qdisc: {reason}",
                 setting=self.name,
@@ -109,17 +128,20 @@ class Qdisc:
             ) from None
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
-        """Our qdisc in place of the one there; SettingError when that one could not come back."""
+        """Our qdisc in place of the one there; made anew where tc does not show all of it."""
         kind, values = _wish(wanted)
-        if state and not self.unmet(state, wanted):
+        if state and not self.unmet(state, wanted) and not _hides(state):
             return ()
-        if state and (why := _cannot_return(state)):
+        return (*_clear(interface, state), *_add(interface, kind, values))
+
+    def check_found(self, interface: str, state: State) -> None:
+        """Raise SettingError where the qdisc that was found could not be restored exactly."""
+        if why := _cannot_return(state):
             raise SettingError(
-                f"the {state['kind']} qdisc on {interface} could not be put back: {why}; take it "
-                "off yourself, or leave `qdisc` out for this host",
+                f"the {state['kind']} qdisc on {interface} could not be restored: {why}; remove "
+                "it yourself, or leave `qdisc` out for this host",
                 setting=self.name,
             )
-        return (*_clear(interface, state), *_add(interface, kind, values))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Each parameter that is not as asked for, up to what the kernel's clock rounds."""
@@ -139,19 +161,20 @@ class Qdisc:
             return ()
         if original["handle"] == "0:":
             return _anew(interface, state)
-        words = ("tc", "qdisc", "add", "dev", interface, "root", "handle", original["handle"])
-        again = Command((*words, original["kind"], *parameters(original)), sudo=True)
+        root = ("tc", "qdisc", "add", "dev", interface, "root", "handle", original["handle"])
+        words = (*_stab(original["beside"]), original["kind"], *parameters(original))
+        again = Command((*root, *words), sudo=True)
         return (*_clear(interface, state), again)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Kind, handle, each parameter, inner qdiscs with theirs, classes and filters.
+        """Kind, handle, size table, each parameter, inner qdiscs with theirs, classes and filters.
 
         Of inner qdiscs which there are: how many is up to the number of channels. What the kernel
         gives a default qdisc by today's MTU is no difference: it comes back in no other way.
         """
         wrong = [
             f"{part} is {state[part]}, was {original[part]}"
-            for part in ("kind", "handle", "inner", "classes", "filters")
+            for part in ("kind", "handle", "beside", "inner", "classes", "filters")
             if (
                 set(state[part]) != set(original[part])
                 if part == "inner"
@@ -160,17 +183,15 @@ class Qdisc:
         ]
         if wrong:
             return tuple(wrong)
-        mtu = state.get("mtu", 0)
         root = f"{original['kind']} {original['handle']}"
-        was, now = parameters(original), parameters(state)
-        if was != now and not _is_default(root, original["options"], state["options"], mtu):
-            return (f"{original['kind']} is {_line(now)}, was {_line(was)}",)
-        before, after = original.get("within", []), state.get("within", [])
-        pairs = zip(original["inner"], before, after, strict=False)  # older notes have none
+        pairs = [
+            (root, original["options"], state["options"]),
+            *zip(original["inner"], original["within"], state["within"], strict=False),
+        ]
         others = {
-            f"{inner} has {_other(now, was)}": 0
-            for inner, was, now in pairs
-            if was != now and not _is_default(inner, was, now, mtu)
+            f"{name} has {_other(now, was)}": 0
+            for name, was, now in pairs
+            if was != now and not _is_default(name, was, now, state)
         }
         return tuple(others)
 
@@ -180,22 +201,70 @@ class Qdisc:
         if not re.fullmatch("[a-z][a-z0-9_]*", kind) or not _HANDLE.fullmatch(handle):
             yield f"{kind[:40]!r} {handle[:40]!r} is no qdisc"
         elif handle != "0:":
-            # an htb is of an earlier campaign: never given back, but recognized
-            if kind != "htb" and (why := returns(state)):
+            if why := _not_beside(state["beside"]) or returns(state):
                 yield f"a {kind} qdisc could not be put back: {why}"
-            if strange := [w for w in parameters(state) if not re.fullmatch("[a-z0-9_.]+%?", w)]:
+            words = (*_stab(state["beside"]), *parameters(state))
+            if strange := [w for w in words if not re.fullmatch("-?[a-z0-9_.]+%?", w)]:
                 yield f"{strange[0][:40]!r} is no parameter of {kind}"
 
 
-def _is_default(name: str, was: Mapping[str, Any], now: Mapping[str, Any], mtu: int) -> bool:
-    """Whether all that differs is what the kernel gives a qdisc of its own at that MTU."""
+def _is_default(name: str, was: Mapping[str, Any], now: Mapping[str, Any], state: State) -> bool:
+    """Return True if all that differs is what the kernel gives a qdisc of its own today."""
     kind, handle = name.split()[:2]
-    frames = _OF_MTU.get(kind, {}) if handle == "0:" and mtu else {}
+    given = _of_interface(kind, state["mtu"], state["queue"]) if handle == "0:" else {}
     return all(
-        option in frames and now.get(option) == frames[option] * (mtu + _HEADER)
+        option in given and now.get(option) == given[option]
         for option in {**was, **now}
         if was.get(option) != now.get(option)
     )
+
+
+def _of_interface(kind: str, mtu: int, queue: int) -> Mapping[str, int]:
+    """Return the parameters that a default qdisc takes from its interface when it is made."""
+    frame = mtu + _HEADER
+    of_kind: Mapping[str, Mapping[str, int]] = {
+        "fq_codel": {"quantum": frame},
+        "fq": {"quantum": 2 * frame, "initial_quantum": 10 * frame},
+        "sfq": {"quantum": frame},
+        "pfifo": {"limit": queue},
+        "bfifo": {"limit": queue * frame},
+    }
+    return of_kind.get(kind, {}) if mtu else {}
+
+
+def _is_class(line: str) -> bool:
+    return line.startswith("class ") and line.split()[1] not in _FLOWS
+
+
+def _has_nanoseconds(line: str) -> bool:
+    match = _VERSION.match(line)
+    return match is not None and (int(match["major"]), int(match["minor"])) >= _NANOSECONDS
+
+
+def _stab(beside: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the words that give a root qdisc its size table."""
+    if "stab" in beside:
+        yield "stab"
+        for name, value in beside["stab"].items():
+            yield from (name, str(value))
+
+
+def _not_beside(beside: Mapping[str, Any]) -> str:
+    """Return what beside its options could not be restored, "" for nothing."""
+    if strange := sorted(beside.keys() - {"stab"}):
+        return f"netlimits does not restore its {', '.join(strange)}"
+    stab = beside.get("stab", {})
+    if stab.get("linklayer", "ethernet") not in ("ethernet", "atm"):
+        return f"the linklayer of its size table is {stab['linklayer']}"
+    if strange := sorted(stab.keys() - {*_STAB}):
+        return f"netlimits does not restore {', '.join(strange)} of its size table"
+    return ""
+
+
+def _hides(state: State) -> bool:
+    """Return True if tc does not show all parameters of the qdisc, which may be another's."""
+    kind = state["kind"]
+    return kind in SHOWN and bool(SHOWN[kind].lost(state["options"]))
 
 
 def _words(line: str) -> str:
@@ -206,10 +275,6 @@ def _other(now: Mapping[str, Any], was: Mapping[str, Any]) -> str:
     """The options of an inner qdisc that are not as they were."""
     names = [name for name in {**was, **now} if was.get(name) != now.get(name)]
     return ", ".join(f"{name} {now.get(name)}, had {was.get(name)}" for name in names)
-
-
-def _line(words: tuple[str, ...]) -> str:
-    return " ".join(words) or "without parameters"
 
 
 def _wish(wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -226,10 +291,8 @@ def _wish(wanted: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _cannot_return(state: State) -> str:
-    """Why this qdisc could not be put back exactly; "" when it can, or when it is ours."""
+    """Return why this qdisc could not be restored exactly; "" when it can."""
     kind, default = state["kind"], state["default"]
-    if _is_our_htb(state) or (kind in SHOWN and state["handle"] == _OURS):
-        return ""
     if kind == "noop":
         return "the link is down"
     if state["filters"]:
@@ -244,17 +307,20 @@ def _cannot_return(state: State) -> str:
             f"{', '.join(sorted(kinds - {default}))} is from a time before "
             f"net.core.default_qdisc was {default}"
         )
-    return "" if state["handle"] == "0:" else returns(state)
+    if state["handle"] == "0:":
+        return ""
+    return _not_beside(state["beside"]) or returns(state)
 
 
 def _is_our_htb(state: State) -> bool:
-    """Whether it is an htb as `_add` makes it: one class, and nothing else."""
+    """Return True if it is an htb as `_add` makes it: one class, and nothing else."""
     return (
         state["kind"] == "htb"
         and state["handle"] == _OURS
         and [c.split()[1:2] for c in state["classes"]] == [[f"{_OURS}1"]]
         and not state["filters"]
         and not state["inner"]
+        and not state["beside"]
     )
 
 

@@ -204,10 +204,12 @@ def _cake(values: Mapping[str, Any]) -> Iterator[str]:
     )
     if values["overhead"] is None:
         yield "raw"
+        if values["atm"] != "noatm":
+            yield values["atm"]
     else:
         yield from ("overhead", str(values["overhead"]), values["atm"])
-        if values["mpu"]:
-            yield from ("mpu", str(values["mpu"]))
+    if values["mpu"]:
+        yield from ("mpu", str(values["mpu"]))
     if values["memlimit"] not in (ANY, None):
         yield from ("memlimit", f"{values['memlimit']}b")
     if values["fwmark"]:
@@ -219,5 +221,12 @@ _CAKE_SHOWN = (
     *("split_gso", "rtt", "raw", "atm", "overhead", "mpu", "memlimit", "fwmark"),
 )
 
-CAKE = Shown(_CAKE, _cake, _settle, _CAKE_SHOWN)
+
+def _cake_exactly(options: Options, nanoseconds: bool) -> Mapping[str, Any]:
+    if "autorate" in options:
+        raise ValueError("autorate-ingress moves its bandwidth, and tc shows where it is now")
+    return {}
+
+
+CAKE = Shown(_CAKE, _cake, _settle, _CAKE_SHOWN, exactly=_cake_exactly)
 """What an experiment can ask cake for."""

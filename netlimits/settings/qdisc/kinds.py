@@ -201,8 +201,13 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
         "maxrate": _as("maxrate", "bit", 8),
         "low_rate_threshold": _as("low_rate_threshold", "bit", 8),
         "refill_delay": _as("refill_delay", "us"),
+        "ce_threshold": _as("ce_threshold", "us"),
         "timer_slack": _as("timer_slack", "ns"),
         "horizon": _as("horizon", "us"),
+        "offload_horizon": _as("offload_horizon", "us"),
+        "bands": _as("bands"),
+        "priomap": lambda value, _: ("priomap", *map(str, value)),
+        "weights": lambda value, _: ("weights", *map(str, value)),
         "horizon_cap": lambda *_: ("horizon_cap",),
         "horizon_drop": lambda *_: ("horizon_drop",),
     },
@@ -212,6 +217,7 @@ RETURNABLE: Mapping[str, Mapping[str, Word]] = {
         "quantum": _as("quantum"),
         "target": lambda value, _: ("target", f"{_codel_time(value)}us"),
         "interval": lambda value, _: ("interval", f"{_codel_time(value)}us"),
+        "ce_threshold": lambda value, _: ("ce_threshold", f"{_codel_time(value)}us"),
         "memory_limit": _as("memory_limit"),
         "ecn": _nothing,
         "drop_batch": _as("drop_batch"),
@@ -229,26 +235,26 @@ _AS_SHOWN = ("netem", "cake")
 
 
 def returns(state: Mapping[str, Any]) -> str:
-    """What of a qdisc could not be given back, "" when all could."""
+    """Return what of a qdisc's parameters could not be restored, "" when all could."""
     kind, options = state["kind"], state["options"]
     if kind in _AS_SHOWN:
-        return SHOWN[kind].unreturnable(options)
+        return SHOWN[kind].unreturnable(options, state["nanoseconds"])
     if kind not in RETURNABLE:
         return "it has classes or state that netlimits does not read"
     if options.get("linklayer", "ethernet") != "ethernet":
         return f"its linklayer {options['linklayer']} rounds sizes"
     strange = options.keys() - RETURNABLE[kind].keys()
-    return f"tc shows too little of {', '.join(sorted(strange))}" if strange else ""
+    return f"netlimits does not restore its {', '.join(sorted(strange))}" if strange else ""
 
 
 def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
     """The words after the kind that make the same qdisc again."""
-    return tuple(_parameters(state["kind"], state["options"]))
+    return tuple(_parameters(state["kind"], state["options"], state["nanoseconds"]))
 
 
-def _parameters(kind: str, options: Mapping[str, Any]) -> Iterator[str]:
+def _parameters(kind: str, options: Mapping[str, Any], nanoseconds: bool) -> Iterator[str]:
     if kind in _AS_SHOWN:
-        yield from SHOWN[kind].found_words(options)
+        yield from SHOWN[kind].found_words(options, nanoseconds)
     for option, words in RETURNABLE.get(kind, {}).items():
         if option in options:
             yield from words(options[option], options)

@@ -190,9 +190,9 @@ def _settle(values: dict[str, Any]) -> None:
 def _compose(values: Mapping[str, Any]) -> Iterator[str]:
     yield from ("limit", str(values["limit"]))
     if values["delay"] or values["jitter"]:
-        yield from ("delay", f"{values['delay']}us")
+        yield from ("delay", _span(values["delay"]))
         if values["jitter"]:
-            yield f"{values['jitter']}us"
+            yield _span(values["jitter"])
             yield from _after(values["delay_correlation"])
             if values["distribution"] in DISTRIBUTIONS:
                 yield from ("distribution", values["distribution"])
@@ -216,6 +216,13 @@ def _compose(values: Mapping[str, Any]) -> Iterator[str]:
             str(values[f"{of}"]) for of in ("packet_overhead", "cell_size", "cell_overhead")
         )
     yield from _slot(values)
+    if "seed" in values:
+        yield from ("seed", str(values["seed"]))
+
+
+def _span(time: int | str) -> str:
+    """Return a time as tc takes it; a number is of µs."""
+    return time if isinstance(time, str) else f"{time}us"
 
 
 def _after(correlation: float) -> Iterator[str]:
@@ -225,7 +232,7 @@ def _after(correlation: float) -> Iterator[str]:
 
 def _slot(values: Mapping[str, Any]) -> Iterator[str]:
     if values["slot_min"]:
-        yield from ("slot", f"{values['slot_min']}us", f"{values['slot_max']}us")
+        yield from ("slot", _span(values["slot_min"]), _span(values["slot_max"]))
     elif values["slot_delay"]:
         yield from ("slot", "distribution", values["slot_distribution"] or "normal")
         yield from (f"{values['slot_delay']}us", f"{values['slot_jitter']}us")
@@ -242,10 +249,50 @@ def _lost(options: Options) -> str:
     return ""
 
 
+_TICK_NS = 64
+"""The unit of the kernel's packet clock (PSCHED_SHIFT 6), in which tc before 6.9 writes a delay."""
+
+
+def _exactly(options: Options, nanoseconds: bool) -> dict[str, Any]:
+    """Return the times of a found netem that make tc show the same; ValueError for none.
+
+    A slot is in ns, shown with six digits. So is a delay since tc 6.9. Before, tc writes whole µs,
+    which it rounds down to a tick, and shows the tick rounded down to whole µs: what 500us made is
+    shown as 499 µs.
+    """
+    values: dict[str, Any] = {"seed": options["seed"]} if "seed" in options else {}
+    if (seconds := options.get("delay", {}).get("delay", 0)) and nanoseconds:
+        values["delay"] = _ns(seconds)
+    elif seconds:
+        near = round(seconds * 1e6)
+        steps = sorted(range(-5, 6), key=abs)  # more where six digits are not all
+        same = [us for step in steps if f"{_shown_us(us := near + step) / 1e6:g}" == f"{seconds:g}"]
+        if not same:
+            raise ValueError(
+                f"this tc cannot write its delay of {near} µs, only {near - 1} or {near + 1}"
+            )
+        values["delay"] = f"{same[0]}us"
+    if slot := options.get("slot", {}):
+        for name, key in (("slot_min", "min-delay"), ("slot_max", "max-delay")):
+            if slot.get(key):
+                values[name] = _ns(slot[key])
+    return values
+
+
+def _ns(seconds: float) -> str:
+    return f"{round(seconds * 1e9)}ns"
+
+
+def _shown_us(microseconds: int) -> int:
+    """Return the µs that tc before 6.9 shows of a delay that it wrote in µs."""
+    ticks = microseconds * 1000 // _TICK_NS
+    return ticks * _TICK_NS // 1000
+
+
 _KNOWN = (
     *("limit", "delay", "loss-random", "loss-state", "loss-gemodel", "ecn", "duplicate", "corrupt"),
-    *("reorder", "gap", "rate", "slot"),
+    *("reorder", "gap", "rate", "slot", "seed"),
 )
 
-NETEM = Shown(PARAMETERS, _compose, _settle, _KNOWN, _lost)
+NETEM = Shown(PARAMETERS, _compose, _settle, _KNOWN, _lost, _exactly)
 """What an experiment can ask netem for."""

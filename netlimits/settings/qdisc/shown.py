@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,9 @@ class Shown:
     """A kind of qdisc by its parameters; the same methods as `kinds.Kind`.
 
     `compose` makes the words of a command, `settle` completes or refuses (ValueError) what was
-    given, `lost` says what of a found one `tc` does not show; `known` are tc's options.
+    given, `lost` says what of a found one `tc` does not show; `known` are tc's options. `exactly`
+    makes of a found one's options the values that `tc` writes otherwise than it shows them; its
+    second argument is True where tc writes ns. It raises ValueError for what tc cannot write.
     """
 
     units: Mapping[str, Parameter]
@@ -49,6 +52,7 @@ class Shown:
     settle: Callable[[dict[str, Any]], None]
     known: tuple[str, ...]
     lost: Callable[[Options], str] = lambda _: ""
+    exactly: Callable[[Options, bool], Mapping[str, Any]] = lambda *_: {}
 
     def wish(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """What is asked for, in plain units. Raises ValueError."""
@@ -88,16 +92,23 @@ class Shown:
             for a, b in zip(is_, wish, strict=True)
         )
 
-    def unreturnable(self, options: Options) -> str:
-        """Why one that was found could not be given back exactly; "" when it can."""
+    def unreturnable(self, options: Options, nanoseconds: bool) -> str:
+        """Return why one that was found could not be restored exactly; "" when it can."""
         if strange := sorted(options.keys() - set(self.known)):
-            return f"tc shows too little of {', '.join(strange)}"
+            return f"netlimits does not restore its {', '.join(strange)}"
+        try:
+            self.exactly(options, nanoseconds)
+        except ValueError as error:
+            return str(error)
         return self.lost(options)
 
-    def found_words(self, options: Options) -> tuple[str, ...]:
-        """The words that make one again that was found."""
+    def found_words(self, options: Options, nanoseconds: bool) -> tuple[str, ...]:
+        """Return the words that make one again that was found."""
         values = self.values(options)
-        return self.words({name: values.get(name, p.left_out) for name, p in self.units.items()})
+        whole = {name: values.get(name, p.left_out) for name, p in self.units.items()}
+        with suppress(ValueError):  # what could not be restored is not made
+            whole |= self.exactly(options, nanoseconds)
+        return self.words(whole)
 
 
 # -- where tc shows a value -----------------------------------------------------------------

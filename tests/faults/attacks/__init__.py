@@ -25,6 +25,7 @@ from faults.attacks.archives import FAMILY as ARCHIVES
 from faults.attacks.base import Family, Held, Needs
 from faults.attacks.figures import FAMILY as FIGURES
 from faults.attacks.folders import FAMILY as FOLDERS
+from faults.attacks.found_qdiscs import FAMILY as FOUND_QDISCS
 from faults.attacks.guards import FAMILY as GUARDS
 from faults.attacks.hosts_files import FAMILY as HOSTS_FILES
 from faults.attacks.imported import FAMILY as IMPORTED
@@ -51,6 +52,7 @@ FAMILIES: tuple[Family, ...] = (
     RACES,
     GUARDS,
     MACHINES,
+    FOUND_QDISCS,
 )
 """In the order in which they are made; those that need hosts come last."""
 
