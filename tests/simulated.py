@@ -44,7 +44,7 @@ class SimulatedMachine:
         self.held = False
         self.ticks = 0
         self.serving = False
-        self.boot_id = "6cb7b4ce-0000-4000-8000-" + role.encode().hex()[:12].ljust(12, "0")
+        self.boot_id = "6cb7b4ce-0000-4000-8000-" + role.encode().hex()[-12:].rjust(12, "0")
         self.netperf: str | None = None
 
     def host(self) -> ScriptedHost:
@@ -186,17 +186,22 @@ class Fails:
         self._host, self._count, self._which, self._how = host, count, which, how
 
     def run(self, command: Command) -> Completed:
+        if self._is_due():
+            self._lose(self._host.run, command)
+            return answer(command, stderr="Operation not permitted", status=1, host=self.name)
+        return self._host.run(command)
+
+    def _is_due(self) -> bool:
         with _COUNTING:  # several hosts are asked at the same time
             self._count[0] += 1
-            mine = self._count[0]
-        if mine != self._which:
-            return self._host.run(command)
-        if self._how == "lost before":
-            raise ConnectionLost("the connection was reset", host=self.name)
+            return self._count[0] == self._which
+
+    def _lose(self, act, command: Command) -> None:
+        """Lose the connection before or after the act, if that is how it goes wrong."""
         if self._how == "lost after":
-            self._host.run(command)
+            act(command)
+        if self._how.startswith("lost"):
             raise ConnectionLost("the connection was reset", host=self.name)
-        return answer(command, stderr="Operation not permitted", status=1, host=self.name)
 
     def run_in_turn(self, commands):
         return [self.run(command) for command in commands]
@@ -208,9 +213,13 @@ class Fails:
         return True
 
     def serve(self, command: Command):
+        if self._is_due():
+            self._lose(self._host.serve, command)
         return self._host.serve(command)
 
     def background(self, command: Command):
+        if self._is_due():
+            self._lose(self._host.background, command)
         return self._host.background(command)
 
     def close(self) -> None:

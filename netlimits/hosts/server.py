@@ -16,7 +16,7 @@ from netlimits.errors import ConnectionLost
 from netlimits.hosts.base import KILL_GRACE
 from netlimits.hosts.drain import DRAIN, LATER, SOON
 from netlimits.hosts.patience import Patience
-from netlimits.hosts.shell import SUDO, beginning, brief, exit_status, greeting, mark, words
+from netlimits.hosts.shell import SUDO, beginning, called, exit_status, greeting, mark, words
 from netlimits.hosts.streams import LAST, STALL, TICK, Broken, Login, Talk
 from netlimits.model import Command, Completed
 
@@ -63,7 +63,7 @@ class SessionServer:
             self._stream.close()
             if isinstance(error, Broken):
                 raise ConnectionLost(
-                    f"`{brief(command.argv)}` could not be started: {login.lost() or 'no answer'}",
+                    f"{called(command.argv)} could not be started: {login.lost() or 'no answer'}",
                     host=name,
                 ) from None
             raise

@@ -112,6 +112,14 @@ def brief(argv: tuple[str, ...]) -> str:
     return line if len(line) <= 120 else line[:119] + "…"
 
 
+def called(argv: tuple[str, ...]) -> str:
+    """Return how a message calls a command: a script of ours by its name, if it has one."""
+    if argv[:2] != ("sh", "-c"):
+        return f"`{brief(argv)}`"
+    name = argv[3] if len(argv) > 3 else ""
+    return f"the script `{name}`" if re.fullmatch(r"(?!sh$)[a-z]{2,20}", name) else "a script"
+
+
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:
     """The compound line for one command, through sudo if asked.
 
@@ -307,9 +315,9 @@ class Shell:
         return "is not answered, long past its deadline"
 
     def _lost(self, command: Command, talk: Talk, what: str) -> ConnectionLost:
-        printed = one_line((talk.err.text.strip() or talk.out.text.strip())[-200:])
-        tail = f"; it had printed: {printed}" if printed else ""
-        return ConnectionLost(f"`{brief(command.argv)}` {what}{tail}", host=self.name)
+        printed = one_line(talk.err.text.strip()[-200:])
+        tail = f"; it had printed: {printed}" if printed and not self._login.lost() else ""
+        return ConnectionLost(f"{called(command.argv)} {what}{tail}", host=self.name)
 
     def _interrupt(self) -> None:
         """End the running command from a second program, since the shell itself is waiting.

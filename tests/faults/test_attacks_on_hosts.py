@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from faults import attacks
-from faults.attacks import FOUND_QDISCS, KILLS, MACHINES, RACES, kills
+from faults.attacks import CUT_CONNECTIONS, FOUND_QDISCS, KILLS, MACHINES, RACES, kills
 from faults.attacks.machines import HARMS
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
@@ -30,6 +30,15 @@ def test_no_kill_leaves_what_a_put_back_does_not_mend(ground: Ground):
 def test_a_race_is_lost_by_nobodys_host(ground: Ground, number: int):
     outcome = attacks.attempt(RACES, number, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
+
+
+@pytest.mark.parametrize("number", [3], ids=["while settings are applied"])
+def test_a_connection_lost_at_a_command_costs_its_run_an_attempt_and_no_more(
+    ground: Ground, number: int
+):
+    outcome = attacks.attempt(CUT_CONNECTIONS, number, hosts=ground)
+    assert not outcome.through, attacks.table([outcome])
+    assert outcome.what.startswith("cut "), outcome.what
 
 
 @pytest.mark.parametrize("number", [2], ids=lambda n: HARMS[n].__name__)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from faults.attacks import base
 from faults.attacks.archives import FAMILY as ARCHIVES
 from faults.attacks.base import Family, Held, Needs
+from faults.attacks.cut_connections import FAMILY as CUT_CONNECTIONS
 from faults.attacks.figures import FAMILY as FIGURES
 from faults.attacks.folders import FAMILY as FOLDERS
 from faults.attacks.found_qdiscs import FAMILY as FOUND_QDISCS
@@ -50,6 +51,7 @@ FAMILIES: tuple[Family, ...] = (
     STRANGERS,
     KILLS,
     RACES,
+    CUT_CONNECTIONS,
     GUARDS,
     MACHINES,
     FOUND_QDISCS,
