@@ -5,6 +5,7 @@
     against.yaml       of a duet the experiment of its second side, to the letter
     plan.csv           the plan as it began, one row a run; the journal tells what `extend` added
     hosts/ROLE.json    each host's facts, parsed and as printed
+    state/ROLE.json    each host's network state before the first change, until it was compared
     journal.jsonl      what happened, one event a line; the only file that grows, never rewritten
     raw/RUN-ATTEMPT.jsonl   every command of an attempt with all that it printed
     raw/NUMBER.runs-LOW-HIGH.zst  the same of many attempts, in their place (archive.packs)

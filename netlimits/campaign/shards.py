@@ -31,6 +31,7 @@ from netlimits.experiment import rounds, workload
 from netlimits.experiment.plan import Plan
 from netlimits.hosts.base import Host
 from netlimits.model import Machine, Mesh, Record, Run
+from netlimits.restore.forgetting import forget_journal
 from netlimits.restore.originals import Original
 from netlimits.restore.put_back import restore_from_journal
 
@@ -208,6 +209,21 @@ def put_back(
         try:
             shard.bind({role: machine for role, machine in shard.machines.items() if role in hosts})
             yield from restore_from_journal(shard, hosts, force, ours=ours, tell=tell)
+            gathered(campaign, shard)
+        finally:
+            shard.close()
+    shutil.rmtree(folder(campaign), ignore_errors=True)
+
+
+def forget(
+    campaign: Archive, hosts: Mapping[str, Host], force: bool, tell: Callable[[str], object]
+) -> None:
+    """Give up what shards left changed whose workers are gone, and take in what they measured."""
+    for shard in present(campaign):
+        shard.lock()
+        try:
+            reached = {role: host for role, host in hosts.items() if role in shard.machines}
+            forget_journal(shard, reached, force, tell)
             gathered(campaign, shard)
         finally:
             shard.close()

@@ -13,7 +13,13 @@ import click
 
 from netlimits.cli import echo, logins, quoted
 from netlimits.cli.conduct import Conduct, conduct_options
-from netlimits.cli.hosts import all_logged_in, machines_of, some_logged_in
+from netlimits.cli.hosts import (
+    all_logged_in,
+    lab_hosts_file,
+    machines_of,
+    naming,
+    some_logged_in,
+)
 from netlimits.cli.lines import say_warnings, skipped_lines
 from netlimits.cli.options import COUNTS, HOSTS, RESULTS, SET, YES
 from netlimits.cli.restore import put_back
@@ -85,8 +91,10 @@ def run(
     folder = out or creation.default_path(plan.experiment)
     _refuse_used(folder)
     conduct.claim(None)
+    file = hosts_file or (None if local else lab_hosts_file())
     with (
         Stop() as stop,
+        naming(file),
         conduct.sharing(folder),
         stop.interruptible(),
         all_logged_in(bound, conduct.patience) as hosts,

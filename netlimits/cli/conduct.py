@@ -21,6 +21,7 @@ from netlimits.cli.options import (
     options_of,
     progress_options,
 )
+from netlimits.cli.restore import frees
 from netlimits.cli.sharing import SHARE, sharing
 from netlimits.cli.sides import pairs_at_once
 from netlimits.errors import (
@@ -159,7 +160,10 @@ def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
     if error.exit_status == 2:  # which says that nothing was touched
         error.exit_status = 1
     done = "" if isinstance(error, RestoreError) else f"; hosts are put back{_but_for(campaign)}"
-    error.args = (f"{error}{done}; go on with: netlimits resume {quoted(campaign.path)}",)
+    again = f"go on with: netlimits resume {quoted(campaign.path)}"
+    if isinstance(error, RestoreError):
+        again += f"\n{frees(quoted(campaign.path))}"
+    error.args = (f"{error}{done}; {again}",)
 
 
 def _say_beside(campaign: Campaign, work: Runner | ClusterRunner) -> None:

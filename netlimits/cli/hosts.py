@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netlimits.cli import quoted
 from netlimits.errors import ConnectError, HostError, InputError
 
 if TYPE_CHECKING:
@@ -117,3 +118,15 @@ def connected(machines: Mapping[str, Machine], patience: Patience) -> Iterator[M
 
     with connect_all(machines, patience) as hosts:
         yield hosts
+
+
+@contextmanager
+def naming(hosts_file: Path | None) -> Iterator[None]:
+    """Have a HostError that says `--hosts FILE` name the file: its command can be copied then."""
+    try:
+        yield
+    except HostError as error:
+        if hosts_file:
+            file = f"--hosts {quoted(hosts_file)}"
+            error.args = (str(error).replace("--hosts FILE", file),)
+        raise

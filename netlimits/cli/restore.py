@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from netlimits.cli import echo, logins
-from netlimits.cli.hosts import connected
+from netlimits.cli import echo, logins, quoted
+from netlimits.cli.hosts import connected, naming
 from netlimits.cli.lines import say_changed, say_put_back
 from netlimits.cli.options import COUNTS, PATIENCE, YES
-from netlimits.errors import InputError
+from netlimits.errors import HostError, InputError, RestoreError
 
 if TYPE_CHECKING:
     from netlimits.archive.reader import Campaign
     from netlimits.hosts.base import Host
     from netlimits.hosts.patience import Patience
+    from netlimits.model import Machine
 
 
 @click.command()
@@ -28,10 +30,20 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Take the hosts from a campaign that is at work there now, which then stops.",
 )
+@click.option(
+    "--forget",
+    is_flag=True,
+    help="Restore nothing: leave the hosts as they are, and free them for other campaigns.",
+)
 @YES
 @PATIENCE
 def restore(
-    results: Path | None, hosts_file: Path | None, force: bool, yes: bool, patience: Patience
+    results: Path | None,
+    hosts_file: Path | None,
+    force: bool,
+    forget: bool,
+    yes: bool,
+    patience: Patience,
 ) -> None:
     """Put hosts back as they were found, from a campaign's journal or from notes on the hosts.
 
@@ -41,12 +53,18 @@ def restore(
     itself: --hosts beside it says which hosts count, and what would be put back there is shown
     first. Harmless when there is nothing to put back. Exit status 3 when something could not be.
 
+    With RESULTS the hosts' whole network state is compared with that before the campaign, too.
+    With --forget nothing is restored: what is given up is printed, with the commands that restore
+    it by hand; notes, guards and claims go, and the journal says so. A campaign that is at work
+    keeps its hosts, unless --force is given too.
+
     \b
     Examples:
       netlimits restore results/stateless-offloads-20260101-120000
       netlimits restore results/from-elsewhere --hosts hosts.yaml
       netlimits restore --hosts hosts.yaml      (the controller's files are lost)
       netlimits restore --hosts hosts.yaml --force      (its campaign is to end)
+      netlimits restore --hosts hosts.yaml --forget      (what cannot be restored stays as it is)
     """
     from netlimits.archive import reader
     from netlimits.campaign.interrupt import interruptible
@@ -55,6 +73,9 @@ def restore(
 
     if results is None and hosts_file is None:
         raise InputError("name a results folder, or --hosts FILE, or both")
+    if forget:
+        _forget(results, hosts_file, force, patience)
+        return
     if results is not None:
         campaign = reader.open(results)
         bound, own = logins.machines_of(campaign, hosts_file, "restore")
@@ -63,11 +84,72 @@ def restore(
         with logins.locked(campaign), interruptible(), connected(bound, patience) as hosts:
             done = put_back(campaign, hosts, force, ours=own)
     elif hosts_file is not None:
-        with interruptible(), connected(machines(hosts_file), patience) as hosts:
+        with (
+            naming(hosts_file),
+            freeing(f"--hosts {quoted(hosts_file)}"),
+            interruptible(),
+            connected(machines(hosts_file), patience) as hosts,
+        ):
             done = len(restored := restore_from_notes(hosts, force))
             say_put_back(restored)
     if not done:
         echo("nothing to put back")
+
+
+def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience: Patience) -> None:
+    """Give up what is left changed, and free the hosts that can be reached."""
+    from netlimits.archive import reader
+    from netlimits.campaign import shards
+    from netlimits.campaign.interrupt import interruptible
+    from netlimits.experiment.hosts_file import machines
+    from netlimits.hosts.connect import logged_in
+    from netlimits.restore.forgetting import forget_journal, forget_notes
+
+    lines: list[str] = []
+    with ExitStack() as stack:
+        campaign = reader.open(results) if results else None
+        bound: Mapping[str, Machine] = machines(hosts_file) if hosts_file else {}
+        if campaign:
+            bound, _ = logins.machines_of(campaign, hosts_file, "restore")
+            stack.enter_context(logins.locked(campaign))
+        stack.enter_context(interruptible())
+        outcomes = stack.enter_context(logged_in(bound, patience))
+        errors = {r: error for r, error in outcomes.items() if isinstance(error, HostError)}
+        hosts = {r: host for r, host in outcomes.items() if not isinstance(host, HostError)}
+        if hosts_file:
+            stack.enter_context(naming(hosts_file))
+
+        def tell(line: str) -> None:
+            lines.append(line)
+            echo(line)
+
+        if campaign:
+            shards.forget(campaign.archive, hosts, force, tell)
+            forget_journal(campaign.archive, hosts, force, tell)
+        else:
+            forget_notes(hosts, force, tell)
+    if errors:
+        raise HostError(
+            "; ".join(map(str, errors.values()))
+            + "; what lies there stays, until `netlimits restore --hosts FILE --forget`"
+        )
+    if not lines:
+        echo("nothing to give up")
+
+
+@contextmanager
+def freeing(of: str) -> Iterator[None]:
+    """Have a RestoreError end with the command that frees the hosts in any case."""
+    try:
+        yield
+    except RestoreError as error:
+        error.args = (f"{error}\n{frees(of)}",)
+        raise
+
+
+def frees(of: str) -> str:
+    """Say how to leave hosts as they are; `of` are the results or hosts that are meant."""
+    return f"to leave it as it is, and free the hosts: netlimits restore {of} --forget"
 
 
 def put_back(
@@ -88,10 +170,11 @@ def put_back(
     changed: list[str] = []
     how: dict[str, Any] = {"ours": ours, "unreached": unreached, "tell": changed.append}
     try:
-        done = [
-            *shards.put_back(campaign.archive, hosts, force, **how),
-            *restore_from_journal(campaign.archive, hosts, force, **how),
-        ]
+        with freeing(quoted(campaign.path)):
+            done = [
+                *shards.put_back(campaign.archive, hosts, force, **how),
+                *restore_from_journal(campaign.archive, hosts, force, **how),
+            ]
     finally:
         say_changed(changed)
     say_put_back(done)

@@ -12,7 +12,6 @@ and changed again. What needs no change by that is read all the same.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -28,7 +27,7 @@ from netlimits.errors import (
 from netlimits.hosts.base import Host
 from netlimits.model import Command
 from netlimits.restore import notes, states
-from netlimits.restore.originals import Original, way_back
+from netlimits.restore.originals import Original, typed, way_back
 from netlimits.restore.undo_log import Changed, UndoLog
 from netlimits.settings import MADE_ANEW, State, carrier, check_found
 from netlimits.settings import setting as setting_of
@@ -322,19 +321,13 @@ class Changes:
                 "`netlimits restore --hosts FILE` does it from the host's own notes"
             )
         by_hand = setting.undo(original.interface, target, state) or commands
-        return f"{'; '.join(differences)}; by hand: " + "; ".join(map(_by_hand, by_hand))
+        return f"{'; '.join(differences)}; by hand: " + "; ".join(map(typed, by_hand))
 
 
 def _whole_way_back(original: Original) -> str:
     """The commands that put it back by hand, from any state."""
     commands = setting_of(original.setting).undo(original.interface, original.state, {})
-    return "by hand: " + "; ".join(map(_by_hand, commands))
-
-
-def _by_hand(command: Command) -> str:
-    """A command as somebody would type it."""
-    fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
-    return f"`{fed}{shlex.join(command.argv)}`"
+    return "by hand: " + "; ".join(map(typed, commands))
 
 
 def current(host: Host, name: str, interface: str, about: Any) -> State:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from netlimits.model import Command
 from netlimits.settings import MADE_ANEW, State
 
 
@@ -47,3 +49,9 @@ def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
 def from_event(event: Mapping[str, Any]) -> Original:
     """The Original that a journal's event holds."""
     return Original(event["role"], event["interface"], event["setting"], event["state"])
+
+
+def typed(command: Command) -> str:
+    """Return a command as somebody would type it, in backquotes."""
+    fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
+    return f"`{fed}{shlex.join(command.argv)}`"

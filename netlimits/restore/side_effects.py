@@ -85,6 +85,9 @@ class SideEffects:
             return bool(devices & self.stack) or _destination(leaf) in self._destinations
         if leaf.interface not in self.stack:
             return False
+        if leaf.kind == "sysctl":
+            resets = "mtu" in restarts and leaf.name.startswith("net.ipv6.")
+            return resets or "switch" in restarts
         return bool(restarts) or any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
 
 

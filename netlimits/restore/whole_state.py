@@ -13,7 +13,6 @@ reading before stays, and `restore` compares again, until all is as found or for
 from __future__ import annotations
 
 import json
-import shlex
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -29,6 +28,7 @@ from netlimits.hosts.base import Host
 from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Experiment, decoding
 from netlimits.restore import ways_back
+from netlimits.restore.originals import typed
 from netlimits.restore.side_effects import SideEffects
 
 FOLDER = "state"
@@ -215,5 +215,5 @@ def _few(lines: list[str]) -> list[str]:
 
 def _by_hand(difference: Difference) -> str:
     """A difference and the commands that mend it by hand."""
-    by_hand = "; ".join(f"`{shlex.join(c.argv)}`" for c in ways_back.commands([difference]))
+    by_hand = "; ".join(map(typed, ways_back.commands([difference])))
     return f"{difference}; by hand: {by_hand}" if by_hand else str(difference)

@@ -1,4 +1,7 @@
-"""What notes on a host would have put back: no more than settings of ours could have taken away."""
+"""What notes on a host would have put back: no more than settings of ours could have taken away.
+
+And how a host that cannot be put back is freed all the same.
+"""
 
 from __future__ import annotations
 
@@ -80,15 +83,67 @@ PLANTED = (
 
 
 @pytest.mark.parametrize(("setting", "state", "why"), PLANTED)
-def test_a_planted_note_is_shown_and_stays(ground: Ground, setting: str, state, why: str):
+def test_a_planted_note_is_shown_and_stays_until_it_is_forgotten(
+    ground: Ground, setting: str, state, why: str
+):
     planted(ground, Original("receiver", "data0", setting, state))
     try:
         complaint = ground("restore", *ground.hosts, status=3).stderr
         assert why in complaint
         assert ground.leaves() == ground.original
         assert ground.on("receiver", "ls", "/run/netlimits").split(), "it is still there to be seen"
+        command = complaint.splitlines()[-1].rpartition(": netlimits ")[2]
+        assert command == f"restore {' '.join(ground.hosts)} --forget"
+        told = ground(*command.split()).stdout
+        assert "given up: receiver: data0: " + setting in told
+        ground.hosts_are_as_found()
     finally:
         ground.on("receiver", "rm", "-rf", "/run/netlimits")
+
+
+def test_a_damaged_note_is_forgotten_by_the_command_that_a_refused_campaign_prints(ground: Ground):
+    ground.on("receiver", "mkdir", "-p", "/run/netlimits")
+    ground.on("receiver", "sh", "-c", r"printf '{\\n' >/run/netlimits/0123456789abcdef.json")
+    try:
+        refusal = ground("run", ground.experiment(LOST), *ground.hosts, status=2).stderr
+        command = f"restore {' '.join(ground.hosts)} --forget"
+        assert f"`netlimits {command}`" in refusal
+        told = ground(*command.split()).stdout
+        assert told == "given up: receiver: the note 0123456789abcdef.json, which is damaged\n"
+        ground.hosts_are_as_found()
+    finally:
+        ground.on("receiver", "rm", "-rf", "/run/netlimits")
+
+
+GIVEN_UP = """\
+experiment: given-up
+settings:
+  - roles: [sender, receiver]
+    sysctl: {net.ipv4.tcp_slow_start_after_idle: 0}
+measure:
+  netperf: {seconds: 1, send_size: 1024}
+"""
+
+
+def test_what_a_killed_campaign_left_is_given_up_and_its_journal_says_so(ground: Ground):
+    out: Path = ground.folder / "out"
+    process = ground.campaign(GIVEN_UP, out)
+    read = ("sysctl", "-n", "net.ipv4.tcp_slow_start_after_idle")
+    stopped(process, lambda: "0" in ground.on("receiver", *read), "it is set")
+    living = ground("restore", *ground.hosts, "--forget", status=2).stderr
+    assert "its connection stands" in living
+    process.kill()
+    process.communicate()
+    told = ground("restore", out, "--forget").stdout
+    for host in ground.lab.hosts:
+        if ground.on(host, *read).strip() == "0":
+            by_hand = "`sysctl -w net.ipv4.tcp_slow_start_after_idle=1`"
+            assert f"{host}: data0: sysctl; to restore it by hand: {by_hand}" in told
+            ground.on(host, "sysctl", "-w", "net.ipv4.tcp_slow_start_after_idle=1")
+        assert f"given up: {host}: the comparison of its network state" in told
+    assert nl.open(out).state()["not_put_back"] == []
+    assert ground("restore", out, "--forget").stdout == "nothing to give up\n"
+    ground.settled(out)
 
 
 def test_routes_that_an_mtu_took_away_are_put_back_after_it(routed: Ground):

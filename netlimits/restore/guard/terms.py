@@ -13,6 +13,9 @@ from netlimits.model import decoding
 from netlimits.restore.guard.claim import Claim, Holder, printable
 from netlimits.restore.guard.commands import Seen
 
+OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forget`"
+"""Where a host is refused for what a campaign left there: the command that frees it in any case."""
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -65,7 +68,7 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
         )
     return (
         f"{claim} is at work there; wait for it, or, if it is dead, put back what it "
-        "left with `netlimits restore --hosts FILE`"
+        f"left with `netlimits restore --hosts FILE`{OR_FORGET}"
     )
 
 
@@ -85,8 +88,11 @@ def _noted(now: Seen, holder: Holder) -> str:
                 campaign = printable(str(fields["campaign"]))[:200]
                 return (
                     f"campaign {campaign} changed it and did not confirm that it was put back; "
-                    "do that first: `netlimits restore --hosts FILE`"
+                    f"do that first: `netlimits restore --hosts FILE`{OR_FORGET}"
                 )
         except (ValueError, KeyError, TypeError):
-            return "a note in its netlimits folder is damaged; `netlimits restore --hosts FILE`"
+            return (
+                "a note in its netlimits folder is damaged; see `netlimits restore --hosts FILE`"
+                f"{OR_FORGET}"
+            )
     return ""
