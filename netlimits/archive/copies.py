@@ -120,8 +120,8 @@ class RunsCopy:
         They take the place of those that are there. Raises InputError, and DataError where DuckDB
         is not installed.
         """
-        runs = campaign.relation()
         self.claim(campaign)
+        runs = campaign.relation()
         metadata = {
             _ATTRIBUTES: json.dumps(runs.attrs).encode(),
             _COPY: secrets.token_hex(8).encode(),

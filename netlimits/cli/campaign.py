@@ -22,6 +22,7 @@ from netlimits.cli.hosts import (
 )
 from netlimits.cli.lines import say_warnings, skipped_lines
 from netlimits.cli.options import COUNTS, HOSTS, RESULTS, SET, YES
+from netlimits.cli.outputs import OutputFolder, refuse_folder
 from netlimits.cli.restore import put_back
 from netlimits.cli.sides import Against, against_options, experiment_of
 from netlimits.errors import ArchiveError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 @SET
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(fresh=True),
     metavar="DIR",
     help="The folder for results; results/NAME-DATE-TIME if left out.",
 )
@@ -89,7 +90,7 @@ def run(
     conduct.check(experiment)
     plan = Plan(seeded(experiment))
     folder = out or creation.default_path(plan.experiment)
-    _refuse_used(folder)
+    refuse_folder(folder, fresh=True)
     conduct.claim(None)
     file = hosts_file or (None if local else lab_hosts_file())
     with (
@@ -256,13 +257,3 @@ def _logged_in(
     else:
         with all_logged_in(machines, patience) as hosts:
             yield hosts, {}
-
-
-def _refuse_used(folder: Path) -> None:
-    """Say before any host is asked that results cannot go there."""
-    try:
-        used = folder.is_dir() and any(folder.iterdir())
-    except OSError as error:
-        raise ArchiveError(f"{folder}: {error.strerror}; choose a folder with --out") from None
-    if used:
-        raise ArchiveError(f"{folder}: is not empty; name another folder with --out")

@@ -14,6 +14,7 @@ import click
 
 from netlimits.cli import echo, gates, quoted
 from netlimits.cli.options import JSON, LIST
+from netlimits.cli.outputs import refuse_file, refuse_folder
 from netlimits.cli.results import Results, list_metrics, opened
 from netlimits.errors import ArchiveError, DataError, InputError
 
@@ -138,6 +139,11 @@ def compare(
       netlimits compare results/main results/branch --gate gate.yaml --format markdown
       netlimits compare results/duet --report duet.html
     """
+    last = after[-1] if after else before
+    if page:
+        refuse_file(Path(page))
+    elif page is not None and last.is_dir():
+        refuse_folder(last)
     baseline = opened(before, *history)
     if LIST in of:
         list_metrics(baseline)

@@ -12,6 +12,7 @@ import click
 
 from netlimits.cli import echo
 from netlimits.cli.options import JSON
+from netlimits.cli.outputs import OutputFile
 from netlimits.cli.results import Results, opened
 from netlimits.errors import DataError, InputError, did_you_mean
 
@@ -34,7 +35,7 @@ _WIDTH = 96
 @click.option(
     "--next",
     "sequel",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(fresh=True),
     metavar="FILE",
     help="Write the experiment that would prove the verdicts to this file.",
 )

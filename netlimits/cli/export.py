@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from netlimits.cli import echo
+from netlimits.cli.outputs import refuse_file
 from netlimits.cli.results import opened
 from netlimits.errors import InputError
 from netlimits.export import FORMATS, Runs
@@ -44,6 +45,8 @@ def export(results: Path, form: str, out: str | None) -> None:
     if form == "parquet":
         _copy(results, out)
         return
+    if out is not None:
+        refuse_file(Path(out))
     source = opened(results, needed=(lambda _: frozenset()) if form == "csv" else None)
     name, factors = results.stem, frames.varied(source.frame)
     if source.campaign:

@@ -16,6 +16,7 @@ import click
 from netlimits import charts
 from netlimits.cli import drawing, echo, entries, needed
 from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.outputs import OutputFolder, refuse_folder
 from netlimits.cli.results import (
     Results,
     end,
@@ -48,7 +49,7 @@ from netlimits.model.folder import Folder
 @click.option(
     "--format", "forms", type=click.Choice(charts.FORMATS), multiple=True, default=("png", "svg")
 )
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write to.")
+@click.option("--out", type=OutputFolder(), metavar="DIR", help="The folder to write to.")
 def figures(
     results: tuple[Path, ...],
     chart: str | None,
@@ -93,6 +94,8 @@ def figures(
     }
     first, alone = results[0], len(results) == 1 and results[0].is_dir()
     folder = out or (first if alone else first.parent) / "figures"
+    if not out and folder.parent.is_dir() and LIST not in of:
+        refuse_folder(folder.parent)
 
     def figures_of(source: Results) -> tuple[list[tuple[str, Any]], list[DataError]]:
         source = drawing.marked(source)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, quoted
+from netlimits.cli.outputs import OutputFolder, refuse_folder
 from netlimits.errors import DataError, InputError, nearest
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(fresh=True),
     metavar="DIR",
     help="The folder for results; results/imported-DATE-TIME if left out.",
 )
@@ -74,6 +75,7 @@ def import_(
     from netlimits.importers.folder import import_files
 
     folder = out or _default_path()
+    refuse_folder(folder, fresh=True)
     report = import_files(files, folder, _given(columns, given))
     for _, reason in report.refused:
         echo(f"netlimits: left out: {reason}", err=True)

@@ -17,6 +17,7 @@ import click
 from netlimits.cli import echo, plan_summary, planned_runs
 from netlimits.cli.beside import LARGE, findings_beside
 from netlimits.cli.options import AT_ONCE, JSON, PATIENCE, SET, pairs
+from netlimits.cli.outputs import OutputFile
 from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
 from netlimits.errors import InputError, escaped
 
@@ -49,7 +50,13 @@ ROWS = 10
 )
 @PATIENCE
 @AT_ONCE
-@click.option("--csv", "csv_file", metavar="FILE", help="Write every run to FILE; - is stdout.")
+@click.option(
+    "--csv",
+    "csv_file",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write every run to FILE; - is stdout.",
+)
 @JSON
 @against_options
 def plan(
@@ -60,7 +67,7 @@ def plan(
     hosts_file: Path | None,
     patience: Patience,
     at_once: int | None,
-    csv_file: str | None,
+    csv_file: Path | None,
     as_json: bool,
     against: Against,
 ) -> None:
@@ -93,11 +100,11 @@ def plan(
         experiment_plan, drawn, groups, pairs_at_once(loaded, at_once)
     )
     findings = _foreseen(experiment_plan, bound)
-    if csv_file == "-":
+    if str(csv_file) == "-":
         experiment_plan.write_csv(_Shown(sys.stdout) if sys.stdout.isatty() else sys.stdout)
         return
     if csv_file is not None:
-        _write(experiment_plan, Path(csv_file))
+        _write(experiment_plan, csv_file)
     machines = bound or _placeholders(experiment_plan)
     runs = list(_first(experiment_plan, ROWS if rows is None and not with_commands else rows))
     if as_json:

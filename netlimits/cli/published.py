@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo
+from netlimits.cli.outputs import OutputFolder
 
 if TYPE_CHECKING:
     from netlimits.reproduce import Comparison, Item, Regenerated, Report
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=OutputFolder(),
     metavar="DIR",
     help="Regenerate every table (CSV, Markdown) and chart (PNG, SVG) here, and compare.",
 )

@@ -11,6 +11,7 @@ import click
 from netlimits import __version__
 from netlimits.cli import drawing, echo, entries, quoted
 from netlimits.cli.options import RESULTS
+from netlimits.cli.outputs import OutputFile, refuse_folder
 from netlimits.cli.results import Results, opened
 from netlimits.cli.table import summary_of
 from netlimits.errors import DataError, InputError, NetlimitsError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @RESULTS
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     metavar="FILE",
     help="Where to write it; RESULTS/report.html if left out.",
 )
@@ -47,6 +48,8 @@ def report(results: Path, out: Path | None) -> None:
 
     if not results.is_dir():
         raise InputError(f"{results}: a report is made of a campaign's folder")
+    if out is None:
+        refuse_folder(results)
     text = render(_page(opened(results)))
     file = out or results / "report.html"
     try:

@@ -15,6 +15,7 @@ import click
 
 from netlimits.cli import echo, entries, needed
 from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.outputs import OutputFile
 from netlimits.cli.results import Results, end, list_metrics, opened, say_missing, whole_if_need_be
 from netlimits.errors import DataError, InputError
 from netlimits.experiment.report_schema import VERDICTS
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format", "form", type=click.Choice(TABLE_FORMATS), default="text", show_default=True
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+@click.option("--out", type=OutputFile(), metavar="FILE", help="Write to this file.")
 def table(
     results: Path,
     of: tuple[str, ...],

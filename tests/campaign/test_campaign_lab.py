@@ -432,16 +432,6 @@ def test_values_from_yaml_never_execute_anything(on, hosts):
     assert not list(on.folder.rglob("marker"))
 
 
-def test_results_that_may_not_be_written(on, hosts):
-    (on.folder / "file").touch()
-    before = on.features()
-    ran = on("run", on.experiment(), *hosts, "--out", "file/out", status=2)
-    assert [line for line in ran.stderr.splitlines() if not line.startswith("warning: ")] == [
-        "netlimits: file/out: Not a directory; choose a folder with --out"
-    ]
-    assert on.features() == before
-
-
 def test_interim_results_are_kept(on, hosts):
     text = SMALL.replace("seconds: 1,", "seconds: 2, interim_seconds: 0.5,")
     on("run", on.experiment(text), *hosts, *BOTH, "--out", "out")

@@ -90,14 +90,6 @@ def test_the_whole_plan_as_csv(tmp_path: Path):
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_a_csv_that_cannot_be_written_leaves_nothing(tmp_path: Path):
-    done = run("--csv", str(tmp_path / "none" / "plan.csv"))
-    assert isinstance(done.exception, NetlimitsError)
-    assert "cannot be written" in str(done.exception)
-    assert done.exception.exit_status == 2
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_csv_that_breaks_off_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from netlimits.experiment.plan import Plan
 

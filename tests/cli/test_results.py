@@ -84,7 +84,7 @@ def test_a_file_is_written_and_named(results: Path) -> None:
     out = results / "table.json"
     assert call(table, results, "--format", "json", "--out", out).output == f"{out}\n"
     assert json.loads(out.read_text())["rows"][0]["metric"] == "throughput_mbps"
-    with pytest.raises(InputError, match="cannot be written: No such file"):
+    with pytest.raises(InputError, match="there is no folder"):
         call(table, results, "--out", results / "no" / "t.txt")
 
 
