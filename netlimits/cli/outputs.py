@@ -45,13 +45,13 @@ class OutputFile(click.Path):
 
 def refuse_folder(path: Path, *, fresh: bool = False) -> None:
     """Raise InputError for a folder that no files can be written into."""
-    with _explained(path), ExitStack() as made:
+    with _explained(path), ExitStack() as created:
         if fresh and path.is_dir() and any(path.iterdir()):
             raise InputError(f"{path}: is not empty; name another folder")
         missing = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
         for folder in reversed(missing):
             folder.mkdir(mode=0o700)
-            made.callback(_remove, folder)
+            created.callback(_remove, folder)
         if not path.is_dir():
             raise InputError(f"{path}: is a file, not a folder; name another folder")
         with tempfile.TemporaryFile(dir=path):
