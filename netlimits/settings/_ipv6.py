@@ -1,18 +1,25 @@
 """What IPv6 holds on an interface, so that it can be put back after the MTU moved.
 
-Linux takes IPv6 off an interface whose MTU falls below 1280: addresses, routes, neighbours and
-its sysctls go, and a larger MTU brings back only a link-local address and the defaults.
-Above 1280, too, every change of the MTU resets `net.ipv6.conf.INTERFACE.mtu` and moves the `mtu`
-of routes. IPv4 loses nothing. All of it was seen on kernel 6.18 and is what tests/settings check.
+Linux takes IPv6 off an interface whose MTU falls below 1280: addresses, routes, neighbours, proxy
+neighbours, multicast groups, the token and its sysctls go, and a larger MTU brings back only a
+link-local address and the defaults. Above 1280, too, every change of the MTU resets
+`net.ipv6.conf.INTERFACE.mtu` and moves the `mtu` of routes that is not locked. Rules, address
+labels, nexthop objects and IPv4 lose nothing. All of it was seen on kernel 6.18 and is what
+tests/settings check.
+
+Addresses, routes of one hop, neighbours and sysctls are restored. Everything else is refused by
+name before the first change, in `cannot_return` and `cannot_move`.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypedDict
 
 from netlimits.model import Command, decoding
+from netlimits.settings import _routes
 from netlimits.settings._base import State
 
 LEAST_MTU = 1280
@@ -20,12 +27,18 @@ LEAST_MTU = 1280
 
 READ = (
     'ip -j -6 addr show dev "$1" 2>/dev/null || echo "[]"; '
-    'ip -6 route show table all dev "$1" 2>/dev/null | sed "s/^/route /"; '
+    'routes -6 all "$1" 2>/dev/null | sed "s/^/route inet6 /"; '
     'ip -6 neigh show dev "$1" nud permanent 2>/dev/null | sed "s/^/neigh /"; '
+    'ip -6 neigh show proxy dev "$1" 2>/dev/null | sed "s/^/proxy /"; '
+    'ip token get dev "$1" 2>/dev/null; '
+    """awk -v dev="$1" '$2 == dev { print "group", $3 }' /proc/net/igmp6 2>/dev/null; """
     'grep -s "" "/proc/sys/net/ipv6/conf/$1"/* "/proc/sys/net/ipv6/neigh/$1"/* '
     '| sed "s/^/conf /"; '
 )
-"""The part of a shell script that prints it, for the interface in "$1"; LC_ALL is C."""
+"""The part of a shell script that prints it, for the interface in "$1"; LC_ALL is C.
+
+It calls the function that `_routes.SHOW` defines.
+"""
 
 _STRAYS = r"""root=
 [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -46,9 +59,6 @@ class _Address(TypedDict):
     scope: str
 
 
-PASSING_OF_ROUTES = frozenset({"linkdown", "dead", "offload", "trap"})
-"""Words of a route that `ip` shows and does not take: they come and go with the carrier."""
-
 _FLAGS = ("nodad", "noprefixroute", "mngtmpaddr", "home", "autojoin")
 _PASSING = {"tentative", "dadfailed", "optimistic", "stable-privacy", "deprecated", "temporary"}
 _KNOWN = {
@@ -60,18 +70,26 @@ _CONF = re.compile(
     r"^/proc/sys/net/ipv6/(?P<kind>conf|neigh)/[^/]+/(?P<name>[A-Za-z0-9_]+):(?P<value>.*)$"
 )
 _READ_ONLY = {"conf/mc_forwarding"}
+_KERNELS_GROUPS = re.compile(r"ff0[1258]0{27}[12]|ff020{19}1ff[0-9a-f]{6}|ff020{26}(16|6a)")
+"""Groups that the kernel joins: all nodes, all routers, solicited nodes, MLD's."""
+_PROXY = re.compile(r"(?P<address>[0-9a-fA-F:.]+)(?P<router> router)? proxy")
+_MOVES = re.compile(r"(?:^|\s)mtu [0-9]")
 
 
-def state(lines: Iterable[str]) -> State:
-    """What `READ` printed: {"addresses": […], "routes": […], "neighbours": […], "conf": {…}}.
+def state(lines: Iterable[str], interface: str) -> State:
+    """Return what `READ` printed.
 
-    Addresses as `ip -j` shows them, routes and neighbours as `ip` shows and takes them; `fading`
-    tells what runs out by itself, from router advertisements or DHCP, and cannot be put back.
+    It holds `addresses` as `ip -j` shows them, `routes`, `behind` and `before` (see
+    `_routes.read`), `neighbours` as `ip` shows and takes them, addresses of `proxies`, `conf`, and
+    in `fading` and `strange`, in words, what cannot be restored: what runs out by itself, from
+    router advertisements or DHCP, and everything else.
     Raises ValueError where it shows no addresses.
     """
     addresses: list[dict[str, Any]] = []
-    routes: list[str] = []
+    shown: list[str] = []
     neighbours: list[str] = []
+    proxies: list[str] = []
+    strange: list[str] = []
     conf: dict[str, str] = {}
     for line in lines:
         kind, _, rest = line.partition(" ")
@@ -80,24 +98,52 @@ def state(lines: Iterable[str]) -> State:
             if not decoding.has(addresses, list[_Address]):
                 raise ValueError("no addresses")
         elif kind == "route":
-            routes.append(" ".join(word for word in rest.split() if word not in PASSING_OF_ROUTES))
+            shown.append(rest)
         elif kind == "neigh":
-            neighbours.append(" ".join(rest.split()))
-        elif kind == "conf" and (match := _CONF.match(rest)):
-            conf[f"{match['kind']}/{match['name']}"] = match["value"]
-    conf = {name: value for name, value in conf.items() if name not in _READ_ONLY}
+            neighbours.append(" ".join(rest.split()).removesuffix(" PERMANENT"))
+        elif kind == "proxy":
+            words = " ".join(word for word in rest.split() if word not in ("dev", interface))
+            if match := _PROXY.fullmatch(words):
+                proxies.append(match["address"] + (match["router"] or ""))
+            else:
+                strange.append(f"proxy neighbour {words}")
+        elif kind == "token" and rest.split()[0] != "::":
+            strange.append(f"token {rest.split()[0]}")
+        elif kind == "group" and not _KERNELS_GROUPS.fullmatch(rest):
+            strange.append(f"multicast group {ipaddress.IPv6Address(int(rest, 16))} of a program")
+        elif kind == "conf" and (conf_line := _CONF.match(rest)):
+            conf[f"{conf_line['kind']}/{conf_line['name']}"] = conf_line["value"]
+    if conf.get("conf/mc_forwarding", "0") != "0":
+        strange.append("multicast routing")
+    routes = _routes.read(shown, interface)
+    ours = {r: metrics for r, metrics in routes["routes"].items() if _is_ours(r)}
     fading = [a["local"] for a in addresses if not _stays(a)]
     fading += [
-        f"route {route.split()[0]}"
-        for route in routes
-        if _is_ours(route) and not _route_stays(route) and " proto kernel " not in route
+        f"route {_routes.shown(r)}"
+        for r, m in ours.items()
+        if _fades(r, m) and " proto kernel " not in f"{r} "
+    ]  # an address's own
+    strange += [
+        f"{_place(a)} ({', '.join(sorted(a.keys() - _KNOWN))})"
+        for a in addresses
+        if _stays(a) and a.keys() - _KNOWN
+    ]
+    strange += [
+        f"route {_routes.shown(r)} ({metrics['?'].split()[0]})"
+        for r, metrics in ours.items()
+        if "?" in metrics and not _fades(r, metrics)
     ]
     return {
         "addresses": [_address(a) for a in addresses if _stays(a)],
-        "routes": [r for r in routes if _is_ours(r) and _route_stays(r)],
-        "neighbours": [n.removesuffix(" PERMANENT") for n in neighbours],
-        "conf": conf,
+        "routes": {r: m for r, m in ours.items() if "?" not in m and not _fades(r, m)},
+        "behind": {r: device for r, device in routes["behind"].items() if r in ours},
+        "before": {r: d for r, d in routes["before"].items() if not _is_link_local(r)},
+        "neighbours": neighbours,
+        "proxies": proxies,
+        "conf": {name: value for name, value in conf.items() if name not in _READ_ONLY},
         "fading": fading,
+        "strange": strange,
+        "moving": [_routes.shown(r) for r, m in ours.items() if _moves(r, m, routes["behind"])],
     }
 
 
@@ -109,7 +155,9 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     """
     if now and original["conf"] and not now["conf"]:
         return
-    have: State = now or {"addresses": [], "routes": [], "neighbours": [], "conf": {}}
+    have: State = now or {
+        "addresses": [], "routes": {}, "neighbours": [], "proxies": [], "conf": {},
+    }  # fmt: skip
     pairs = [
         f"net/ipv6/{kind}/{interface}/{name}={value}"
         for (kind, name), value in ((n.split("/"), v) for n, v in _in_order(original["conf"]))
@@ -126,14 +174,17 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     for address in reversed(original["addresses"]):  # `ip` shows the newest first
         if address not in have["addresses"]:
             yield _root("ip", "-6", "addr", "replace", *_words(address), "dev", interface)
-    missing = [r for r in original["routes"] if r not in have["routes"]]
-    for route in sorted(missing, key=lambda r: " via " in r):  # a gateway needs its link first
-        words = route.replace("rto_min lock ", "rto_min ").split()  # `ip` adds that lock by itself
-        yield _root("ip", "-6", "route", "replace", *words, "dev", interface)
+    missing = [r for r, metrics in original["routes"].items() if have["routes"].get(r) != metrics]
+    # a gateway needs its link first; and an address that was made again has made its network's
+    missing.sort(key=lambda r: " via " in r)
+    yield from _routes.undo_unseen(interface, original, missing)
     for neighbour in original["neighbours"]:
         if neighbour not in have["neighbours"]:
             words = (*neighbour.split(), "nud", "permanent", "dev", interface)
             yield _root("ip", "-6", "neigh", "replace", *words)
+    for proxy in original["proxies"]:
+        if proxy not in have["proxies"]:
+            yield _root("ip", "-6", "neigh", "replace", "proxy", *proxy.split(), "dev", interface)
 
 
 def differences(original: State, now: State) -> Iterator[str]:
@@ -141,25 +192,28 @@ def differences(original: State, now: State) -> Iterator[str]:
     for name, value in original["conf"].items():
         if now["conf"].get(name) != value:
             yield f"sysctl net/ipv6/{name} is {now['conf'].get(name, 'gone')}, was {value}"
-    for kind, noun in (("addresses", "address"), ("routes", "route"), ("neighbours", "neighbour")):
+    nouns = (("addresses", "address"), ("neighbours", "neighbour"), ("proxies", "proxy neighbour"))
+    for kind, noun in nouns:
         for what in original[kind]:
             if what not in now[kind]:
                 yield f"IPv6 {noun} {_shown(what)} is gone"
     for place in _new_link_local(original, now):
         yield f"IPv6 address {place} was not there"
+    yield from _routes.differences(original, now)
     for route in now["routes"]:
         if _is_link_local(route) and route not in original["routes"]:
-            yield f"IPv6 route {route} was not there"
+            yield f"IPv6 route {route.removeprefix('inet6 ')} was not there"
 
 
 def cannot_return(now: State) -> tuple[str, ...]:
     """What could not be put back once IPv6 is gone, in words."""
-    strange = [
-        f"{_place(a)} ({', '.join(sorted(a.keys() - _KNOWN))})"
-        for a in now["addresses"]
-        if a.keys() - _KNOWN
-    ]
-    return (*now["fading"], *strange)
+    before = [f"route {_routes.shown(r)} before that of {d}" for r, d in now["before"].items()]
+    return (*now["fading"], *now["strange"], *before)
+
+
+def cannot_move(now: State) -> tuple[str, ...]:
+    """Routes whose `mtu` moves with any change of the MTU and could not be put back."""
+    return tuple(now["moving"])
 
 
 def _in_order(conf: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -204,16 +258,25 @@ def _words(address: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_ours(route: str) -> bool:
     """Whether a route is none of those that come and go with an address."""
-    return route.split(" ", 1)[0] not in ("local", "anycast", "multicast")
+    return route.split()[1] not in ("local", "anycast", "multicast")
 
 
 def _is_link_local(route: str) -> bool:
     """Whether the kernel makes it with a link-local address."""
-    return route.startswith("fe80::/64 ") and " proto kernel " in f"{route} "
+    return route.startswith("inet6 fe80::/64 ") and " proto kernel " in f"{route} "
 
 
-def _route_stays(route: str) -> bool:
-    return not {"expires", "ra", "redirect"} & set(route.split())
+def _fades(route: str, metrics: Mapping[str, str]) -> bool:
+    """Whether a route runs out by itself, or comes from a router."""
+    return bool({"expires", "ra", "redirect"} & {*route.split(), *metrics.get("?", "").split()})
+
+
+def _moves(route: str, metrics: Mapping[str, str], behind: Mapping[str, str]) -> bool:
+    """Whether the kernel moves a route's MTU and no command of ours moves it back."""
+    if "?" not in metrics and not _fades(route, metrics) and route not in behind:
+        return False
+    said = metrics.get("?", "") if "?" in metrics else ""
+    return bool(_MOVES.search(said)) or metrics.get("mtu", "lock").isdigit()
 
 
 def _shown(what: Any) -> str:

@@ -1,9 +1,15 @@
 """The MTU of an interface, through `ip link`, and everything that moves with it.
 
 A change of the MTU is no change of one number. VLANs and macvlans on the interface are cut down
-with it and stay small when it grows again; a bridge above it follows its ports; IPv6 resets its own
-MTU and that of routes, and leaves the interface below 1280 (see `_ipv6`). So all of that is
-read before, and put back. Some NICs take their link down for seconds when the MTU changes.
+with it, and so is what is stacked on those; all stay small when it grows again. A bridge above it
+follows its ports both ways until somebody sets its MTU, which nothing undoes: so that is not done.
+IPv6 resets its own MTU and that of routes, and leaves the interface below 1280 (see `_ipv6`). All
+of that is read before, and put back. Some NICs take their link down for seconds when the MTU
+changes.
+
+A VLAN or macvlan in another network namespace is cut down as well. It is looked for before an MTU
+is lowered, which takes root, and refused: a login without root sees only that somebody else's
+interface has joined the multicast group of all hosts on this one.
 
 Below some 90 bytes not even TCP's least segments fit, and the kernel keeps a path MTU of its own
 for each peer, locked, which outlives the change by ten minutes (`ip route show cache`). No such
@@ -14,23 +20,58 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed, decoding
-from netlimits.settings import _ipv6
+from netlimits.settings import _ipv6, _routes
 from netlimits.settings._base import State
-from netlimits.settings._written import is_number, route_fault
+from netlimits.settings._written import is_number
 
 _SCRIPT = (
+    f"{_routes.SHOW}"
     'ip -d -j link show dev "$1" || exit 1; ip -j link show; '
+    'ip -j link show type bridge 2>/dev/null | grep . || echo "[]"; '
     'ip -4 -o route show cache 2>/dev/null | sed -n "s/ dev $1 .* mtu lock / lock /p" '
     '| sed "s/^/exception /"; '
+    '[ "$2" -ge "$(cat "/sys/class/net/$1/mtu")" ] || sh -c "$3" "look into namespaces"; '
     f"{_ipv6.READ} true"
 )
+_NAMESPACES = r"""look=$(cat <<'END'
+own=$(stat -L -c %i /proc/self/ns/net)
+stat -L -c '%i %n' /proc/[0-9]*/ns/net /run/netns/* 2>/dev/null | sort -u -k1,1 |
+while read -r inode path; do
+    [ "$inode" != "$own" ] || continue
+    nsenter --net="$path" ip -d -o link show |
+    sed -n -E 's/^[0-9]+: ([^@]+)@if([0-9]+): .* mtu ([0-9]+) .* link-netns(id)? ([^ ]+) '\
+'.*\\ +(vlan|macvlan|macvtap|ipvlan|ipvtap|hsr) .*/\1 \2 \3 by\4 \5 \6/p' |
+    while read -r name below mtu how of kind; do
+        if [ "$how" = byid ]; then
+            id=$(nsenter --net="$path" lsns -n -t net -o NS,NETNSID | sed -n "s/^ *$own  *//p")
+            [ "${id:-$of}" = "$of" ] || continue
+        else
+            [ "$(stat -L -c %i "/run/netns/$of")" = "$own" ] || continue
+        fi
+        echo "away $name $below $mtu $kind $path"
+    done
+done
+END
+)
+if [ "$(id -u)" = 0 ]; then
+    sh -c "$look"
+elif sudo -n -l sh -c : >/dev/null 2>&1; then
+    sudo -n -- sh -c "$look"
+else
+    grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
+fi 2>/dev/null"""
+"""Print who lies on an interface of this network namespace in others: index of the interface below.
+
+Without root, print how many have joined the group of all hosts on each interface: the interface
+itself, and each that is up on it.
+"""
 _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
     root=
     [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -39,20 +80,33 @@ _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || 
 """Flush the cache where it is needed: who has not looked cannot say."""
 
 
+class _Kind(msgspec.Struct, frozen=True):
+    """What kind of interface it is; a NIC has none."""
+
+    info_kind: str = ""
+
+
 class _Link(msgspec.Struct):
     """An interface, as `ip -d -j` shows it."""
 
     ifname: str
     mtu: int
+    ifindex: int = 0
     min_mtu: int = 0
     max_mtu: int = 0
+    flags: tuple[str, ...] = ()
     link: str | None = None
     master: str | None = None
+    linkinfo: _Kind = _Kind()
 
 
 _NEIGHBOUR = re.compile(
     r"[0-9a-fA-F:.]+( lladdr [0-9a-f:]+)?( (router|proxy|extern_learn|managed))*"
 )
+_UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr")
+"""Kinds that lie on another interface: what they have joined they join there, and count twice."""
+_FOLLOW = ("ipvlan", "ipvtap")
+"""Kinds whose MTU the kernel keeps at that of the interface below, both ways."""
 _CONF = re.compile(r"(conf|neigh)/[A-Za-z0-9_]+")
 
 
@@ -70,32 +124,40 @@ class Mtu:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ip -d -j link show` and what IPv6 holds, in one script."""
-        return Command(("sh", "-c", _SCRIPT, "sh", interface))
+        """`ip -d -j link show` and what IPv6 holds, in one script.
+
+        Other network namespaces are looked into where `about` is a smaller MTU than there is.
+        """
+        wanted = about.get("mtu", 0) if isinstance(about, Mapping) else about
+        return Command(("sh", "-c", _SCRIPT, "sh", interface, str(wanted), _NAMESPACES))
 
     def state(self, completed: Completed) -> State:
         """{"mtu": …, "least": …, "most": …, "others": {name: mtu}, "exceptions": […], "ipv6": …}.
 
         `least` and `most` are what the driver takes (most 0: it does not say), `others` the
-        interfaces above this one, `exceptions` the peers with a locked path MTU.
+        interfaces stacked on this one, each after those that it lies on, `bridges` those of them
+        and itself that are bridges, `away` those that lie on them in other network namespaces,
+        `hidden` those of them on which some may lie that the login does not see, `exceptions` the
+        peers with a locked path MTU.
         """
         try:
-            first, second, *lines = completed.stdout.splitlines()
+            first, second, third, *lines = completed.stdout.splitlines()
             (link,) = decoding.typed(first, list[_Link])
-            others = {
-                other.ifname: other.mtu
-                for other in decoding.typed(second, list[_Link])
-                if other.link == link.ifname or other.ifname == link.master
-            }
+            links = {other.ifname: other for other in decoding.typed(second, list[_Link])}
+            stack = [links[name] for name in _stacked(links, link.ifname)]
+            bridges = {bridge.ifname for bridge in decoding.typed(third, list[_Link])}
             return {
                 "mtu": link.mtu,
                 "least": link.min_mtu,
                 "most": link.max_mtu,
-                "others": others,
+                "others": {other.ifname: other.mtu for other in stack[1:]},
+                "bridges": [each.ifname for each in stack if each.ifname in bridges],
+                "away": [*_away(lines, {each.ifindex for each in stack})],
+                "hidden": [*_hidden(lines, links, [each.ifname for each in stack], link)],
                 "exceptions": sorted(
                     line.split()[1] for line in lines if line.startswith("exception ")
                 ),
-                "ipv6": _ipv6.state(lines),
+                "ipv6": _ipv6.state(lines, link.ifname),
             }
         except (ValueError, KeyError, TypeError, AttributeError):
             reason = completed.stderr.strip() or f"exit status {completed.status}"
@@ -122,6 +184,20 @@ class Mtu:
             raise SettingError(
                 f"{interface} takes an MTU of at least {least}, not {wanted}", setting=self.name
             )
+        if interface in state["bridges"]:
+            raise SettingError(
+                f"{interface} is a bridge, which would never again follow the MTU of its ports "
+                "once its own was set; set that of its ports, or leave `mtu` out",
+                setting=self.name,
+            )
+        if moving := _ipv6.cannot_move(state["ipv6"]):
+            raise SettingError(
+                f"an MTU of {wanted} would move the mtu of {interface}'s IPv6 routes to "
+                f"{', '.join(moving)}, which could not be put back",
+                setting=self.name,
+            )
+        if wanted < state["mtu"]:
+            self._check_namespaces(interface, state, wanted)
         if wanted >= _ipv6.LEAST_MTU or state["mtu"] < _ipv6.LEAST_MTU:
             return
         lost = [*_ipv6.cannot_return(state["ipv6"])]
@@ -131,6 +207,28 @@ class Mtu:
                 f"an MTU of {wanted}, below {_ipv6.LEAST_MTU}, takes IPv6 off {interface}, and "
                 f"this could not be put back: {', '.join(lost)}; use {_ipv6.LEAST_MTU} or more, "
                 "or take IPv6 off it yourself before",
+                setting=self.name,
+            )
+
+    def _check_namespaces(self, interface: str, state: State, wanted: int) -> None:
+        """Raise SettingError where interfaces of other network namespaces would be lowered."""
+        lowered = [
+            f"{away['name']} in {away['where']}"
+            for away in state["away"]
+            if away["mtu"] > wanted
+            and not (away["kind"] in _FOLLOW and away["mtu"] == state["mtu"])
+        ]
+        if lowered:
+            raise SettingError(
+                f"an MTU of {wanted} would lower that of {', '.join(lowered)}, on {interface}, "
+                "which could not be put back; remove it before, or use no smaller MTU",
+                setting=self.name,
+            )
+        if state["hidden"]:
+            raise SettingError(
+                f"an interface that this login does not see, in another network namespace, lies on "
+                f"{', '.join(state['hidden'])}, and an MTU of {wanted} could lower its own; log in "
+                "as root, or remove it before",
                 setting=self.name,
             )
 
@@ -145,8 +243,13 @@ class Mtu:
             commands.append(_set(interface, original["mtu"]))
         now = state["others"] if state else {}
         for other, mtu in original["others"].items():
-            if not state or now.get(other, mtu) != mtu:
+            if other not in original["bridges"] and (not state or now.get(other, mtu) != mtu):
                 commands.append(_set(other, mtu))
+        if state and not commands:  # else they follow, as long as nobody sets theirs
+            for bridge in original["bridges"]:
+                mtu = original["others"].get(bridge, 0)
+                if now.get(bridge, mtu) != mtu:
+                    commands.append(_set(bridge, mtu))
         commands += _ipv6.undo(interface, original["ipv6"], state["ipv6"] if state else {})
         if not state:
             commands.append(Command(("sh", "-c", _FLUSH, "forget path MTUs", interface)))
@@ -183,13 +286,79 @@ class Mtu:
                 yield f"{address['local']} has no prefix"
             if not re.fullmatch("[a-z0-9]+", address["scope"]):
                 yield f"{address['scope']!r} is no scope"
-        yield from filter(None, map(route_fault, held["routes"]))
+        yield from _routes.faults(held)
+        for proxy in held["proxies"]:
+            address, _, rest = proxy.partition(" ")
+            if ipaddress.ip_address(address).version != 6 or rest not in ("", "router"):
+                yield f"{proxy[:80]!r} is no proxy neighbour"
         for neighbour in held["neighbours"]:
             if not _NEIGHBOUR.fullmatch(neighbour):
                 yield f"{neighbour[:80]!r} is no neighbour"
         for name, value in held["conf"].items():
             if not _CONF.fullmatch(name) or not re.fullmatch(r"[\w.,:/ \t-]*", value, re.ASCII):
                 yield f"{name[:80]!r} is no sysctl of an interface"
+
+
+def _stacked(links: Mapping[str, _Link], interface: str) -> list[str]:
+    """An interface and all that is stacked on it, each after those that it lies on.
+
+    A bond or team takes its own slaves along.
+    """
+    ordered: list[str] = []
+    seen = set()
+
+    def visit(name: str) -> None:
+        seen.add(name)
+        for upper in _upon(links, name, interface):
+            if upper not in seen:
+                visit(upper)
+        ordered.append(name)
+
+    visit(interface)
+    return ordered[::-1]
+
+
+def _upon(links: Mapping[str, _Link], name: str, interface: str) -> Iterator[str]:
+    """The interfaces right upon one; the other end of a veth pair is none."""
+    for other in links.values():
+        if other.link == name and links[name].link != other.ifname:
+            yield other.ifname
+        if name == interface and other.master == name:
+            yield other.ifname
+    if (master := links[name].master) and master in links:
+        yield master
+
+
+def _away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
+    """The interfaces in other network namespaces that lie on some of this one."""
+    for line in lines:
+        if not line.startswith("away "):
+            continue
+        _, name, below, mtu, kind, path = line.split()
+        if int(below) in indexes:
+            space = path.split("/")
+            where = f"of process {space[2]}" if space[1] == "proc" else space[-1]
+            where = f"the network namespace {where}"
+            yield {"name": name, "mtu": int(mtu), "kind": kind, "where": where}
+
+
+def _hidden(
+    lines: Iterable[str], links: Mapping[str, _Link], stack: list[str], own: _Link
+) -> Iterator[str]:
+    """The interfaces whose multicast group of all hosts more have joined than can be seen."""
+    for line in lines:
+        if not line.startswith("members "):
+            continue
+        name, count = line.split()[2:4]
+        if name not in stack:
+            continue
+        link = links[name]
+        known = 1 + (link.master is not None)
+        known += sum(other.master == name for other in links.values())
+        known += link.link is not None if name != own.ifname else own.linkinfo.info_kind in _UPON
+        known += sum(other.link == name and "UP" in other.flags for other in links.values())
+        if int(count) > known:
+            yield name
 
 
 def _new_exceptions(original: State, state: State) -> list[str]:

@@ -1,34 +1,25 @@
 """Metrics of routes over an interface, through `ip route`: quickack, initcwnd and the like.
 
 Only metrics of routes that are there are changed: the words that make the route itself are said
-again as they were shown. `ip`'s text is read, since its JSON forgets `lock`; what it shows
-it also takes (but `rto_min lock 5ms`, whose lock it adds by itself).
+again as they were shown. A route that comes after another interface's of the same destination and
+metric is left alone: the kernel would change that one (see `_routes`).
 """
 
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
+from netlimits.settings import _routes
 from netlimits.settings._base import State
-from netlimits.settings._ipv6 import PASSING_OF_ROUTES
-from netlimits.settings._written import route_fault
 
 _SCRIPT = (
-    'ip -4 route show table main dev "$1" || exit 1; '
-    'ip -6 route show table main dev "$1" 2>/dev/null | sed "s/^/inet6 /"'
+    f'{_routes.SHOW}routes -4 main "$1" || exit 1; '
+    'routes -6 main "$1" 2>/dev/null | sed "s/^/inet6 /"'
 )
-METRICS = (
-    "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",
-    "initcwnd", "features", "rto_min", "initrwnd", "quickack", "congctl", "fastopen_no_cookie",
-)  # fmt: skip
-"""Metrics as ip-route(8) names them; what an experiment may set of them is in the schema."""
-_VALUED = {"via", "proto", "scope", "src", "metric", "tos", "pref", "realm", "table"}
-_ALONE = {"onlink", "pervasive", *PASSING_OF_ROUTES}
 _LOCKED = {"cwnd"}  # without its lock the kernel does not look at it
 
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 65535}
@@ -66,30 +57,40 @@ class Route:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`ip route show table main dev INTERFACE`, both families."""
+        """`ip route show table main`, both families, as far as it concerns the interface."""
         return Command(("sh", "-c", _SCRIPT, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """Each route's own words -> its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}}.
-
-        IPv6 ones start with `inet6`. What netlimits does not understand has {"?": the words}.
-        """
+        """The interface's routes with their metrics, and those behind another's: `_routes.read`."""
         if completed.status != 0:
             reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
                 f"`ip route show` fails: {reason}", setting=self.name, host=completed.host
             )
-        return {"routes": dict(_parsed(line) for line in _whole_lines(completed.stdout))}
+        interface = completed.command.argv[-1]
+        state = _routes.read(completed.stdout.splitlines(), interface)
+        return {"routes": state["routes"], "behind": state["behind"]}
 
     def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
         """One `ip route change` for each route that is not as wanted."""
         if not state:
             to = wanted.get("to", "NETWORK")
-            return (_change(interface, f"{to} …", _merged({}, wanted)),)
-        return tuple(
-            _change(interface, route, _merged(state["routes"][route], wanted))
+            return (_routes.command(interface, f"{to} …", _merged({}, wanted), "change"),)
+        changed = [
+            (route, metrics)
             for route in self._chosen(interface, state, wanted)
-            if _merged(state["routes"][route], wanted) != state["routes"][route]
+            if (metrics := _merged(state["routes"][route], wanted)) != state["routes"][route]
+        ]
+        for route, _ in changed:
+            if ahead := state["behind"].get(route):
+                raise SettingError(
+                    f"the route to {_routes.shown(route)} over {interface} comes after that of "
+                    f"{ahead} with the same metric, which packets take and a change would "
+                    "replace; give one of the two another metric, or name another route with `to:`",
+                    setting=self.name,
+                )
+        return tuple(
+            _routes.command(interface, route, metrics, "change") for route, metrics in changed
         )
 
     def _chosen(self, interface: str, state: State, wanted: Mapping[str, Any]) -> list[str]:
@@ -101,7 +102,7 @@ class Route:
             target = _network(to)
             chosen = [route for route in state["routes"] if _target(route) == target]
         if not chosen:
-            routes = ", ".join(_shown(route) for route in state["routes"]) or "none"
+            routes = ", ".join(_routes.shown(route) for route in state["routes"]) or "none"
             raise SettingError(
                 f"no route {'of its own network' if to is None else f'to {to}'} over {interface}; "
                 f"there are: {routes}; name one of them with `to:`",
@@ -110,7 +111,8 @@ class Route:
         for route in chosen:
             if strange := state["routes"][route].get("?"):
                 raise SettingError(
-                    f"the route to {_shown(route)} could not be put back as it is ({strange})",
+                    f"the route to {_routes.shown(route)} could not be put back as it is "
+                    f"({strange})",
                     setting=self.name,
                 )
         return chosen
@@ -118,7 +120,8 @@ class Route:
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Each metric of each chosen route that is another."""
         return tuple(
-            f"{name} of the route to {_shown(route)} is {now.get(name, 'not set')}, not {value}"
+            f"{name} of the route to {_routes.shown(route)} is {now.get(name, 'not set')}, "
+            f"not {value}"
             for route in self._chosen("it", state, wanted)
             for now in [state["routes"][route]]
             for name, value in wanted.items()
@@ -126,74 +129,19 @@ class Route:
         )
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
-        """One `ip route change` for each route whose metrics are not as found, or that is gone."""
-        now = state["routes"] if state else {}
-        return tuple(
-            _change(interface, route, metrics, "change" if route in now else "replace")
-            for route, metrics in original["routes"].items()
-            if "?" not in metrics and now.get(route) != metrics
-        )
+        """The commands for each route whose metrics are not as found, or that is gone."""
+        if not state:
+            routes = [route for route, _ in _routes.restorable(original["routes"])]
+            return tuple(_routes.undo_unseen(interface, original, routes))
+        return tuple(_routes.undo(interface, original, state))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each route that is gone or whose metrics are not as they were."""
-        now = state["routes"]
-        return tuple(
-            f"the route to {_shown(route)} has {_line(now.get(route))}, had {_line(metrics)}"
-            for route, metrics in original["routes"].items()
-            if "?" not in metrics and now.get(route) != metrics
-        )
+        """Each route that is gone, whose metrics are not as they were, or that lost its place."""
+        return tuple(_routes.differences(original, state))
 
     def faults(self, state: State) -> Iterator[str]:
         """What is no route of the interface, or no metric of one."""
-        for words, metrics in state["routes"].items():
-            if "?" in metrics:  # one that is never touched
-                continue
-            yield from filter(None, [route_fault(words)])
-            for name, value in metrics.items():
-                if name not in METRICS or not re.fullmatch(
-                    r"(lock )?[A-Za-z0-9][A-Za-z0-9._-]*", value
-                ):
-                    yield f"{name[:40]} {value[:40]!r} is no metric of a route"
-
-
-def _whole_lines(text: str) -> Iterator[str]:
-    """One line a route; the next hops of a multipath route follow it indented."""
-    whole = ""
-    for line in text.splitlines():
-        if line.strip() in ("", "inet6"):
-            continue
-        if line.removeprefix("inet6 ")[:1].isspace():
-            whole += " " + line.removeprefix("inet6 ").strip()
-            continue
-        if whole:
-            yield whole
-        whole = line
-    if whole:
-        yield whole
-
-
-def _parsed(line: str) -> tuple[str, dict[str, str]]:
-    """A route's own words, and its metrics: {"mtu": "lock 8000"}."""
-    words = line.split()
-    route = words[: 2 if words[0] == "inet6" else 1]
-    metrics: dict[str, str] = {}
-    rest = words[len(route) :]
-    while rest:
-        word = rest.pop(0)
-        if word in METRICS:
-            value = [rest.pop(0)] if rest else []
-            if value == ["lock"] and rest:
-                value.append(rest.pop(0))
-            metrics[word] = " ".join(value)
-        elif word in _VALUED and rest:
-            route += [word, rest.pop(0)]
-            if route[-1] == "inet6" and rest:  # via inet6 ADDRESS
-                route.append(rest.pop(0))
-        elif word in _ALONE:
-            route += [] if word in PASSING_OF_ROUTES else [word]
-        else:  # multipath, expires, encap, nhid
-            return " ".join(route), {"?": " ".join([word, *rest])}
-    return " ".join(route), metrics
+        return _routes.faults(state)
 
 
 def _merged(now: Mapping[str, str], wanted: Mapping[str, Any]) -> dict[str, str]:
@@ -216,19 +164,6 @@ def _seconds(value: Any) -> str:
     return f"{milliseconds / 1000:g}s" if milliseconds >= 1000 else f"{milliseconds}ms"
 
 
-def _change(
-    interface: str, route: str, metrics: Mapping[str, str], verb: str = "change"
-) -> Command:
-    words = route.split()
-    family = "-4"
-    if words[0] == "inet6":
-        family = "-6"
-        words = words[1:]
-    for name, value in metrics.items():
-        words += [name, *(value.split()[-1:] if name == "rto_min" else value.split())]
-    return Command(("ip", family, "route", verb, *words, "dev", interface), sudo=True)
-
-
 def _is_own(route: str) -> bool:
     """Whether it is the network of one of the interface's addresses, link-local aside."""
     target = _target(route)
@@ -236,10 +171,8 @@ def _is_own(route: str) -> bool:
 
 
 def _target(route: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    words = route.split()
-    if words[0] == "inet6":
-        return _network("::/0" if words[1] == "default" else words[1])
-    return _network(words[0])
+    target = _routes.shown(route)
+    return _network("::/0" if target == "default" and route.startswith("inet6 ") else target)
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -248,13 +181,3 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         return ipaddress.ip_network("0.0.0.0/0" if text == "default" else text, strict=False)
     except ValueError as error:
         raise SettingError(f"to: {error}", setting="route") from None
-
-
-def _shown(route: str) -> str:
-    return route.removeprefix("inet6 ").split()[0]
-
-
-def _line(metrics: Mapping[str, str] | None) -> str:
-    if metrics is None:
-        return "gone"
-    return " ".join(f"{n} {v}" for n, v in metrics.items()) or "no metrics"

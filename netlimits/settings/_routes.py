@@ -1,0 +1,288 @@
+"""Routes of one interface: how they are read and restored, without a change to any other route.
+
+`ip route change` and `replace` change the first route of a destination, TOS and metric, whatever
+its device is; `add` is refused where another device has such a route (all seen on kernel 6.18,
+`tests/settings`). So a route is changed only where it is the first of its kind. One that is gone
+is prepended (IPv4) or appended (IPv6, which knows no other place than the last).
+
+The text of `ip` is read, since its JSON forgets `lock`. `ip` takes what it shows, except
+`rto_min lock 5ms`, whose lock it adds by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from netlimits.model import Command
+from netlimits.settings._base import State
+
+SHOW = r"""routes() {
+    own=$(ip "$1" -o route show table "$2" dev "$3") || return 1
+    { printf '%s\n=\n' "$own"; ip "$1" -o route show table "$2"; } | awk -v dev="$3" '
+        { key = $1 ~ /^[a-z]+$/ && $1 != "default" ? $1 " " $2 : $1 }
+        $0 == "=" { all = 1; next }
+        !all { own[key]; next }
+        (key in own) || index($0 " ", " dev " dev " ")'
+}
+"""
+"""A shell function: `routes -4 TABLE INTERFACE` prints the routes of the interface.
+
+It also prints those of others to the same destinations, in the kernel's order, a line each.
+"""
+
+METRICS = (
+    "mtu", "window", "rtt", "rttvar", "ssthresh", "cwnd", "advmss", "reordering", "hoplimit",
+    "initcwnd", "features", "rto_min", "initrwnd", "quickack", "congctl", "fastopen_no_cookie",
+)  # fmt: skip
+"""Metrics as ip-route(8) names them; what an experiment may set of them is in the schema."""
+_PASSING = {"linkdown", "dead", "offload", "trap", "rt_offload", "rt_trap"}
+"""Words of a route that `ip` shows and does not take: they come and go with the carrier."""
+_VALUED = {"via", "proto", "scope", "src", "metric", "tos", "pref", "realm", "table", "from"}
+_ALONE = {"onlink", "pervasive"}
+_TYPES = {
+    "unicast", "local", "broadcast", "multicast", "throw", "unreachable", "prohibit", "blackhole",
+    "nat", "anycast",
+}  # fmt: skip
+_MULTIPATH = "a multipath route"
+
+_RESTORE = r"""root= failed=0 interface=$1
+[ "$(id -u)" = 0 ] || root="sudo -n --"
+shift
+while [ $# -ge 5 ]; do
+    shown=$(ip $1 -o route show $3)
+    first=${shown%%"
+"*}
+    case "$first " in
+    *nexthop*" dev $interface "*)
+        echo "the route to $4 is multipath now" >&2
+        failed=1
+        ;;
+    *)
+        verb=change
+        case "$first " in
+        *" dev $interface "*) ;;
+        *)
+            verb=$2
+            case "$shown " in
+            *" dev $interface "*) $root ip $1 route del $4 dev "$interface" ;;
+            esac
+            ;;
+        esac
+        $root ip $1 route $verb $4 $5 dev "$interface" || failed=1
+        ;;
+    esac
+    shift 5
+done
+exit $failed"""
+"""Restore routes from any state: five arguments each, see `_arguments`."""
+
+
+def read(lines: Iterable[str], interface: str) -> State:
+    """Return an interface's routes among the lines that `SHOW` printed.
+
+    `routes` are each route's own words -> its metrics: {"10.0.0.0/8 via …": {"quickack": "1"}};
+    those of IPv6 start with `inet6`, and one that netlimits cannot restore has {"?": why}.
+    `behind` are those that another of the same destination, TOS and metric comes before, and whose
+    that is: packets take that one. `before` are those that come first of several.
+    """
+    routes: dict[str, dict[str, str]] = {}
+    first: dict[tuple[str, ...], tuple[str, str]] = {}
+    behind: dict[str, str] = {}
+    before: dict[str, str] = {}
+    for line in lines:
+        words = line.replace("\\", " ").split()
+        if len(words) < 2:
+            continue
+        key, device = _key(words), _device(words)
+        ahead = first.get(key)
+        if _leads_over(words, interface):
+            route, metrics = _parsed(words, interface)
+            if route not in routes:
+                routes[route] = metrics
+                if ahead:
+                    behind[route] = ahead[1]
+            first.setdefault(key, (route, device))
+        else:
+            first.setdefault(key, ("", device))
+            if ahead and ahead[0]:
+                before.setdefault(ahead[0], device)
+    return {"routes": routes, "behind": behind, "before": before}
+
+
+def _leads_over(words: list[str], interface: str) -> bool:
+    return ("dev", interface) in itertools.pairwise(words)
+
+
+def _device(words: list[str]) -> str:
+    if "nexthop" in words:
+        return _MULTIPATH
+    return words[words.index("dev") + 1] if "dev" in words[:-1] else "no interface"
+
+
+def _key(words: list[str]) -> tuple[str, ...]:
+    """The kind of a route: those of the same kind are replaced by each other."""
+    family = ("-6",) if words[0] == "inet6" else ("-4",)
+    table, *rest = _place(words)
+    return (*family, table, *rest)
+
+
+def _place(words: list[str]) -> tuple[str, str, str, str, str]:
+    """The table, destination, metric, TOS and source of a route."""
+    plain = words[1:] if words[0] == "inet6" else words
+    plain = plain[1:] if plain[0] in _TYPES else plain
+    said = dict(itertools.pairwise(plain[1:]))
+    return (
+        said.get("table", "main"),
+        plain[0],
+        said.get("metric", "0"),
+        said.get("tos", "0"),
+        said.get("from", ""),
+    )
+
+
+def _parsed(words: list[str], interface: str) -> tuple[str, dict[str, str]]:
+    """A route's own words without its device, and its metrics: {"mtu": "lock 8000"}."""
+    if "nexthop" not in words:
+        at = words.index("dev")
+        words = words[:at] + words[at + 2 :]
+    start = 2 if words[0] == "inet6" else 1
+    start += words[start - 1] in _TYPES
+    route, rest = words[:start], words[start:]
+    metrics: dict[str, str] = {}
+    while rest:
+        word = rest.pop(0)
+        if word in METRICS:
+            value = [rest.pop(0)] if rest else []
+            if value == ["lock"] and rest:
+                value.append(rest.pop(0))
+            metrics[word] = " ".join(value)
+        elif word in _VALUED and rest:
+            route += [word, rest.pop(0)]
+            if route[-1] == "inet6" and rest:  # via inet6 ADDRESS
+                route.append(rest.pop(0))
+        elif word in _ALONE:
+            route.append(word)
+        elif word not in _PASSING:  # multipath, expires, encap, nhid
+            return " ".join(route), {"?": " ".join([word, *rest])}
+    return " ".join(route), metrics
+
+
+def command(interface: str, route: str, metrics: Mapping[str, str], verb: str) -> Command:
+    """Return `ip route VERB` for a route and its metrics."""
+    family, words = _family(route)
+    tail = () if verb == "del" else _said(metrics)
+    return Command(("ip", family, "route", verb, *words, *tail, "dev", interface), sudo=True)
+
+
+def _family(route: str) -> tuple[str, list[str]]:
+    words = route.split()
+    return ("-6", words[1:]) if words[0] == "inet6" else ("-4", words)
+
+
+def _said(metrics: Mapping[str, str]) -> Iterator[str]:
+    for name, value in metrics.items():
+        yield name
+        yield from value.split()[-1:] if name == "rto_min" else value.split()
+
+
+def restorable(routes: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the routes that netlimits can restore, with their metrics."""
+    return ((route, metrics) for route, metrics in routes.items() if "?" not in metrics)
+
+
+def undo(interface: str, original: State, now: State) -> Iterator[Command]:
+    """Yield the commands that restore the routes which are gone, moved or have other metrics."""
+    for route, metrics in restorable(original["routes"]):
+        add, moved = _add(original, route), _has_moved(original, now, route)
+        if route not in now["routes"]:
+            yield command(interface, route, metrics, add)
+        elif now["routes"][route] != metrics or moved:
+            if route in now["behind"]:
+                yield command(interface, route, {}, "del")
+                yield command(interface, route, metrics, add)
+            else:
+                yield command(interface, route, metrics, "change")
+
+
+def undo_unseen(interface: str, original: State, routes: Iterable[str]) -> Iterator[Command]:
+    """Yield the command that restores such routes from whatever state it finds."""
+    arguments = [
+        argument
+        for route in routes
+        for argument in _arguments(route, original["routes"][route], _add(original, route))
+    ]
+    if arguments:
+        yield Command(("sh", "-c", _RESTORE, "restore routes", interface, *arguments))
+
+
+def _arguments(route: str, metrics: Mapping[str, str], add: str) -> tuple[str, ...]:
+    """The family, the verb if it is gone, `ip`'s words to find it, its own and its metrics."""
+    family, words = _family(route)
+    table, to, metric, tos, source = _place(words)
+    find = f"table {table} exact {to} metric {metric}"
+    find += f" tos {tos}" if family == "-4" else ""
+    find += f" from exact {source}" if source else ""
+    return family, add, find, " ".join(words), " ".join(_said(metrics))
+
+
+def _add(original: State, route: str) -> str:
+    """The verb that brings a route back to its place among those of its kind."""
+    return "append" if route.startswith("inet6 ") or route in original["behind"] else "prepend"
+
+
+def _has_moved(original: State, now: State, route: str) -> bool:
+    """Return whether a route came first and does not: of IPv6 no command can undo that."""
+    moved = route in now["behind"] and route not in original["behind"]
+    return moved and not route.startswith("inet6 ")
+
+
+def differences(original: State, now: State) -> Iterator[str]:
+    """Yield each route that is gone, has other metrics or lost its place."""
+    for route, metrics in restorable(original["routes"]):
+        have = now["routes"].get(route)
+        if have != metrics:
+            yield f"the route to {shown(route)} has {_line(have)}, had {_line(metrics)}"
+        elif _has_moved(original, now, route):
+            yield f"the route to {shown(route)} comes after that of {now['behind'][route]}"
+
+
+def shown(route: str) -> str:
+    """Return a route's destination, for a person: default, or ADDRESS/PREFIX."""
+    return _place(route.split())[1]
+
+
+def _line(metrics: Mapping[str, str] | None) -> str:
+    if metrics is None:
+        return "gone"
+    return " ".join(f"{n} {v}" for n, v in metrics.items()) or "no metrics"
+
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9:./_-]*|-?[0-9]+")
+_TARGET = re.compile(
+    r"(?:(?:unicast|unreachable|prohibit|blackhole|throw) )?(?:default|[0-9a-fA-F:.]+(?:/[0-9]+)?)"
+)
+_ELSEWHERE = {"dev", "oif", "nexthop", "encap", "nhid"}
+"""Words that would lead a route over another interface, or somewhere that is not read."""
+
+
+def faults(state: Any) -> Iterator[str]:
+    """Yield what is no route of the interface, or no metric of one, in a state from elsewhere."""
+    for words, metrics in state["routes"].items():
+        if "?" in metrics:  # one that is never touched
+            continue
+        plain = words.removeprefix("inet6 ")
+        target = _TARGET.match(plain)
+        rest = plain[target.end() :].split() if target else []
+        strange = [w for w in rest if not _WORD.fullmatch(w) or w in _ELSEWHERE]
+        if not target or strange or plain[target.end() :][:1].strip():
+            yield f"{words[:80]!r} is no route of the interface"
+        for name, value in metrics.items():
+            if name not in METRICS or not re.fullmatch(
+                r"(lock )?[A-Za-z0-9][A-Za-z0-9._-]*", value
+            ):
+                yield f"{name[:40]} {value[:40]!r} is no metric of a route"
+    if not isinstance(state["behind"], Mapping):
+        yield "its routes are in no order"
