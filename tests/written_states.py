@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-IPV6 = {"addresses": [], "routes": [], "neighbours": [], "conf": {}, "fading": []}
-MTU = {"mtu": 1500, "least": 68, "most": 9000, "others": {}, "ipv6": IPV6}
+IPV6 = {"addresses": [], "routes": {}, "behind": {}, "before": {}, "neighbours": [], "proxies": [],
+        "conf": {}, "fading": [], "strange": [], "moving": []}  # fmt: skip
+MTU = {"mtu": 1500, "least": 68, "most": 9000, "others": {}, "bridges": [], "away": [],
+       "hidden": [], "exceptions": [], "ipv6": IPV6}  # fmt: skip
 QDISC = {"kind": "pfifo", "handle": "8001:", "options": {"limit": 5}, "inner": [], "default": "",
          "classes": [], "filters": [], "within": [], "beside": {}, "mtu": 0, "queue": 0,
          "nanoseconds": False}  # fmt: skip
@@ -23,13 +25,15 @@ GOOD: Mapping[str, Any] = {
     "coalesce": {"adaptive-rx": "off", "rx-usecs": 3},
     "irq": {"online": "0-3", "24": "0,2"},
     "rps": {"online": "0-3", "rx-0": "00000000,00000005"},
-    "mtu": {**MTU, "ipv6": {**IPV6, "routes": ["fe80::/64 proto kernel metric 256 pref medium"],
+    "mtu": {**MTU, "ipv6": {**IPV6, "proxies": ["fe80::3 router"],
+            "routes": {"inet6 fe80::/64 proto kernel metric 256 pref medium": {"mtu": "1400"}},
             "addresses": [{"local": "fe80::1", "prefixlen": 64, "scope": "link"}],
             "neighbours": ["fe80::2 lladdr 02:00:00:00:00:02"], "conf": {"conf/mtu": "1500"}}},
     "offload": {"features": {"tx-udp-segmentation": "off [requested on]"}, "groups": {}},
     "napi": {"gro_flush_timeout": 0},
     "qdisc": QDISC,
-    "route": {"routes": {"192.0.2.0/24 proto kernel scope link src 192.0.2.1": {"quickack": "1"}}},
+    "route": {"routes": {"192.0.2.0/24 proto kernel scope link src 192.0.2.1": {"quickack": "1"}},
+              "behind": {}},
     "load": LOAD,
     "link": {
         "speed": 1000,

@@ -107,8 +107,8 @@ def state(lines: Iterable[str], interface: str) -> State:
                 proxies.append(match["address"] + (match["router"] or ""))
             else:
                 strange.append(f"proxy neighbour {words}")
-        elif kind == "token" and rest.split()[0] != "::":
-            strange.append(f"token {rest.split()[0]}")
+        elif kind == "token" and not rest.startswith(":: "):
+            strange.append(f"token {rest.partition(' ')[0]}")
         elif kind == "group" and not _KERNELS_GROUPS.fullmatch(rest):
             strange.append(f"multicast group {ipaddress.IPv6Address(int(rest, 16))} of a program")
         elif kind == "conf" and (conf_line := _CONF.match(rest)):
@@ -258,7 +258,7 @@ def _words(address: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_ours(route: str) -> bool:
     """Whether a route is none of those that come and go with an address."""
-    return route.split()[1] not in ("local", "anycast", "multicast")
+    return route.split()[:2][-1] not in ("local", "anycast", "multicast")
 
 
 def _is_link_local(route: str) -> bool:
@@ -273,10 +273,9 @@ def _fades(route: str, metrics: Mapping[str, str]) -> bool:
 
 def _moves(route: str, metrics: Mapping[str, str], behind: Mapping[str, str]) -> bool:
     """Whether the kernel moves a route's MTU and no command of ours moves it back."""
-    if "?" not in metrics and not _fades(route, metrics) and route not in behind:
-        return False
-    said = metrics.get("?", "") if "?" in metrics else ""
-    return bool(_MOVES.search(said)) or metrics.get("mtu", "lock").isdigit()
+    if "?" in metrics:
+        return bool(_MOVES.search(metrics["?"])) or metrics.get("mtu", "lock").isdigit()
+    return metrics.get("mtu", "lock").isdigit() and (_fades(route, metrics) or route in behind)
 
 
 def _shown(what: Any) -> str:

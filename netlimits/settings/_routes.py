@@ -46,9 +46,13 @@ _TYPES = {
     "unicast", "local", "broadcast", "multicast", "throw", "unreachable", "prohibit", "blackhole",
     "nat", "anycast",
 }  # fmt: skip
+_ROUTE = re.compile(
+    rf"(inet6 )?(({'|'.join(sorted(_TYPES))}) )?(default|[0-9a-fA-F:.]+(/[0-9]+)?)(\s|$)"
+)
 _MULTIPATH = "a multipath route"
 
-_RESTORE = r"""root= failed=0 interface=$1
+_RESTORE = r"""set -f
+root= failed=0 interface=$1
 [ "$(id -u)" = 0 ] || root="sudo -n --"
 shift
 while [ $# -ge 5 ]; do
@@ -93,9 +97,9 @@ def read(lines: Iterable[str], interface: str) -> State:
     behind: dict[str, str] = {}
     before: dict[str, str] = {}
     for line in lines:
-        words = line.replace("\\", " ").split()
-        if len(words) < 2:
+        if not _ROUTE.match(line):
             continue
+        words = line.replace("\\", " ").split()
         key, device = _key(words), _device(words)
         ahead = first.get(key)
         if _leads_over(words, interface):
@@ -133,13 +137,13 @@ def _place(words: list[str]) -> tuple[str, str, str, str, str]:
     """The table, destination, metric, TOS and source of a route."""
     plain = words[1:] if words[0] == "inet6" else words
     plain = plain[1:] if plain[0] in _TYPES else plain
-    said = dict(itertools.pairwise(plain[1:]))
+    values = dict(itertools.pairwise(plain[1:]))
     return (
-        said.get("table", "main"),
+        values.get("table", "main"),
         plain[0],
-        said.get("metric", "0"),
-        said.get("tos", "0"),
-        said.get("from", ""),
+        values.get("metric", "0"),
+        values.get("tos", "0"),
+        values.get("from", ""),
     )
 
 
@@ -173,7 +177,7 @@ def _parsed(words: list[str], interface: str) -> tuple[str, dict[str, str]]:
 def command(interface: str, route: str, metrics: Mapping[str, str], verb: str) -> Command:
     """Return `ip route VERB` for a route and its metrics."""
     family, words = _family(route)
-    tail = () if verb == "del" else _said(metrics)
+    tail = () if verb == "del" else _metric_words(metrics)
     return Command(("ip", family, "route", verb, *words, *tail, "dev", interface), sudo=True)
 
 
@@ -182,7 +186,7 @@ def _family(route: str) -> tuple[str, list[str]]:
     return ("-6", words[1:]) if words[0] == "inet6" else ("-4", words)
 
 
-def _said(metrics: Mapping[str, str]) -> Iterator[str]:
+def _metric_words(metrics: Mapping[str, str]) -> Iterator[str]:
     for name, value in metrics.items():
         yield name
         yield from value.split()[-1:] if name == "rto_min" else value.split()
@@ -225,7 +229,7 @@ def _arguments(route: str, metrics: Mapping[str, str], add: str) -> tuple[str, .
     find = f"table {table} exact {to} metric {metric}"
     find += f" tos {tos}" if family == "-4" else ""
     find += f" from exact {source}" if source else ""
-    return family, add, find, " ".join(words), " ".join(_said(metrics))
+    return family, add, find, " ".join(words), " ".join(_metric_words(metrics))
 
 
 def _add(original: State, route: str) -> str:
@@ -261,9 +265,7 @@ def _line(metrics: Mapping[str, str] | None) -> str:
 
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9:./_-]*|-?[0-9]+")
-_TARGET = re.compile(
-    r"(?:(?:unicast|unreachable|prohibit|blackhole|throw) )?(?:default|[0-9a-fA-F:.]+(?:/[0-9]+)?)"
-)
+_TARGET = re.compile(r"(?:(?:unicast|multicast) )?(?:default|[0-9a-fA-F:.]+(?:/[0-9]+)?)")
 _ELSEWHERE = {"dev", "oif", "nexthop", "encap", "nhid"}
 """Words that would lead a route over another interface, or somewhere that is not read."""
 

@@ -18,6 +18,7 @@ entry can be deleted alone, so the cache is flushed: what it knows of other path
 
 from __future__ import annotations
 
+import graphlib
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -159,7 +160,7 @@ class Mtu:
                 ),
                 "ipv6": _ipv6.state(lines, link.ifname),
             }
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             reason = completed.stderr.strip() or f"exit status {completed.status}"
             raise SettingError(
                 f"`ip link show` shows no MTU: {reason}", setting=self.name, host=completed.host
@@ -304,18 +305,15 @@ def _stacked(links: Mapping[str, _Link], interface: str) -> list[str]:
 
     A bond or team takes its own slaves along.
     """
-    ordered: list[str] = []
-    seen = set()
-
-    def visit(name: str) -> None:
-        seen.add(name)
+    below: dict[str, set[str]] = {interface: set()}
+    names = [interface]
+    for name in names:
         for upper in _upon(links, name, interface):
-            if upper not in seen:
-                visit(upper)
-        ordered.append(name)
-
-    visit(interface)
-    return ordered[::-1]
+            if upper not in below:
+                below[upper] = set()
+                names.append(upper)
+            below[upper].add(name)
+    return [*graphlib.TopologicalSorter(below).static_order()]
 
 
 def _upon(links: Mapping[str, _Link], name: str, interface: str) -> Iterator[str]:
@@ -325,7 +323,8 @@ def _upon(links: Mapping[str, _Link], name: str, interface: str) -> Iterator[str
             yield other.ifname
         if name == interface and other.master == name:
             yield other.ifname
-    if (master := links[name].master) and master in links:
+    master = links[name].master
+    if master and master in links and master != interface:
         yield master
 
 

@@ -61,7 +61,7 @@ def planted(ground: Ground, original: Original) -> None:
 PLANTED = (
     (
         "route",
-        {"routes": {"default via 198.19.255.254": {}}},
+        {"routes": {"default via 198.19.255.254": {}}, "behind": {}},
         "the route default via 198.19.255.254 is not there, and settings make none",
     ),
     (

@@ -27,6 +27,12 @@ def more():
     return pairs.state(mtu, "veth-9000-more")
 
 
+@pytest.fixture
+def everything():
+    """With mgmt0 in the same network, a bridge, and what IPv6 loses for good."""
+    return pairs.state(mtu, "everything")
+
+
 def argvs(commands):
     commands = list(commands)
     assert all(c.sudo for c in commands)
@@ -52,9 +58,10 @@ def test_an_interface_nobody_looked_at(state):
     assert whole[0] == "ip link set dev data0 mtu 9000"
     assert whole[1].startswith("sysctl -w net/ipv6/conf/data0/")
     assert "ip -6 addr replace 2001:db8::1/64 scope global nodad dev data0" in whole
-    strays, flush = (c.argv[3:] for c in commands if c.argv[0] == "sh")
+    strays, routes, flush = (c.argv[3:] for c in commands if c.argv[0] == "sh")
     assert strays[:2] == ("delete link-local addresses but", "data0")
     assert set(strays[2:]) == {f"{a['local']}/{a['prefixlen']}" for a in state["ipv6"]["addresses"]}
+    assert routes[:2] == ("restore routes", "data0")
     assert flush == ("forget path MTUs", "data0")
 
 
@@ -89,12 +96,71 @@ def test_what_the_kernel_changed_on_the_way_is_put_back(more):
     now = json.loads(json.dumps(more))
     now["others"]["above"] = 1400
     now["ipv6"]["conf"]["conf/mtu"] = "1400"
-    now["ipv6"]["routes"] = [r.replace("mtu 8000", "mtu 9000") for r in now["ipv6"]["routes"]]
-    assert argvs(mtu.undo("data0", more, now)) == [
+    route = "inet6 2001:db8:1::/64 via 2001:db8::2 metric 1024 pref medium"
+    assert now["ipv6"]["routes"][route] == {"mtu": "8000"}
+    now["ipv6"]["routes"][route]["mtu"] = "9000"
+    *plain, routes = mtu.undo("data0", more, now)
+    assert argvs(plain) == [
         "ip link set dev above mtu 9000",
         "sysctl -w net/ipv6/conf/data0/mtu=9000",
-        "ip -6 route replace 2001:db8:1::/64 via 2001:db8::2 metric 1024 mtu 8000 pref medium "
-        "dev data0",
+    ]
+    assert routes.argv[4:] == (
+        "data0", "-6", "append", "table main exact 2001:db8:1::/64 metric 1024",
+        route.removeprefix("inet6 "), "mtu 8000",
+    )  # fmt: skip
+
+
+def test_what_lies_on_what_is_restored_from_below_and_bridges_follow(everything):
+    assert [*everything["others"]] == ["low", "br0", "high"]
+    small = {**everything, "mtu": 1400, "others": dict.fromkeys(everything["others"], 1400)}
+    restored = [f"ip link set dev {name} mtu 9000" for name in ("data0", "low", "high")]
+    assert argvs(mtu.undo("data0", everything, small)) == restored
+    assert argvs(mtu.undo("data0", everything, {})[:3]) == restored
+    left = {**everything, "others": {"low": 9000, "br0": 1400, "high": 9000}}
+    assert argvs(mtu.undo("data0", everything, left)) == ["ip link set dev br0 mtu 9000"]
+
+
+def test_a_bridge_keeps_following_its_ports(everything):
+    with pytest.raises(SettingError, match="data0 is a bridge, which would never again follow"):
+        mtu.change("data0", {**everything, "bridges": ["data0"]}, 1400)
+
+
+def test_another_namespaces_interface_is_not_lowered(everything):
+    still = {**everything, "ipv6": {**everything["ipv6"], "moving": []}}
+    problem = "1400 would lower that of inside in the network namespace web, on data0"
+    with pytest.raises(SettingError, match=problem):
+        mtu.change("data0", still, 1400)
+    assert mtu.change("data0", still, 9001)
+    (inside,) = still["away"]
+    for away in ({**inside, "mtu": 1400}, {**inside, "kind": "ipvlan"}):  # which follows both ways
+        assert mtu.change("data0", {**still, "away": [away]}, 1400)
+    hidden = pairs.state(mtu, "no-root")
+    hidden["ipv6"]["moving"] = []
+    with pytest.raises(SettingError, match=r"this login does not see, .* lies on data0"):
+        mtu.change("data0", hidden, 1400)
+
+
+def test_below_1280_everything_that_cannot_return_is_named(everything):
+    alone = {**everything, "ipv6": {**everything["ipv6"], "moving": []}, "away": [], "others": {}}
+    with pytest.raises(SettingError) as error:
+        mtu.change("data0", alone, 1279)
+    assert (
+        "this could not be put back: token ::99, multicast group ff02::fb of a program, "
+        "route 2001:db8:8::/64 (nhid), route 2001:db8:9::/64 (nexthop), "
+        "route 2001:db8::/64 before that of mgmt0; use 1280 or more" in str(error.value)
+    )
+
+
+def test_an_mtu_of_a_route_that_could_not_move_back(everything):
+    with pytest.raises(SettingError, match=r"the mtu of data0's IPv6 routes to 2001:db8:8::/64,"):
+        mtu.change("data0", {**everything, "away": []}, 1400)
+
+
+def test_proxy_neighbours_come_back(everything):
+    now = {**everything, "ipv6": {**everything["ipv6"], "proxies": []}}
+    assert argvs(mtu.undo("data0", everything, now)) == [
+        "ip -6 neigh replace proxy 2001:db8::77 dev data0",
+        "ip -6 neigh replace proxy 2001:db8::78 router dev data0",
     ]
 
 
@@ -127,11 +193,19 @@ STATES = st.builds(
         "others": {f"above{i}": min(n, m) for i, m in enumerate(others)},
         "ipv6": {
             "addresses": addresses,
-            "routes": [f"2001:db8:{i:x}::/64 metric {m}" for i, m in enumerate(routes)],
+            "routes": {f"inet6 2001:db8:{i:x}::/64 metric {m}": {} for i, m in enumerate(routes)},
+            "behind": {},
+            "before": {},
             "neighbours": [],
+            "proxies": [],
             "conf": {"conf/mtu": str(n), "conf/hop_limit": str(conf), "neigh/proxy_qlen": "9"},
             "fading": [],
+            "strange": [],
+            "moving": [],
         },
+        "bridges": [],
+        "away": [],
+        "hidden": [],
     },
     st.integers(1280, 65535),
     st.lists(st.integers(1280, 65535), max_size=2),
@@ -155,7 +229,7 @@ def simulated(state, commands):
             state["mtu"] = n
             state["others"] = {o: min(m, n) for o, m in state["others"].items()}
             if n < 1280:
-                six.update(addresses=[], routes=[], neighbours=[], conf={})
+                six.update(addresses=[], routes={}, neighbours=[], conf={})
             else:
                 six["conf"] = {"conf/hop_limit": "64", **six["conf"], "conf/mtu": str(n)}
         elif argv[0] == "sysctl":
@@ -170,8 +244,8 @@ def simulated(state, commands):
                 "family": "inet6", "local": local, "prefixlen": int(length), "scope": argv[6],
                 **flags, "valid_life_time": 2**32 - 1, "preferred_life_time": 2**32 - 1,
             })  # fmt: skip
-        elif argv[:4] == ("ip", "-6", "route", "replace"):
-            six["routes"].append(" ".join(argv[4:-2]))
+        elif argv[3:4] == ("restore routes",):
+            six["routes"].update({f"inet6 {words}": {} for words in argv[8::5]})
         else:
             raise AssertionError(argv)
     return state

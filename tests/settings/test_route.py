@@ -18,13 +18,19 @@ OWN6 = "inet6 2001:db8::/64 proto kernel metric 256 pref medium"
 ONLINK = "203.0.113.0/24 via 198.51.100.2 onlink"
 
 
-def read(text: str):
-    return route.state(Completed("sender", route.read("data0", {}), 0, text, "", 0.0))
+def read(text: str, interface: str = "data0"):
+    return route.state(Completed("sender", route.read(interface, {}), 0, text, "", 0.0))
 
 
 @pytest.fixture
 def state():
     return pairs.state(route, "veth")
+
+
+@pytest.fixture
+def second():
+    """With an interface in the same networks that was there first."""
+    return pairs.state(route, "two-interfaces")
 
 
 def argvs(commands):
@@ -78,17 +84,61 @@ def test_a_route_that_runs_out_is_left_alone(state):
     assert route.undo("data0", state, later) == ()
 
 
-def test_a_multipath_route_is_one_route_that_is_not_understood():
-    text = "203.0.113.0/24 proto static\n\tnexthop via 198.51.100.2 weight 1\n\tnexthop via 1.2.3.4 weight 1\n"
-    (metrics,) = read(text)["routes"].values()
-    assert metrics["?"].startswith("nexthop via 198.51.100.2")
+def test_a_multipath_route_is_left_alone(second):
+    with pytest.raises(SettingError, match=r"put back as it is \(nexthop via 198\.51\.100\.2 dev"):
+        route.change("data0", second, {"to": "203.0.113.0/24", "quickack": 1})
+
+
+@pytest.mark.parametrize("to", [{}, {"to": "198.51.100.0/24"}, {"to": "2001:db8::/64"}])
+def test_a_route_behind_another_interfaces_is_left_alone(second, to):
+    problem = r"to (198\.51|2001).* over data0 comes after that of mgmt0 with the same metric"
+    with pytest.raises(SettingError, match=problem):
+        route.change("data0", second, {**to, "quickack": 1})
+    assert route.change("data0", second, {**to, "quickack": 0}) == ()
+
+
+def test_a_route_before_another_interfaces_is_changed_and_so_is_one_of_multicast(second):
+    (command,) = argvs(route.change("data0", second, {"to": "192.0.2.0/24", "quickack": 1}))
+    assert command == "ip -4 route change 192.0.2.0/24 via 198.51.100.2 quickack 1 dev data0"
+    (command,) = argvs(route.change("data0", second, {"to": "224.0.0.0/4", "quickack": 1}))
+    assert command == "ip -4 route change multicast 224.0.0.0/4 scope link quickack 1 dev data0"
+
+
+@pytest.mark.parametrize("metric", ["metric 7", "tos 0x10"])
+def test_a_route_of_another_kind_is_none_of_the_same_place(metric):
+    state = read(f"198.51.100.0/24 {metric} dev mgmt0 scope link\n{OWN} dev data0\n")
+    assert state["behind"] == {}
+    assert route.change("data0", state, {"quickack": 1})
 
 
 def test_a_route_that_is_gone_is_made_again(state):
-    now = {"routes": {k: v for k, v in state["routes"].items() if k != ONLINK}}
+    now = {**state, "routes": {k: v for k, v in state["routes"].items() if k != ONLINK}}
     (command,) = route.undo("data0", state, now)
-    assert command.argv[:4] == ("ip", "-4", "route", "replace")
+    assert command.argv[:4] == ("ip", "-4", "route", "prepend")
     assert route.differences(state, now)[0].startswith("the route to 203.0.113.0/24 has gone, had")
+
+
+def test_a_route_that_fell_behind_comes_first_again(second):
+    before = read(f"{OWN} dev data0\n{OWN6} dev data0\n")
+    assert set(before["routes"]) < set(second["routes"])
+    assert route.differences(before, second) == (
+        "the route to 198.51.100.0/24 comes after that of mgmt0",
+    )
+    assert argvs(route.undo("data0", before, second)) == [
+        f"ip -4 route del {OWN} dev data0",
+        f"ip -4 route prepend {OWN} dev data0",
+    ]
+
+
+def test_who_has_not_looked_names_the_routes_and_how_to_find_them(state):
+    (command,) = route.undo("data0", state, {})
+    name, interface, *arguments = command.argv[3:]
+    assert (name, interface) == ("restore routes", "data0")
+    assert arguments[10:15] == [
+        "-4", "prepend", "table main exact 203.0.113.0/24 metric 0 tos 0", ONLINK,
+        "mtu lock 8000 cwnd lock 44 advmss 7000 initcwnd 20 rto_min 5ms quickack 1",
+    ]  # fmt: skip
+    assert arguments[15:18] == ["-6", "append", "table main exact 2001:db8::/64 metric 256"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +162,7 @@ def test_what_is_no_network_is_an_error(state):
     ("given_", "shown"), [("5ms", "5ms"), ("1500ms", "1.5s"), ("70000ms", "70s")]
 )
 def test_times_are_compared_as_ip_shows_them(given_, shown):
-    state = read(f"{OWN} rto_min lock {shown}\n")
+    state = read(f"{OWN} dev data0 rto_min lock {shown}\n")
     assert route.unmet(state, {"rto_min": given_}) == ()
 
 
@@ -132,14 +182,14 @@ def simulated(state, commands):
     """What `ip route change` does: the route's metrics become those that are said."""
     routes = dict(state["routes"])
     for command in commands:
-        words = list(command.argv[4:-2])
+        words = list(command.argv[4:])
         line = " ".join(words).replace("rto_min ", "rto_min lock ")
         ((name, metrics),) = read(("inet6 " if command.argv[1] == "-6" else "") + line)[
             "routes"
         ].items()
         assert name in routes, "RTNETLINK answers: No such file or directory"
         routes[name] = metrics
-    return {"routes": routes}
+    return {"routes": routes, "behind": {}}
 
 
 @given(st.lists(WISHES, min_size=1, max_size=4))
