@@ -5,6 +5,8 @@ A configured key that the agent holds is used from there, since it may be encryp
 
 from __future__ import annotations
 
+import os
+import shlex
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,12 +14,17 @@ from pathlib import Path
 import paramiko
 from paramiko.auth_strategy import AuthSource, AuthStrategy, InMemoryPrivateKey
 
+from netlimits.errors import one_line
 from netlimits.hosts.sshconfig import SIZE_LIMIT, Endpoint
 from netlimits.model.named_file import bounded
 
 
 class OurKeys(AuthStrategy):
-    """The keys to log in with, in order; `encrypted` gathers those that only an agent could use."""
+    """The keys to log in with, in order.
+
+    `encrypted` gathers those that only an agent could use, `unfit` those that OpenSSH would not
+    use either, with the reason.
+    """
 
     def __init__(self, endpoint: Endpoint, seconds: float) -> None:
         """`seconds` is what the agent may take over each answer."""
@@ -26,6 +33,7 @@ class OurKeys(AuthStrategy):
         self._agent = _agent(seconds) if endpoint.agent else None
         self.tried = 0
         self.encrypted: list[Path] = []
+        self.unfit: dict[Path, str] = {}
 
     def close(self) -> None:
         """Close the connection to the agent."""
@@ -55,14 +63,21 @@ class OurKeys(AuthStrategy):
         return InMemoryPrivateKey(self._endpoint.user, key)
 
     def _load(self, file: Path) -> paramiko.PKey | None:
-        if not (_can_be_read(file) and _can_be_read(Path(f"{file}-cert.pub"))):
-            return None
         try:
-            return paramiko.PKey.from_path(file)
+            if why := _too_open(file):
+                self.unfit[file] = why
+                return None
+            bounded(file, SIZE_LIMIT)
+            if _can_be_read(Path(f"{file}-cert.pub")):
+                return paramiko.PKey.from_path(file)
+        except FileNotFoundError:
+            pass  # one of the usual ones, or named for another machine: as in ssh(1), the next one
         except (TypeError, paramiko.PasswordRequiredException):
             self.encrypted.append(file)
-        except (OSError, ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType):
-            pass  # not there, or of no kind that paramiko reads: as in ssh(1), the next one
+        except OSError as error:
+            self.unfit[file] = one_line(error)
+        except (ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType):
+            self.unfit[file] = "is no private key"
         return None
 
     @staticmethod
@@ -79,12 +94,16 @@ class OurKeys(AuthStrategy):
                 f"{who} needs a key: {self.encrypted[0]} is encrypted and no agent holds it; "
                 f"`ssh-add {self.encrypted[0]}`"
             )
+        unfit = "; ".join(f"{file} {why}" for file, why in self.unfit.items())
+        if not self.tried and unfit:
+            return f"{who} needs a key and none can be used: {unfit}"
         if not self.tried:
             files = ", ".join(map(str, self._endpoint.identities)) or "none"
             return f"{who} needs a key and there is none: no agent holds one, key files: {files}"
         return (
             f"{who} refused our key{'s' if self.tried > 1 else ''} ({self.tried} tried); "
             "name the right one (IdentityFile) or add it with `ssh-copy-id`"
+            + (f"; not tried: {unfit}" if unfit else "")
         )
 
 
@@ -119,6 +138,18 @@ def _public(file: Path) -> bytes | None:
         return paramiko.pkey.PublicBlob.from_file(beside).key_blob if _can_be_read(beside) else None
     except (OSError, ValueError):
         return None
+
+
+def _too_open(file: Path) -> str:
+    """Why OpenSSH ignores a private key that others may read; "" where it does not.
+
+    It asks this of files of one's own alone. Raises OSError.
+    """
+    about = file.stat()
+    if about.st_uid != os.getuid() or not about.st_mode & 0o077:
+        return ""
+    mode = f"{about.st_mode & 0o777:04o}"
+    return f"can be read by others (permissions {mode}): `chmod 600 {shlex.quote(str(file))}`"
 
 
 def _can_be_read(file: Path) -> bool:

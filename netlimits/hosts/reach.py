@@ -72,7 +72,7 @@ class Reach:
         before, _, last = (endpoint.jump if jump is None else jump).rpartition(",")
         seconds = self.patience.connecting(endpoint.timeout)
         until = time.monotonic() + seconds + self.patience.seconds  # to connect, and to log in
-        with _explained(endpoint, seconds):
+        with _explained(endpoint, seconds, self.config.source):
             if last:
                 # As in ssh(1): the last jump is reached through those before it, and only the
                 # first of them through its own configuration's.
@@ -199,16 +199,17 @@ def _prepare(sock: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def _explained(endpoint: Endpoint, seconds: float) -> Iterator[None]:
-    """Turns errors on the way to a login into a ConnectError of one line."""
+def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None]:
+    """Turn errors on the way to a login into a ConnectError of one line; `source` is ssh's file."""
     where = endpoint.where
     started = time.monotonic()
     try:
         yield
     except (socket.gaierror, UnicodeError):  # the second for what no name can be
-        raise ConnectError(
-            f"the name {endpoint.hostname} leads nowhere; is {endpoint.name} in ~/.ssh/config?"
-        ) from None
+        about = f"; correct it, or add `Host {endpoint.name}` to {source}"
+        if endpoint.hostname != endpoint.name:
+            about = f", the HostName of {endpoint.name} in {source}; correct it there"
+        raise ConnectError(f"nobody knows the name {endpoint.hostname}{about}") from None
     except ConnectionRefusedError:
         raise ConnectError(
             f"{where} refuses connections; does sshd run there?", transient=True

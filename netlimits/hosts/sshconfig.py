@@ -103,7 +103,12 @@ class SshConfig:
         except OSError as error:
             raise ConnectError(f"{error.filename}: {error.strerror}") from None
         except (paramiko.SSHException, ValueError) as error:
-            raise ConnectError(f"{file or '~/.ssh/config'}: {error}") from None
+            raise ConnectError(f"{self.source}: {error}") from None
+
+    @property
+    def source(self) -> str:
+        """The file as a message names it."""
+        return str(self.file or "~/.ssh/config")
 
     def endpoint(self, name: str) -> Endpoint:
         """Where `[user@]name[:port]` leads. Raises ConnectError for what cannot be understood."""
@@ -135,9 +140,8 @@ class SshConfig:
                 add_key=self._command(user, name, port),
             )
         except (ValueError, KeyError, ImportError, paramiko.SSHException) as error:
-            source = self.file or "~/.ssh/config"
             raise ConnectError(
-                f"{source}: what it says about {name} is not clear: {error}"
+                f"{self.source}: what it says about {name} is not clear: {error}"
             ) from None
 
     def _command(self, user: str, name: str, port: int) -> str:

@@ -186,7 +186,7 @@ def test_what_would_be_put_back_is_shown_first(folder, hosts_file, command):
     assert "say --yes" in complaint(done)
     done = call((command, "--yes"), folder, "--hosts", hosts_file)
     assert line in done.output
-    assert "nobody.invalid leads nowhere" in complaint(done)
+    assert "nobody knows the name nobody.invalid" in complaint(done)
 
 
 BAD: tuple[tuple[str, Any, str], ...] = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -181,6 +182,27 @@ def test_no_key_at_all_is_told(lab):
     assert "there is none" in refusal(machine)
 
 
+def test_a_key_that_openssh_would_not_use_is_not_used_and_the_reason_is_told(lab, tmp_path):
+    machine, key = lab.machine("far"), tmp_path / "key"
+    config = machine.ssh_config
+    shutil.copy(lab.folder / "key", key)
+    config.write_text(config.read_text().replace(f"{lab.folder}/key", str(key)))
+    key.chmod(0o640)
+    assert f"{key} can be read by others (permissions 0640): `chmod 600 {key}`" in refusal(machine)
+    key.chmod(0o600)
+    assert server_port(machine) == lab.far.port
+    key.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nnonsense\n")
+    assert f"none can be used: {key} is no private key" in refusal(machine)
+    key.write_text("")
+    assert f"{key} is empty" in refusal(machine)
+    key.unlink()
+    key.mkdir(0o700)
+    assert f"{key} is a folder" in refusal(machine)
+    config.write_text(f"{config.read_text()}\n  IdentityFile {lab.folder}/stranger\n")
+    assert "(1 tried); name the right one" in (complaint := refusal(machine))
+    assert complaint.endswith(f"; not tried: {key} is a folder")
+
+
 def test_an_encrypted_key_wants_the_agent_and_works_with_it(lab, monkeypatch, tmp_path):
     machine = lab.machine("far")
     locked = lab.folder / "locked"
@@ -212,7 +234,12 @@ def test_a_port_where_nobody_listens(lab):
 
 
 def test_a_name_that_nobody_knows(lab):
-    assert "the name no-such-host.invalid" in refusal(lab.machine("no-such-host.invalid"))
+    machine = lab.machine("no-such-host.invalid")
+    advice = f"correct it, or add `Host no-such-host.invalid` to {machine.ssh_config}"
+    assert f"nobody knows the name no-such-host.invalid; {advice}" in refusal(machine)
+    machine = lab.machine("far", "Host far\n HostName far.invalid\n")
+    said_there = f"far.invalid, the HostName of far in {machine.ssh_config}; correct it there"
+    assert f"nobody knows the name {said_there}" in refusal(machine)
 
 
 def test_a_port_that_says_nothing_costs_no_more_than_the_time_allowed(lab):

@@ -114,11 +114,13 @@ def look(
     findings += [*tools.refused(site), *repetitions.findings(plan)]
     site = replace(site, clocks=_clocks(known_machines, hosts))
     findings += _everywhere(known_machines, lambda role: _on_host(site, hosts[role], role))
-    link_is_down = any(f.check == "link" and f.severity == "error" for f in findings)
-    if try_tools and not link_is_down:  # else each trial would blame a firewall
+    cut_off = {f.host for f in findings if f.check == "link" and f.severity == "error"}
+    if try_tools and not cut_off:  # else each trial would blame a firewall
         findings += trial.findings(site, hosts)
+    reachable = {role: m for role, m in known_machines.items() if role not in cut_off}
+    paths = replace(site, machines=reachable)
     findings += _everywhere(
-        known_machines, lambda role: _checked(site, hosts[role], role, checks.AFTERWARDS)
+        reachable, lambda role: _checked(paths, hosts[role], role, checks.AFTERWARDS)
     )
     findings = list(dict.fromkeys(findings))
     return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
@@ -279,11 +281,12 @@ def _at(links: Mapping[str, _Link], machine: Machine) -> Machine:
         owners = [n for n, link in links.items() if given in _addresses(link)]
         interface = owners[0] if owners else None
     if interface is None:
-        raise HostError(
-            "the hosts file names neither its interface nor an address that it has; "
-            f"interfaces there: {', '.join(links)}",
-            host=machine.role,
-        )
+        problem = "the hosts file names neither an interface nor an address"
+        if machine.address:
+            problem = (
+                f"no interface has the address {machine.address}; correct it in the hosts file"
+            )
+        raise HostError(f"{problem}; interfaces there: {', '.join(links)}", host=machine.role)
     if interface not in links:
         raise HostError(
             f"there is no interface {interface!r}; there are {', '.join(links)}", host=machine.role
