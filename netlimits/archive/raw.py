@@ -2,9 +2,10 @@
 
 `step` says what a command was for. Those that figures are made of: `before` and `after`
 (/proc/stat of each host) around `client` (the tool), `before NAME` and `after NAME` (evidence),
-`sample` (looks during the run), `trace` (packets), `guard` (whether a host's guard put settings
-back meanwhile). Everything else is kept, not read. Archives from before the journal had it hold
-what a run cost here as a command of no host, `controller`.
+`sample` (looks during the run), `trace` (packets), `before watch` and `after watch` (changes by
+others), `after setting` (each setting of the run, read again), `guard` (whether a host's guard put
+settings back meanwhile). Everything else is kept, not read. Archives from before the journal had it
+hold what a run cost here as a command of no host, `controller`.
 """
 
 from __future__ import annotations
@@ -90,5 +91,9 @@ def _completed(fields: formats.RawLine) -> Completed:
 
 
 BEFORE, CLIENT, AFTER, SAMPLE, TRACE = "before", "client", "after", "sample", "trace"
+
+WATCH_BEFORE, WATCH_AFTER = f"{BEFORE} watch", f"{AFTER} watch"
+
+SETTING_AFTER = f"{AFTER} setting"
 
 GUARD, CONTROLLER = "guard", "controller"

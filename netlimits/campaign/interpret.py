@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from netlimits.archive.raw import AFTER, BEFORE, CLIENT, GUARD, SAMPLE, RawEntry
-from netlimits.campaign import ack_ratio, parallel, physics, rates, under_load
+from netlimits.campaign import ack_ratio, parallel, physics, rates, unchanged, under_load
 from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu, sample
@@ -33,6 +33,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
     Raises ToolFailure for an attempt that must not count.
     """
     _refuse_fired(entries)
+    unchanged.refuse(specification, entries)
     client = _output(entries, CLIENT, specification.ends["local"][0])
     if specification.around.bulk:
         streams, measured = _under_load(specification, client, entries)
@@ -59,6 +60,7 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         total = _added([counts[role] for role in roles])
         figures |= {f"{end}_{name}": value for name, value in total.items()}
         figures |= _sampled(entries, end, roles, figures)
+        figures |= unchanged.others(entries, end, roles)
     if not specification.one_stack:
         figures |= ack_ratio.figures(figures)
     figures |= _obeyed(specification, entries, client.seconds, streams, figures, counts)

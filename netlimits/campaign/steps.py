@@ -2,8 +2,9 @@
 
 In this order: the tool's servers, looks (begun so early that what it takes to begin is over before
 the client), traces, a reading of the evidence, the CPUs' times, the client, the CPUs' times, and a
-reading of the evidence. The CPUs' times are read apart: a host that has read its evidence sooner
-than another would count what the other's reading costs, where both are one machine.
+reading of the evidence, together with the settings of the run and what others changed meanwhile.
+The CPUs' times are read apart: a host that has read its evidence sooner than another would count
+what the other's reading costs, where both are one machine.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from dataclasses import dataclass, fields
 from netlimits.archive import raw
 from netlimits.campaign import parallel, under_load
 from netlimits.campaign.specifications import Specification
-from netlimits.evidence import cpu, sample, trace
+from netlimits.evidence import cpu, sample, trace, watch
 from netlimits.evidence.counted import EVIDENCE
 from netlimits.model import Command, Machine, ServerAddress
+from netlimits.settings import setting
 from netlimits.tools import Features, tool
 
 LOOKS_MARGIN = 15.0
@@ -79,6 +81,9 @@ def measurement(
             for kind in EVIDENCE
         )
 
+    def watched(step: str, act: str) -> tuple[Step, ...]:
+        return tuple(Step(role, step, _watch(specification, act, role)) for role in roles)
+
     def cpus(step: str) -> tuple[Step, ...]:
         return tuple(Step(role, step, cpu.READ) for role in roles)
 
@@ -91,12 +96,34 @@ def measurement(
             for role in roles
         ),
         tuple(_traces(specification, machines)),
-        evidence(raw.BEFORE),
+        watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE),
         cpus(raw.BEFORE),
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
         cpus(raw.AFTER),
-        evidence(raw.AFTER),
+        evidence(raw.AFTER)
+        + tuple(Step(role, raw.SETTING_AFTER, read) for role, read in settings(specification))
+        + watched(raw.WATCH_AFTER, watch.END),
     )
+
+
+def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
+    """The reading of each setting of a run, by role, in the order of the experiment."""
+    for use in specification.setup.settings:
+        for role in use.roles:
+            interface = specification.machines[role].interface or ""
+            yield role, setting(use.name).read(interface, use.options)
+
+
+def _watch(specification: Specification, act: str, role: str) -> Command:
+    """The reading of what others change on a host; CPU time of the tool is not theirs."""
+    ends = specification.ends
+    others = ends["remote"] if role in ends["local"] else ends["local"]
+    family, machines = specification.around.family, specification.machines
+    peers = [machines[other].over(family).address for other in others]
+    programs = [*tool(specification.tool).processes(specification.options)]
+    if any(use.name == "load" and role in use.roles for use in specification.setup.settings):
+        programs.append("stress-ng")
+    return watch.command(act, machines[role].interface or "", programs, filter(None, peers))
 
 
 def address(

@@ -1,8 +1,10 @@
 """A Host made of a Login: shells kept open for commands, sessions for servers.
 
 Commands take an idle shell, so that a second thread may look at a host while a measurement runs
-there; mostly there is just one. Once there are commands with Perl of their own, they and all that
-runs in turn take a Perl instead, where the host has one.
+there; mostly there is just one. Commands one after the other get the same one: what a Perl keeps
+open between two readings (evidence.watch) is in it, whatever has run beside them. Once there are
+commands with Perl of their own, they and all that runs in turn take a Perl instead, where the host
+has one.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ class LoginHost:
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""
         shell = self._quickest([command])
-        return BackgroundCommand(shell, command, self._give_back, self._end)
+        return BackgroundCommand(shell, command, self._give_back_aside, self._end)
 
     def _end(self, shell: Shell) -> None:
         """End the command in a shell, from an idle shell if there is one, which saves a login."""
@@ -90,7 +92,10 @@ class LoginHost:
             shell.end()
             return
         words = ("sh", "-c", 'kill -s TERM "$1"', "sh", str(shell.pid() or ""))
-        self._in(idle, Command(words, deadline=STALL))
+        try:
+            idle.run(Command(words, deadline=STALL))
+        finally:
+            self._give_back_aside(idle)
 
     def _in(self, shell: Shell, command: Command) -> Completed:
         """Run a command in a shell, which is then given back."""
@@ -99,11 +104,15 @@ class LoginHost:
         finally:
             self._give_back(shell)
 
-    def _give_back(self, shell: Shell) -> None:
+    def _give_back_aside(self, shell: Shell) -> None:
+        """Keep a shell as idle, behind those that the next command is to get."""
+        self._give_back(shell, len(self._idle))
+
+    def _give_back(self, shell: Shell, place: int = 0) -> None:
         """Keep a shell as idle, or close it if something failed in it."""
         with self._lock:
             if shell.usable and shell in self._all:
-                self._idle.append(shell)
+                self._idle.insert(place, shell)
             elif shell in self._all:
                 self._all.remove(shell)
         if not shell.usable:

@@ -1,0 +1,89 @@
+"""A run counts only where nobody changed its hosts meanwhile: settings, interface, routes, CPUs.
+
+Each setting of the run is read again after it, in the round trip of the evidence, and held to what
+the configuration wants. What no setting is of, and what was undone before the end, `evidence.watch`
+tells. What cannot be read again keeps a run from counting, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from netlimits.archive.raw import SETTING_AFTER, WATCH_AFTER, WATCH_BEFORE, RawEntry
+from netlimits.campaign.specifications import Specification
+from netlimits.errors import SettingError, ToolFailure
+from netlimits.evidence import watch
+from netlimits.model import Completed, Scalar
+from netlimits.settings import setting
+
+OF_HOSTS = ("sysctl", "load", "switch", "irq", "rps")
+"""Settings that `evidence.watch` does not see."""
+
+
+def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
+    """Raise ToolFailure (`invalid`) that says what was changed on which host during the run.
+
+    A campaign that was made before these readings has none of them, and nothing to refuse.
+    """
+    told = {role: [*_of_host(specification, entries, role)] for _, role in specification.roles()}
+    watched = {role for role, lines in told.items() if lines}
+    lines = [f"{role}: {line}" for role, of_role in told.items() for line in of_role]
+    lines += _of_settings(specification, entries, watched)
+    if lines:
+        text = "; ".join(dict.fromkeys(lines))
+        raise ToolFailure(f"changed during the run, not by netlimits: {text}", status="invalid")
+
+
+def _of_settings(
+    specification: Specification, entries: Sequence[RawEntry], watched: Collection[str]
+) -> Iterator[str]:
+    """Each setting that is not as the configuration wants it after the run.
+
+    Of hosts in `watched` it is known what became of the interface: only settings of the host add
+    to that.
+    """
+    readings = [entry for entry in entries if entry.step == SETTING_AFTER]
+    uses = [(use, role) for use in specification.setup.settings for role in use.roles]
+    for use, role in uses:
+        interface = specification.machines[role].interface or ""
+        argv = setting(use.name).read(interface, use.options).argv
+        entry = next((e for e in readings if e.host == role and e.argv == argv), None)
+        if entry is None:
+            continue
+        readings.remove(entry)
+        try:
+            unmet = setting(use.name).unmet(setting(use.name).state(entry.completed), use.options)
+        except SettingError as error:
+            unmet = (error.problem,)
+        if use.name in OF_HOSTS or role not in watched:
+            yield from (f"{role}: {use.name}: {line}" for line in unmet)
+
+
+def _of_host(
+    specification: Specification, entries: Sequence[RawEntry], role: str
+) -> tuple[str, ...]:
+    """What `evidence.watch` tells of a host."""
+    if not (pair := _readings(entries, role)):
+        return ()
+    machine = specification.machines[role]
+    address = machine.over(specification.around.family).address
+    return watch.changes(*pair, machine.interface or "", [address] if address else [])
+
+
+def others(entries: Sequence[RawEntry], end: str, roles: Sequence[str]) -> dict[str, Scalar]:
+    """The CPU time of other processes on an end's hosts, and the busiest host's busiest process."""
+    told = [
+        cpu
+        for role in roles
+        if (pair := _readings(entries, role)) and (cpu := watch.others_cpu_pct(*pair))
+    ]
+    if len(told) < len(roles):
+        return {}
+    pct, name = max(told)
+    return {f"{end}_other_cpu_pct": pct, **({f"{end}_other_cpu_of": name} if name else {})}
+
+
+def _readings(entries: Sequence[RawEntry], role: str) -> tuple[Completed, Completed] | None:
+    by_step = {e.step: e.completed for e in entries if e.host == role}
+    before, after = by_step.get(WATCH_BEFORE), by_step.get(WATCH_AFTER)
+    return (before, after) if before and after else None

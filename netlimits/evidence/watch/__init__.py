@@ -1,0 +1,257 @@
+"""What others change on a host during a run: its data interface, its CPUs, the routes to peers.
+
+Two readings, `begin` before the client and `end` after it. Between them nothing of ours runs: the
+kernel keeps its own notifications (rtnetlink, uevents of CPUs) in the queue of a socket that a kept
+Perl holds open and reads at the end (`watch.pl`). So a change that is undone before the end is seen
+too. A host without Perl has no such socket: there the two states are compared alone.
+
+What the kernel does by itself is no change: lifetimes and duplicate checks of addresses, router
+advertisements, neighbours, routes that a DHCP client writes again as they were, promiscuous mode.
+
+Both readings also count the CPU time of processes that are neither the tool's nor ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from netlimits.evidence.watch import rtnetlink
+from netlimits.evidence.watch.rtnetlink import Message
+from netlimits.model import Command, Completed
+
+__all__ = ["changes", "command", "others_cpu_pct"]
+
+BEGIN, END = "begin", "end"
+
+_SCRIPT = r"""
+act=$1 interface=$2
+shift 3
+cd "/sys/class/net/$interface" 2>/dev/null || { echo absent; exit 0; }
+for file in ifindex mtu flags tx_queue_len carrier_down_count speed duplex \
+  gro_flush_timeout napi_defer_hard_irqs threaded; do
+  { read -r value <"$file"; } 2>/dev/null && echo "$file $value"
+done
+echo "features $(ethtool -k "$interface" | sed -n 's/: on.*//p' | tr -d '\t' | tr '\n' ' ')"
+for peer; do
+  echo "path $peer $(ip -o route get fibmatch "$peer" 2>/dev/null)"
+done
+"""
+"""What `watch.pl` tells of the state, for a host without Perl."""
+
+_LASTING = {
+    "speed": "link speed",
+    "duplex": "duplex mode",
+    "mtu": "MTU",
+    "tx_queue_len": "transmit queue length",
+    "rings": "rings",
+    "channels": "channels",
+    "pause": "pause frames",
+    "gro_flush_timeout": "gro_flush_timeout",
+    "napi_defer_hard_irqs": "napi_defer_hard_irqs",
+    "threaded": "threaded NAPI",
+}
+"""Keys of the state that are one value each, in words."""
+
+_PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b")
+"""What `ip route` shows of a route that changes by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One reading: the state by key, and what was told of the time since `watch` began."""
+
+    watch: str
+    absent: bool
+    state: Mapping[str, str]
+    link: Message | None
+    routes: Mapping[str, Message]
+    notices: tuple[Message, ...]
+    cpus: tuple[tuple[str, str], ...]
+
+
+def command(act: str, interface: str, programs: Iterable[str], peers: Iterable[str]) -> Command:
+    """The reading before a run (BEGIN) or after it (END).
+
+    `programs` are the tool's, whose CPU time is not others'; `peers` the addresses whose routes
+    matter.
+    """
+    names = "|".join(re.sub(r"[^A-Za-z0-9_.+-]", ".", name)[:15] for name in programs)
+    argv = ("sh", "-c", _SCRIPT, "sh", act, interface, names, *peers)
+    return Command(argv, deadline=10, perl=_perl())
+
+
+@cache
+def _perl() -> str:
+    """The program for Perl, less its comments and indents, which only we read."""
+    text = resources.files(__package__).joinpath("watch.pl").read_text(encoding="utf-8")
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("#"))
+
+
+def changes(
+    before: Completed, after: Completed, interface: str, addresses: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """What somebody else changed between two readings, in words.
+
+    `addresses` are the host's own data addresses.
+    """
+    first, last = _reading(before), _reading(after)
+    if first.absent:
+        return ()
+    if last.absent:
+        names = [n.name for n in last.notices if n.name and n.name != interface]
+        if last.watch == first.watch and names:
+            return (f"{interface} was renamed to {names[-1]}",)
+        return (f"{interface} is gone: it was removed or renamed",)
+    if first.state.get("ifindex") != last.state.get("ifindex"):
+        return (f"{interface} was removed and made again",)
+    watched = bool(first.watch) and first.watch == last.watch
+    notices = last.notices if watched else ()
+    cpus = last.cpus if watched else ()
+    return (
+        *_of_link(first, last, [n for n in notices if n.link], interface),
+        *_of_state(first.state, last.state, interface),
+        *_of_features(first, last, notices, interface),
+        *_of_queues(notices, interface),
+        *_of_addresses(notices, addresses, interface),
+        *_of_routes(first, last, notices),
+        *dict.fromkeys(f"CPU {number} went {how}" for how, number in cpus),
+    )
+
+
+def others_cpu_pct(before: Completed, after: Completed) -> tuple[float, str] | None:
+    """CPU time of processes that are neither the tool's nor ours, in percent of one CPU.
+
+    With the name of the busiest one, "" where none was busy. None where that is not known.
+    """
+    if not (watch := _reading(before).watch) or watch != _reading(after).watch:
+        return None
+    text = after.stdout
+    whole = re.search(r"^others ([0-9]{1,12}\.[0-9]{2}) of ([0-9]{1,9}\.[0-9]{3})$", text, re.M)
+    if not whole or not float(whole[2]):
+        return None
+    busiest = re.search(r"^other [0-9.]{1,15} [0-9]{1,10} (.{1,64})$", text, re.M)
+    return 100 * float(whole[1]) / float(whole[2]), busiest[1] if busiest else ""
+
+
+def _reading(completed: Completed) -> _Reading:
+    """What a command printed; lines that are none of its are left aside."""
+    state: dict[str, str] = {}
+    watch, absent = "", False
+    link, routes = None, {}
+    notices, cpus = [], []
+    lines = [line.partition(" ")[::2] for line in completed.stdout.splitlines()]
+    order: rtnetlink.Order = "big" if ("order", "0001") in lines else "little"
+    for name, text in lines:
+        if name == "watch":
+            watch = text
+        elif name == "absent":
+            absent = True
+        elif name == "cpu" and (match := re.fullmatch(r"(offline|online) ([0-9]{1,6})", text)):
+            cpus.append((match[1], match[2]))
+        elif name == "link":
+            link = rtnetlink.parsed(text, order)
+        elif name == "route":
+            peer, _, rest = text.partition(" ")
+            if message := rtnetlink.parsed(rest, order):
+                routes[peer] = message
+        elif name == "path":
+            peer, _, rest = text.partition(" ")
+            state[f"path {peer}"] = " ".join(_PASSING.sub("", rest).split())
+        elif name == "notice" and (message := rtnetlink.parsed(text, order)):
+            notices.append(message)
+        elif name in ("ifindex", "flags", "carrier_down_count", "features", *_LASTING):
+            state[name] = text.strip()
+    if link:
+        state["ifindex"] = str(link.index)
+    return _Reading(watch, absent, state, link, routes, tuple(notices), tuple(cpus))
+
+
+def _of_link(
+    first: _Reading, last: _Reading, notices: Sequence[Message], interface: str
+) -> Iterator[str]:
+    """Properties of the interface in all that was told of it, in turn."""
+    if first.link and last.link:
+        told = [message.properties() for message in (first.link, *notices, last.link)]
+        for what, was in told[0].items():
+            values = [was]
+            for properties in told[1:]:
+                if what in properties and properties[what] != values[-1]:
+                    values.append(properties[what])
+            if what == "carrier losses":
+                lost = int(values[-1]) - int(was)
+                if lost > 0:
+                    yield f"{interface} lost its carrier {lost} time{'s' if lost > 1 else ''}"
+            elif len(values) > 1:
+                yield _changed(interface, what, values)
+        if any(message.deleted for message in notices):
+            yield f"{interface} was removed"
+        if any(message.failed_over for message in notices):
+            yield f"{interface} failed over to another of its links"
+        return
+    flags = [int(reading.state.get("flags", "0x1"), 0) & 1 for reading in (first, last)]
+    if flags[0] != flags[1]:
+        yield _changed(interface, "state", ["up" if up else "down" for up in flags])
+    lost = int(last.state.get("carrier_down_count", 0)) - int(
+        first.state.get("carrier_down_count", 0)
+    )
+    if lost > 0:
+        yield f"{interface} lost its carrier {lost} time{'s' if lost > 1 else ''}"
+
+
+def _changed(interface: str, what: str, values: Sequence[str]) -> str:
+    back = " and back" if len(values) > 2 and values[-1] == values[0] else ""
+    shown = values[:-1] if back else values
+    return f"{interface}: its {what} was changed from {' to '.join(shown[:5])}{back}"
+
+
+def _of_state(first: Mapping[str, str], last: Mapping[str, str], interface: str) -> Iterator[str]:
+    for key, words in _LASTING.items():
+        if key in first and key in last and first[key] != last[key]:
+            yield _changed(interface, words, [first[key], last[key]])
+    for key, was in first.items():
+        if key.startswith("path ") and last.get(key, was) != was:
+            yield f"the route to {key.split()[1]} was {was or 'none'} and is {last[key] or 'none'}"
+
+
+def _of_features(
+    first: _Reading, last: _Reading, notices: Iterable[Message], interface: str
+) -> Iterator[str]:
+    if "features" in first.state and "features" in last.state:
+        was, now = (set(reading.state["features"].split()) for reading in (first, last))
+        if was != now:
+            for verb, names in (("on", now - was), ("off", was - now)):
+                if names:
+                    yield f"{interface}: switched {verb}: {', '.join(sorted(names))}"
+            return
+    if any(message.features for message in notices):
+        yield f"{interface}: its offloads were changed and changed back"
+
+
+def _of_queues(notices: Iterable[Message], interface: str) -> Iterator[str]:
+    told = dict.fromkeys(message.queue for message in notices if message.queue)
+    if told:
+        yield f"{interface}: {', '.join([*told][:6])}"
+
+
+def _of_addresses(
+    notices: Iterable[Message], addresses: Iterable[str], interface: str
+) -> Iterator[str]:
+    gone = {n.address for n in notices if n.address and n.deleted}
+    for address in addresses:
+        if address in gone:
+            yield f"{interface}: its address {address} was removed"
+
+
+def _of_routes(first: _Reading, last: _Reading, notices: Sequence[Message]) -> Iterator[str]:
+    for peer, route in first.routes.items():
+        now = last.routes.get(peer)
+        if now is None or now.path != route.path:
+            yield f"the route to {peer} was {route.shown} and is {now.shown if now else 'none'}"
+        elif (other := next((n for n in notices if n.moves(peer, route)), None)) is not None:
+            verb = "removed" if other.deleted else f"changed to {other.shown}"
+            yield f"the route to {peer} was {verb} and is {route.shown} again"

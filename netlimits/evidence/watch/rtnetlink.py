@@ -1,0 +1,199 @@
+"""Messages of rtnetlink(7), as `watch.pl` prints them: links, addresses, routes and queues.
+
+A message is printed as its type, what follows its header, and its attributes: words of hexadecimal
+digits, in the byte order of the host.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Order = Literal["little", "big"]
+
+_LINK, _ADDRESS, _ROUTE = (16, 17), (20, 21), (24, 25)
+_DELETED = (17, 21, 25, 37, 41, 45)
+_QUEUES = {36: "qdisc", 37: "qdisc", 40: "class", 41: "class", 44: "filter", 45: "filter"}
+
+_UP, _CARRIER = 0x1, 0x10000
+
+_PROPERTIES = {
+    4: "MTU",
+    10: "master",
+    13: "transmit queue length",
+    31: "number of transmit queues",
+    32: "number of receive queues",
+    40: "largest number of GSO segments",
+    41: "largest GSO packet",
+    58: "largest GRO packet",
+    63: "largest GSO packet of IPv4",
+    64: "largest GRO packet of IPv4",
+}
+_CARRIER_LOSSES, _EVENT, _XDP, _NAME = 48, 44, 43, 3
+_FEATURES, _FAILOVER = 2, 3
+
+_METRICS = {
+    2: "mtu", 3: "window", 4: "rtt", 5: "rttvar", 6: "ssthresh", 7: "cwnd", 8: "advmss",
+    9: "reordering", 10: "hoplimit", 11: "initcwnd", 12: "features", 13: "rto_min",
+    14: "initrwnd", 15: "quickack", 17: "fastopen_no_cookie",
+}  # fmt: skip
+
+_WORDS = re.compile(r"[0-9]{1,3}( [0-9a-f]{2,40})( [0-9]{1,3}=([0-9a-f]{2})*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: its `kind`, what follows its header, and its attributes by number."""
+
+    kind: int
+    head: bytes
+    attributes: Mapping[int, bytes]
+    order: Order
+
+    @property
+    def link(self) -> bool:
+        """True for a message about the interface itself."""
+        return self.kind in _LINK
+
+    @property
+    def deleted(self) -> bool:
+        """True where something was removed."""
+        return self.kind in _DELETED
+
+    @property
+    def index(self) -> int:
+        """The number of the interface, of any message but a route's."""
+        return self._number(self.head[4:8])
+
+    @property
+    def name(self) -> str:
+        """The interface's name; "" where that is not told."""
+        return self._text(_NAME) if self.link else ""
+
+    @property
+    def features(self) -> bool:
+        """True where offloads were changed."""
+        return self.link and self._attribute(_EVENT) == _FEATURES
+
+    @property
+    def failed_over(self) -> bool:
+        """True where a bond took another of its links."""
+        return self.link and self._attribute(_EVENT) == _FAILOVER
+
+    @property
+    def queue(self) -> str:
+        """What became of a qdisc, a class or a filter, in words; "" of anything else."""
+        if self.kind not in _QUEUES:
+            return ""
+        handle = self._number(self.head[8:12])
+        minor = f"{handle & 0xFFFF:x}" if handle & 0xFFFF else ""
+        verb = "was removed" if self.deleted else "was made or changed"
+        return f"{_QUEUES[self.kind]} {self._text(1)} {handle >> 16:x}:{minor} {verb}"
+
+    @property
+    def address(self) -> str:
+        """The address that a message is about; "" of any other message."""
+        if self.kind not in _ADDRESS:
+            return ""
+        return _address(self.attributes.get(2) or self.attributes.get(1, b""))
+
+    def properties(self) -> dict[str, str]:
+        """What the interface is, in words; of what a message does not tell there is nothing."""
+        flags = self._number(self.head[8:12])
+        told = {"name": self.name, "state": "up" if flags & _UP else "down"}
+        told |= {w: str(self._attribute(n)) for n, w in _PROPERTIES.items() if n in self.attributes}
+        told.setdefault("master", "none")
+        told["XDP program"] = "another" if self.attributes.get(_XDP, b"")[4:5] > b"\0" else "none"
+        if _CARRIER_LOSSES in self.attributes:
+            told["carrier losses"] = str(self._attribute(_CARRIER_LOSSES))
+        elif flags & _UP:
+            told["carrier"] = "there" if flags & _CARRIER else "lost"
+        return told
+
+    # -- routes ------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> tuple[object, ...]:
+        """Where a route leads, and how: the same for two of which one replaced the other."""
+        _, length, _, tos, _, _, _, kind = self.head[:8]
+        known = {n: value for n, value in self.attributes.items() if n not in (7, 15, 20)}
+        return length, tos, kind, tuple(sorted(known.items()))
+
+    @property
+    def shown(self) -> str:
+        """A route in words, much as `ip route` has it."""
+        length = self.head[1]
+        words = [f"{_address(self.attributes[1])}/{length}" if 1 in self.attributes else "default"]
+        if via := self.attributes.get(5):
+            words.append(f"via {_address(via)}")
+        if 4 in self.attributes:
+            words.append(f"over interface {self._attribute(4)}")
+        elif 9 in self.attributes:
+            words.append("over several interfaces")
+        if 6 in self.attributes:
+            words.append(f"metric {self._attribute(6)}")
+        if source := self.attributes.get(7):
+            words.append(f"src {_address(source)}")
+        return " ".join((*words, *self._metrics()))
+
+    def _metrics(self) -> list[str]:
+        nested, words = self.attributes.get(8, b""), []
+        while len(nested) >= 4:
+            size = max(4, self._number(nested[:2]))
+            if name := _METRICS.get(self._number(nested[2:4])):
+                words.append(f"{name} {self._number(nested[4:8])}")
+            nested = nested[size + 3 & ~3 :]
+        return words
+
+    def moves(self, peer: str, route: Message) -> bool:
+        """True where this changed the way to a peer, which is `route` before and after.
+
+        A route that is written again as it is changes nothing, nor does one that the kernel would
+        not take: of a wider network, or of a greater metric.
+        """
+        if self.kind not in _ROUTE or self.head[0] != route.head[0]:
+            return False
+        length = self.head[1]
+        if length < route.head[1] or not _within(peer, self.attributes.get(1, b""), length):
+            return False
+        if length == route.head[1] and self._attribute(6) > route._attribute(6):
+            return False
+        return self.deleted or self.path != route.path
+
+    # -- values ------------------------------------------------------------------------------
+
+    def _attribute(self, number: int) -> int:
+        return self._number(self.attributes.get(number, b""))
+
+    def _number(self, data: bytes) -> int:
+        return int.from_bytes(data, self.order)
+
+    def _text(self, number: int) -> str:
+        text = self.attributes.get(number, b"").rstrip(b"\0").decode("utf-8", "replace")
+        return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def parsed(text: str, order: Order) -> Message | None:
+    """The message in a line; None where it is none."""
+    if not _WORDS.fullmatch(text):
+        return None
+    kind, head, *attributes = text.split()
+    pairs = (attribute.partition("=") for attribute in attributes)
+    values = {int(number): bytes.fromhex(value) for number, _, value in pairs}
+    message = Message(int(kind), bytes.fromhex(head), values, order)
+    least = 8 if message.kind in _ADDRESS else 12
+    return message if len(message.head) >= least else None
+
+
+def _address(data: bytes) -> str:
+    return str(ipaddress.ip_address(data)) if len(data) in (4, 16) else ""
+
+
+def _within(peer: str, network: bytes, length: int) -> bool:
+    """True where a peer's address lies in a network; one of no length has no address."""
+    address = ipaddress.ip_address(peer)
+    base = _address(network.ljust(address.max_prefixlen // 8, b"\0"))
+    return bool(base) and address in ipaddress.ip_network(f"{base}/{length}", strict=False)
