@@ -64,7 +64,8 @@ class Testbed:
                     client.run(planned.client.command)
                 _take(planned.cpus_after, hosts)
                 questions = (Step(role, raw.GUARD, command) for role, command in last.items())
-                answers = _take((*planned.after, *questions), hosts)
+                after = [step for step in planned.after if step.role in hosts]
+                answers = _take((*after, *questions), hosts)
         finally:
             for role in listening:
                 if completed := self.servers.run_is_over(tool(specification.tool), hosts[role]):
