@@ -15,6 +15,11 @@ from netlimits.model import of_all
 LOSS = 0.001
 """Above this share of packets lost, a reader must know what the receiver's figures divide by."""
 
+OTHERS_CPU = 20.0
+"""Percent of one CPU that other programs may take on a host before a reader must know."""
+
+OTHERS = ("local_other_cpu_pct", "remote_other_cpu_pct")
+
 BREAK = 600.0
 """Seconds without a run after which those that follow are another session."""
 
@@ -43,7 +48,7 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
         counts, left = _outcomes(runs)
         if left or {*counts} != {"ok"}:
             sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
-    sentences += filter(None, [disturbance(runs), sessions(runs)])
+    sentences += filter(None, [disturbance(runs), other_programs(runs), sessions(runs)])
     sentences += _of_cpu(runs, columns)
     if {*columns} & SENT and {*columns} & ARRIVED:
         sentences += filter(None, [windows(runs)])
@@ -83,7 +88,8 @@ def of_sides(sides: Iterable[tuple[str, Runs]], columns: Iterable[str]) -> tuple
     named: dict[str, list[str]] = {}
     for name, frame in sides:
         runs = frame if isinstance(frame, Relation) else frames.last_attempts(frame)
-        for sentence in filter(None, [disturbance(runs), *_of_cpu(runs, columns)]):
+        beside = disturbance(runs), other_programs(runs)
+        for sentence in filter(None, [*beside, *_of_cpu(runs, columns)]):
             named.setdefault(sentence, []).append(name)
     return tuple(
         sentence if len(names) == len(sides) else f"{' and '.join(names)}: {sentence}"
@@ -244,6 +250,32 @@ def disturbance(runs: Runs) -> str:
     if disturbed.empty:
         return ""
     return _disturbance(len(disturbed), int(ok.sum()), float(disturbed.max()))
+
+
+def other_programs(runs: Runs) -> str:
+    """A sentence on how many ok runs shared a host's CPUs with other programs; "" for none."""
+    columns = [name for name in OTHERS if name in runs.columns]
+    if not columns:
+        return ""
+    if isinstance(runs, Relation):
+        shares = (f"coalesce(try_cast({name} as double), 0)" for name in columns)
+        most = f"greatest({', '.join(shares)})"
+        of, count, highest = runs.counted(
+            shared=f"count(*) filter (where {runs.ok} and {most} > {OTHERS_CPU})",
+            runs=f"count(*) filter (where {runs.ok})",
+            most=f"max({most}) filter (where {runs.ok})",
+        ).values()
+    else:
+        ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
+        percentages = ok[columns].apply(pd.to_numeric, errors="coerce").max(axis="columns")
+        of, count = int((percentages > OTHERS_CPU).sum()), len(ok)
+        highest = percentages.max()
+    if not of:
+        return ""
+    return (
+        f"in {of} of {count} runs other programs took CPU time of a host, up to {highest:.0f} % of "
+        f"one CPU ({', '.join(columns)})"
+    )
 
 
 def _disturbance(of: int, runs: int, most: float) -> str:

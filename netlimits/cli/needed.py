@@ -18,7 +18,14 @@ LIMITED_BY = "limited_by"
 """The one of IDENTITY that no campaign has by itself."""
 
 LOOKED_AT = (
-    *("disturbed_pct", "loss_pct", "transport_mss_bytes", "paced_by"),
+    *(
+        "disturbed_pct",
+        "local_other_cpu_pct",
+        "remote_other_cpu_pct",
+        "loss_pct",
+        "transport_mss_bytes",
+        "paced_by",
+    ),
     *("aggregated_runs", "transaction_rate_tps", "throughput_mbps"),
     *("local_send_throughput_mbps", "remote_recv_throughput_mbps"),
     *("local_recv_throughput_mbps", "remote_send_throughput_mbps"),

@@ -76,6 +76,7 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ("softirq", "softirq_pct", "CPU time in softirq", "%", "lower"),
     ("irq", "irq_pct", "CPU time in interrupts", "%", "lower"),
     ("steal", "steal_pct", "CPU time stolen by the host", "%", "lower"),
+    ("other_cpu", "other_cpu_pct", "CPU time of other programs", "% of one CPU", "lower"),
     # what the kernel counted (evidence.counted.counters)
     ("tcp_in_segs", "tcp_in_segs", "TCP segments in, after GRO", "", ""),
     ("tcp_out_segs", "tcp_out_segs", "TCP segments out", "", ""),

@@ -50,6 +50,18 @@ def test_other_traffic_on_the_link_is_told_beside_every_table():
     assert note in caveats.notes(loud, ["throughput_mbps"])
 
 
+def test_other_programs_on_a_host_s_cpus_are_told_beside_every_table():
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "failed"))
+    quiet = frame.assign(local_other_cpu_pct=[0.0, 3.0, 99.0])
+    assert caveats.other_programs(quiet) == caveats.other_programs(frame) == ""
+    loud = quiet.assign(remote_other_cpu_pct=["98.4", np.nan, np.nan])
+    note = (
+        "in 1 of 2 runs other programs took CPU time of a host, up to 98 % of one CPU "
+        "(local_other_cpu_pct, remote_other_cpu_pct)"
+    )
+    assert note in caveats.notes(loud, ["throughput_mbps"])
+
+
 @pytest.mark.parametrize(
     ("shared", "columns", "noted"),
     [

@@ -21,7 +21,7 @@ from netlimits.errors import DataError
 FACTORS = {"factors": ["send_size", "offloads"], "derived": ["transport"]}
 METRICS = [
     *("throughput_mbps", "local_send_throughput_mbps", "remote_recv_throughput_mbps"),
-    *("remote_sd_us_per_kib", "disturbed_pct", "window_s", "elapsed_s"),
+    *("remote_sd_us_per_kib", "disturbed_pct", "local_other_cpu_pct", "window_s", "elapsed_s"),
 ]
 LAID = {"rows": "send_size", "columns": "transport"}
 
@@ -53,6 +53,7 @@ def runs(count: int = 600, seed: int = 1) -> pd.DataFrame:
             "remote_recv_throughput_mbps": figure,
             "remote_sd_us_per_kib": 1e6 / figure,
             "disturbed_pct": np.where(chance.random(count) < 0.05, 3.0, np.nan),
+            "local_other_cpu_pct": np.where(chance.random(count) < 0.1, 50.0, 1.0),
             "window_s": 9.0,
             "elapsed_s": np.where(chance.random(count) < 0.1, 10.0, 9.0),
         }
