@@ -2,8 +2,12 @@
 
 A sysctl belongs to the machine or to its network namespace, not to the data interface. Only names
 under `net.` can be set, and of those not the few that change addresses or other sysctls on their
-way, since that is more than could be put back. The kernel rounds and refuses values in silence:
+way, since that is more than could be restored. The kernel rounds and refuses values in silence:
 so what was written is read back.
+
+Which sysctls move others differs by kernel. So a name that is not known to be `ALONE` is written
+by a script that reads all network sysctls before and after: if another one moved, the script
+itself undoes both and says so. It runs on the host, so a controller that is killed loses nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netlimits.errors import SettingError
-from netlimits.model import Command, Completed
+from netlimits.model import Command, Completed, sysctl_tree
 from netlimits.settings._base import State
 
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
@@ -25,6 +29,68 @@ MOVES_MORE = re.compile(
     r"\.(disable_ipv6|forwarding|mc_forwarding|ip_forward|addr_gen_mode|stable_secret|flush|mtu)$"
 )
 """Names whose writing changes addresses, routes or other sysctls; `mtu` is a setting of its own."""
+
+_OF_EVERY_INTERFACE = re.compile(
+    r"^net\.(ipv4\.conf|ipv[46]\.neigh)\.default\."
+    r"|^net\.ipv6\.conf\.all\.(ignore_routes_with_linkdown|force_forwarding)$"
+)
+"""Names whose writing changes the sysctl of the same name of interfaces."""
+
+_ROUNDED = {
+    "unres_qlen": "unres_qlen_bytes",
+    "base_reachable_time": "base_reachable_time_ms",
+    "retrans_time": "retrans_time_ms",
+    "gc_min_interval": "gc_min_interval_ms",
+}
+"""Last part of a name -> that of the sysctl with the same number in finer units."""
+
+_ONE_WAY = "net.netfilter.nf_hooks_lwtunnel"
+"""The kernel takes this switch back only at a boot."""
+
+ALONE = re.compile(r"^net\.(core\.[a-z_]+|ipv4\.(tcp|udp|icmp|igmp|ip)_[a-z_0-9]+)$")
+"""Names that move no other: each was written, and the others read, on kernels 6.1 and 6.18."""
+
+_MOVED = {"net.ipv4.tcp_congestion_control": "net.ipv4.tcp_allowed_congestion_control"}
+"""Name -> another one that the kernel may change with it, and that is restored with it.
+
+A congestion control that becomes the default is allowed to everybody. Its module stays loaded.
+"""
+
+_WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
+case $(ls -l "/proc/sys/$(echo "${1%%=*}" | tr . /)") in -rw*) $root sysctl -w "$1" ;; esac"""
+"""Write a sysctl unless it is read-only, as some are in a network namespace."""
+
+_WRITE_WATCHED = r"""passing=$1; shift
+root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
+tree() { grep -rs "" /proc/sys/net; }
+dotted() { case $1 in *.*) echo "$1" ;; *) echo "$1" | tr / . ;; esac; }
+before=$(tree)
+status=0
+$root sysctl -w "$@" </dev/null || status=$?
+after=$(tree)
+moved=$(printf '%s\n' "$before" | grep -vxF -f /dev/fd/3 3<<EOF
+$after
+EOF
+)
+others=$(printf '%s\n' "$moved" | while IFS= read -r line; do
+    path=${line%%:*} value=${line#*:}
+    now=$(cat "$path" 2>/dev/null) && [ "$now" != "$value" ] || continue
+    name=$(dotted "${path#/proc/sys/}")
+    for pair; do [ "${pair%%=*}" != "$name" ] || continue 2; done
+    ! printf '%s\n' "$name" | grep -Eqx "$passing" || continue
+    printf '%s\n' "$name=$value"
+done)
+[ -n "$others" ] || exit $status
+own=$(for pair; do
+    path=/proc/sys/$(echo "${pair%%=*}" | tr . /)
+    printf '%s\n' "$before" | sed -n "s|^$path:|${pair%%=*}=|p"
+done)
+printf '%s\n' "$own" "$others" | while IFS= read -r pair; do
+    $root sysctl -w "$pair" </dev/null >/dev/null
+done
+names=$(printf '%s\n' "$others" | sed 's/=.*//')
+echo "it also changes" $names "and was undone; set it on the host before the campaign" >&2
+exit 1"""
 
 
 _VALUE: list[Mapping[str, Any]] = [
@@ -78,20 +144,28 @@ class Sysctl:
         `-e` where one of them may be missing.
         """
         values = about.values() if isinstance(about, Mapping) else ()
+        beside = [_MOVED[name] for name in about if name in _MOVED and _MOVED[name] not in about]
         may_miss = any(value is None or _accepts(value) for value in values)
-        return Command(("sysctl", *(("-e",) if may_miss else ()), *about))
+        return Command(("sysctl", *(("-e",) if may_miss else ()), *beside, *about))
 
     def state(self, completed: Completed) -> State:
-        """{name: value}, to the letter, of every name asked for; None for one that may miss."""
+        """{name: value}, to the letter, of every name asked for; None for one that may miss.
+
+        Of those that move with one of them, too.
+        """
         values = {
             match["name"]: match["value"]
             for match in map(_LINE.match, completed.stdout.splitlines())
             if match
         }
         arguments = completed.command.argv[1:]
-        missing = [name for name in arguments if name not in values and name != "-e"]
+        missing = [
+            name
+            for name in arguments
+            if name not in values and name != "-e" and name not in _MOVED.values()
+        ]
         if missing and arguments[0] == "-e" and completed.status not in (126, 127):
-            return {name: values.get(name) for name in arguments[1:]}
+            return {**dict.fromkeys(missing), **values}
         if missing:
             printed = completed.stderr and completed.complaint
             if completed.status in (126, 127):
@@ -116,8 +190,11 @@ class Sysctl:
                     "could not be put back; set it on the host before the campaign",
                     setting=self.name,
                 )
+            if why := _moves_others(name, interface):
+                raise SettingError(why, setting=self.name)
         values = {n: v for n, v in _wanted(wanted).items() if not state or state[n] is not None}
-        return _write({n: v for n, v in values.items() if not _same(state.get(n), v)})
+        commands = _write({n: v for n, v in values.items() if not _same(state.get(n), v)})
+        return tuple(map(_watched, commands))
 
     def unmet(self, state: State, wanted: Any) -> tuple[str, ...]:
         """Each name that has another value, those aside that may stay as they are."""
@@ -130,14 +207,20 @@ class Sysctl:
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """One `sysctl -w` with the values that were found, the last written first."""
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
-        return _write({n: v for n, v in values.items() if state.get(n) != v})
+        values = {n: v for n, v in values.items() if state.get(n) != v}
+        beside = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
+        after = (Command(("sh", "-c", _WRITE_WRITABLE, "sh", pair)) for pair in beside)
+        return (*_write(values), *after)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each name whose value is not as it was."""
+        """Each name whose value is not as it was.
+
+        In a namespace, one that moves with another cannot be written: that is no difference here.
+        """
         return tuple(
             f"{name} is {_shown(state.get(name, 'gone'))}, was {_shown(value)}"
             for name, value in original.items()
-            if state.get(name) != value
+            if state.get(name) != value and name not in _MOVED.values()
         )
 
     def faults(self, state: State) -> Iterator[str]:
@@ -148,8 +231,35 @@ class Sysctl:
                 yield f"{name!r} is no sysctl under net."
             elif MOVES_MORE.search(name):
                 yield f"{name} changes more than itself"
-            elif value != "" and not pattern.search(value):
+            elif value and not pattern.search(value):
                 yield f"{name} cannot be {value[:80]!r}"
+
+
+def _moves_others(name: str, interface: str) -> str:
+    """Return why a name that changes others is not set, and which to set instead; "" if it may."""
+    before, _, last = name.rpartition(".")
+    if name == _ONE_WAY:
+        return f"{name} could not be restored: the kernel switches it on until the next boot"
+    if finer := _ROUNDED.get(last):
+        return f"{name} is a rounded view of another sysctl; set {before}.{finer}"
+    if _OF_EVERY_INTERFACE.match(name):
+        family, kind = name.split(".")[1:3]
+        return (
+            f"{name} also changes that of interfaces, which could not be restored; set "
+            f"net.{family}.{kind}.{interface}.{last}"
+        )
+    return ""
+
+
+def _watched(command: Command) -> Command:
+    """Return the command that writes sysctls, watched if one of them might move others."""
+    pairs = command.argv[2:]
+    names = [pair.partition("=")[0] for pair in pairs]
+    if all(ALONE.match(name) for name in names):
+        return command
+    views = [name.rpartition("_")[0] for name in names if "_" in name.rpartition(".")[2]]
+    passing = "|".join([sysctl_tree.PASSING.pattern, *(view.replace(".", r"\.") for view in views)])
+    return Command(("sh", "-c", _WRITE_WATCHED, "sh", passing, *pairs))
 
 
 def _accepts(value: Any) -> bool:

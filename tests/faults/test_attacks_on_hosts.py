@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from faults import attacks
-from faults.attacks import CUT_CONNECTIONS, FOUND_QDISCS, KILLS, MACHINES, RACES, kills
+from faults.attacks import CUT_CONNECTIONS, FOUND_QDISCS, KILLS, MACHINES, RACES, SYSCTLS, kills
 from faults.attacks.machines import HARMS
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
@@ -12,6 +12,7 @@ from faults.guest_ground import GuestGround
 pytestmark = pytest.mark.lab
 
 FOUND_QDISCS_TRIED = range(4)
+SYSCTLS_TRIED = 6
 
 CAMPAIGNS = 2
 """Each is killed two to four times; fifty and more with `benchmarks/attacks.py --family kills`."""
@@ -52,4 +53,9 @@ def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):
     outcomes = [
         attacks.attempt(FOUND_QDISCS, number, hosts=small_ground) for number in FOUND_QDISCS_TRIED
     ]
+    assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)
+
+
+def test_every_sysctl_is_as_found_after_one_was_set(ground: Ground):
+    outcomes = [attacks.attempt(SYSCTLS, number, hosts=ground) for number in range(SYSCTLS_TRIED)]
     assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from netlimits.errors import RestoreError, SettingError
+from netlimits.settings import sysctl
 from netlimits.settings.qdisc.kinds import KINDS
 
 pytestmark = pytest.mark.lab
@@ -171,6 +172,21 @@ def test_a_sysctl_the_kernel_refuses_or_lacks(bench):
         bench.reach("sysctl", {"net.ipv4.tcp_congestion_control": "nosuch"})
     with pytest.raises(SettingError, match=r"there is no net\.core\.default_qdisc .*namespace"):
         bench.reach("sysctl", {"net.core.default_qdisc": "pfifo_fast"})
+    bench.put_back_as(before)
+
+
+def test_a_sysctl_that_moves_another_is_undone_with_it_at_once(bench, monkeypatch):
+    """A queue of 101 packets is 212,992 bytes, and writing 101 again would make it 211,090."""
+    monkeypatch.setattr(sysctl, "_ROUNDED", {})
+    before = bench.leaves()
+    wanted = {"net.ipv4.tcp_sack": 0, "net.ipv4.neigh.data0.unres_qlen": 7}
+    with pytest.raises(
+        SettingError, match=r"it also changes net\.ipv4\.neigh\.data0\.unres_qlen_bytes and was"
+    ):
+        bench.reach("sysctl", wanted)
+    assert bench.leaves() == before
+    bench.reach("sysctl", {"net.ipv4.neigh.data0.unres_qlen_bytes": 300_000})
+    assert words(bench, "sysctl", "-n", "net.ipv4.neigh.data0.unres_qlen") != "101"
     bench.put_back_as(before)
 
 

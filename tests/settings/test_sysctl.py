@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jsonschema
 import pairs
 import pytest
@@ -64,6 +66,45 @@ def test_undo_writes_what_was_found_last_written_first(state):
 def test_a_name_that_moves_more_than_itself(name):
     with pytest.raises(SettingError, match="changes more than itself"):
         sysctl.change("data0", {name: "0"}, {name: 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("net.ipv4.neigh.eth0.unres_qlen", "set net.ipv4.neigh.eth0.unres_qlen_bytes"),
+        ("net.ipv6.neigh.eth0.retrans_time", "set net.ipv6.neigh.eth0.retrans_time_ms"),
+        ("net.ipv4.conf.default.rp_filter", "set net.ipv4.conf.data0.rp_filter"),
+        ("net.ipv6.neigh.default.mcast_solicit", "set net.ipv6.neigh.data0.mcast_solicit"),
+        ("net.netfilter.nf_hooks_lwtunnel", "until the next boot"),
+        ("net.ipv6.conf.all.force_forwarding", "set net.ipv6.conf.data0.force_forwarding"),
+    ],
+)
+def test_a_name_that_moves_others_is_refused_with_the_one_to_set(name, instead):
+    with pytest.raises(SettingError, match=instead):
+        sysctl.change("data0", {}, {name: 1})
+
+
+def test_a_name_that_is_not_known_to_be_alone_is_written_by_a_script_that_watches():
+    name = "net.ipv4.neigh.data0.unres_qlen_bytes"
+    (command,) = sysctl.change("data0", {name: "1"}, {name: 2})
+    assert command.argv[:2] == ("sh", "-c")
+    passing, *pairs_written = command.argv[4:]
+    assert pairs_written == [f"{name}=2"]
+    assert re.fullmatch(passing, "net.ipv4.neigh.data0.unres_qlen"), "a view of the same number"
+    assert not re.fullmatch(passing, name)
+
+
+def test_what_the_kernel_allows_with_a_congestion_control_is_restored_after_it():
+    first = "net.ipv4.tcp_allowed_congestion_control = reno cubic\n"
+    name, allowed = "net.ipv4.tcp_congestion_control", "net.ipv4.tcp_allowed_congestion_control"
+    read = sysctl.read("data0", {name: "bbr"})
+    assert read.argv == ("sysctl", allowed, name)
+    original = sysctl.state(answer(read, stdout=f"{first}{name} = cubic\n"))
+    now = {allowed: "reno cubic bbr", name: "bbr"}
+    back, beside = sysctl.undo("data0", original, now)
+    assert back.argv[2:] == (f"{name}=cubic",)
+    assert beside.argv[-1] == f"{allowed}=reno cubic"
+    assert sysctl.state(answer(read, stdout=f"{name} = cubic\n", status=255)) == {name: "cubic"}
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from faults.attacks.planted import FAMILY as PLANTED
 from faults.attacks.printed import FAMILY as PRINTED
 from faults.attacks.races import FAMILY as RACES
 from faults.attacks.strangers import FAMILY as STRANGERS
+from faults.attacks.sysctls import FAMILY as SYSCTLS
 
 if TYPE_CHECKING:
     from faults.ground import Ground
@@ -52,6 +53,7 @@ FAMILIES: tuple[Family, ...] = (
     KILLS,
     RACES,
     CUT_CONNECTIONS,
+    SYSCTLS,
     GUARDS,
     MACHINES,
     FOUND_QDISCS,
