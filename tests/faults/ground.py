@@ -22,20 +22,54 @@ from waiting import BRIEF, LONG, inside, stopped, wait
 import netlimits as nl
 from netlimits.lab import labs
 
+OF_EACH = r"""
+for d in $(ls /sys/class/net); do
+    case $d in data0) every="-k -g -c -l -a" ;; lo) continue ;; *) every=-k ;; esac
+    for what in $every; do
+        ethtool $what "$d" 2>/dev/null | sed "s/^/$d $what: /"
+    done
+    tc -d class show dev "$d" | sed "/ htb /!d; s/^/$d: /"
+    for h in $(tc qdisc show dev "$d" | sed -n 's/^qdisc [^ ]* \([1-9a-f][^ ]*\) .*/\1/p' | sort -u); do
+        tc -d filter show dev "$d" parent "$h" 2>/dev/null | sed "s/^/$d $h: /"
+    done
+    for place in ingress egress; do
+        tc -d filter show dev "$d" $place 2>/dev/null | sed "s/^/$d $place: /"
+    done
+    grep -s . /sys/class/net/$d/*_timeout /sys/class/net/$d/*_irqs /sys/class/net/$d/queues/*/*ps_*
+done
+true
+"""
+"""What is read for each interface: by `ethtool` all of the data interface, of others features."""
+
 LEAVES = (
-    ("ethtool", "-k", "data0"),
-    ("ethtool", "-k", "mgmt0"),
+    ("sh", "-c", OF_EACH, "of each interface"),
     ("ip", "-d", "link", "show"),
     ("ip", "addr", "show"),
     ("ip", "route", "show", "table", "all"),
     ("ip", "-6", "route", "show", "table", "all"),
+    ("ip", "-d", "rule", "show"),
+    ("ip", "-6", "-d", "rule"),
+    ("ip", "neigh", "show", "nud", "permanent"),
+    ("ip", "-6", "neigh", "show", "nud", "permanent"),
+    ("ip", "neigh", "show", "proxy"),
+    ("ip", "-6", "neigh", "show", "proxy"),
+    ("ip", "token"),
+    ("ip", "nexthop"),
     ("tc", "-r", "-d", "qdisc", "show"),
-    ("sysctl", "-a", "--pattern", r"^net\.(core|ipv4|ipv6)\."),
+    ("sysctl", "-e", "-a", "--pattern", r"^net\."),
 )
+"""The whole network state of a host, as its own tools print it."""
+
 _NUMBERS = re.compile(r"^\d+: |@if\d+|link-netnsid \d+")
 """The kernel's own numbers of links and namespaces, which a boot makes anew."""
 
+COUNTED = "nf_conntrack_count"
 CLIENT = "netperf -P 0"
+
+
+def named(argv: tuple[str, ...]) -> str:
+    """What a leaf is called: its command, or the name of its script."""
+    return argv[3] if argv[0] == "sh" else " ".join(argv)
 
 
 class Ground(Lab):
@@ -106,10 +140,11 @@ class Ground(Lab):
     def leaves(self) -> set[str]:
         """Every leaf of the hosts' settings that a campaign could touch."""
         return {
-            f"{host}: {' '.join(argv[:4])}: {_NUMBERS.sub('', line)}"
+            f"{host}: {named(argv)}: {_NUMBERS.sub('', line)}"
             for host in self.lab.hosts
             for argv in LEAVES
             for line in self.inside(host, *argv).splitlines()
+            if COUNTED not in line
         }
 
     def sshd(self, host: str) -> int:

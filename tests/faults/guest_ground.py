@@ -10,16 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from faults.ground import _NUMBERS, LEAVES, Ground
+from faults.ground import _NUMBERS, COUNTED, LEAVES, Ground, named
 from guests import Guests
 
 from netlimits.lab import labs
 from netlimits.model import Completed
 
 _PROCESSES = "ps -eo pid=,ppid=,args="
-_LEAVES = "\n".join(
-    f"echo {shlex.quote(f'@{shlex.join(argv[:4])}')}; {shlex.join(argv)}" for argv in LEAVES
-)
+_LEAVES = "\n".join(f"echo {shlex.quote(f'@{named(argv)}')}; {shlex.join(argv)}" for argv in LEAVES)
 
 
 class GuestGround(Ground):
@@ -41,7 +39,7 @@ class GuestGround(Ground):
             for line in self.guests.sh(host, _LEAVES).splitlines():
                 if line.startswith("@"):
                     what = line[1:]
-                else:
+                elif COUNTED not in line:
                     leaves.add(f"{host}: {what}: {_NUMBERS.sub('', line)}")
         return leaves
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from faults.attacks import base
 from faults.attacks.archives import FAMILY as ARCHIVES
 from faults.attacks.base import Family, Held, Needs
+from faults.attacks.bystanders import FAMILY as BYSTANDERS
 from faults.attacks.cut_connections import FAMILY as CUT_CONNECTIONS
 from faults.attacks.figures import FAMILY as FIGURES
 from faults.attacks.folders import FAMILY as FOLDERS
@@ -51,6 +52,7 @@ FAMILIES: tuple[Family, ...] = (
     PRINTED,
     STRANGERS,
     KILLS,
+    BYSTANDERS,
     RACES,
     CUT_CONNECTIONS,
     SYSCTLS,
