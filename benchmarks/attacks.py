@@ -40,6 +40,8 @@ sys.path.insert(0, str(TESTS))
 STOPPING = threading.Event()
 """Set by a signal: no further attack is begun, and labs are taken down."""
 
+VERBOSE = threading.Event()
+
 if TYPE_CHECKING:
     from faults.attacks import Family, Outcome
 
@@ -85,9 +87,13 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--busy", type=int, nargs="+", default=[0], help="loops, in turn")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin none after them")
     parser.add_argument("--jobs", type=int, default=2, help="processes, or labs, at a time")
+    parser.add_argument("--verbose", action="store_true", help="print all of hosts, as they come")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stop)
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.verbose:
+        VERBOSE.set()
+    return given
 
 
 def _stop(number: int, _: object) -> None:
@@ -181,8 +187,8 @@ def _on_hosts(
 
 
 def _told(outcome: Outcome) -> Outcome:
-    """The same outcome; one that got through is printed at once."""
-    if outcome.through:
+    """The same outcome; one that got through is printed at once, with --verbose every one."""
+    if outcome.through or VERBOSE.is_set():
         print(f"{outcome.family} {outcome.number} --seed {outcome.seed}", outcome.what,
               outcome.through, "", sep="\n", file=sys.stderr, flush=True)  # fmt: skip
     return outcome

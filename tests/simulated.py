@@ -103,7 +103,7 @@ class SimulatedMachine:
             return self._say(command, self._guarding(command))
         if "cat >" in script:
             self.notes[arguments[0]] = command.stdin
-        elif "rm -f" in script:
+        elif "rm -rf" in script:
             self.notes.pop(arguments[0], None)
         elif "cat " in script:
             return self._say(command, "".join(self.notes.values()))

@@ -39,10 +39,11 @@ class NoteFile(NamedTuple):
 
 NOTES = '[ ! -d "$d" ] || for one in "$d"/*.json; do [ ! -f "$one" ] || cat "$one"; done'
 _WRITE = (
-    FOLDER + 'mkdir -p "$d" && cat >"$d/.$1" && mv "$d/.$1" "$d/$1" || { rm -f "$d/.$1"; exit 1; }'
+    FOLDER
+    + 'mkdir -p "$d" && cat >"$d/.$1" && mv -fT "$d/.$1" "$d/$1" || { rm -f "$d/.$1"; exit 1; }'
 )
 _READ = FOLDER + NOTES
-_REMOVE = FOLDER + 'rm -f "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
+_REMOVE = FOLDER + 'rm -rf "$d/$1" && { rmdir "$d" 2>/dev/null || true; }'
 
 
 def note_file(

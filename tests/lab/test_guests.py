@@ -160,11 +160,11 @@ def test_a_campaign_on_machines_changes_their_offloads_and_puts_them_back(
 
 
 def test_an_image_is_made_anew_when_a_program_changes(machines, tmp_path, monkeypatch):
-    source = layout.IMAGES / "kernel-virtio"
+    source = layout.IMAGES / f"kernel-virtio-{kernels.KEPT}"
     lines: list[str] = []
     monkeypatch.setattr(images, "IMAGES", tmp_path)
     monkeypatch.setattr(kernels, "IMAGES", tmp_path)
-    shutil.copytree(source, tmp_path / "kernel-virtio")
+    shutil.copytree(source, tmp_path / source.name)
     first = images.image("virtio", lines.append)
     assert images.image("virtio", lines.append) == first
     assert len(lines) == 1, "the second time nothing is made"

@@ -27,7 +27,7 @@ from netlimits.restore.guard.claim import PLACES, Holder, parse
 from netlimits.restore.guard.claims import snapshot
 from netlimits.restore.guard.guards import Guards
 from netlimits.restore.guard.report import lines, report
-from netlimits.restore.guard.terms import FROM_NOTES, forced
+from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced
 from netlimits.restore.notes import NoteFile
 from netlimits.restore.originals import Original
 from netlimits.settings import SETTINGS
@@ -520,8 +520,43 @@ def test_hosts_that_are_held_for_long_enough_yet_cost_no_word(place, monkeypatch
 def test_what_somebody_else_planted_is_no_claim(place):
     key = place.look().key
     (place.lock / f"netlimits-{key}.claim").symlink_to("\x1b[31m nobody")
-    with pytest.raises(HostError, match="is no claim of netlimits; remove it"):
+    with pytest.raises(HostError, match="is no claim of netlimits; `netlimits restore --hosts"):
         place.guards().claim()
+
+
+@root
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo])
+def test_what_lies_in_a_claims_place_is_refused_and_restore_removes_it(place, make):
+    path = place.lock / f"netlimits-{place.look().key}.claim"
+    make(path)
+    with pytest.raises(HostError, match="is no claim of netlimits; `netlimits restore --hosts"):
+        place.guards().claim()
+    guards = place.guards(patience=None)
+    guards.claim(RESTORE)
+    assert path.is_symlink()
+    guards.release()
+
+
+@root
+def test_a_guard_that_somebody_stopped_goes_on_and_can_be_ended(place):
+    """Also where it was stopped with the lock in its hands, which everybody waits for."""
+    guards = place.guards(patience=600)
+    guards.claim()
+    guards.arm(sysctl(first="1"))
+    guards.keep(5)
+    pid = place.look().pid
+    answers = {role: place.run(command) for role, command in guards.questions().items()}
+    assert "dead" not in answers["a"].stdout
+    os.kill(pid, signal.SIGSTOP)
+    guards.fired()
+    assert place.scripts[-1] == "fired"
+    guards.keep(5)
+    assert place.scripts[-1] == "renew", "one that stands still is told to go on"
+    stat = Path(f"/proc/{pid}/stat")
+    wait(lambda: stat.read_text().split()[2] != "T")
+    os.kill(pid, signal.SIGSTOP)
+    guards.release()
+    assert not alive(pid)
 
 
 @root

@@ -23,7 +23,7 @@ import msgspec
 
 from netlimits.lab.guests import contents
 from netlimits.lab.guests.cpio import Entry, archive
-from netlimits.lab.guests.kernels import Kernel, kernel
+from netlimits.lab.guests.kernels import KEPT, Kernel, kernel
 from netlimits.lab.layout import ENGINEER, IMAGES
 from netlimits.lab.programs import PATH, need, output
 from netlimits.model import decoding
@@ -77,7 +77,7 @@ def image(nic: str, say: Callable[[str], None]) -> Image:
     contents.check()
     with _locked():
         chosen = kernel(nic, say)
-        texts = _digest([json.dumps([contents.texts(), contents.links(), _INIT]).encode()])
+        texts = _digest([json.dumps([contents.texts(), contents.links(), _INIT, KEPT]).encode()])
         for folder in IMAGES.glob(f"root-{chosen.version}-*"):
             if _current(folder, texts):
                 os.utime(folder)

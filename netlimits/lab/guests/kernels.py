@@ -7,6 +7,7 @@ that hosts need. A kernel is fetched once; who wants a newer one deletes its fol
 
 from __future__ import annotations
 
+import hashlib
 import lzma
 import platform
 import re
@@ -28,12 +29,15 @@ PACKAGES = {
 
 _MODULES = (
     "drivers/block/virtio_blk.ko*",
+    "drivers/net/bonding/bonding.ko*",
     "drivers/net/dummy.ko*",
     "drivers/net/ethernet/intel/e1000e/*.ko*",
     "drivers/net/ifb.ko*",
+    "drivers/net/macvlan.ko*",
     "drivers/net/tun.ko*",
     "drivers/net/veth.ko*",
     "drivers/net/virtio_net.ko*",
+    "drivers/net/vrf.ko*",
     "drivers/virtio/virtio_pci.ko*",
     "fs/overlayfs/*.ko*",
     "fs/squashfs/*.ko*",
@@ -48,6 +52,9 @@ _MODULES = (
     "net/sched/*.ko*",
 )
 """What hosts need of a kernel's modules; what these depend on comes too."""
+
+KEPT = hashlib.sha256("\n".join(_MODULES).encode()).hexdigest()[:8]
+"""Which modules a kernel's folder holds: another choice is fetched anew."""
 
 _UPDATE, _DOWNLOAD = 180.0, 900.0
 _XZ = b"\xfd7zXZ\0"
@@ -97,7 +104,7 @@ def kernel(nic: str, say: Callable[[str], None]) -> Kernel:
     """
     if platform.machine() != "x86_64":
         raise LabError(f"machines are x86-64 ones, and this is {platform.machine()}")
-    folder = IMAGES / f"kernel-{nic}"
+    folder = IMAGES / f"kernel-{nic}-{KEPT}"
     if not folder.is_dir():
         work = IMAGES / f".kernel-{nic}"
         with suppress(FileNotFoundError):

@@ -152,7 +152,7 @@ def arm(
 def fired(holder: Holder, claim: str) -> Command:
     """The command that prints `fired` when the guard put something back since it was armed.
 
-    It prints `dead` when there is to be a guard and its process is gone.
+    It prints `dead` when no guard is there, its process is gone, or somebody stopped it.
     """
     return replace(_command(scripts.FIRED, "fired", holder.text, claim), perl=in_perl.FIRED)
 
@@ -177,8 +177,13 @@ def answered(completed: Completed) -> tuple[bool, str | None]:
 
 
 def dead(completed: Completed) -> bool:
-    """Whether `fired` found that a guard's process is gone."""
+    """True if `fired` found no guard that guards."""
     return "dead" in completed.stdout.splitlines()
+
+
+def unarmed(completed: Completed) -> bool:
+    """True if `renew` or `postpone` found no guard's script."""
+    return "unarmed" in completed.stdout.splitlines()
 
 
 def _command(script: str, name: str, *arguments: str, stdin: str = "") -> Command:

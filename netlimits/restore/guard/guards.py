@@ -137,7 +137,7 @@ class Guards:
             if answer is None or answer.status or answer.timed_out:
                 answer = self._claims.must(place, ask, self._role(place))
             fired = self._claims.refuse_lost(place, answer)
-            if fired or commands.dead(answer):
+            if fired or (place.originals and commands.dead(answer)):
                 place.until = 0.0
             return fired
 
@@ -196,11 +196,20 @@ class Guards:
         place = self._claims.place(original.role)
         with place.turn:
             everything = {**place.originals, original.place: original}
-            script = render(self._holder, [*everything.values()], round(self._patience))
-            seconds = max(place.seconds, place.until - _now())
-            arm = commands.arm(self._holder, place.claim, seconds, script, note)
-            self._claims.refuse_lost(place, self._claims.must(place, arm, original.role))
+            self._arm(place, [*everything.values()], original.role, note)
             place.originals = everything
+
+    def _arm(
+        self,
+        place: ClaimedLogin,
+        originals: Sequence[Original],
+        role: str,
+        note: NoteFile | None = None,
+    ) -> None:
+        script = render(self._holder, originals, round(self.patience))
+        seconds = max(place.seconds, place.until - _now())
+        arm = commands.arm(self._holder, place.claim, seconds, script, note)
+        self._claims.refuse_lost(place, self._claims.must(place, arm, role))
 
     def _leave(self, role: str, note: NoteFile) -> None:
         """Leave a note on a host. Raises HostError where it cannot be written."""
@@ -261,9 +270,11 @@ class Guards:
         else:
             return False
         until = _now() + min(seconds, guard or seconds)
-        fired = self._claims.refuse_lost(
-            place, self._claims.must(place, command, self._role(place))
-        )
+        answer = self._claims.must(place, command, self._role(place))
+        fired = self._claims.refuse_lost(place, answer)
+        if self._patience and place.originals and commands.unarmed(answer):
+            with place.turn:  # somebody removed its script
+                self._arm(place, [*place.originals.values()], self._role(place))
         place.until = until
         return fired
 

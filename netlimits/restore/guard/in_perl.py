@@ -47,8 +47,8 @@ $key =~ /-\Q$boot\E\z/ or print("lost\n"), return 0;
 return 0 if $lost->();
 my $guard = ($> ? "$ENV{HOME}/.local/state/netlimits" : "/run/netlimits") . "/$key";
 print "fired\n" if -e "$guard.log";
-chomp(my $pid = $first->("$guard.pid"));
-print "dead\n" if -e "$guard.guard" && $first->("/proc/$pid/cmdline") eq "";
+chomp(my $pid = -f "$guard.pid" ? $first->("$guard.pid") : "");
+print "dead\n" unless -f "$guard.guard" && $first->("/proc/$pid/stat") =~ /\) [^TtXZ]/;
 0;
 """
 )

@@ -60,7 +60,7 @@ _GUARD = r"""
 f=$d/$key
 alive() {
     pid=; doing=
-    { read -r pid <"$f.pid"; } 2>/dev/null
+    [ -f "$f.pid" ] && { read -r pid <"$f.pid"; } 2>/dev/null
     case $pid in "" | *[!0-9]*) return 1 ;; esac
     case "$({ tr "\0" " " <"/proc/$pid/cmdline"; } 2>/dev/null)" in
     *"$f.guard watch "*) doing=watch ;;
@@ -68,8 +68,11 @@ alive() {
     *) return 1 ;;
     esac
 }
+signalled() { kill -s "$1" -- "-$pid" 2>/dev/null || kill -s "$1" "$pid"; }
+woken() { alive && signalled CONT; }
 """
-"""The guard's files, as $f followed by their ends, and whether its process lives."""
+"""The guard's files, as $f followed by their ends; whether its process lives; and one that somebody
+stopped (SIGSTOP) goes on: it may hold the lock, and guards nothing."""
 
 _HERE = FOLDER + KEY + HELD + _LOCK + _GUARD
 
@@ -81,7 +84,7 @@ mine=$1 claim=$2
 
 _REFUSED = "ours || { lost; exit 0; }\n"
 _OURS = _IS_OURS + "lock\n" + _REFUSED
-_CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + _OURS
+_CLAIMED = FOLDER + _KEY_OF_CLAIM + HELD + _LOCK + _GUARD + "woken\n" + _OURS
 """Before what is done only while the claim is ours, and under the lock."""
 
 WITHIN = (
@@ -107,17 +110,23 @@ by_systemd() {
         systemd-run --quiet --collect --unit="netlimits-guard-$key" sh "$f.guard" watch \
             </dev/null >/dev/null 2>&1 && begun
 }
+placed() {
+    [ ! -d "$d/$1" ] || rm -rf "$d/$1"
+    # by `cat`, which says why a disk does not take it
+    cat >"$d/.$1" && mv -fT "$d/.$1" "$d/$1" || { rm -f "$d/.$1"; return 1; }
+}
 start() {
-    rm -f "$f.pid"
+    rm -rf "$f.pid"
     by_systemd && return 0
     setsid sh "$f.guard" watch </dev/null >/dev/null 2>&1 9<&- &
     begun || { echo "the guard does not start" >&2; return 1; }
 }
 postpone() {
-    echo "$1" >"$d/.$key.deadline" && mv -f "$d/.$key.deadline" "$f.deadline" || return 1
-    if [ -e "$f.log" ]; then echo fired; rm -f "$f.log"; fi
-    alive || start
+    echo "$1" | placed "$key.deadline" || return 1
+    if [ -e "$f.log" ]; then echo fired; rm -rf "$f.log"; fi
+    woken || start
 }
+guarded() { if [ -f "$f.guard" ]; then postpone "$1"; else echo unarmed; fi; }
 """
 
 LOOK = (
@@ -127,7 +136,7 @@ LOOK = (
 echo "key $key $uid"; echo "uptime $up"
 for p in {PLACES}; do
     c=$p/netlimits-$key.claim
-    [ -L "$c" ] || continue
+    [ -L "$c" ] || [ -e "$c" ] || continue
     echo "claim $c $(readlink "$c")"
     ! held "${{c%.claim}}.alive" || echo "held $c"
 done
@@ -135,7 +144,7 @@ for l in /sys/class/net/*/address; do echo "link $(cat "$l" 2>/dev/null)"; done
 {NOTES} | sed "s/^/note /"
 [ -f "$f.guard" ] || exit 0
 if alive; then echo "guard $pid $doing"; else echo "guard 0 dead"; fi
-{{ read -r until <"$f.deadline" && echo "deadline $until"; }} 2>/dev/null
+[ ! -f "$f.deadline" ] || {{ read -r until <"$f.deadline" && echo "deadline $until"; }} 2>/dev/null
 sed -n "s/^    act [0-9.]* /would /p; s/^    fed [0-9.]* /would write /p" "$f.guard"
 [ ! -f "$f.log" ] || {{ echo fired; tail -n 400 "$f.log" | sed "s/^/said /"; }}
 exit 0
@@ -146,27 +155,34 @@ exit 0
 TAKE = (
     _HERE
     + rf"""
+woken
 lock
 text="${{1%\}}}}, \"until\": $((up + $2))}}"
 for p in {PLACES}; do
     other=$p/netlimits-$key.claim
-    [ ! -L "$other" ] || [ "$other" = "$4" ] || exit 3
+    {{ [ ! -L "$other" ] && [ ! -e "$other" ]; }} || [ "$other" = "$4" ] || exit 3
 done
 if [ -n "$4" ]; then
     [ "$(readlink "$4")" = "$3" ] || exit 3
     [ "$5" != dead ] || ! held "${{4%.claim}}.alive" || exit 3
-    rm -f "$4" "$4".[0-9]* "${{4%.claim}}.alive" 2>/dev/null
-    [ ! -L "$4" ] || {{ echo "this login may not remove $4; do it as root" >&2; exit 4; }}
+    rm -rf "$4" "$4".[0-9]* "${{4%.claim}}.alive" 2>/dev/null
+    {{ [ ! -L "$4" ] && [ ! -e "$4" ]; }} ||
+        {{ echo "this login may not remove $4; do it as root" >&2; exit 4; }}
 fi
-for p in {PLACES}; do [ ! -d "$p" ] || [ ! -w "$p" ] || break; done
-claim=$p/netlimits-$key.claim
-rm -f "$p/netlimits-$key.alive"
-(umask 022; set -C; : >"$p/netlimits-$key.alive") && ln -sT "$text" "$claim" || exit 4
-echo "$claim"
+for p in {PLACES}; do
+    [ -d "$p" ] && [ -w "$p" ] || continue
+    claim=$p/netlimits-$key.claim
+    rm -rf "$p/netlimits-$key.alive"
+    (umask 022; set -C; : >"$p/netlimits-$key.alive") && ln -sT "$text" "$claim" &&
+        {{ echo "$claim"; exit 0; }}
+    rm -f "$p/netlimits-$key.alive"
+done
+exit 4
 """
 )
 """Claim the host with text $1 for $2 s, in place of the claim $3 at $4 (none: there is none).
 
+It lies in the first place that takes it: a host whose /run is full can be restored all the same.
 Where $5 is `dead`, the one there must be held by nobody. Exit status 3: somebody else was quicker.
 """
 
@@ -203,7 +219,7 @@ RENEW = (
     + r"""
 text="${mine%\}}, \"until\": $((up + $3))}"
 ln -sT "$text" "$claim.$$" && mv -fT "$claim.$$" "$claim" || exit 1
-[ -z "$4" ] || [ ! -f "$f.guard" ] || postpone $((up + $4))
+[ -z "$4" ] || guarded $((up + $4))
 """
 )
 """Move the claim's time on to $3 s from now, and the guard's to $4 s (empty: leave that)."""
@@ -214,11 +230,9 @@ ARM = (
     + r"""
 [ -d "$d" ] || mkdir -p "$d" || exit 1
 if [ -n "$4" ]; then
-    # by `cat`, which says why a disk does not take it
-    IFS= read -r note && printf '%s\n' "$note" | cat >"$d/.$4" && mv "$d/.$4" "$d/$4" ||
-        { rm -f "$d/.$4"; exit 1; }
+    IFS= read -r note && printf '%s\n' "$note" | placed "$4" || exit 1
 fi
-cat >"$d/.$key.guard" && mv -f "$d/.$key.guard" "$f.guard" || exit 1
+placed "$key.guard" || exit 1
 postpone $((up + $3))
 """
 )
@@ -227,7 +241,7 @@ postpone $((up + $3))
 Before it, where $4 is a note's file name, the note: the first line of what is fed.
 """
 
-POSTPONE = _CLAIMED + _POSTPONE + r"""[ ! -f "$f.guard" ] || postpone $((up + $3))"""
+POSTPONE = _CLAIMED + _POSTPONE + "guarded $((up + $3))\n"
 """Move the time of this login's guard on, where the claim is another login's of the campaign."""
 
 FIRED = (
@@ -238,13 +252,13 @@ FIRED = (
     + r"""
 f=$d/$key
 [ ! -e "$f.log" ] || echo fired
-words=
-[ ! -e "$f.guard" ] ||
-    { read -r pid <"$f.pid"; read -r words <"/proc/$pid/cmdline"; [ -n "$words" ]; } 2>/dev/null ||
-    echo dead
+state=
+[ ! -f "$f.pid" ] || { read -r pid <"$f.pid"; read -r state <"/proc/$pid/stat"; } 2>/dev/null
+case $state in *") "[!TtXZ]*) [ -f "$f.guard" ] || echo dead ;; *) echo dead ;; esac
 """
 )
-"""Say whether the guard put something back since it was armed, and whether its process is gone.
+"""Say whether the guard put something back since it was armed, and `dead` unless it guards: where
+there is none, its process is gone or somebody stopped it.
 
 It needs no lock: a guard logs before it puts anything back, and a claim goes before its host is
 touched.
@@ -254,14 +268,15 @@ RELEASE = (
     _CLAIMED
     + r"""
 if alive; then
-    kill -s TERM -- "-$pid" 2>/dev/null || kill -s TERM "$pid"
+    signalled TERM
+    signalled CONT
     n=0
     while alive; do
         n=$((n + 1)); [ $n -lt 100 ] || { echo "the guard $pid does not end" >&2; exit 1; }
         sleep 0.05
     done
 fi
-rm -f "$f.guard" "$f.deadline" "$f.pid" "$f.log" "$d/.$key.guard" "$d/.$key.deadline"
+rm -rf "$f.guard" "$f.deadline" "$f.pid" "$f.log" "$d/.$key.guard" "$d/.$key.deadline"
 rmdir "$d" 2>/dev/null
 [ -n "$3" ] || exit 0
 rm -f "$claim".[0-9]* 2>/dev/null

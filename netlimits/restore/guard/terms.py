@@ -45,9 +45,9 @@ def refusal(now: Seen, holder: Holder, terms: Terms = RUN) -> str:
         return f"it has more than one claim; remove {printable(now.claims[-1][0])}"
     for path, _, claim in now.claimed():
         if claim is None:
-            if terms.noted:
+            if terms.living or (terms.dead and path not in now.held):
                 continue
-            return f"{path} is no claim of netlimits; remove it"
+            return f"{path} is no claim of netlimits; `netlimits restore --hosts FILE` removes it"
         if not (_is_own(claim, holder) or claim.stale) and (why := _in_the_way(claim, terms)):
             return why
     return "" if terms.noted else _noted(now, holder)
@@ -75,7 +75,7 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
 def must_be_dead(now: Seen, holder: Holder, terms: Terms) -> bool:
     """Whether the claim there may be taken only as long as nobody holds it."""
     return not terms.living and any(
-        not (claim is None or claim.stale or _is_own(claim, holder)) for *_, claim in now.claimed()
+        claim is None or not (claim.stale or _is_own(claim, holder)) for *_, claim in now.claimed()
     )
 
 

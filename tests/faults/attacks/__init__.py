@@ -36,6 +36,8 @@ from faults.attacks.machines import FAMILY as MACHINES
 from faults.attacks.planted import FAMILY as PLANTED
 from faults.attacks.printed import FAMILY as PRINTED
 from faults.attacks.races import FAMILY as RACES
+from faults.attacks.ssh_path import FAMILY as SSH_PATH
+from faults.attacks.stacked import FAMILY as STACKED
 from faults.attacks.strangers import FAMILY as STRANGERS
 from faults.attacks.sysctls import FAMILY as SYSCTLS
 
@@ -57,8 +59,10 @@ FAMILIES: tuple[Family, ...] = (
     CUT_CONNECTIONS,
     SYSCTLS,
     GUARDS,
+    SSH_PATH,
     MACHINES,
     FOUND_QDISCS,
+    STACKED,
 )
 """In the order in which they are made; those that need hosts come last."""
 

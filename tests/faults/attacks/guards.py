@@ -20,6 +20,7 @@ from faults.attacks.kills import WHO, done, logged_in, moment
 from faults.ground import Ground
 
 import netlimits as nl
+from netlimits.lab.layout import ENGINEER
 
 TEXT = """\
 experiment: guarded
@@ -42,7 +43,6 @@ FILES = {
     "deadline": "$d/*.deadline",
     "pid": "$d/*.pid",
     "note": "$d/*.json",
-    "folder": "$d",
     "claim": "/run/lock/netlimits-*.claim",
     "alive": "/run/lock/netlimits-*.alive",
 }
@@ -58,6 +58,7 @@ DAMAGE = {
     "a pipe": 'rm -rf "$f"; mkfifo "$f"',
     "nobody's": 'chmod 0 "$f"',
 }
+DROPPED = ("--regid", ENGINEER, "--clear-groups")
 PATIENT = 240.0
 """Seconds in which a command ends, whatever was done to a host: a lock is waited for 75 s, twice."""
 
@@ -65,14 +66,19 @@ PATIENT = 240.0
 class Scene:
     """One campaign, and the harm that comes to one of its hosts."""
 
-    def __init__(self, held: Held, hosts: tuple[str, str]) -> None:
-        self.held, self.hosts, self.ground = held, hosts, held.ground
+    def __init__(self, held: Held, hosts: tuple[str, str], who: str) -> None:
+        self.held, self.hosts, self.ground, self.who = held, hosts, held.ground, who
         self.host = held.chance.choice(held.ground.lab.hosts)
         self.out = held.folder / "out"
 
     def sh(self, script: str) -> str:
         """What a shell script prints on the host, whatever becomes of it."""
         return self.ground.on(self.host, "sh", "-c", script, check=False)
+
+    def login(self, script: str) -> None:
+        """Have the campaign's login run a shell script on the host."""
+        drop = () if self.who == "root" else ("setpriv", "--reuid", ENGINEER, *DROPPED)
+        self.ground.on(self.host, *drop, "sh", "-c", script, check=False)
 
 
 @contextlib.contextmanager
@@ -103,7 +109,7 @@ def damaged(scene: Scene) -> Iterator[None]:
         what = scene.held.chance.choice([*FILES])
         how = scene.held.chance.choice([*DAMAGE])
         scene.held.says(f"{what}: {how}")
-        scene.sh(f"for d in {FOLDERS}; do for f in {FILES[what]}; do "
+        scene.login(f"for d in {FOLDERS}; do for f in {FILES[what]}; do "
                  f"[ ! -e \"$f\" ] && [ ! -L \"$f\" ] || {{ {DAMAGE[how]}; }}; done; done")  # fmt: skip
     yield
 
@@ -173,7 +179,7 @@ def attack(held: Held) -> str | None:
     early, late, seconds = chance.random() < 0.3, chance.random() < 0.3, chance.choice((1, 4, 12))
     before = chance.random() < 0.1
     with logged_in(held.ground, who) as hosts:
-        scene = Scene(held, hosts)
+        scene = Scene(held, hosts, who)
         held.says(f"{who}, {harm.__name__} of the {scene.host}, --guard {guard}")
         with contextlib.ExitStack() as stack:
             if before:
