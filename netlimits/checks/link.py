@@ -16,10 +16,19 @@ class _Address(msgspec.Struct):
     local: str = ""
 
 
+class _Kinds(msgspec.Struct, frozen=True):
+    """What an interface is, and what it is to its master."""
+
+    info_kind: str = ""
+    info_slave_kind: str = ""
+
+
 class _Link(msgspec.Struct):
-    """An interface, as `ip -j` shows it."""
+    """An interface, as `ip -d -j` shows it."""
 
     ifname: str
+    master: str = ""
+    linkinfo: _Kinds = _Kinds()
     flags: tuple[str, ...] = ("UP",)
     operstate: str = ""
     addr_info: tuple[_Address, ...] = ()
@@ -31,8 +40,9 @@ class Links:
     name = "link"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Every interface with its flags and addresses."""
-        return (Command(("ip", "-j", "addr", "show"), deadline=10),)
+        """Every interface with its flags, its addresses and its master; the login's own VRF."""
+        login = Command(("cat", "/proc/self/cgroup"), deadline=10)
+        return Command(("ip", "-d", "-j", "addr", "show"), deadline=10), login
 
     def findings(
         self, site: Site, role: str, completed: tuple[Completed, ...]
@@ -47,6 +57,15 @@ class Links:
         down = _down(link)
         if down:
             yield Finding(role, self.name, "error", f"{interface} {down[0]}", down[1])
+        if (vrf := _vrf(link)) and f"/vrf/{vrf}\n" not in completed[1].stdout:
+            yield Finding(
+                role,
+                self.name,
+                "error",
+                f"{interface} is in the VRF {vrf}, and the login, whose programs measure, is "
+                "in another",
+                f"have sshd run in it (`ip vrf exec {vrf} sshd`), or name another interface",
+            )
         yield from self._address(role, interface, address, links)
         yield from self._settings(site, role, interface, is_down=bool(down))
 
@@ -97,6 +116,13 @@ def _links(completed: Completed) -> dict[str, _Link]:
     except ValueError:
         return {}
     return {link.ifname: link for link in links}
+
+
+def _vrf(link: _Link) -> str:
+    """The VRF that an interface is, or is in; "" for none."""
+    if link.linkinfo.info_kind == "vrf":
+        return link.ifname
+    return link.master if link.linkinfo.info_slave_kind == "vrf" else ""
 
 
 def _addresses(link: _Link) -> list[str]:

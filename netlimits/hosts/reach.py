@@ -224,5 +224,11 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
             raise ConnectError(
                 f"{where} did not answer within {seconds:g} s{_LONGER}", transient=True
             ) from None
+        if "SSH protocol banner" in str(error):
+            raise ConnectError(
+                f"no SSH with {where}: it ended the connection before it said what it is; an sshd "
+                "does so while too many logins are under way (MaxStartups): try again",
+                transient=True,
+            ) from None
         reason = one_line(error)[:200]
         raise ConnectError(f"no SSH with {where}: {reason}", transient=True) from None

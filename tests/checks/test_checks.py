@@ -94,6 +94,13 @@ def test_link(change, severity, words):
     assert ("error" in result) == (severity == "error")
 
 
+@pytest.mark.parametrize(("cgroup", "refused"), [("0::/\n", True), ("0::/vrf/red\n", False)])
+def test_a_link_in_a_vrf_that_the_login_is_not_in_is_refused(cgroup, refused):
+    in_vrf = {**LINK, "master": "red", "linkinfo": {"info_slave_kind": "vrf"}}
+    result = complaints(Links(), site(), printed(json.dumps([in_vrf])), printed(cgroup))
+    assert ("data0 is in the VRF red" in result.get("error", "")) == refused
+
+
 def test_a_half_duplex_link_is_warned_of():
     at = site(link_settings={"Speed": "100Mb/s", "Duplex": "Half"})
     result = complaints(Links(), at, printed(json.dumps([LINK])))

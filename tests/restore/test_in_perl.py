@@ -119,11 +119,11 @@ def test_whoever_has_the_lock_is_waited_for(host, tmp_path):
 @pytest.mark.parametrize(
     ("text", "boot", "files", "printed"),
     [
-        (TEXT, BOOT, {}, ""),
+        (TEXT, BOOT, {}, "dead\n"),
         (TEXT, BOOT, {"guard": "x", "pid": "PID\n"}, ""),
         (TEXT, BOOT, {"guard": "x", "pid": "999999999\n"}, "dead\n"),
         (TEXT, BOOT, {"log": "", "guard": "x", "pid": "999999999\n"}, "fired\ndead\n"),
-        (TEXT, BOOT, {"log": "", "pid": "999999999\n"}, "fired\n"),
+        (TEXT, BOOT, {"log": "", "pid": "999999999\n"}, "fired\ndead\n"),
         (TEXT, "ffffffff", {"log": ""}, "lost\n"),
         (OTHER, BOOT, {"log": ""}, f"lost {OTHER}\n"),
         ("", BOOT, {"log": ""}, "lost \n"),
