@@ -99,13 +99,13 @@ class Forwarder:
         left = [self._path.cuts.get(number, 1 << 60)]
         far = None
         try:
-            there, far = await asyncio.open_connection(*self._target)
+            far_end, far = await asyncio.open_connection(*self._target)
             for writer in (back, far):
                 writer.get_extra_info("socket").setsockopt(
                     socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
                 )
             ways = [
-                asyncio.ensure_future(self._way(*way, left)) for way in ((near, far), (there, back))
+                asyncio.ensure_future(self._way(*way, left)) for way in ((near, far), (far_end, back))
             ]
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in ways:
