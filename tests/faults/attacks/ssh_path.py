@@ -105,7 +105,8 @@ class Forwarder:
                     socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
                 )
             ways = [
-                asyncio.ensure_future(self._way(*way, left)) for way in ((near, far), (far_end, back))
+                asyncio.ensure_future(self._way(*way, left))
+                for way in ((near, far), (far_end, back))
             ]
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in ways:
