@@ -137,7 +137,7 @@ def state(lines: Iterable[str], interface: str) -> State:
         "addresses": [_address(a) for a in addresses if _stays(a)],
         "routes": {r: m for r, m in ours.items() if "?" not in m and not _fades(r, m)},
         "behind": {r: device for r, device in routes["behind"].items() if r in ours},
-        "before": {r: d for r, d in routes["before"].items() if not _is_link_local(r)},
+        "before": {r: d for r, d in routes["before"].items() if _is_taken(r)},
         "neighbours": neighbours,
         "proxies": proxies,
         "conf": {name: value for name, value in conf.items() if name not in _READ_ONLY},
@@ -264,6 +264,12 @@ def _is_ours(route: str) -> bool:
 def _is_link_local(route: str) -> bool:
     """Whether the kernel makes it with a link-local address."""
     return route.startswith("inet6 fe80::/64 ") and " proto kernel " in f"{route} "
+
+
+def _is_taken(route: str) -> bool:
+    """Whether packets take it because it comes first; to link-local addresses they do not."""
+    kind = route.split()[:2][-1]
+    return kind == "multicast" or (_is_ours(route) and not _is_link_local(route))
 
 
 def _fades(route: str, metrics: Mapping[str, str]) -> bool:

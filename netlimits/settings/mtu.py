@@ -35,7 +35,8 @@ from netlimits.settings._written import is_number
 _SCRIPT = (
     f"{_routes.SHOW}"
     'ip -d -j link show dev "$1" || exit 1; ip -j link show; '
-    'ip -j link show type bridge 2>/dev/null | grep . || echo "[]"; '
+    "for path in /sys/class/net/*/bridge; do "
+    '[ ! -d "$path" ] || { path=${path%/bridge}; echo "bridge ${path##*/}"; }; done; '
     'ip -4 -o route show cache 2>/dev/null | sed -n "s/ dev $1 .* mtu lock / lock /p" '
     '| sed "s/^/exception /"; '
     '[ "$2" -ge "$(cat "/sys/class/net/$1/mtu")" ] || sh -c "$3" "look into namespaces"; '
@@ -142,11 +143,11 @@ class Mtu:
         peers with a locked path MTU.
         """
         try:
-            first, second, third, *lines = completed.stdout.splitlines()
+            first, second, *lines = completed.stdout.splitlines()
             (link,) = decoding.typed(first, list[_Link])
             links = {other.ifname: other for other in decoding.typed(second, list[_Link])}
             stack = [links[name] for name in _stacked(links, link.ifname)]
-            bridges = {bridge.ifname for bridge in decoding.typed(third, list[_Link])}
+            bridges = {line.split()[1] for line in lines if line.startswith("bridge ")}
             return {
                 "mtu": link.mtu,
                 "least": link.min_mtu,
