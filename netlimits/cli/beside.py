@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from netlimits.cli import echo
 from netlimits.errors import DocumentError, InputError
 
 LARGE = 10_000
@@ -17,17 +16,21 @@ LARGE = 10_000
 def findings_beside(
     path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None = None
 ) -> Iterator[None]:
-    """Tell them before an error of the file ends the command."""
+    """Note them on an error of the file, behind which they are printed."""
     try:
         yield
     except DocumentError as error:
         if error.path == path:
-            _tell(path, overrides, hosts_file)
+            for line in _lines(path, overrides, hosts_file):
+                error.add_note(line)
         raise
 
 
-def _tell(path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None) -> None:
-    from netlimits.checks.survey import foreseen, packets
+def _lines(
+    path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | None
+) -> Iterator[str]:
+    """The findings on what the file's errors leave; configurations may differ by the rest."""
+    from netlimits.checks.survey import foreseen, packets, repetitions
     from netlimits.experiment.hosts_file import machines
     from netlimits.experiment.rest import rest
 
@@ -40,4 +43,5 @@ def _tell(path: Path, overrides: Sequence[tuple[str, str]], hosts_file: Path | N
     except InputError:
         bound = None  # its own errors are told where it is read
     for finding in foreseen(plan, bound) if whole else packets(plan, bound):
-        echo(f"{finding.severity}: {finding}", err=True)
+        if finding.check != repetitions.NAME:
+            yield f"{finding.severity}: {finding}"

@@ -19,6 +19,7 @@ from netlimits.experiment.overrides import apply
 from netlimits.experiment.salvage import renamed, salvage
 from netlimits.experiment.semantics import Reader
 from netlimits.experiment.validation import shape_errors
+from netlimits.experiment.violations import UNKNOWN
 from netlimits.model import Experiment
 
 
@@ -92,6 +93,11 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     return experiment
 
 
+def _may_use_names(error: DocumentError) -> bool:
+    """True for an unknown key that may have been meant to use a factor."""
+    return error.problem.startswith(UNKNOWN) and error.steps[:1] not in (("repeat",), ("report",))
+
+
 def _read(
     read: Document, changes: Sequence[tuple[str, str]], *, archived: bool
 ) -> tuple[Experiment, list[DocumentError], list[DocumentError]]:
@@ -110,6 +116,8 @@ def _read(
     experiment = reader.experiment()
     errors += [error for error in reader.names.errors if not salvaged.follows(error)]
     useless = [] if archived else unused.errors(experiment, data, where, reader.names)
+    if any(_may_use_names(error) for error in (*misspelt, *errors)):
+        useless = [error for error in useless if not error.problem.startswith(unused.UNUSED)]
     harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
     causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
     return experiment, causes, [*read.repeated, *misspelt, *errors, *useless]

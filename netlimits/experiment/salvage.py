@@ -20,6 +20,7 @@ from netlimits.experiment.around_schema import AROUND
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.validation import shape_errors
+from netlimits.experiment.violations import MISSPELT
 
 _NAMES = ("factors", "zip", "derive")
 _WRONG = float("nan")
@@ -98,7 +99,7 @@ def renamed(
             (meant, *key[1:]) if key[:1] == (section,) else key: line
             for key, line in where.lines.items()
         }
-        problem = f"is an unknown key; did you mean {meant}?"
+        problem = f"{MISSPELT} {meant}?"
         misspelt.append(where.error(problem, section))
         where = dataclasses.replace(where, lines=lines)
     return _with_tools_renamed(data, where, misspelt)
@@ -123,7 +124,7 @@ def _with_tools_renamed(
         lines = {
             (*new, *key[2:]) if key[:2] == place else key: line for key, line in where.lines.items()
         }
-        misspelt.append(where.error(f"is an unknown key; did you mean {meant}?", *place))
+        misspelt.append(where.error(f"{MISSPELT} {meant}?", *place))
         where = dataclasses.replace(where, lines=lines)
     return data, where, misspelt
 

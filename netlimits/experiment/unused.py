@@ -24,6 +24,8 @@ from netlimits.model import Experiment
 _TEXTS = frozenset(("derive", "exclude", "dummies"))
 """The sections that use names; without a part of them nobody knows what is used."""
 
+UNUSED = "nothing uses it"
+
 
 def errors(
     experiment: Experiment, data: Mapping[str, Any], where: Source, names: Names
@@ -116,6 +118,6 @@ def _problem(name: str, experiment: Experiment) -> str:
     through = [label for label, text in experiment.derive.items() if name in _needed(text)]
     only = f"only {' and '.join(through)} need it, and nothing uses that" if through else ""
     return (
-        f"nothing uses it{': ' + only if only else ''}: write ${{{name}}} where it belongs, or, "
+        f"{UNUSED}{': ' + only if only else ''}: write ${{{name}}} where it belongs, or, "
         f"where runs are not to differ by it, `dummies: [{name}]`"
     )

@@ -15,6 +15,10 @@ from netlimits.experiment import templates
 from netlimits.experiment.document import KeyPath
 from netlimits.experiment.expressions import shown
 
+UNKNOWN = "is an unknown key"
+MISSPELT = f"{UNKNOWN}; did you mean"
+_LACKS = "lacks "
+
 
 class Fault(NamedTuple):
     """One violation: where, and in words what."""
@@ -26,7 +30,10 @@ class Fault(NamedTuple):
 def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) -> list[Fault]:
     """Every violation of the schema; with `skip_templates` a `${…}` may stand for any scalar."""
     validator = _validator(skip_templates)(schema)
-    return [fault for error in validator.iter_errors(instance) for fault in _sentences(error)]
+    found = [fault for error in validator.iter_errors(instance) for fault in _sentences(error)]
+    misspelt = {fault.key[:-1] for fault in found if fault.problem.startswith(MISSPELT)}
+    # what a mapping lacks may be what stands there under another name
+    return [f for f in found if f.key not in misspelt or not f.problem.startswith(_LACKS)]
 
 
 @functools.cache
@@ -62,7 +69,7 @@ def _sentences(error: Any) -> Iterator[Fault]:
         known = error.schema.get("properties", {})
         for name in error.instance:
             if name not in known:
-                yield Fault((*key, name), f"is an unknown key{did_you_mean(name, known)}")
+                yield Fault((*key, name), f"{UNKNOWN}{did_you_mean(name, known)}")
     elif error.validator in ("anyOf", "oneOf") and error.context:
         yield from _best_branch(error, key)
     elif "propertyNames" in list(error.relative_schema_path)[-2:]:
@@ -147,7 +154,7 @@ def _problem(error: Any) -> str:
             return f"must be {_BOUNDS[keyword]} {argument}, not {_shown(value)}"
         case "required":
             missing = [key for key in argument if key not in value]
-            return f"lacks {' and '.join(f'`{key}`' for key in missing)}"
+            return f"{_LACKS}{' and '.join(f'`{key}`' for key in missing)}"
         case "pattern":
             return f"{_shown(value)} cannot stand here{': ' + about if about else ''}"
         case "minItems" if not value:

@@ -232,7 +232,38 @@ def test_what_check_would_say_is_said_beside_a_file_s_errors(
     path.write_text(WRONG.replace(before, after))
     done = CliRunner().invoke(command, [str(path)])
     assert isinstance(done.exception, DocumentError)
-    assert [problem for problem in (MSS, STREAMS) if problem in done.stderr] == told
+    notes = "\n".join(getattr(done.exception, "__notes__", ()))
+    assert [problem for problem in (MSS, STREAMS) if problem in notes] == told
+
+
+UNKNOWN = """\
+experiment: x
+factors: {size: [1400, 1500]}
+measure: {netperf: {seconds: 1, packet_size: 9, test: TCP_RR}}
+bulk: {stream: 2}
+"""
+
+
+def test_of_an_unknown_key_nothing_is_said_that_follows_from_it(tmp_path, capsys):
+    path = tmp_path / "x.yaml"
+    path.write_text(UNKNOWN)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["plan", str(path)])
+    assert ended.value.code == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"netlimits: {path}:3: measure.netperf.packet_size: is an unknown key")
+    assert second == f"{path}:4: bulk.stream: is an unknown key; did you mean streams?"
+
+
+def test_the_errors_of_a_file_come_before_what_its_plan_would_not_do(tmp_path, capsys):
+    path = tmp_path / "x.yaml"
+    path.write_text(WRONG)
+    with pytest.raises(SystemExit):
+        cli.main(["plan", str(path)])
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert "report.0.of" in first
+    assert rest
+    assert all(line.startswith("error: ") for line in rest)
 
 
 def test_every_shipped_experiment_plans_without_a_complaint():

@@ -122,6 +122,7 @@ HIDDEN = {
 """The mistakes that may be none once another is mended: it is not told beside that."""
 MEANT = {"lookup of a pace", "lookup of replicates", "unknown in derived", "unknown in condition"}
 MEANT |= {"no expression", "no condition"}
+MEANT |= {"unknown section", "unknown section of factors", "unknown setting", "pace", "tool"}
 """Beside these that a factor is unused is not told: it may be what they mean."""
 
 
@@ -149,7 +150,7 @@ def test_without_a_mistake_there_is_no_error(tmp_path):
 
 @pytest.mark.parametrize("name", EDITS)
 def test_a_mistake_is_one_error(tmp_path, name):
-    two = ("pace", "included", "trace", "unused", "defined again")
+    two = ("included", "trace", "unused", "defined again")
     assert len(errors(tmp_path, name)) == 1 + (name in two)
 
 
