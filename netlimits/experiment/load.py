@@ -19,7 +19,7 @@ from netlimits.experiment.overrides import apply
 from netlimits.experiment.salvage import renamed, salvage
 from netlimits.experiment.semantics import Reader
 from netlimits.experiment.validation import shape_errors
-from netlimits.experiment.violations import UNKNOWN
+from netlimits.experiment.violations import LACKS, MISSPELT, UNKNOWN
 from netlimits.model import Experiment
 
 
@@ -93,6 +93,12 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     return experiment
 
 
+def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
+    """The errors without what a mapping lacks since it stands there under a misspelt key."""
+    misspelt = {error.steps[:-1] for error in errors if error.problem.startswith(MISSPELT)}
+    return [e for e in errors if e.steps not in misspelt or not e.problem.startswith(LACKS)]
+
+
 def _may_use_names(error: DocumentError) -> bool:
     """True for an unknown key that may have been meant to use a factor."""
     return error.problem.startswith(UNKNOWN) and error.steps[:1] not in (("repeat",), ("report",))
@@ -120,4 +126,4 @@ def _read(
         useless = [error for error in useless if not error.problem.startswith(unused.UNUSED)]
     harmless = {name for name in unknown if not isinstance(data[name], list | dict)}
     causes = [error for error in (*read.repeated, *errors) if not {*error.steps[:1]} & harmless]
-    return experiment, causes, [*read.repeated, *misspelt, *errors, *useless]
+    return experiment, causes, [*read.repeated, *misspelt, *_causes(errors), *useless]

@@ -17,7 +17,7 @@ from netlimits.experiment.expressions import shown
 
 UNKNOWN = "is an unknown key"
 MISSPELT = f"{UNKNOWN}; did you mean"
-_LACKS = "lacks "
+LACKS = "lacks "
 
 
 class Fault(NamedTuple):
@@ -30,10 +30,7 @@ class Fault(NamedTuple):
 def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) -> list[Fault]:
     """Every violation of the schema; with `skip_templates` a `${…}` may stand for any scalar."""
     validator = _validator(skip_templates)(schema)
-    found = [fault for error in validator.iter_errors(instance) for fault in _sentences(error)]
-    misspelt = {fault.key[:-1] for fault in found if fault.problem.startswith(MISSPELT)}
-    # what a mapping lacks may be what stands there under another name
-    return [f for f in found if f.key not in misspelt or not f.problem.startswith(_LACKS)]
+    return [fault for error in validator.iter_errors(instance) for fault in _sentences(error)]
 
 
 @functools.cache
@@ -154,7 +151,7 @@ def _problem(error: Any) -> str:
             return f"must be {_BOUNDS[keyword]} {argument}, not {_shown(value)}"
         case "required":
             missing = [key for key in argument if key not in value]
-            return f"{_LACKS}{' and '.join(f'`{key}`' for key in missing)}"
+            return f"{LACKS}{' and '.join(f'`{key}`' for key in missing)}"
         case "pattern":
             return f"{_shown(value)} cannot stand here{': ' + about if about else ''}"
         case "minItems" if not value:
