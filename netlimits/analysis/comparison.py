@@ -33,6 +33,7 @@ from netlimits.analysis import (
     caveats,
     contrasts,
     defaults,
+    dependence,
     frames,
     intervals,
     sessions,
@@ -139,6 +140,8 @@ def compare(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
     unlike = [*_few(rows, unit), *_unlike(rows, metrics, factors, called)]
+    ordered = [not isinstance(side, Relation) for side in runs_of]
+    unlike += _alike(rows, metrics, called, ordered)
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
@@ -323,6 +326,7 @@ def _row(
         "of_before": tried[0],
         "of_after": tried[1],
         **shared,
+        "series": None if unit is None or unit.several else samples,
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
         "again": again,
@@ -508,6 +512,26 @@ def _unlike(
                     f"{metric.title}: runs {name} are of more than one kind, a mean is a figure "
                     f"of none{f': {where}' if where else ''}"
                 )
+
+
+def _alike(
+    rows: Sequence[dict[str, Any]],
+    metrics: Sequence[Metric],
+    called: Sequence[str],
+    ordered: Sequence[bool],
+) -> Iterator[str]:
+    """Yield which sides' runs depend on one another; `series` is taken out of the rows.
+
+    The runs of a side that is not `ordered`, a relation's, stand in no order.
+    """
+    every = [(row["metric"], row.pop("series")) for row in rows]
+    for metric in metrics:
+        for side, name in enumerate(called):
+            series = [of[side] for named, of in every if named == metric.name and of is not None]
+            if not series or not ordered[side]:
+                continue
+            blocks = dependence.by_place(series)
+            yield from dependence.notes(blocks, metric, f"{name}: the interval of a ratio")
 
 
 def _meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:

@@ -9,29 +9,32 @@ a per packet, b per KiB. `time_per_send` takes the wall time of a send instead, 
 throughput: where one CPU is the limit it is that CPU's time.
 
 Fit: weighted least squares over the runs. A run's error is taken to be the same fraction of t
-at every size, so its weight is 1 / (mean t of its size)². Standard errors are robust (HC3,
-MacKinnon and White 1985), intervals Student's t with n − 2 degrees of freedom. The condition
-number is that of the weighted design with columns of unit length (Belsley, Kuh and Welsch
-1980), who call figures above 30 harmful.
+at every size, so its weight is 1 / (mean t of its size)². Runs of one block share its speed and are
+no independent ones, so the unit of the intervals is the block: a delete-a-block jackknife (Tukey
+1958), Student's t with one degree of freedom less than there are blocks. Runs without blocks have
+robust standard errors (HC3, MacKinnon and White 1985) with n − 2. The condition number is that of
+the weighted design with columns of unit length (Belsley, Kuh and Welsch 1980), who call figures
+above 30 harmful.
 
-Whether it is a straight line at all is tested where three sizes and more were repeated: what the
-line leaves over at the sizes' means is held against how runs of each size differ, each by its own
-(Welch 1951, James 1951; critical values by Johansen 1980), since one noisy size would else make a
-misfit of a straight line in one campaign of six. What a block's runs have in common moves along the
-line and is no misfit. `benchmarks/coverage.py` prints how often the test alarms falsely. Where the
-line does not fit, the intervals of a and b hold for neither (with 300 ns more above 4 KiB they
-cover 19 % and 0 %), and a note says so.
+Whether it is a straight line at all is tested where three sizes and more were repeated. The sizes'
+means, of the logarithms and less what each block's runs have in common, are held against the line
+and against how the runs of each size differ, each by its own (Welch 1951, James 1951; critical
+values by Johansen 1980), since one noisy size would else make a misfit of a straight line in one
+campaign of six. A block that lacks some sizes moves only those that it has against one another.
+`benchmarks/coverage.py` prints how often the test alarms falsely. Where the line does not fit, the
+intervals of a and b hold for neither, and a note says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, contrasts, frames, pooling, wording
+from netlimits.analysis import caveats, contrasts, dependence, frames, intervals, pooling, wording
+from netlimits.analysis.intervals import ENOUGH
 from netlimits.errors import DataError
 from netlimits.metrics import metric
 
@@ -39,6 +42,11 @@ HARMFUL = 30.0
 TIME_PER_SEND = "time_per_send"
 UNFIT = 0.05
 """A p-value of the test for lack of fit at which the straight line is not believed."""
+STEPS = 4
+"""Times that variances and the line are estimated anew from each other; more change nothing."""
+FEW_BLOCKS = (
+    f"intervals are wide: a jackknife of fewer than {ENOUGH} blocks; `netlimits extend` adds blocks"
+)
 LEAST = 0.3
 """A size's variance is at least this share of the sizes' median, and so are its degrees of freedom
 of those that it had without blocks."""
@@ -68,21 +76,27 @@ def cost(
     pooling.refuse(frames.usable(frame), [*keys, size], meant)
     rows = []
     unfit = []
+    few = False
+    alike: list[str] = []
     for name in names:
         table = packet_times(frame, name, size, keys)
         for key, part in frames.groups(table, keys):
             where = ", ".join(wording.phrases(key, keys))
             about = f"{name}{f' ({where})' if where else ''}"
             kib, ns = part["kib"].to_numpy(), part["ns"].to_numpy()
-            fitted = _fit(kib, ns, confidence, about)
-            p = lack_of_fit(kib, ns, contrasts.blocks(part))
+            blocks = _numbered(contrasts.blocks(part))
+            fitted = _fit(kib, ns, blocks, confidence, about)
+            few |= blocks is not None and int(blocks.max()) + 1 < ENOUGH
+            p = lack_of_fit(kib, ns, blocks)
+            if blocks is not None:
+                alike += _alike(part, size, about)
             if p < UNFIT:
                 unfit.append(f"{about}: {_unfit(p)}")
             rows.append(
                 {"of": name, **dict(zip(keys, key, strict=True)), **fitted, "lack_of_fit_p": p}
             )
     table = pd.DataFrame(rows)
-    table.attrs["notes"] = (*_notes(frame, names), *unfit)
+    table.attrs["notes"] = (*_notes(frame, names), *unfit, *alike, *([FEW_BLOCKS] if few else []))
     return table
 
 
@@ -128,75 +142,122 @@ def _kib(runs: pd.DataFrame, size: str) -> pd.Series[float]:
     return kib
 
 
-def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: pd.Series[Any] | None = None) -> float:
-    """The p-value of the test for lack of fit; NaN where it cannot be computed.
+def _numbered(blocks: pd.Series[Any] | None) -> np.ndarray | None:
+    """Return the blocks of the runs, numbered from 0; None for runs without, or all of one."""
+    if blocks is None:
+        return None
+    names, numbers = np.unique(blocks.to_numpy(), return_inverse=True)
+    return numbers if len(names) > 1 else None
 
-    A small value says that time per packet is not a straight line in size. Each size has a
-    variance of its own. Differences between blocks are taken out of it, since runs of one block
-    share its speed. Sizes that ran once say nothing of how they spread, and are left out.
+
+def _alike(times: pd.DataFrame, size: str, about: str) -> Iterator[str]:
+    """Yield a note if blocks that follow one another are alike, which no interval allows for."""
+    order = dependence.order(times)
+    values = times["ns"].to_numpy()
+    sizes = times.groupby(size, sort=False).indices.values()
+    blocks = dependence.by_block(order, ((order.codes[rows], values[rows]) for rows in sizes))
+    correlation, p = dependence.autocorrelation(blocks)
+    if p <= dependence.LEVEL:
+        yield (
+            f"{about}: intervals are too narrow, as blocks that follow one another are alike "
+            f"(lag-1 correlation {correlation:.2f})"
+        )
+
+
+def lack_of_fit(kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None = None) -> float:
+    """Return the p-value of the test for lack of fit; NaN where it cannot be computed.
+
+    A small value says that time per packet is not a straight line in size. `blocks` are numbered
+    from 0. Sizes that ran once say nothing of how they spread, and are left out; so are blocks
+    that ran one size.
     """
     from scipy.stats import f
 
-    named = None if blocks is None else np.unique(blocks.to_numpy(), return_inverse=True)[1]
-    _, place, counts = np.unique(kib, return_inverse=True, return_counts=True)
-    repeated = counts[place] > 1
-    if not repeated.all():
-        kib, ns = kib[repeated], ns[repeated]
-        named = None if named is None else named[repeated]
-        _, place, counts = np.unique(kib, return_inverse=True, return_counts=True)
-    if len(counts) < 3:
+    blocks = np.zeros(len(kib), int) if blocks is None else blocks
+    while True:
+        place, block = (np.unique(of, return_inverse=True)[1] for of in (kib, blocks))
+        kept = (np.bincount(place)[place] > 1) & (np.bincount(block)[block] > 1)
+        if kept.all():
+            break
+        kib, ns, blocks = kib[kept], ns[kept], blocks[kept]
+    if not len(kib) or place.max() < 2:
         return float("nan")
-    means = np.bincount(place, ns) / counts
-    variances, freedom = _variances(ns / means[place] - 1, place, named)
-    if not (variances > 0).all():
+    effects = _effects(np.log(ns), place, block)
+    if effects is None:
         return float("nan")
-    weights = counts / variances
-    design = np.column_stack([np.ones(len(counts)), np.unique(kib)]) / means[:, None]
-    onto = np.linalg.solve(design.T @ (weights[:, None] * design), design.T * weights)
-    missed = 1 - design @ onto.sum(axis=1)
-    left = 1 - np.einsum("ij,ji->i", design, onto)
-    count = len(counts) - 2
+    logs, information, freedom = effects
+    line, design = _line(logs, np.unique(kib), information)
+    onto = np.linalg.pinv(design.T @ information @ design) @ design.T @ information
+    missed = logs - line - design @ (onto @ (logs - line))
+    unknown = np.linalg.pinv(information)
+    left = np.diag(unknown @ (information - information @ design @ onto))
+    count = round(float(left.sum()))
+    if count < 1:
+        return float("nan")
     unsure = float((left**2 / freedom).sum())
     scale = count + 2 * unsure - 6 * unsure / (count + 2)
-    ratio = float((weights * missed**2).sum()) / scale
+    ratio = float(missed @ information @ missed) / scale
     return float(f.sf(ratio, count, count * (count + 2) / (3 * unsure)))
 
 
-def _variances(
-    shares: np.ndarray, place: np.ndarray, blocks: np.ndarray | None
+def _line(
+    logs: np.ndarray, kib: np.ndarray, information: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The variance of each size's runs, and its degrees of freedom.
+    """Return the logarithms of the line that fits best, and how they change with its two costs.
 
-    What a block's runs have in common is their mean, each size weighted by how little its runs
-    differ, so that a noisy one does not make noise of the others. A variance from few runs may be
-    far too small by chance: it is at least LEAST of the sizes' median.
+    These columns span the logarithms' level too, which the line's scale is.
     """
-    counts = np.bincount(place)
-
-    def centred(values: np.ndarray) -> np.ndarray:
-        less: np.ndarray = values - (np.bincount(place, values) / counts)[place]
-        return less
-
-    def spread(values: np.ndarray) -> np.ndarray:
-        sizes: np.ndarray = np.bincount(place, values**2) / (counts - 1)
-        sizes[sizes < LEAST * np.median(sizes)] = LEAST * np.median(sizes)
-        return sizes
-
-    shares = centred(shares)
-    if blocks is None or blocks.max() == 0:
-        return spread(shares), counts - 1.0
-    medians = pd.Series(shares).groupby(blocks).transform("median").to_numpy()
-    own = centred(shares - medians)
-    for _ in range(3):
-        if not (spread(own) > 0).all():
+    design = np.column_stack([np.ones(len(kib)), kib])
+    level = np.exp(logs - logs.mean())
+    costs = np.linalg.lstsq(design / level[:, None], np.ones(len(kib)), rcond=None)[0]
+    for _ in range(STEPS):
+        line = design @ costs
+        if not (line > 0).all():
             break
-        weights = 1 / spread(own)[place]
-        lever = weights / np.bincount(blocks, weights)[blocks]
-        own = centred(shares - np.bincount(blocks, lever * shares)[blocks])
-    else:
-        free = np.maximum(np.bincount(place, 1 - lever) / counts, LEAST)
-        return spread(own) / free, (counts - 1) * free
-    return spread(shares), counts - 1.0
+        slopes = design / line[:, None]
+        weighted = slopes.T @ information
+        step = np.linalg.pinv(weighted @ slopes) @ weighted @ (logs - np.log(line))
+        costs = costs + step
+    line = design @ costs
+    line = line if (line > 0).all() else level
+    return np.log(line), design / line[:, None]
+
+
+def _effects(
+    logs: np.ndarray, place: np.ndarray, block: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Return the sizes' effects beside the blocks', their information, and degrees of freedom.
+
+    log t ~ size + block, each size with a variance of its own, so that a noisy one does not make
+    noise of the others. A variance from few runs may be far too small by chance: it is at least
+    LEAST of the sizes' median. The effects are of means: half a variance is added to each mean of
+    logarithms. None where some runs do not differ at all.
+    """
+    sizes, counts = int(place.max()) + 1, np.bincount(place)
+    table = np.zeros((int(block.max()) + 1, sizes))
+    np.add.at(table, (block, place), 1.0)
+    variances = np.ones(sizes)
+    for _ in range(STEPS):
+        weights = table / variances
+        of_blocks = weights.sum(axis=1)
+        shares = weights / of_blocks[:, None]
+        information = np.diag(weights.sum(axis=0)) - weights.T @ shares
+        unknown = np.linalg.pinv(information, hermitian=True)
+        each = 1 / variances[place]
+        level = np.bincount(block, each * logs) / of_blocks
+        effects = unknown @ np.bincount(place, each * (logs - level[block]))
+        own = logs - effects[place] - (level - shares @ effects)[block]
+        # a run's leverage: of its size's effect against its block's level, and of that level
+        cross = unknown @ shares.T
+        lever = np.diag(unknown)[place] - 2 * cross[place, block]
+        lever += np.einsum("bi,ib->b", shares, cross)[block] + 1 / of_blocks[block]
+        freedom = np.bincount(place, 1 - each * lever)
+        freedom = np.maximum(freedom, LEAST * (counts - 1))
+        variances = np.bincount(place, own**2) / freedom
+        if not np.median(variances) > 0:
+            return None
+        variances = np.maximum(variances, LEAST * np.median(variances))
+    return effects + variances / 2, information, freedom
 
 
 def _unfit(p: float) -> str:
@@ -207,7 +268,9 @@ def _unfit(p: float) -> str:
     )
 
 
-def _fit(kib: np.ndarray, ns: np.ndarray, confidence: float, about: str) -> dict[str, Any]:
+def _fit(
+    kib: np.ndarray, ns: np.ndarray, blocks: np.ndarray | None, confidence: float, about: str
+) -> dict[str, Any]:
     """The weighted fit of ns on 1 and kib, refused where it would mean nothing."""
     import statsmodels.api as sm
 
@@ -235,6 +298,10 @@ def _fit(kib: np.ndarray, ns: np.ndarray, confidence: float, about: str) -> dict
         raise DataError(f"{about}: one run alone has {lone:g} bytes and decides a cost; repeat it")
     fit = sm.WLS(ns, design, weights=means[place] ** -2.0).fit(cov_type="HC3", use_t=True)
     (packet, byte), limits = fit.params, fit.conf_int(1 - confidence)
+    without = None if blocks is None else _without(root, ns / means[place], blocks)
+    if without is not None:
+        each = zip((packet, byte), without.T, strict=True)
+        limits = [intervals.jackknife(whole, part, confidence)[1:3] for whole, part in each]
     return {
         "n": len(kib),
         "sizes": len(sizes),
@@ -247,6 +314,22 @@ def _fit(kib: np.ndarray, ns: np.ndarray, confidence: float, about: str) -> dict
         "condition": condition,
         "r2": fit.rsquared,
     }
+
+
+def _without(design: np.ndarray, shares: np.ndarray, blocks: np.ndarray) -> np.ndarray | None:
+    """Return both costs without each block; None where what is left of some has one size alone."""
+    order = np.argsort(blocks, kind="stable")
+    starts = np.flatnonzero(np.diff(blocks[order], prepend=-1))
+    products = design[order][:, :, None] * design[order][:, None, :]
+    normals = np.add.reduceat(products, starts)
+    sides = np.add.reduceat(design[order] * shares[order][:, None], starts)
+    left = normals.sum(axis=0) - normals
+    scale = np.sqrt(np.einsum("bii->bi", left))
+    if not (scale > 0).all():
+        return None
+    if np.linalg.cond(left / (scale[:, :, None] * scale[:, None, :])).max() > HARMFUL**2:
+        return None
+    return np.array(np.linalg.solve(left, (sides.sum(axis=0) - sides)[:, :, None])[:, :, 0])
 
 
 def _notes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:

@@ -62,6 +62,38 @@ def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBa
             filled[of] += len(rows)
 
 
+def by_block(
+    runs: Relation, keys: Sequence[str], column: str, most: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return of each block the sum of its ok runs' scores, their number, and how many runs failed.
+
+    A score is the distance from the mean of the keys' combination, in its standard deviations,
+    `most` at most. Blocks come in their order.
+    """
+    value, cell = _number(runs, column), ", ".join(f"runs.{quoted(name)}" for name in keys)
+    kept = f"runs.block as block, {value} as value" + (f", {cell}" if cell else "")
+    within = f"partition by {', '.join(map(quoted, keys))}" if keys else ""
+    ended = answer(
+        runs.last,
+        f"with ok as (select {kept} from runs where {runs.ok}), scored as (select block, "
+        f"(value - avg(value) over ({within})) / nullif(stddev_samp(value) over ({within}), 0) "
+        "as score from ok where value is not null), sums as (select block, "
+        f"sum(greatest(-{most}, least({most}, score))) as sum, count(score) as runs from scored "
+        "group by block), tried as (select block, count(*) filter (where not coalesce("
+        f"{runs.ok}, false)) as failed from runs where {_outcome(runs)} group by block) "
+        "select coalesce(sum, 0) as sum, coalesce(runs, 0) as runs, failed "
+        "from tried left join sums using (block) order by block",
+    )
+    table = frame_of(ended)
+    sums, counts, failed = (table[name].to_numpy(float) for name in ("sum", "runs", "failed"))
+    return sums, counts, failed
+
+
+def _outcome(runs: Relation) -> str:
+    """Return the condition that a run came to something, in SQL."""
+    return f"status in {OUTCOMES}" if "status" in runs.columns else "true"
+
+
 def _number(runs: Relation, column: str) -> str:
     """A column as numbers; where a run lacks a process's CPU, its tool's own (frames.usable)."""
     if column == "block":

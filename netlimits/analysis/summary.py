@@ -4,8 +4,9 @@ One number a run is the unit: interval samples within a run are not independent.
 interval is Student's t over the runs of its cell; from six runs on the median stands beside it
 with its order-statistic interval, and where either lies outside the other's, or runs stand in
 groups far apart (`intervals.of_several_kinds`), the table says that they are of more than one
-kind. What one size gains over another is told by `analysis.improvements`. `coverage.py` of the
-benchmarks shows what each interval covers.
+kind; and that an interval is too narrow where runs depend on one another (`dependence`). What one
+size gains over another is told by `analysis.improvements`. `coverage.py` of the benchmarks shows
+what each interval covers.
 
 A row that is itself the mean of several runs (`aggregated_runs` of an imported file) counts as so
 many in n and in the mean. How those runs spread is lost, and rows of it are no sample of runs, so
@@ -23,8 +24,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import caveats, frames, improvements, intervals, pooling, wording
-from netlimits.analysis.cells import Cell, Key, cells, grid
+from netlimits.analysis import (
+    caveats,
+    dependence,
+    frames,
+    improvements,
+    intervals,
+    pooling,
+    wording,
+)
+from netlimits.analysis.cells import Cell, Grid, Key, cells, grid
 from netlimits.analysis.improvements import Improvement
 from netlimits.analysis.intervals import ENOUGH, RARE, Interval
 from netlimits.analysis.relations import Runs
@@ -95,6 +104,7 @@ def summary(
     notes = [*caveats.notes(runs, _columns(frame, names))]
     notes += pooling.remarks(tried, keys, pool)
     lost: list[DataError] = []
+    order = dependence.order(laid_out.tried) if isinstance(laid_out, Grid) else None
     for name in dict.fromkeys(names):
         try:
             metric = frames.column(frame, name)
@@ -112,6 +122,8 @@ def summary(
             gains += ratios
             notes += gaps
         notes += _kinds(levels, metric)
+        if (blocks := dependence.of_grid(laid_out, metric, order)) is not None:
+            notes += dependence.notes(blocks, metric)
     if not estimates:
         raise lost[0]
     notes += [f"left out: {error}" for error in lost]
@@ -203,8 +215,8 @@ def _few(estimates: Sequence[Estimate]) -> Iterator[str]:
     if any(ENOUGH <= n < RARE for n in counts):
         yield (
             f"fewer than {RARE} runs a figure: what befalls one run in twenty may be in none of "
-            "them; were such runs half as fast, a mean's interval would hold 59 to 91 % of the "
-            "time, not 95"
+            "them, nor need it show that runs that follow one another are alike; were such runs "
+            "half as fast, a mean's interval would hold 59 to 91 % of the time, not 95"
         )
 
 

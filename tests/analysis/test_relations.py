@@ -192,3 +192,20 @@ def test_sessions_are_those_of_the_runs_in_their_order(seed: int) -> None:
         frame.sort_values(["run", "attempt"]).drop_duplicates("run", keep="last")
     )
     assert caveats.sessions(of(frame.sort_values(["run", "attempt"]))) == whole
+
+
+@pytest.mark.parametrize("columns", ["transport", ()])
+def test_runs_that_depend_on_one_another(columns: Any) -> None:
+    frame = runs()
+    chance = np.random.default_rng(8)
+    slow = np.repeat(chance.random(50) < 0.3, 2)[(frame["block"] - 1).to_numpy()]
+    frame.loc[slow, METRICS[:3]] *= 0.8
+    lost = (slow & (frame["status"] == "ok") & (chance.random(len(frame)) < 0.4)).to_numpy()
+    frame.loc[lost, "status"] = "failed"
+    frame.loc[lost, METRICS] = np.nan
+    pool = [] if columns else ["transport", "offloads"]
+    whole = summary(frame, "throughput", "send_size", columns, pool=pool)
+    notes = " ".join(whole.attrs["notes"])
+    assert "as runs that follow one another are alike" in notes
+    assert "slow runs fail" in notes
+    same(whole, summary(of(frame), "throughput", "send_size", columns, pool=pool))

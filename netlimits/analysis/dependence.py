@@ -1,0 +1,168 @@
+"""Runs that are not independent: their neighbours are alike, or those that fail are the slow ones.
+
+A mean's interval takes runs to be independent, and those that are left to be any of them. Both are
+tested over the blocks of a campaign, all configurations together: a run counts by how many standard
+deviations of its configuration it lies from that one's mean (CLIP at most), a block by the mean of
+its runs. Where no block holds two runs, each run is a block.
+
+- *Autocorrelation:* the product of neighbouring blocks, against what it would be were the blocks in
+  any order (Wald and Wolfowitz, "An Exact Test for Randomness in the Non-parametric Case", 1943).
+- *Slow runs fail:* whether blocks in which more runs failed are worse, against any order likewise;
+  where blocks are single runs, whether runs beside failed ones are worse.
+
+Fewer than ENOUGH blocks tell neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from netlimits.analysis import contrasts, streams
+from netlimits.analysis.cells import Grid, Streamed
+from netlimits.metrics import Metric
+
+ENOUGH = 10
+"""Blocks from which on the tests have power."""
+LEVEL = 0.05
+CLIP = 2.5
+
+
+class Blocks(NamedTuple):
+    """The runs of a metric by block, in their order: what is left of them, and how many failed."""
+
+    score: np.ndarray
+    """Mean of its ok runs, in standard deviations of each configuration; NaN for none."""
+    failed: np.ndarray
+    single: bool
+    """True if no block holds two runs."""
+
+
+class RunOrder(NamedTuple):
+    """The block of each run as a number from 0, how many blocks there are, and who failed there."""
+
+    codes: np.ndarray
+    blocks: int
+    single: bool
+    failed: np.ndarray
+
+
+def order(runs: pd.DataFrame) -> RunOrder:
+    """Return the order of the runs that came to something, one row each.
+
+    By their blocks, or, where these stand in none, by their numbers or as they stand.
+    """
+    names = [name for name in ("campaign", "run", "block") if name in runs.columns]
+    blocks = contrasts.blocks(runs[names])
+    if blocks is None and names == ["run"]:
+        blocks = runs["run"]
+    if blocks is None:
+        codes, count = np.arange(len(runs)), len(runs)
+    else:
+        codes, values = pd.factorize(blocks.to_numpy(), sort=True)
+        count = len(values)
+    ok = runs["status"] == "ok" if "status" in runs.columns else np.ones(len(runs), bool)
+    failed = np.bincount(codes[~np.asarray(ok, bool)], minlength=count)
+    return RunOrder(codes, count, count == len(runs), failed.astype(float))
+
+
+def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) -> Blocks:
+    """Return the runs by block: of each cell the codes and the values of its ok runs."""
+    sums, runs = np.zeros(order.blocks), np.zeros(order.blocks)
+    for codes, values in cells:
+        told = ~np.isnan(values)
+        codes, values = codes[told], values[told]
+        if len(values) < 2 or not (deviation := float(np.std(values, ddof=1))) > 0:
+            continue
+        scores = np.clip((values - values.mean()) / deviation, -CLIP, CLIP)
+        sums += np.bincount(codes, scores, order.blocks)
+        runs += np.bincount(codes, minlength=order.blocks)
+    return _blocks(sums, runs, order.failed, order.single)
+
+
+def by_place(series: Sequence[np.ndarray]) -> Blocks:
+    """Return runs by block where nobody names those: the first of each are one, and so on."""
+    most = max(map(len, series))
+    codes = np.arange(most)
+    order = RunOrder(codes, most, len(series) == 1, np.zeros(most))
+    return by_block(order, ((codes[: len(values)], values) for values in series))
+
+
+def _blocks(sums: np.ndarray, runs: np.ndarray, failed: np.ndarray, single: bool) -> Blocks:
+    score = np.divide(sums, runs, out=np.full(len(sums), np.nan), where=runs > 0)
+    return Blocks(score, failed, single)
+
+
+def of_grid(grid: Grid | Streamed, metric: Metric, known: RunOrder | None) -> Blocks | None:
+    """Return a table's runs of a metric by block; None where a relation's stand in no blocks.
+
+    `known` is the order of a frame's runs (`order`).
+    """
+    if isinstance(grid, Streamed):
+        if not grid.relation.in_blocks:
+            return None
+        told = streams.by_block(grid.relation, grid.keys, metric.column, CLIP)
+        return _blocks(*told, single=bool((told[1] + told[2]).max(initial=0) < 2))
+    assert known
+    values = grid.tried[metric.column].to_numpy(dtype=float, na_value=np.nan)
+    places = (places for _, places in grid.ok.values())
+    return by_block(known, ((known.codes[rows], values[rows]) for rows in places))
+
+
+def autocorrelation(blocks: Blocks) -> tuple[float, float]:
+    """Return the correlation of each block with the next one, and its one-sided p-value."""
+    score = blocks.score[~np.isnan(blocks.score)]
+    n = len(score)
+    score = score - score.mean() if n else score
+    squares, fourths = float((score**2).sum()), float((score**4).sum())
+    if n < ENOUGH or not squares > 0:
+        return float("nan"), float("nan")
+    product = float((score[1:] * score[:-1]).sum())
+    # of all orders: the mean of the product, and of its square
+    mean = -squares / n
+    square = (squares**2 - fourths) / n
+    square += 2 * (2 * fourths - squares**2) / (n * (n - 1))
+    square += (3 * squares**2 - 6 * fourths) / (n * (n - 1))
+    p = float(ndtr(-(product - mean) / (square - mean**2) ** 0.5))
+    return product / squares + 1 / n, p
+
+
+def slow_failures(blocks: Blocks, better: str) -> float:
+    """Return the one-sided p-value of blocks with more failed runs being worse."""
+    lost = blocks.failed
+    if blocks.single:
+        beside = np.pad(lost, 1)
+        lost = beside[2:] + beside[:-2]
+    told = ~np.isnan(blocks.score)
+    score, lost = blocks.score[told], lost[told]
+    if len(score) < ENOUGH or not lost.any():
+        return float("nan")
+    score, lost = score - score.mean(), lost - lost.mean()
+    variance = float((score**2).sum() * (lost**2).sum()) / (len(score) - 1)
+    if not variance > 0:
+        return float("nan")
+    worse = -1 if better == "lower" else 1
+    return float(ndtr(worse * float((score * lost).sum()) / variance**0.5))
+
+
+def notes(blocks: Blocks, metric: Metric, of: str = "a mean's interval") -> Iterator[str]:
+    """Yield what a reader must know of intervals that take runs to be independent."""
+    correlation, p = autocorrelation(blocks)
+    if p <= LEVEL:
+        yield (
+            f"{metric.title}: {of} is too narrow, as runs that follow one another are alike (lag-1 "
+            f"correlation {correlation:.2f}, {_chance(p)}); ratios within blocks are not affected"
+        )
+    if (p := slow_failures(blocks, metric.better)) <= LEVEL:
+        yield (
+            f"{metric.title}: means are too good, as slow runs fail: blocks with failed runs are "
+            f"worse in those that are left ({_chance(p)}); ratios within blocks are not affected"
+        )
+
+
+def _chance(p: float) -> str:
+    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
