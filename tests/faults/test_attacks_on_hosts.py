@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 from faults import attacks
-from faults.attacks import CUT_CONNECTIONS, FOUND_QDISCS, KILLS, MACHINES, RACES, SYSCTLS, kills
+from faults.attacks import (
+    CUT_CONNECTIONS,
+    FOUND_QDISCS,
+    KILLS,
+    MACHINES,
+    MEDDLING,
+    RACES,
+    SYSCTLS,
+    kills,
+)
 from faults.attacks.machines import HARMS
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
@@ -13,6 +22,8 @@ pytestmark = pytest.mark.lab
 
 FOUND_QDISCS_TRIED = range(4)
 SYSCTLS_TRIED = 6
+
+MEDDLED = 1
 
 CAMPAIGNS = 2
 """Each is killed two to four times; fifty and more with `benchmarks/attacks.py --family kills`."""
@@ -31,6 +42,11 @@ def test_no_kill_leaves_what_a_put_back_does_not_mend(ground: Ground):
 def test_a_race_is_lost_by_nobodys_host(ground: Ground, number: int):
     outcome = attacks.attempt(RACES, number, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
+
+
+def test_a_run_whose_host_somebody_changes_is_invalid_and_says_so(ground: Ground):
+    outcomes = [attacks.attempt(MEDDLING, number, hosts=ground) for number in range(MEDDLED)]
+    assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)
 
 
 @pytest.mark.parametrize("number", [3], ids=["while settings are applied"])

@@ -33,6 +33,7 @@ from faults.attacks.hosts_files import FAMILY as HOSTS_FILES
 from faults.attacks.imported import FAMILY as IMPORTED
 from faults.attacks.kills import FAMILY as KILLS
 from faults.attacks.machines import FAMILY as MACHINES
+from faults.attacks.meddling import FAMILY as MEDDLING
 from faults.attacks.planted import FAMILY as PLANTED
 from faults.attacks.printed import FAMILY as PRINTED
 from faults.attacks.races import FAMILY as RACES
@@ -56,6 +57,7 @@ FAMILIES: tuple[Family, ...] = (
     KILLS,
     BYSTANDERS,
     RACES,
+    MEDDLING,
     CUT_CONNECTIONS,
     SYSCTLS,
     GUARDS,
