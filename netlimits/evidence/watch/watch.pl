@@ -57,16 +57,15 @@ my $heard = sub {
 # CPU time of every process, and of the children that it waited for, without ours and the kernel's
 my $times = sub {
     my (%of, %parent, %name, $top);
-    for my $pid (map m{(\d+)$}, glob "/proc/[0-9]*") {
-        next if $Watch::kernels{$pid};
-        my ($name, $rest) = $text->("/proc/$pid/stat") =~ /^\d+ \((.*)\) \S (.*)/s or next;
-        my @is = split " ", $rest;
-        $Watch::kernels{$pid} = 1, next if $is[5] & 0x200000;
-        ($parent{$pid}, $name{$pid}) = ($is[0], $name);
-        my $last = $pid > 1 ? 13 : 11;  # who waits for all that nobody else does has no part in them
-        my $ticks = 0;
-        $ticks += $_ for @is[10 .. $last];
-        $of{$pid} = [$is[18], $ticks];
+    opendir my $processes, "/proc" or return;
+    for my $pid (grep !/\D/ && !$Watch::kernels{$_}, readdir $processes) {
+        open my $file, "<:unix", "/proc/$pid/stat" and sysread $file, my $line, 1024 or next;
+        my $end = rindex $line, ")";
+        my @is = split " ", substr($line, $end + 1), 21;
+        $Watch::kernels{$pid} = 1, next if $is[6] & 0x200000;
+        ($parent{$pid}, $name{$pid}) = ($is[1], substr $line, index($line, "(") + 1, $end - index($line, "(") - 1);
+        # who waits for all that nobody else does has no part in them
+        $of{$pid} = [$is[19], $is[11] + $is[12] + ($pid > 1 && $is[13] + $is[14])];
     }
     return unless $of{1};
     $top = $$;
