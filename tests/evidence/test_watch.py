@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+
 import pytest
 
 from netlimits.evidence import watch
+from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
 
 LINK = (
@@ -214,3 +221,27 @@ def test_cpu_time_of_others_is_in_percent_of_one_cpu():
     assert watch.others_cpu_pct(before, completed("watch 1.0\n")) is None
     assert watch.others_cpu_pct(completed("watch 0.9\n"), after) is None
     assert watch.others_cpu_pct(completed("mtu 1500\n"), completed("mtu 1500\n")) is None
+
+
+@pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
+def test_the_time_of_a_process_that_is_not_ours_is_counted_on_a_host():
+    busy = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
+    script = f"echo $$; {busy}; exec >/dev/null 2>&1 sleep 100"
+    with contextlib.closing(local_host()) as host:
+
+        def read(act: str) -> Completed:
+            (answer,) = host.run_in_turn([watch.command(act, "lo", ["netperf"], ["127.0.0.1"])])
+            assert answer.status == 0, answer.stderr
+            return answer
+
+        before = read(watch.BEGIN)
+        orphan = ["setsid", "--fork", "sh", "-c", script]
+        pid = int(subprocess.run(orphan, capture_output=True, check=True).stdout)
+        try:
+            after = read(watch.END)
+        finally:
+            os.kill(pid, signal.SIGKILL)
+    others = watch.others_cpu_pct(before, after)
+    assert others
+    assert others[0] > 0
+    assert watch.changes(before, after, "lo", ["127.0.0.1"]) == ()

@@ -59,7 +59,8 @@ my $times = sub {
     my (%of, %parent, %name, $top);
     opendir my $processes, "/proc" or return;
     for my $pid (grep !/\D/ && !$Watch::kernels{$_}, readdir $processes) {
-        open my $file, "<:unix", "/proc/$pid/stat" and sysread $file, my $line, 1024 or next;
+        open my $file, "<", "/proc/$pid/stat" or next;
+        sysread $file, my $line, 1024 or next;
         my $end = rindex $line, ")";
         my @is = split " ", substr($line, $end + 1), 21;
         $Watch::kernels{$pid} = 1, next if $is[6] & 0x200000;
