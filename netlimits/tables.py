@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from netlimits.analysis import frames, wording
+from netlimits.analysis import frames, spreadsheets, wording
 from netlimits.errors import DataError, one_line
 from netlimits.metrics import METRICS, metric
 from netlimits.model import TABLE_FORMATS
@@ -69,7 +69,7 @@ def render(
     if form not in TABLE_FORMATS:
         raise DataError(f"no table format {form!r}; there are {', '.join(TABLE_FORMATS)}")
     if form == "csv":
-        return table.to_csv(index=False, lineterminator="\n")
+        return spreadsheets.to_csv(table)
     notes = tuple(table.attrs.get("notes", ()))
     if intervals and form != "json":
         notes += (

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from netlimits import __version__
+from netlimits.analysis import spreadsheets
 from netlimits.analysis.column_roles import ColumnNames, roles
 from netlimits.archive.checksums import digest, made_of
 from netlimits.archive.parts import Part, apart
@@ -263,7 +264,7 @@ def write(archive: Archive, table: pd.DataFrame, lines: int) -> tuple[Path, Path
         folder.remove(name)  # what it says does not hold from here on
         name = "results.csv"
         with folder.whole(name) as file:
-            table.to_csv(file, index=False)
+            file.write(spreadsheets.to_csv(table).encode("utf-8", "backslashreplace"))
         name = "results.parquet"
         with folder.whole(name) as file:
             pq.write_table(pa.Table.from_pandas(table, preserve_index=False), file)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from netlimits.analysis import spreadsheets
 from netlimits.errors import DataError, one_line
 
 FILE_LIMIT = 2 * 2**30
@@ -28,7 +29,8 @@ def load(path: Path | str) -> pd.DataFrame:
         if path.suffix.lower() in (".parquet", ".pq"):
             return _numbered(pd.read_parquet(path), path)
         if path.suffix.lower() in (".csv", ".txt"):
-            return _numbered(pd.read_csv(path, keep_default_na=False, na_values=[""]), path)
+            frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+            return _numbered(spreadsheets.from_csv(frame), path)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         # of a Parquet file that was changed its readers believe what it says of itself
         raise DataError(f"{path}: not readable as a table: {one_line(error)}") from error

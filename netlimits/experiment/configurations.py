@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from netlimits.errors import DocumentError, InputError, raise_all
 from netlimits.experiment import expressions, resolution
 from netlimits.experiment.expressions import Expression
-from netlimits.model import Experiment, Scalar, Values
+from netlimits.model import Experiment, Scalar, Values, cells
 
 LIMIT = 10_000_000
 _FAILED = 2
@@ -342,6 +342,8 @@ def cell(value: Scalar) -> str:
     if type(value) is int:
         return repr(value)
     text = "" if value is None else str(value)
+    if isinstance(value, str) and cells.needs_quotes(text):
+        return '"' + cells.cell(text).replace('"', '""') + '"'
     if _QUOTED.isdisjoint(text):
         return text
     return '"' + text.replace('"', '""') + '"'

@@ -9,5 +9,7 @@ from netlimits.export.base import Runs
 
 def csv(runs: Runs) -> Iterator[str]:
     """A line of column names, and one an attempt; of a large campaign some thousand at a time."""
+    from netlimits.analysis import spreadsheets
+
     for number, piece in enumerate(runs.pieces or (runs.frame,)):
-        yield piece.to_csv(index=False, header=number == 0, lineterminator="\n")
+        yield spreadsheets.to_csv(piece, header=number == 0)

@@ -1,0 +1,52 @@
+"""Frames as CSV, and back: no text of a host or a file becomes a formula of a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+
+import pandas as pd
+
+from netlimits.model import cells
+
+
+def to_csv(frame: pd.DataFrame, *, header: bool = True) -> str:
+    """Return the frame as CSV; numbers stay what they are.
+
+    Where a text could begin a formula, all texts stand in quotes.
+    """
+    texts = [str(name) for name in frame.columns]
+    for place in _of_texts(frame):
+        texts += [text for text in frame.iloc[:, place].unique() if isinstance(text, str)]
+    risky = any(map(cells.needs_quotes, texts))
+    return (_mapped(frame, cells.cell) if risky else frame).to_csv(
+        index=False,
+        header=header,
+        lineterminator="\n",
+        quoting=csv.QUOTE_NONNUMERIC if risky else csv.QUOTE_MINIMAL,
+    )
+
+
+def from_csv(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame that was read from CSV, with the texts that `to_csv` wrote."""
+    return _mapped(frame, cells.text)
+
+
+def _mapped(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    changed = frame.copy(deep=False)
+    for place in _of_texts(frame):
+        column = frame.iloc[:, place].astype(object)
+        values = column.map(lambda value: change(value) if isinstance(value, str) else value)
+        changed.isetitem(place, values.array)
+    changed.columns = pd.Index([change(str(name)) for name in frame.columns])
+    return changed
+
+
+def _of_texts(frame: pd.DataFrame) -> list[int]:
+    """The places of the columns that may hold texts."""
+    return [
+        place
+        for place, kind in enumerate(frame.dtypes)
+        if not pd.api.types.is_numeric_dtype(kind)
+        and not pd.api.types.is_datetime64_any_dtype(kind)
+    ]

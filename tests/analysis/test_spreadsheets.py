@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netlimits.analysis import spreadsheets
+from netlimits.archive import run_files
+from netlimits.experiment.configurations import cell
+from netlimits.export import FORMATS, Runs
+from netlimits.tables import render
+
+FORMULAS = ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "a;=1+1", "a\t+1")
+
+
+def read(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize("text", FORMULAS[:6])
+def test_a_text_that_begins_a_formula_gets_a_quote_and_numbers_none(text: str):
+    frame = pd.DataFrame({"run": [1], "figure": [-1.5], "=reason": [text]})
+    for written in (
+        spreadsheets.to_csv(frame),
+        render(frame, "csv"),
+        "".join(FORMATS["csv"](Runs("x", frame, []))),
+    ):
+        assert read(written) == [["run", "figure", "'=reason"], ["1", "-1.5", f"'{text}"]]
+        assert '"' + "'" + text + '"' in written
+    assert cell(text) == f'"\'{text}"'
+    assert (cell(-1.5), cell(-2)) == ("-1.5", "-2")
+
+
+@pytest.mark.parametrize("text", FORMULAS[6:])
+def test_behind_another_separator_it_stands_in_quotes(text: str):
+    frame = pd.DataFrame({"reason": [text]})
+    assert spreadsheets.to_csv(frame) == f'"reason"\n"{text}"\n'
+    assert cell(text) == f'"{text}"'
+
+
+def test_a_file_without_one_looks_as_ever():
+    frame = pd.DataFrame({"run": [1], "status": ["ok"], "missing": [None]})
+    assert spreadsheets.to_csv(frame) == "run,status,missing\n1,ok,\n"
+
+
+@given(st.lists(st.sampled_from([*FORMULAS, "'=1", "''@x", "'", "x", "it's"]), min_size=1))
+def test_what_we_write_we_read_back(texts: list[str]):
+    frame = pd.DataFrame({"reason": texts, "figure": -1.5, "kind": pd.Categorical(texts)})
+    kept = pd.read_csv(io.StringIO(spreadsheets.to_csv(frame), newline=""))
+    back = spreadsheets.from_csv(kept)
+    assert back["reason"].tolist() == back["kind"].tolist() == texts
+    assert back["figure"].tolist() == frame["figure"].tolist()
+
+
+def test_a_file_of_runs_is_read_as_it_was_written(tmp_path: Path):
+    frame = pd.DataFrame({"run": [1, 2], "=x": ["=1+1", "b"], "rate": [-1.5, None]})
+    (tmp_path / "runs.csv").write_text(spreadsheets.to_csv(frame))
+    pd.testing.assert_frame_equal(run_files.load(tmp_path / "runs.csv"), frame)
