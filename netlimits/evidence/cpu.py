@@ -20,7 +20,7 @@ ticks, where iowait is busy too) stands beside it in columns that say `ticks`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
@@ -54,12 +54,14 @@ class CpuTimes:
     """A reading of /proc/stat: its time, and each CPU's ticks since boot in a row of 8 columns.
 
     `uptime_s` is in seconds since boot, `clock_s` epoch seconds or None where `date` told none.
+    `host` is where it was read.
     """
 
     uptime_s: float
     cpus: tuple[int, ...]
     ticks: tuple[tuple[int, ...], ...]
     clock_s: float | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def times(completed: Completed) -> CpuTimes:
     if not uptime:
         raise ToolFailure(f"{completed.host}: no /proc/uptime: {completed.stdout[:80]!r}")
     middle = sum(clock) / 2 if len(clock) == 2 else None
-    return CpuTimes(float(uptime), tuple(cpus), tuple(ticks), middle)
+    return CpuTimes(float(uptime), tuple(cpus), tuple(ticks), middle, completed.host)
 
 
 def wall(before: CpuTimes, after: CpuTimes) -> float:
@@ -125,13 +127,23 @@ def wall(before: CpuTimes, after: CpuTimes) -> float:
     return clock if abs(clock - uptime) <= CLOCK_S else uptime
 
 
+def went(before: Collection[int], after: Collection[int]) -> str:
+    """Say which CPUs went offline and online: "CPU 3 went offline"."""
+    told = (("offline", {*before} - {*after}), ("online", {*after} - {*before}))
+    return "; ".join(
+        f"CPU {', '.join(map(str, sorted(cpus)))} went {how}" for how, cpus in told if cpus
+    )
+
+
 def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
     """The CPU use between two readings. Raises ToolFailure if no time passed or CPUs changed.
 
     A counter that went back (the kernel corrects idle time now and then) counts as no change.
     """
     if before.cpus != after.cpus:
-        raise ToolFailure("CPUs went on- or offline during the run", status="invalid")
+        raise ToolFailure(
+            f"{before.host}: {went(before.cpus, after.cpus)} during the run", status="invalid"
+        )
     seconds = wall(before, after)
     if seconds <= 0:
         raise ToolFailure("no time passed between two readings of /proc/stat")

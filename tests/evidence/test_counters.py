@@ -94,7 +94,7 @@ def test_what_a_host_does_not_have_is_left_out():
     [
         ("-1 10 20", "-1 10 19", "Tcp.OutSegs went back from 20 to 19"),
         ("/sys/class/net/data0/statistics/rx_packets:7\n", "", "interface or its namespace"),
-        ("00000000 0 0\n", "00000001 0 0\n", "CPUs went"),
+        ("00000000 0 0\n", "00000001 0 0\n", "CPU 0 went offline; CPU 1 went online"),
     ],
 )
 def test_readings_that_do_not_belong_together_make_the_run_invalid(
@@ -113,6 +113,14 @@ def test_a_reading_that_hung_is_not_taken_for_a_host_without_counters():
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**31 - 1))
 def test_a_counter_of_32_bits_grows_across_its_end(before: int, grown: int):
     assert growth("drops", before, (before + grown) % 2**32, bits=32) == grown
+
+
+def test_a_counter_that_may_have_begun_again_is_not_called_reset_alone():
+    with pytest.raises(ToolFailure, match="has only 32 bits and began again") as failure:
+        growth("rx_bytes", 2**32 - 1, 5)
+    assert failure.value.status == "invalid"
+    with pytest.raises(ToolFailure, match="reset meanwhile$"):
+        growth("rx_bytes", 2**33, 5)
 
 
 @given(st.integers(1, 2**31), st.integers(1, 2**31))

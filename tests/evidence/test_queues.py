@@ -82,6 +82,7 @@ def test_a_counter_of_a_qdisc_has_32_bits():
         ([qdisc("fq", "8001:")], "tbf 8001: root became fq 8001: root"),
         ([], "became nothing"),
         ([qdisc("tbf", "8001:", drops=1)], "went back from 5 to 1"),
+        ([{**qdisc("tbf", "8001:", drops=5), "options": {"rate": 1}}], "root was changed .*rate"),
     ],
 )
 def test_other_qdiscs_than_before_make_the_run_invalid(after: list[dict[str, Any]], complaint: str):

@@ -17,7 +17,9 @@ def growth(what: str, before: int, after: int, *, bits: int = 64) -> int:
     wrapped = after - before + 2**32
     if bits == 32 and wrapped < 2**31:
         return wrapped
+    why = "it was reset meanwhile"
+    if bits > 32 and before < 2**32 and wrapped < 2**31:
+        why += ", or has only 32 bits and began again at 0: how often, nobody can tell"
     raise ToolFailure(
-        f"{what} went back from {before} to {after} during the run: it was reset meanwhile",
-        status="invalid",
+        f"{what} went back from {before} to {after} during the run: {why}", status="invalid"
     )

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netlimits.errors import ToolFailure
+from netlimits.evidence import cpu
 from netlimits.evidence.counted._difference import growth
 from netlimits.model import Command, Completed, Scalar
 
@@ -228,7 +229,8 @@ def grown(before: Counts, after: Counts) -> dict[str, Scalar]:
                 for name in present
             )
     if before.softnet.keys() != after.softnet.keys():
-        raise ToolFailure(f"{host}: CPUs went on- or offline during the run", status="invalid")
+        told = cpu.went(before.softnet.keys(), after.softnet.keys())
+        raise ToolFailure(f"{host}: {told} during the run", status="invalid")
     return figures | _by_cpu(before, after) | _by_queue(before, after) | _pressure(before, after)
 
 

@@ -86,6 +86,13 @@ class Queues:
                 status="invalid",
             )
         pairs = list(zip(first, second, strict=True))
+        for a, b in pairs:
+            if _options(a) != _options(b):
+                raise ToolFailure(
+                    f"{before.host}: {_words(a)} was changed during the run: {_options(a)} became "
+                    f"{_options(b)}",
+                    status="invalid",
+                )
         roots = [pair for pair in pairs if pair[0].get("root")]
         own = [pair for pair in pairs if pair[0]["kind"] not in _SUMS_OF_CHILDREN]
         counted = (("drops", roots), ("overlimits", own), ("requeues", roots))
@@ -149,6 +156,12 @@ def _classes(stdout: str) -> dict[str, dict[str, int]]:
 
 def _identity(qdisc: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(qdisc.get(key) for key in ("kind", "handle", "parent", "root"))
+
+
+def _options(qdisc: Mapping[str, Any]) -> Any:
+    """Its parameters; of a cake that sets its own rate (autorate-ingress) none are known."""
+    options = qdisc.get("options")
+    return None if qdisc["kind"] == "cake" and "autorate" in str(options) else options
 
 
 def _words(qdisc: Mapping[str, Any]) -> str:
