@@ -184,11 +184,13 @@ def _skipped(
     from netlimits.campaign.interrupt import interruptible
     from netlimits.checks.survey import tools
     from netlimits.checks.survey.login import logged_in
+    from netlimits.checks.survey.prompt import PromptHost
 
     with interruptible(), logged_in(bound, patience) as (hosts, findings):
         for finding in findings:
             echo(f"warning: not asked for its tools: {finding}", err=True)
-        return tools.inventory(experiment, hosts)[1]
+        prompt = {role: PromptHost(host) for role, host in hosts.items()}
+        return tools.inventory(experiment, prompt)[1]
 
 
 def _foreseen(experiment_plan: Plan, bound: Mapping[str, Machine]) -> tuple[Finding, ...]:

@@ -25,6 +25,7 @@ from netlimits.errors import (
     SettingError,
 )
 from netlimits.hosts.base import Host
+from netlimits.hosts.shell import called
 from netlimits.model import Command
 from netlimits.restore import notes, states
 from netlimits.restore.originals import Original, typed, way_back
@@ -333,7 +334,12 @@ def _whole_way_back(original: Original) -> str:
 def current(host: Host, name: str, interface: str, about: Any) -> State:
     """A setting's state as the host shows it now; `about` as in `Setting.read`."""
     setting = setting_of(name)
-    return setting.state(host.run(setting.read(interface, about)))
+    completed = host.run(setting.read(interface, about))
+    if completed.timed_out:
+        command = completed.command
+        problem = f"{called(command.argv)} did not end within {command.deadline:g} s"
+        raise SettingError(problem, setting=name, host=host.name)
+    return setting.state(completed)
 
 
 def _named(role: str, act: Callable[[], Any]) -> Any:

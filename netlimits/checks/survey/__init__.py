@@ -17,6 +17,7 @@ import msgspec
 from netlimits import checks
 from netlimits.checks import Finding, Site, fragments
 from netlimits.checks.survey import repetitions, settings, tools, trial
+from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import CheckError, HostError, NetlimitsError
 from netlimits.evidence import facts
 from netlimits.evidence.clocks import Offset, measured
@@ -94,33 +95,34 @@ def look(
         return _both_sides(plan, machines, hosts, skipped, try_tools)
     findings: list[Finding] = []
     placed: dict[str, Machine] = {}
-    for role, placement in _each(lambda role: _placed(hosts[role], machines[role]), hosts).items():
+    prompt = {role: PromptHost(host) for role, host in hosts.items()}
+    for role, placement in _each(lambda role: _placed(prompt[role], machines[role]), hosts).items():
         if isinstance(placement, Finding):
             findings.append(placement)
         else:
             placed[role] = placement
-    read = _each(lambda role: facts.read(hosts[role], placed[role].interface or ""), placed)
+    read = _each(lambda role: facts.read(prompt[role], placed[role].interface or ""), placed)
     host_facts = {
         role: reading for role, reading in read.items() if not isinstance(reading, Finding)
     }
     findings += [reading for reading in read.values() if isinstance(reading, Finding)]
     known_machines = {role: machine for role, machine in placed.items() if role in host_facts}
-    features, left_out, tool_findings = tools.inventory(plan.experiment, hosts, skipped)
+    features, left_out, tool_findings = tools.inventory(plan.experiment, prompt, skipped)
     findings += tool_findings
     requirements = tuple(plan.leaving_out(left_out).setups())
     site = Site(
         plan.experiment, known_machines, host_facts, features, requirements, skipped=left_out
     )
     findings += [*tools.refused(site), *repetitions.findings(plan)]
-    site = replace(site, clocks=_clocks(known_machines, hosts))
-    findings += _everywhere(known_machines, lambda role: _on_host(site, hosts[role], role))
+    site = replace(site, clocks=_clocks(known_machines, prompt))
+    findings += _everywhere(known_machines, lambda role: _on_host(site, prompt[role], role))
     cut_off = {f.host for f in findings if f.check == "link" and f.severity == "error"}
     if try_tools and not cut_off:  # else each trial would blame a firewall
         findings += trial.findings(site, hosts)
     reachable = {role: m for role, m in known_machines.items() if role not in cut_off}
     paths = replace(site, machines=reachable)
     findings += _everywhere(
-        reachable, lambda role: _checked(paths, hosts[role], role, checks.AFTERWARDS)
+        reachable, lambda role: _checked(paths, prompt[role], role, checks.AFTERWARDS)
     )
     findings = list(dict.fromkeys(findings))
     return Survey(known_machines, host_facts, features, left_out, tuple(findings), site.clocks)
@@ -222,20 +224,22 @@ def _everywhere(
         yield from [outcome] if isinstance(outcome, Finding) else outcome
 
 
-def _on_host(site: Site, host: Host, role: str) -> Iterator[Finding]:
+def _on_host(site: Site, host: PromptHost, role: str) -> Iterator[Finding]:
     """What the plan's settings and every check find on a host."""
     states: settings.States = {}
     yield from settings.findings(site, host, role, states)
     yield from _checked(replace(site, states=states), host, role, checks.CHECKS)
 
 
-def _checked(site: Site, host: Host, role: str, which: Iterable[checks.Check]) -> Iterator[Finding]:
+def _checked(
+    site: Site, host: PromptHost, role: str, which: Iterable[checks.Check]
+) -> Iterator[Finding]:
     for check in which:
         completed = tuple(host.run_in_turn([*check.commands(site, role)]))
         yield from check.findings(site, role, completed)
 
 
-def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, Host]) -> dict[str, Offset]:
+def _clocks(machines: Mapping[str, Machine], hosts: Mapping[str, PromptHost]) -> dict[str, Offset]:
     """How far each host's clock is ahead of ours, one host after the other: it is quick.
 
     Of many hosts several at a time, which makes what is known of each a little less.
@@ -261,7 +265,7 @@ class _Link(msgspec.Struct):
     addr_info: tuple[_Address, ...] = ()
 
 
-def _placed(host: Host, machine: Machine) -> Machine:
+def _placed(host: PromptHost, machine: Machine) -> Machine:
     """The machine with its data interface and address, whichever of the two was given."""
     listing = must(host.run(Command(("ip", "-j", "addr", "show"), deadline=10)))
     try:

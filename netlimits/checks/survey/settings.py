@@ -7,8 +7,8 @@ from typing import Any
 
 from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
+from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import SettingError
-from netlimits.hosts.base import Host
 from netlimits.model import Command
 from netlimits.settings import State, check_found, setting
 
@@ -18,7 +18,7 @@ ONE_BY_ONE = ("sysctl", "channels", "ring", "coalesce", "napi", "offload")
 """Settings whose values are independent of one another, so that each can be asked for alone."""
 
 
-def findings(site: Site, host: Host, role: str, states: States) -> Iterator[Finding]:
+def findings(site: Site, host: PromptHost, role: str, states: States) -> Iterator[Finding]:
     """An error for each setting of a role that the host refuses or lacks; fills `states`."""
     interface, experiment = site.interface(role), site.experiment
     seen: list[str] = []
@@ -56,7 +56,7 @@ def _never(name: str, interface: str, options: Any) -> Iterator[str]:
 
 
 def _refusals(
-    name: str, options: Any, interface: str, host: Host, role: str, states: States
+    name: str, options: Any, interface: str, host: PromptHost, role: str, states: States
 ) -> list[str]:
     """Why a host refuses a setting: a sentence, or one for each value that it refuses."""
     kind = setting(name)

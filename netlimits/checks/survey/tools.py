@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
+from netlimits.checks.survey.prompt import PromptHost
 from netlimits.errors import DocumentError, InputError, NetlimitsError
 from netlimits.experiment import resolution
-from netlimits.hosts.base import Host
 from netlimits.hosts.threads import at_once
 from netlimits.metrics import selectors
 from netlimits.model import Command, Experiment, Setup
 from netlimits.tools import Features, at_path, tool
 
 NAME = "tools"
+PROBE = 10.0
+"""Seconds that a tool may take to say what it can do: it does that at once."""
 
 
 class _Everything(frozenset[str]):
@@ -30,7 +33,7 @@ ANY_BUILD = Features("of any build", _Everything(), selectors.SELECTORS)
 
 def inventory(
     experiment: Experiment,
-    hosts: Mapping[str, Host],
+    hosts: Mapping[str, PromptHost],
     skipped: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Features], dict[str, str], list[Finding]]:
     """Each tool's features; the reason for each tool that is skipped; the findings about tools.
@@ -75,7 +78,7 @@ def _version_note(experiment: Experiment, name: str, features: Features) -> Find
 
 
 def _probe(
-    experiment: Experiment, hosts: Mapping[str, Host], name: str
+    experiment: Experiment, hosts: Mapping[str, PromptHost], name: str
 ) -> tuple[Features | None, list[Finding]]:
     """The features of a tool's client, and where client or server is missing."""
     clients, servers = (
@@ -85,7 +88,10 @@ def _probe(
     program = experiment.measure[name].get("program")
     for role in clients[:1]:
         try:
-            probes = [at_path(command, name, program) for command in tool(name).probes()]
+            probes = [
+                replace(at_path(command, name, program), deadline=PROBE)
+                for command in tool(name).probes()
+            ]
             features = tool(name).features(tuple(hosts[role].run_in_turn(probes)))
         except NetlimitsError as error:
             which = f"{program}: " if program else ""

@@ -1,0 +1,53 @@
+"""A host whose answers are waited for as long as one command may take, and no longer.
+
+The checks before a campaign ask for dozens of things that a host answers at once. Where one hangs
+(a driver, a mount, a name service), the others that need it hang as well: so the first says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from netlimits.errors import HostError
+from netlimits.hosts.base import Host
+from netlimits.hosts.patience import Patience
+from netlimits.hosts.shell import called
+from netlimits.model import Command, Completed
+
+MORE = 1.0
+"""Seconds that each further command of a round trip adds to the longest one's deadline."""
+
+
+class PromptHost:
+    """A host that raises HostError for a command that did not end within its deadline."""
+
+    def __init__(self, host: Host) -> None:
+        self.name = host.name
+        self._host = host
+
+    @property
+    def patience(self) -> Patience:
+        """The same as the host's."""
+        return self._host.patience
+
+    def run(self, command: Command) -> Completed:
+        """The same as the host's. Raises HostError for a command that hangs."""
+        return self._ended(self._host.run(command), command.deadline)
+
+    def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
+        """The same as the host's, with the time that one command may take. Raises as `run`."""
+        longest = max((command.deadline for command in commands), default=0.0)
+        seconds = longest + MORE * (len(commands) - 1)
+        shared = [replace(command, deadline=seconds / len(commands)) for command in commands]
+        return [self._ended(each, seconds) for each in self._host.run_in_turn(shared)]
+
+    def _ended(self, completed: Completed, seconds: float) -> Completed:
+        if completed.timed_out:
+            allowed = seconds + self.patience.more
+            raise HostError(
+                f"{called(completed.command.argv)} did not end within {allowed:g} s; find out what "
+                "it waits for there; if the host is only slow, give it longer: --patience",
+                host=self.name,
+            )
+        return completed
