@@ -55,8 +55,8 @@ def test_what_hangs_is_named_and_nothing_that_needs_it_is_asked_after_it(
     sender, receiver = Hangs(beginning), SimulatedMachine("receiver", "192.0.2.2")
     machines = {"sender": sender.machine(), "receiver": receiver.machine()}
     hosts = {"sender": sender.host(), "receiver": receiver.host()}
-    found = look(plan.Plan(load.parse(TEXT, "small.yaml")), machines, hosts)
-    (error,) = [finding for finding in found.findings if finding.severity == "error"]
+    survey = look(plan.Plan(load.parse(TEXT, "small.yaml")), machines, hosts)
+    (error,) = [finding for finding in survey.findings if finding.severity == "error"]
     assert (error.host, error.check) == ("sender", check)
     assert error.problem.startswith(f"`{' '.join(beginning)}")
     assert "did not end within" in error.problem
