@@ -29,6 +29,9 @@ TRACE_MARGIN = 3.0
 
 SERVER, SETTINGS = "server", "settings"
 
+WATCHED = ("mtu", "offload")
+"""Settings of which `evidence.watch` reads all on the hosts that measure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -107,9 +110,15 @@ def measurement(
 
 
 def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
-    """The reading of each setting of a run, by role, in the order of the experiment."""
+    """The reading of each setting of a run, by role, in the order of the experiment.
+
+    What `evidence.watch` reads before and after a run is not read twice.
+    """
+    watched = {role for _, role in specification.roles()}
     for use in specification.setup.settings:
         for role in use.roles:
+            if use.name in WATCHED and role in watched:
+                continue
             interface = specification.machines[role].interface or ""
             yield role, setting(use.name).read(interface, use.options)
 

@@ -1,8 +1,9 @@
 """A run counts only where nobody changed its hosts meanwhile: settings, interface, routes, CPUs.
 
-Each setting of the run is read again after it, in the round trip of the evidence, and held to what
-the configuration wants. What no setting is of, and what was undone before the end, `evidence.watch`
-tells. What cannot be read again keeps a run from counting, too.
+`evidence.watch` tells what became of the data interface, of routes and CPUs, also where it was
+undone before the end. Every setting that it does not read is read again after the run, in the round
+trip of the evidence, and held to what the configuration wants. What cannot be read again keeps a
+run from counting, too.
 """
 
 from __future__ import annotations

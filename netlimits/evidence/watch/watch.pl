@@ -54,53 +54,63 @@ my $heard = sub {
     }
 };
 
-# CPU time of every process, and of the children that it waited for, without ours and the kernel's
-my $times = sub {
-    my (%of, %parent, %name, $top);
-    opendir my $processes, "/proc" or return;
-    for my $pid (grep !/\D/ && !$Watch::kernels{$_}, readdir $processes) {
+# the line of each process in /proc/PID/stat, without the kernel's own
+my $processes = sub {
+    my %line;
+    opendir my $folder, "/proc" or return;
+    for my $pid (grep !/\D/ && !$Watch::kernels{$_}, readdir $folder) {
         open my $file, "<", "/proc/$pid/stat" or next;
-        sysread $file, my $line, 1024 or next;
-        my $end = rindex $line, ")";
-        my @is = split " ", substr($line, $end + 1), 21;
-        $Watch::kernels{$pid} = 1, next if $is[6] & 0x200000;
-        ($parent{$pid}, $name{$pid}) = ($is[1], substr $line, index($line, "(") + 1, $end - index($line, "(") - 1);
-        # who waits for all that nobody else does has no part in them
-        $of{$pid} = [$is[19], $is[11] + $is[12] + ($pid > 1 && $is[13] + $is[14])];
+        sysread $file, $line{$pid}, 1024 or delete $line{$pid}, next;
+        $Watch::kernels{$pid} //= ((split " ", substr $line{$pid}, rindex $line{$pid}, ")")[7] // 0) & 0x200000;
     }
-    return unless $of{1};
-    $top = $$;
-    $top = $parent{$top} while ($name{$top} // "") =~ /^(perl|busybox|\w*sh)$/ && $parent{$top} > 1;
-    my %own = ($top => 1, 1 => 0, 0 => 0);
-    my $ours;
-    $ours = sub { $own{$_[0]} //= exists $parent{$_[0]} ? $ours->($parent{$_[0]}) : 0 };
-    delete @of{grep { $ours->($_) || $name{$_} =~ /^($names)/ } keys %of};
-    [Time::HiRes::time(), \%of, \%parent, \%name];
+    $line{1} ? \%line : undef;
 };
 
+# a line's name, parent, time of beginning, and CPU time with that of the children that it waited for
+my $of = sub {
+    my $end = rindex $_[0], ")";
+    my @is = split " ", substr $_[0], $end + 1;
+    # who waits for all that nobody else does has no part in them
+    my $children = $_[0] =~ /^1 / ? 0 : $is[13] + $is[14];
+    (substr($_[0], index($_[0], "(") + 1, $end - index($_[0], "(") - 1), $is[1], $is[19], $is[11] + $is[12] + $children);
+};
+
+# what processes took that are neither ours nor the tool's
 my $others = sub {
-    my ($began, $was, $parent) = @{ shift() };
-    my ($ended, $is, undef, $name) = @{ shift() };
-    my %grown;
+    my ($was, $is, $seconds) = @_;
+    my $top = $$;
+    while ($is->{$top}) {
+        my ($name, $parent) = $of->($is->{$top});
+        last if $name !~ /^(perl|busybox|\w*sh)$/ || $parent < 2;
+        $top = $parent;
+    }
+    my (%grown, %name);
     for my $pid (keys %$is) {
-        my $same = $was->{$pid} && $was->{$pid}[0] == $is->{$pid}[0];
-        $grown{$pid} = $is->{$pid}[1] - ($same ? $was->{$pid}[1] : 0);
+        next if ($was->{$pid} // "") eq $is->{$pid};
+        my ($name, $parent, $began, $ticks) = $of->($is->{$pid});
+        my $above = $pid;
+        (undef, $above) = $of->($is->{$above}) while $above != $top && $is->{$above};
+        next if $above == $top || $name =~ /^($names)/;
+        my (undef, undef, $then, $before) = $was->{$pid} ? $of->($was->{$pid}) : ("", 0, -1, 0);
+        $grown{$pid} = $ticks - ($then == $began ? $before : 0);
+        $name{$pid} = $name =~ s/[^ -~]/?/gr;
     }
     # what a process took before is in the account of the one that waited for its end
-    for my $pid (grep !$is->{$_} || $is->{$_}[0] != $was->{$_}[0], keys %$was) {
-        my $heir = $parent->{$pid};
-        $heir = $parent->{$heir} while $heir && !$is->{$heir};
-        $grown{$heir} -= $was->{$pid}[1] if $heir && exists $grown{$heir};
+    for my $pid (keys %$was) {
+        my ($name, $heir, $began, $ticks) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : $of->($was->{$pid});
+        next if $is->{$pid} && ($of->($is->{$pid}))[2] == $began;
+        (undef, $heir) = $of->($was->{$heir}) while $was->{$heir} && !$is->{$heir};
+        $grown{$heir} -= $ticks if exists $grown{$heir};
     }
     my ($all, @busy) = (0, sort { $grown{$b} <=> $grown{$a} } grep $grown{$_} > 0, keys %grown);
     $all += $grown{$_} for @busy;
-    printf "others %.2f of %.3f\n", $all / 100, $ended - $began;
-    printf "other %.2f %d %s\n", $grown{$_} / 100, $_, $name->{$_} =~ s/[^ -~]/?/gr for grep defined, @busy[0 .. 2];
+    printf "others %.2f of %.3f\n", $all / 100, $seconds;
+    printf "other %.2f %d %s\n", $grown{$_} / 100, $_, $name{$_} for grep defined, @busy[0 .. 2];
 };
 
 if ($act eq "begin") {
     ($Watch::index, $Watch::id) = ($index, sprintf "%d.%.6f", $$, Time::HiRes::time());
-    $Watch::times = $times->();
+    ($Watch::processes, $Watch::began) = ($processes->(), Time::HiRes::time());
     my $listen = sub {
         my ($protocol, $groups) = @_;
         socket my $socket, 16, 3, $protocol or return;
@@ -123,9 +133,9 @@ if ($act eq "begin") {
         }
     });
     $heard->($Watch::cpus, sub { print "cpu $1 $2\n" if $_[0] =~ m{^(offline|online)\@/devices/system/cpu/cpu(\d+)\0} }) if $Watch::cpus;
-    my $now = $Watch::times && $times->();
-    $others->($Watch::times, $now) if $now;
-    undef $_ for $Watch::links, $Watch::cpus, $Watch::times;
+    my ($now, $seconds) = ($Watch::processes && $processes->(), Time::HiRes::time() - $Watch::began);
+    $others->($Watch::processes, $now, $seconds) if $now;
+    undef $_ for $Watch::links, $Watch::cpus, $Watch::processes;
 }
 print("absent\n"), return 0 unless $index;
 print "order ", unpack("H*", pack "S", 1), "\n";
