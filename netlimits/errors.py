@@ -18,7 +18,7 @@
     ├── ToolFailure               exit 1   a measurement that is none: a failed run with its reason
     │   └── OutputError           exit 1   a tool ended well, and its output cannot be read
     ├── LabError                  exit 1   the lab cannot be built, found or removed
-    └── RestoreError              exit 3   a host could not be put back; says what is left and how
+    └── RestoreError              exit 3   a host could not be restored; says what is left and how
 
 Each class carries the object that failed. The command line prints `str(error)` on one line
 and exits with `exit_status`; nothing else prints or exits.

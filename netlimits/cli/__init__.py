@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("netlimits.cli.campaign", "Go on with a campaign that was interrupted."),
     "extend": ("netlimits.cli.campaign", "Add runs to a finished campaign."),
     "status": ("netlimits.cli.status", "Say how far a campaign is and what it changed on hosts."),
-    "restore": ("netlimits.cli.restore", "Put hosts back as a campaign found them."),
+    "restore": ("netlimits.cli.restore", "Restore hosts to what a campaign found."),
     "parse": ("netlimits.cli.parse", "Read the raw output of a campaign again."),
     "upgrade": ("netlimits.cli.upgrade", "Make a results folder of an older version one of this."),
     "import": ("netlimits.cli.imports", "Make a results folder of files that you already have."),
@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 done, 1 a run failed, 2 wrong input, 3 a host could not be put back.",
+    epilog="Exit status: 0 done, 1 a run failed, 2 wrong input, 3 a host could not be restored.",
 )
 @click.version_option(__version__, prog_name="netlimits")
 def group() -> None:

@@ -58,9 +58,9 @@ def run(
 ) -> None:
     """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
 
-    Hosts are checked before anything is touched and put back as they were found at the end,
-    after an error and after Ctrl-C, which also says how to go on. A guard on each host puts it
-    back should this machine be lost. A host on which another campaign is at work is refused.
+    Hosts are checked before anything is touched, and restored at the end, after an error and
+    after Ctrl-C, which also says how to go on. A guard on each host restores it should this
+    machine be lost. A host on which another campaign is at work is refused.
 
     --against interleaves a second side in the same blocks: another experiment's file, changes such
     as those of --set, other machines by --against-hosts. The factor `side` tells them apart, and
@@ -135,12 +135,12 @@ def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
 @RESULTS
 @_going_on
 def resume(results: Path, **options: Any) -> None:
-    """Go on with a campaign that was interrupted: put back what it left, then do what is left.
+    """Go on with a campaign that was interrupted: restore what it left, then do what is left.
 
     A run that has an outcome keeps it; a run that was interrupted gets a new attempt. Where hosts
     of a mesh cannot be reached, the others' runs are done, and theirs are left for another time.
     A campaign that you did not begin on this machine logs in nowhere by itself: --hosts says which
-    hosts count, and what would be put back there is shown first.
+    hosts count, and what would be restored there is shown first.
 
     \b
     Examples:

@@ -159,7 +159,7 @@ def _say_cut_off(campaign: Campaign, error: NetlimitsError) -> None:
             echo(counts(campaign.state()), err=True)
     if error.exit_status == 2:  # which says that nothing was touched
         error.exit_status = 1
-    done = "" if isinstance(error, RestoreError) else f"; hosts are put back{_but_for(campaign)}"
+    done = "" if isinstance(error, RestoreError) else f"; hosts are restored{_but_for(campaign)}"
     again = f"go on with: netlimits resume {quoted(campaign.path)}"
     if isinstance(error, RestoreError):
         again += f"\n{frees(quoted(campaign.path))}"

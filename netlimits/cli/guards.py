@@ -22,19 +22,22 @@ def reports(machines: Mapping[str, Machine], patience: Patience) -> dict[str, di
         return dict(zip(outcomes, answers, strict=True))
 
 
-def lines(answers: Mapping[str, dict[str, Any]]) -> list[str]:
-    """The reports as lines for people, and what to do."""
+def lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[str]:
+    """Return the reports as lines for people, and what to do.
+
+    `restoring` is what `netlimits restore` is told of these hosts; "" says nothing of it.
+    """
     from netlimits.restore.guard import report
 
     shown = []
     for role, answer in answers.items():
         reached = "unreachable" not in answer
         shown += report.lines(role, answer) if reached else [f"{role}: {answer['unreachable']}"]
-    if any(
+    if restoring and any(
         answer.get("guard") in ("fired", "dead") or answer.get("changed")
         for answer in answers.values()
     ):
-        shown.append("if no campaign is at work: netlimits restore --hosts FILE")
+        shown.append(f"once no campaign is at work there: netlimits restore {restoring}")
     return shown
 
 

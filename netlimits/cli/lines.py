@@ -1,4 +1,4 @@
-"""Lines that several commands print of a campaign: counts, what is skipped, what is put back."""
+"""Lines that several commands print of a campaign: counts, what is skipped, what is restored."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def say_warnings(findings: Sequence[Finding]) -> None:
 
 
 def say_put_back(changes: Sequence[Any]) -> None:
-    """The settings that were put back, a line each."""
+    """Print the settings that were restored, a line each."""
     for change in changes:
-        echo(f"put back: {change.role}: {change.interface}: {change.setting}")
+        echo(f"restored: {change.role}: {change.interface}: {change.setting}")
 
 
 def say_changed(lines: Iterable[str]) -> None:

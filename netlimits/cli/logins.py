@@ -2,7 +2,7 @@
 
 The logins of a campaign that this user began here, unchanged since (archive.registry), are used
 as they are. For any other folder the user says by `--hosts FILE` which hosts count, and what would
-be put back is shown before it is done.
+be restored is shown before it is done.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def locked(campaign: Campaign) -> Iterator[None]:
     def on_part(checksum: str) -> None:
         nonlocal registration
         if registration and not doubt:
-            with suppress(OSError):  # then the journal is read for what is to be put back
+            with suppress(OSError):  # then the journal is read for what is to be restored
                 registration = registry.rolled(registration, checksum)
 
     archive.roller.on_part = on_part
@@ -139,7 +139,7 @@ def refuse_commands(campaign: Campaign) -> None:
 
 
 def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None:
-    """Show what would be put back of somebody else's campaign, and have it confirmed.
+    """Show what would be restored of somebody else's campaign, and have it confirmed.
 
     Raises ArchiveError for what may not be set, and where it is on no interface of the campaign.
     """
@@ -154,9 +154,9 @@ def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None
         if role not in machines or interface != machines[role].interface:
             raise ArchiveError(f"{where}: is no interface of this campaign's hosts")
         if fault := states.fault(name, event["state"]) or states.ours_alone(name):
-            raise ArchiveError(f"{where}: {fault}; nothing is put back")
+            raise ArchiveError(f"{where}: {fault}; nothing is restored")
         for command in setting(name).undo(interface, states.settable(name, event["state"]), {}):
-            echo(f"to put back: {role}: {_in_words(command)}", err=True)
+            echo(f"to restore: {role}: {_in_words(command)}", err=True)
     if not events or yes:
         return
     if not sys.stdin.isatty():
@@ -164,7 +164,7 @@ def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None
             f"{campaign.path}: is not a campaign of yours; if the above may be done on these "
             "hosts, say --yes"
         )
-    click.confirm("Put this back on these hosts?", abort=True, err=True)
+    click.confirm("Restore this on these hosts?", abort=True, err=True)
 
 
 def _in_words(command: Command) -> str:

@@ -27,7 +27,7 @@ COUNTS = click.option(
     help="The hosts that count, where the campaign is not one that you began on this machine.",
 )
 YES = click.option(
-    "--yes", is_flag=True, help="Put back what is shown of somebody else's campaign, unasked."
+    "--yes", is_flag=True, help="Restore what is shown of somebody else's campaign, unasked."
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path))
 AT_ONCE = click.option(
@@ -54,7 +54,7 @@ GUARD = click.option(
     default="5m",
     show_default=True,
     metavar="TIME",
-    help="Hosts put themselves back when nothing was heard from here for so long beyond a run, "
+    help="Hosts restore themselves when nothing was heard from here for so long beyond a run, "
     "or a tenth longer (90s, 5m, 1h); off: they never do.",
 )
 

@@ -78,7 +78,7 @@ def plan(
 
     --commands shows what the runner has hosts do, to the letter. Settings are changed only where a
     host differs, so a change may turn out not to be needed; left out are claims, guards and notes,
-    what is put back, and looks whether a server listens or the link is up already.
+    what is restored, and looks whether a server listens or the link is up already.
 
     With --against it is the plan of both sides, interleaved as `run` would have them.
 

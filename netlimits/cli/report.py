@@ -36,7 +36,7 @@ def report(results: Path, out: Path | None) -> None:
     """Make one HTML page of RESULTS, to hand on: nothing beside it is needed to read it.
 
     The question and its answer first, then tables with intervals, charts with their tables, what
-    failed and why, the hosts and what was changed and put back, the exact commands of one run,
+    failed and why, the hosts and what was changed and restored, the exact commands of one run,
     and how to repeat it.
 
     \b

@@ -45,13 +45,13 @@ def restore(
     yes: bool,
     patience: Patience,
 ) -> None:
-    """Put hosts back as they were found, from a campaign's journal or from notes on the hosts.
+    """Restore hosts to what was found, from a campaign's journal or from notes on the hosts.
 
     Guards and claims that a lost campaign left are removed too. A host on which a campaign is at
     work now, since its connection stands, is refused; with --force that campaign can change
     nothing there any more. A campaign that you did not begin on this machine logs in nowhere by
-    itself: --hosts beside it says which hosts count, and what would be put back there is shown
-    first. Harmless when there is nothing to put back. Exit status 3 when something could not be.
+    itself: --hosts beside it says which hosts count, and what would be restored there is shown
+    first. Harmless when there is nothing to restore. Exit status 3 when something could not be.
 
     With RESULTS the hosts' whole network state is compared with that before the campaign, too.
     With --forget nothing is restored: what is given up is printed, with the commands that restore
@@ -93,7 +93,7 @@ def restore(
             done = len(restored := restore_from_notes(hosts, force))
             say_put_back(restored)
     if not done:
-        echo("nothing to put back")
+        echo("nothing to restore")
 
 
 def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience: Patience) -> None:

@@ -39,10 +39,10 @@ def status(
     patience: Patience,
     as_json: bool,
 ) -> None:
-    """Say how far a campaign is, why runs failed, and what it changed and did not put back.
+    """Report how far a campaign is, why runs failed, and what it changed and did not restore.
 
     With --guards or --hosts also what hosts say: which campaign claims them since when, whether
-    a guard waits there, when it would put them back, and by which commands.
+    a guard waits there, when it would restore them, and by which commands.
 
     \b
     Examples:
@@ -71,12 +71,16 @@ def status(
     if as_json:
         echo(json.dumps({**state, **({"hosts": answers} if bound else {})}, indent=2))
         return
-    for line in [*(_progress(state) if campaign else ()), *lines(answers)]:
+    about_campaign = _progress(state, answers) if campaign else ()
+    restoring = f"--hosts {quoted(hosts_file or 'FILE')}"
+    if campaign and not hosts_file:  # what to do there is said of the campaign
+        restoring = "" if state["not_put_back"] else quoted(campaign.path)
+    for line in [*about_campaign, *lines(answers, restoring)]:
         echo(line)
 
 
-def _progress(state: Mapping[str, Any]) -> Iterator[str]:
-    """A campaign's state for people."""
+def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """A campaign's state for people; `answers` are those of its hosts that were asked."""
     files = state["imported"]
     origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
     yield f"{state['experiment']} ({origin}) in {state['path']}"
@@ -92,15 +96,31 @@ def _progress(state: Mapping[str, Any]) -> Iterator[str]:
         for place in state["not_put_back"]:
             yield "changed while it runs: {role}: {interface}: {setting}".format(**place)
         return
-    for place in state["not_put_back"]:
-        yield "not put back: {role}: {interface}: {setting}".format(**place)
-    if state["not_put_back"]:
-        yield (
-            f"put back with: netlimits restore {quoted(state['path'])} (which also finds out what "
-            "`restore --hosts` did already)"
-        )
+    yield from _left(state, answers)
     if state["left"]:
         yield f"go on with: netlimits resume {quoted(state['path'])}"
+
+
+def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What the journal does not know to be restored, and what its hosts' guards say of that."""
+    from netlimits.restore.guard.report import has_restored
+
+    campaign = quoted(state["path"])
+    for place in state["not_put_back"]:
+        answer = answers.get(place["role"], {})
+        outcome = "changed, and not known to be restored"
+        if "guard" in answer:
+            noted = [{**note, **place} == note for note in answer["changed"]]
+            outcome = "changed, not restored yet" if any(noted) else "restored, says its host"
+            outcome = "restored by its host's guard" if has_restored(answer) else outcome
+        yield "{outcome}: {role}: {interface}: {setting}".format(outcome=outcome, **place)
+    if state["not_put_back"]:
+        if not answers:
+            yield (
+                "a guard, or `netlimits restore --hosts`, may have restored it since; ask the "
+                f"hosts with: netlimits status {campaign} --guards"
+            )
+        yield f"restore and verify with: netlimits restore {campaign}"
 
 
 def _running(at_work: Mapping[str, Any]) -> str:

@@ -181,7 +181,7 @@ def hosts_file(tmp_path) -> Path:
 def test_what_would_be_put_back_is_shown_first(folder, hosts_file, command):
     plant(folder, setting="napi", state={"gro_flush_timeout": 7})
     done = call((command,), folder, "--hosts", hosts_file)
-    line = "to put back: source: echo 7 | tee /sys/class/net/data0/gro_flush_timeout"
+    line = "to restore: source: echo 7 | tee /sys/class/net/data0/gro_flush_timeout"
     assert line in done.output
     assert "say --yes" in complaint(done)
     done = call((command, "--yes"), folder, "--hosts", hosts_file)

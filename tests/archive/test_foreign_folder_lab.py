@@ -32,10 +32,10 @@ def test_only_who_began_it_restores_without_saying_where(on, tmp_path, monkeypat
             assert "it was not begun here by you" in complaint
             assert f"netlimits {command[0]} {moved} --hosts FILE" in complaint
         complaint = on("restore", moved, *hosts, status=2).stderr
-        assert "to put back: sender: ethtool -K data0" in complaint
+        assert "to restore: sender: ethtool -K data0" in complaint
         assert "say --yes" in complaint
         assert on.features() == changed
-        assert "put back: sender: data0: offload" in on("restore", moved, *hosts, "--yes").stdout
+        assert "restored: sender: data0: offload" in on("restore", moved, *hosts, "--yes").stdout
     assert on.features() == before
     on("restore", moved)  # who began it: moved, and nothing to say
     on("resume", moved)
@@ -72,7 +72,7 @@ def test_what_an_mtu_resets_is_in_every_folder_and_no_reason_to_refuse_it(
     assert mtus() == {"1400"}
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "somebody-else"))
     done = on("restore", "out", *hosts, "--yes")
-    assert "to put back: sender: ip link set dev data0 mtu" in done.stderr
+    assert "to restore: sender: ip link set dev data0 mtu" in done.stderr
     assert "addr_gen_mode" not in done.stderr
-    assert "put back: receiver: data0: mtu" in done.stdout
+    assert "restored: receiver: data0: mtu" in done.stdout
     assert mtus() == before

@@ -225,10 +225,10 @@ def test_hosts_are_put_back_from_their_own_notes(on, hosts):
     assert on.features() != before
     assert any(on.notes())
     printed = on("restore", *hosts).stdout
-    assert "put back" in printed
+    assert "restored: " in printed
     assert on.features() == before
     assert not any(on.notes())
-    assert "nothing to put back" in on("restore", *hosts).stdout
+    assert "nothing to restore" in on("restore", *hosts).stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -12,7 +12,7 @@ from recorded import recorded
 
 from netlimits.archive import reader
 from netlimits.archive.records import run_fields
-from netlimits.cli import main
+from netlimits.cli import main, status
 from netlimits.cli.report import report
 
 
@@ -51,14 +51,32 @@ def test_a_campaign_that_runs_is_neither_dead_nor_to_be_restored(tmp_path, capsy
     assert f"running: process {os.getpid()} of {getpass.getuser()}, since 20" in printed
     assert ", at run 4\n" in printed
     assert "changed while it runs: sender: data0: mtu" in printed
-    for wrong in ("interrupted", "the process ended", "restore", "resume", "not put back"):
+    for wrong in ("interrupted", "the process ended", "restore", "resume"):
         assert wrong not in printed
     over = told(capsys, folder)
     assert "running" not in over
     assert "4 runs: 2 ok, 1 failed, 1 left (1 attempt interrupted)" in over
     assert "1 × the process ended before the run did" in over
-    assert "not put back: sender: data0: mtu" in over
+    assert "changed, and not known to be restored: sender: data0: mtu" in over
     assert "netlimits resume" in over
+
+
+def test_of_what_was_changed_hosts_say_whether_it_is_restored(tmp_path):
+    place = {"role": "sender", "interface": "data0", "setting": "mtu"}
+    state = {"path": str(tmp_path), "not_put_back": [place]}
+    answer = {"guard": "none", "log": [], "changed": [{**place, "campaign": "out"}]}
+    fired = {"guard": "fired", "log": ["put back at noon", "done"], "changed": []}
+    outcomes = {
+        "changed, and not known to be restored": {},
+        "changed, not restored yet": {"sender": answer},
+        "restored, says its host": {"sender": {**answer, "changed": []}},
+        "restored by its host's guard": {"sender": {**answer, **fired}},
+    }
+    for outcome, answers in outcomes.items():
+        first, *_, last = status._left(state, answers)
+        assert first == f"{outcome}: sender: data0: mtu"
+        assert last == f"restore and verify with: netlimits restore {tmp_path}"
+    assert "netlimits status " in [*status._left(state, {})][1]
 
 
 def test_between_two_runs_none_is_called_interrupted(tmp_path, capsys):

@@ -32,7 +32,7 @@ def test_a_setting_is_refused_half_way_on_the_second_host(ground):
     out = ground.folder / "out"
     with ground.mounted("receiver", *READ_ONLY):
         printed = ground.ended(ground.campaign(TEXT, out), 1)
-    assert "put back" not in printed
+    assert "restored: " not in printed
     rows = ground.settled(out)
     assert statuses(rows) == [
         (1, 1, "failed"), (2, 1, "ok"), (3, 1, "failed"), (4, 1, "ok")]  # fmt: skip
@@ -64,7 +64,7 @@ def test_a_put_back_fails_and_is_mended_by_hand(ground):
     assert len(by_hand) == 1, printed
     ground.on("receiver", "sh", "-c", by_hand[0])
     assert ground.leaves() == ground.original
-    assert "put back: receiver: data0: sysctl" in ground("restore", out).stdout
+    assert "restored: receiver: data0: sysctl" in ground("restore", out).stdout
     ground.hosts_are_as_found()
     rows = ground.settled(out)
     assert [status for _, _, status, _ in rows] == ["ok", "ok"]

@@ -71,7 +71,7 @@ def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
         "What failed, and why No run failed.",
         "Hosts",
         "Linux 6.18",
-        "What was changed, and put back",
+        "What was changed, and restored",
         "yes, 2026-11-21",
         "The exact commands of one run",
         "sudo ethtool -K data0 tso off gso off",
@@ -101,7 +101,7 @@ def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:
     assert (folder / "report.html").stat().st_mode & 0o077 == 0
     with pytest.raises(InputError, match="a report is made of a campaign's folder"):
         page(folder / "results.csv")
-    with pytest.raises(InputError, match=r"cannot be written: No such file"):
+    with pytest.raises(InputError, match=r"there is no folder"):
         page(folder, "--out", tmp_path / "nowhere" / "r.html")
 
 

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pairs
@@ -23,11 +23,11 @@ from netlimits.hosts.local import local_host
 from netlimits.hosts.scripted import answer
 from netlimits.model import Command, Completed
 from netlimits.restore.guard import commands, script, scripts
-from netlimits.restore.guard.claim import PLACES, Holder, parse
+from netlimits.restore.guard.claim import PLACES, Claim, Holder, parse
 from netlimits.restore.guard.claims import snapshot
 from netlimits.restore.guard.guards import Guards
-from netlimits.restore.guard.report import lines, report
-from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced
+from netlimits.restore.guard.report import has_restored, lines, report
+from netlimits.restore.guard.terms import FROM_NOTES, RESTORE, forced, refusal
 from netlimits.restore.notes import NoteFile
 from netlimits.restore.originals import Original
 from netlimits.settings import SETTINGS
@@ -715,6 +715,37 @@ def test_what_is_shown_to_people():
         "a: changed: a: data0: mtu, by small",
         "a: would run: ip link set dev data0 mtu 1500",
     ]
+
+
+CLAIM = Claim(Holder("small", "1", "box", "rick", 7, 0.0), left=60)
+
+
+def test_a_campaign_whose_connection_is_gone_is_not_called_at_work():
+    text = json.dumps({**asdict(CLAIM.holder), "until": 60})
+    now = commands.Seen(key="1-2", claims=[("/tmp/claim", text)])
+    who = "campaign small of rick at box (process 7) since 1970-01-01 00:00 UTC"
+    other = replace(CLAIM.holder, id="2")
+    assert refusal(now, other).startswith(
+        f"it is claimed by {who}, whose connection is gone; restore what that changed with "
+        "`netlimits restore --hosts FILE`, or leave it"
+    )
+    now.held.append("/tmp/claim")
+    assert refusal(now, other).startswith(f"{who} is at work there, its connection stands; wait")
+
+
+@pytest.mark.parametrize(
+    ("log", "guard", "restored"),
+    [
+        (["put back at noon", "tc", "  exit status 0", "done"], "fired", True),
+        (["put back at noon", "tc", "  exit status 2", "done"], "fired", False),
+        (["put back at 1", "tc", "  exit status 2", "done", "put back at 2", "done"], "fired", True),
+        (["put back at noon", "tc"], "fired", False),
+        (["put back at noon", "tc", "  exit status 0", "done"], "waiting", False),
+        ([], "none", False),
+    ],
+)  # fmt: skip
+def test_a_guard_that_ran_all_it_had_to_has_restored_its_host(log, guard, restored):
+    assert has_restored({"guard": guard, "log": log}) is restored
 
 
 @pytest.mark.parametrize("note", ["[" * 5000, "{", "[]", "null"])

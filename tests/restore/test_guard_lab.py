@@ -168,7 +168,7 @@ def test_a_lost_controllers_hosts_put_themselves_back_and_are_cleared_from_anywh
     assert {status["guard"] for status in statuses.values()} == {"fired"}
     assert all(status["log"][-1] == "done" for status in statuses.values())
     assert [len(status["changed"]) for status in statuses.values()] == [6, 6], statuses
-    assert "put back" in on("restore", *hosts).stdout
+    assert "restored: " in on("restore", *hosts).stdout
     assert on.ours() == []
     assert on.leaves() == before
     on("resume", out)
@@ -284,7 +284,7 @@ def test_a_living_campaigns_hosts_are_put_back_only_by_force_and_it_stops(on, ho
     assert len(refused.splitlines()) == 1
     assert on.leaves() == changed, "nothing is touched"
     assert all(status["claims"][0]["held"] for status in on.status(*hosts).values())
-    assert "put back: sender: data0: mtu" in on("restore", *hosts, "--force").stdout
+    assert "restored: sender: data0: mtu" in on("restore", *hosts, "--force").stdout
     taken = time.time()
     assert on.leaves() == before
     _, complaint = process.communicate(timeout=2 * LONG)

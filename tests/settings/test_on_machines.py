@@ -65,7 +65,7 @@ def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(on, guests):
     assert states["sender"] == now["sender"]
     printed = on("restore", on.out)
     for name in ("channels", "ring", "irq", "offload", "qdisc"):
-        assert f"put back: sender: data0: {name}" in printed
+        assert f"restored: sender: data0: {name}" in printed
     on.as_found()
 
     on("resume", on.out)
@@ -101,7 +101,7 @@ def test_rings_coalescing_and_fq_of_e1000e(intel, tmp_path):
         on.fire("sender")
         states = on.put_back("sender")
         assert states["receiver"] == now["receiver"]
-        assert "put back: receiver: data0: coalesce" in on("restore", on.out)
+        assert "restored: receiver: data0: coalesce" in on("restore", on.out)
         on.as_found()
 
         on("resume", on.out)

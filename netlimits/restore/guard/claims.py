@@ -24,7 +24,7 @@ from netlimits.restore.guard.terms import RUN, Terms, must_be_dead, refusal
 from netlimits.restore.originals import Original
 
 PARTING = 5.0
-"""Seconds that a connection may take to be seen as gone on its host."""
+"""Seconds that a connection may take to be seen as gone on its host, or as its claim's holder."""
 
 T = TypeVar("T")
 _TRIES = 3
@@ -208,14 +208,8 @@ class Claims:
             self._places[login] = place
 
     def _look(self, role: str, terms: Terms) -> Seen:
-        """The host as it is now; waits a little for a connection that is just ending."""
-        until = time.monotonic() + PARTING
-        while True:
-            now = snapshot(self._host, role)
-            patient = terms.dead and not terms.living and refusal(now, self.holder, terms)
-            if not (patient and now.held) or time.monotonic() > until:
-                return now
-            time.sleep(0.2)
+        """The host as it is now, as `settled`."""
+        return settled(self._host, role, self.holder, terms)
 
     def _take(self, role: str, now: Seen, terms: Terms) -> Completed | str:
         """The command that claimed the host, completed; or why it could not be claimed."""
@@ -249,12 +243,29 @@ def snapshot(host: Callable[[str], Host], role: str) -> Seen:
         return seen(host(role).run(look()))
 
 
+def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms) -> Seen:
+    """The host of a role, once no connection that a refusal depends on just begins or ends."""
+    until = time.monotonic() + PARTING
+    while True:
+        now = snapshot(host, role)
+        refused = not terms.living and refusal(now, holder, terms)
+        passing = now.held if terms.dead else _about_to_be_held(now)
+        if not (refused and passing) or time.monotonic() > until:
+            return now
+        time.sleep(0.2)
+
+
+def _about_to_be_held(now: Seen) -> bool:
+    """True for a claim that nobody holds, as it is for a moment after it was made."""
+    return any(claim and not claim.stale and not claim.held for *_, claim in now.claimed())
+
+
 def refuse_claimed(hosts: Mapping[str, Host]) -> None:
     """Raise HostError where another campaign is at work; called before a campaign is created."""
     nobody = Holder("", "", "", "", 0, 0)
 
     def refuse(role: str) -> None:
-        if why := refusal(snapshot(hosts.__getitem__, role), nobody):
+        if why := refusal(settled(hosts.__getitem__, role, nobody, RUN), nobody):
             raise HostError(why, host=role)
 
     at_once(refuse, hosts)

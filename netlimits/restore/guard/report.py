@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -16,10 +16,10 @@ WIDTH = 160
 
 
 def report(now: Seen) -> dict[str, Any]:
-    """Who claims a host, what its guard is doing, and what it would put back.
+    """Who claims a host, what its guard is doing, and what it would restore.
 
     Shape: {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left", "held"}],
-    "guard": none, waiting, putting back, trying again, fired or dead, "pid", "seconds_left",
+    "guard": none, waiting, restoring, trying again, fired or dead, "pid", "seconds_left",
     "puts_back": [command], "log": [line],
     "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds are below 0 once the time is
     over; `held` says that the campaign's connection stands; `changed` is what the notes there tell.
@@ -54,26 +54,36 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
         shown.append("claimed by nobody")
     guard = {
         "waiting": "guard waits",
-        "fired": "guard has put back",
-        "trying again": "guard has put back, and will try again what failed",
+        "fired": "guard has restored",
+        "trying again": "guard has restored, and will try again what failed",
         "dead": "guard is dead",
     }
     if answer["guard"] != "none":
-        what = guard.get(answer["guard"], "guard is putting back")
+        what = guard.get(answer["guard"], "guard is restoring")
         pid = f" (process {answer['pid']})" if answer["pid"] else ""
         shown.append(f"{what}{pid}, {_time(answer['seconds_left'])}")
-    shown += ["changed: {role}: {interface}: {setting}, by {campaign}".format(**n)
+    done = has_restored(answer)
+    changed = "restored, its note is left" if done else "changed"
+    shown += [f"{changed}: {{role}}: {{interface}}: {{setting}}, by {{campaign}}".format(**n)
               for n in answer["changed"]]  # fmt: skip
-    shown += [f"would run: {_cut(command)}" for command in answer["puts_back"]]
+    shown += [f"would run: {_cut(command)}" for command in answer["puts_back"] if not done]
     shown += [f"log: {_cut(line)}" for line in _told(answer["log"])]
     return [f"{role}: {line}" for line in shown]
+
+
+def has_restored(answer: Mapping[str, Any]) -> bool:
+    """True where a host's guard has run all of its commands, and each succeeded the last time."""
+    times = [n for n, line in enumerate(answer["log"]) if line.startswith("put back at ")]
+    last = answer["log"][times[-1] :] if times else []
+    failed = [line for line in last if line.startswith("  exit status ") and line[-2:] != " 0"]
+    return answer["guard"] == "fired" and "done" in last and not failed
 
 
 def _doing(now: Seen) -> str:
     if now.pid is None:
         return "none"
     if now.doing == "now":
-        return "putting back"
+        return "restoring"
     if now.doing == "watch":
         return "trying again" if now.fired else "waiting"
     return "fired" if now.fired else "dead"

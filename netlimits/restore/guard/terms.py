@@ -66,9 +66,14 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
             f"{claim} is at work there, its connection stands; end it first, or take the host "
             "from it with `netlimits restore --hosts FILE --force`"
         )
+    if not claim.held:
+        return (
+            f"it is claimed by {claim}, whose connection is gone; restore what that changed with "
+            f"`netlimits restore --hosts FILE`{OR_FORGET}"
+        )
     return (
-        f"{claim} is at work there; wait for it, or, if it is dead, put back what it "
-        f"left with `netlimits restore --hosts FILE`{OR_FORGET}"
+        f"{claim} is at work there, its connection stands; wait until it ends, or end it with "
+        "`netlimits restore --hosts FILE --force`"
     )
 
 
@@ -87,7 +92,7 @@ def _noted(now: Seen, holder: Holder) -> str:
             if fields["link_address"] in now.links and fields.get("id") != holder.id:
                 campaign = printable(str(fields["campaign"]))[:200]
                 return (
-                    f"campaign {campaign} changed it and did not confirm that it was put back; "
+                    f"campaign {campaign} changed it and did not confirm that it was restored; "
                     f"do that first: `netlimits restore --hosts FILE`{OR_FORGET}"
                 )
         except (ValueError, KeyError, TypeError):
