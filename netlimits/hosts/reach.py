@@ -230,5 +230,5 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
                 "does so while too many logins are under way (MaxStartups): try again",
                 transient=True,
             ) from None
-        reason = one_line(error)[:200]
+        reason = "it ended the connection" if isinstance(error, EOFError) else one_line(error)[:200]
         raise ConnectError(f"no SSH with {where}: {reason}", transient=True) from None

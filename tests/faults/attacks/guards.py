@@ -175,7 +175,7 @@ def attack(held: Held) -> str | None:
     """One harm to a campaign or to what a killed one left."""
     chance, harm = held.chance, HARMS[held.number % len(HARMS)]
     who = WHO[held.number // len(HARMS) % len(WHO)]
-    guard = chance.choice(["5s", "10s", "60s", "off"])
+    guard = chance.choice(["5s", "10s", "60s", "10s" if harm in (stopped, killed) else "off"])
     early, late, seconds = chance.random() < 0.3, chance.random() < 0.3, chance.choice((1, 4, 12))
     before = chance.random() < 0.1
     with logged_in(held.ground, who) as hosts:
