@@ -7,13 +7,17 @@ from faults import attacks
 from faults.attacks import (
     CUT_CONNECTIONS,
     FOUND_QDISCS,
+    GUARDS,
     KILLS,
     MACHINES,
     MEDDLING,
     RACES,
+    SSH_PATH,
+    STACKED,
     SYSCTLS,
     kills,
 )
+from faults.attacks.base import Family
 from faults.attacks.machines import HARMS
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
@@ -62,6 +66,25 @@ def test_a_connection_lost_at_a_command_costs_its_run_an_attempt_and_no_more(
 def test_no_fault_of_a_machine_leaves_it_changed_unsaid(small_ground: GuestGround, number: int):
     outcome = attacks.attempt(MACHINES, number, hosts=small_ground)
     assert not outcome.through, attacks.table([outcome])
+
+
+@pytest.mark.parametrize(
+    ("family", "number", "what"),
+    [(GUARDS, 1, "stopped"), (SSH_PATH, 4, "cut")],
+    ids=["a guard is stopped", "a connection is cut"],
+)
+def test_harm_to_what_lies_on_a_host_or_to_the_way_there_leaves_it_as_found(
+    ground: Ground, family: Family, number: int, what: str
+):
+    outcome = attacks.attempt(family, number, hosts=ground)
+    assert not outcome.through, attacks.table([outcome])
+    assert what in outcome.what
+
+
+def test_a_bond_is_measured_and_as_found(small_ground: GuestGround):
+    outcome = attacks.attempt(STACKED, 0, hosts=small_ground)
+    assert not outcome.through, attacks.table([outcome])
+    assert "1 ok" in outcome.what, outcome.what
 
 
 def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):

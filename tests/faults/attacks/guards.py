@@ -13,10 +13,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from faults.attacks.base import Family, Held, Needs
-from faults.attacks.kills import WHO, done, logged_in, moment
+from faults.attacks.kills import WHO, begun, done, logged_in, moment
 from faults.ground import Ground
 
 import netlimits as nl
@@ -189,7 +188,7 @@ def attack(held: Held) -> str | None:
             argv = ("run", text, *hosts, "--out", scene.out, "--guard", guard)
             process = held.ground.start(*argv)
             if not before:
-                _begun(process, scene.out)
+                begun(process, scene.out)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     moment(process, scene.out, chance)
             held.says("after its end" if process.poll() is not None else "in mid-campaign")
@@ -211,11 +210,6 @@ def attack(held: Held) -> str | None:
                 if through := _judged(scene, process):
                     return through
         return _judged(scene, process) or _mended(scene)
-
-
-def _begun(process: subprocess.Popen, out: Path) -> None:
-    while process.poll() is None and not (out / "journal.jsonl").exists():
-        time.sleep(0.02)
 
 
 def _judged(scene: Scene, process: subprocess.Popen) -> str | None:

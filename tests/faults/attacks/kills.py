@@ -159,6 +159,12 @@ def moment(process: subprocess.Popen, out: Path | None, chance: Random) -> None:
     process.wait(seconds)
 
 
+def begun(process: subprocess.Popen, out: Path) -> None:
+    """Wait until a campaign has a journal, or ended without."""
+    while process.poll() is None and not (out / "journal.jsonl").exists():
+        time.sleep(0.02)
+
+
 def done(out: Path) -> bool:
     """Whether all is measured and written: after a kill behind the last run `restore` leaves that."""
     return not nl.open(out).state()["left"] and (out / "results.csv").exists()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from faults.attacks.base import Family, Held, Needs
-from faults.attacks.kills import done, moment
+from faults.attacks.kills import begun, done, moment
 from faults.guest_ground import GuestGround
 
 from netlimits.lab import labs
@@ -137,7 +137,7 @@ def attack(held: Held) -> str | None:
     process = ground.campaign(TEXT, out, *argv)
     scene = Scene(held, process)
     held.says(f"{harm.__name__} of the {scene.host}, --guard {guard}")
-    _begun(process, out)
+    begun(process, out)
     with contextlib.suppress(subprocess.TimeoutExpired):
         moment(process, out, chance)
     held.says("after its end" if process.poll() is not None else "in mid-campaign")
@@ -147,12 +147,6 @@ def attack(held: Held) -> str | None:
             process.kill()
         scene.lasts(chance.choice((2.0, 8.0, 60.0)))
     return _judged(held, process, out)
-
-
-def _begun(process: subprocess.Popen, out: Path) -> None:
-    """Wait until the campaign has a journal."""
-    while process.poll() is None and not (out / "journal.jsonl").exists():
-        time.sleep(0.02)
 
 
 def _judged(held: Held, process: subprocess.Popen, out: Path) -> str | None:

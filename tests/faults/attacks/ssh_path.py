@@ -17,6 +17,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faults.attacks.base import Family, Held, Needs
-from faults.attacks.kills import done
+from faults.attacks.kills import begun, done, moment
 from faults.ground import Ground, wait
 
 import netlimits as nl
@@ -40,6 +41,9 @@ measure:
 repeat: {replicates: 2, order: listed}
 """
 SEGMENT = 1400
+LAST = 250_000
+"""Bytes that a campaign's connection carries, and some more."""
+
 RETRANSMITTED = 0.3
 """Seconds that a segment comes late which was lost once; twice as many for each further loss."""
 
@@ -238,9 +242,18 @@ def cut(scene: Scene) -> str | None:
     """One to three connections are cut after so many bytes."""
     chance, path = scene.held.chance, scene.path
     path.how = chance.choice(("reset", "close", "silent"))
-    path.cuts = {n: int(10 ** chance.uniform(0.0, 5.3)) for n in range(chance.randint(1, 3))}
+    path.cuts = {n: _bytes(chance) for n in range(chance.randint(1, 3))}
     scene.held.says(f"{path.how} after {[*path.cuts.values()]} bytes")
     return _campaign(scene, (0, 1, 2))
+
+
+def _bytes(chance: random.Random) -> int:
+    """How many bytes: of a login at times, mostly of a campaign."""
+    return (
+        int(10 ** chance.uniform(0.0, 3.7))
+        if chance.random() < 0.2
+        else chance.randint(5_000, LAST)
+    )
 
 
 def slow_and_cut(scene: Scene) -> str | None:
@@ -248,25 +261,34 @@ def slow_and_cut(scene: Scene) -> str | None:
     chance, path = scene.held.chance, scene.path
     path.delay, path.loss = 0.1, 0.05
     path.how = chance.choice(("reset", "close"))
-    path.cuts = {0: int(10 ** chance.uniform(3.5, 5.3))}
+    path.cuts = {0: _bytes(chance)}
     scene.held.says(f"{path.how} after {[*path.cuts.values()]} bytes, slow and lossy")
     return _campaign(scene, (0, 1, 2), once=True)
 
 
 def startups(scene: Scene) -> str | None:
-    """sshd drops whoever wants in, for some seconds: somebody else's logins never end."""
-    seconds = scene.held.chance.choice((1.0, 5.0, 20.0))
-    scene.held.says(f"MaxStartups 1 for {seconds:g} s")
+    """sshd drops whoever wants in, for some seconds: somebody else's logins never end.
+
+    From the start, or when a campaign has lost its connection.
+    """
+    seconds, late = scene.held.chance.choice((1.0, 5.0, 20.0)), scene.held.chance.random() < 0.7
+    scene.held.says(f"MaxStartups 1 for {seconds:g} s{', in mid-campaign' if late else ''}")
     ground, address = scene.held.ground, (scene.held.ground.lab.management(scene.host), 22)
-    with configured(ground, scene.host, "MaxStartups 1"):
-        waiting = socket.create_connection(address)
-        ends = threading.Timer(seconds, waiting.close)
-        ends.start()
-        try:
-            return _campaign(scene, (0, 1, 2))
-        finally:
-            ends.cancel()
-            waiting.close()
+    with configured(ground, scene.host, "MaxStartups 1"), contextlib.ExitStack() as stack:
+
+        def close_the_door() -> None:
+            waiting = stack.enter_context(socket.create_connection(address))
+            ends = threading.Timer(seconds, waiting.close)
+            stack.callback(ends.cancel)
+            ends.start()
+            for pid in ground.sessions(scene.host) if late else ():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+        if late:
+            return _campaign(scene, (0, 1), during=close_the_door)
+        close_the_door()
+        return _campaign(scene, (0, 1, 2))
 
 
 def sessions(scene: Scene) -> str | None:
@@ -298,14 +320,27 @@ def attack(held: Held) -> str | None:
     return harm(scene) or _mended(scene)
 
 
-def _campaign(scene: Scene, statuses: tuple[int, ...], once: bool = False) -> str | None:
-    """The campaign, which ends with one of these statuses, or says that a host is left changed."""
+def _campaign(
+    scene: Scene,
+    statuses: tuple[int, ...],
+    once: bool = False,
+    during: Callable[[], None] | None = None,
+) -> str | None:
+    """The campaign, which ends with one of these statuses, or says that a host is left changed.
+
+    `during` is called at a moment of it.
+    """
     ground, held = scene.held.ground, scene.held
     text = TEXT.replace("replicates: 2", "replicates: 1") if once else TEXT
     with over(held, scene.host, scene.path) as hosts:
         begin = time.monotonic()
         argv = ("--out", scene.out, "--patience", "30s")
         process = ground.start("run", ground.experiment(text), *hosts, *argv)
+        if during:
+            begun(process, scene.out)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                moment(process, scene.out, held.chance)
+            during()
         printed = ground.ended(process, None)
         took = time.monotonic() - begin
     words = " ".join(line for line in printed.splitlines() if not re.match(r"\d+/\d+ done", line))
