@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from netlimits.hosts.base import Server
 from netlimits.hosts.local import local_host
 from netlimits.hosts.scripted import answer
 from netlimits.model import Command, Completed
+from netlimits.restore import notes
 from netlimits.restore.guard import commands, script, scripts
 from netlimits.restore.guard.claim import PLACES, Claim, Holder, parse
 from netlimits.restore.guard.claims import snapshot
@@ -340,9 +341,9 @@ class Place:
 
     def __init__(self, path: Path) -> None:
         self.name = "here"
-        self.folder, self.lock = path / "run", path / "lock"
-        if not self.lock.exists():
-            self.lock.mkdir()
+        self.folder, self.lock, self.spare = path / "run", path / "lock", path.parent / "spare"
+        for each in (self.lock, self.spare):
+            each.mkdir(exist_ok=True)
         self._host = local_host("here")
         self.scripts: list[str] = []
 
@@ -374,7 +375,8 @@ class Place:
             for before, after in (("9<", ""), ('"<", "', '"')):  # for a shell, and for Perl
                 lock = f"{before}{scripts.LOCK}{after}"
                 text = text.replace(lock, lock.replace(scripts.LOCK, str(self.lock)))
-            return text.replace("/run/netlimits", str(self.folder)).replace(PLACES, str(self.lock))
+            text = text.replace("/run/netlimits", str(self.folder))
+            return text.replace(PLACES, f"{self.lock} {self.spare}")
 
         words = [tuple(map(here, each)) for each in (command.argv, command.within)]
         texts = {"stdin": here(command.stdin), "perl": here(command.perl)}
@@ -390,12 +392,14 @@ class Place:
         return snapshot(lambda _: self, "a")
 
     def files(self) -> list[str]:
-        return sorted(p.name for d in (self.folder, self.lock) if d.exists() for p in d.iterdir())
+        folders = (self.folder, self.lock, self.spare)
+        return sorted(p.name for d in folders if d.exists() for p in d.iterdir())
 
 
 @pytest.fixture
 def place(tmp_path):
-    site = Place(tmp_path)
+    (tmp_path / "host").mkdir()
+    site = Place(tmp_path / "host")
     yield site
     taken = site.guards("cleared", patience=None)
     taken.claim(forced(FROM_NOTES, force=True))
@@ -535,6 +539,49 @@ def test_what_lies_in_a_claims_place_is_refused_and_restore_removes_it(place, ma
     guards.claim(RESTORE)
     assert path.is_symlink()
     guards.release()
+
+
+@root
+def test_a_disk_that_is_full_at_any_step_is_said_and_keeps_no_way_back_away(place):
+    host, filler = place.folder.parent, place.folder.parent / "filler"
+
+    def fill() -> None:
+        with filler.open("wb", 0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(512))
+
+    guards = place.guards(
+        patience=600, controller="a controller with a long name, as many have " * 3
+    )
+    with tmpfs(host):
+        for each in (place.folder, place.lock):
+            each.mkdir()
+        fill()
+        guards.claim()
+        assert [path.suffix for path in sorted(place.spare.iterdir())] == [".alive", ".claim"]
+        with pytest.raises(HostError, match=r"its guard's `arm` failed: .*No space left"):
+            guards.arm(sysctl(first="1"), NoteFile("n.json", "{}\n"))
+        assert len(place.files()) == 2, "nothing of it is left"
+        filler.unlink()
+        guards.arm(sysctl(first="1"), NoteFile("n.json", "{}\n"))
+        fill()
+        with pytest.raises(HostError, match=r"its guard's `renew` failed: .*No space left"):
+            guards.keep(5)
+        guards.putting_back(sysctl(first="1"))
+        assert place.run(notes.remove(sysctl(first="1"), "")).status == 0
+        (place.folder / "n.json").unlink()
+        guards.release()
+        assert place.files() == []
+
+
+@contextmanager
+def tmpfs(folder: Path) -> Iterator[None]:
+    """A small file system of its own in the place of a folder."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
 
 
 @root
