@@ -46,19 +46,30 @@ _NAMESPACES = r"""look=$(cat <<'END'
 own=$(stat -L -c %i /proc/self/ns/net)
 stat -L -c '%i %n' /proc/[0-9]*/ns/net /run/netns/* 2>/dev/null | sort -u -k1,1 |
 while read -r inode path; do
-    [ "$inode" != "$own" ] || continue
-    nsenter --net="$path" ip -d -o link show |
-    sed -n -E 's/^[0-9]+: ([^@]+)@if([0-9]+): .* mtu ([0-9]+) .* link-netns(id)? ([^ ]+) '\
-'.*\\ +(vlan|macvlan|macvtap|ipvlan|ipvtap|hsr) .*/\1 \2 \3 by\4 \5 \6/p' |
-    while read -r name below mtu how of kind; do
-        if [ "$how" = byid ]; then
-            id=$(nsenter --net="$path" lsns -n -t net -o NS,NETNSID | sed -n "s/^ *$own  *//p")
-            [ "${id:-$of}" = "$of" ] || continue
-        else
-            [ "$(stat -L -c %i "/run/netns/$of")" = "$own" ] || continue
-        fi
-        echo "away $name $below $mtu $kind $path"
-    done
+    [ "$inode" = "$own" ] || { echo "in $path"; nsenter --net="$path" ip -d -o link show; }
+done | awk '
+    $1 == "in" { path = $2; next }
+    $2 !~ /@if[0-9]+:$/ { next }
+    {
+        kind = how = ""
+        for (i = 3; i < NF; i++) {
+            word = $(i + 1)
+            if ($i == "mtu") mtu = word
+            if ($i == "link-netns" || $i == "link-netnsid") { how = $i; of = word }
+            if ($i ~ /\\$/ && word ~ /^(vlan|macvlan|macvtap|ipvlan|ipvtap|hsr)$/) kind = word
+        }
+        if (how == "" || kind == "") next
+        split($2, names, "@if")
+        print names[1], names[2] + 0, mtu, how, of, kind, path
+    }' |
+while read -r name below mtu how of kind path; do
+    if [ "$how" = link-netnsid ]; then
+        id=$(nsenter --net="$path" lsns -n -t net -o NS,NETNSID | sed -n "s/^ *$own  *//p")
+        [ "${id:-$of}" = "$of" ] || continue
+    else
+        [ "$(stat -L -c %i "/run/netns/$of")" = "$own" ] || continue
+    fi
+    echo "away $name $below $mtu $kind $path"
 done
 END
 )

@@ -11,6 +11,7 @@ from faults.attacks import (
     KILLS,
     MACHINES,
     MEDDLING,
+    NEIGHBOURS,
     RACES,
     SSH_PATH,
     STACKED,
@@ -25,6 +26,7 @@ from faults.guest_ground import GuestGround
 pytestmark = pytest.mark.lab
 
 FOUND_QDISCS_TRIED = range(4)
+NEIGHBOURS_TRIED = (8, 12, 13)
 SYSCTLS_TRIED = 6
 
 MEDDLED = 1
@@ -98,3 +100,11 @@ def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):
 def test_every_sysctl_is_as_found_after_one_was_set(ground: Ground):
     outcomes = [attacks.attempt(SYSCTLS, number, hosts=ground) for number in range(SYSCTLS_TRIED)]
     assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)
+
+
+def test_interfaces_beside_and_upon_it_are_as_found_or_their_change_is_refused():
+    outcomes = [attacks.attempt(NEIGHBOURS, number) for number in NEIGHBOURS_TRIED]
+    assert not any(outcome.through for outcome in outcomes), attacks.table(outcomes)
+    told = "; ".join(outcome.what for outcome in outcomes)
+    assert "refused" in told
+    assert "a guard's script" in told

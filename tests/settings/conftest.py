@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from undoing import ListLog
@@ -14,8 +16,11 @@ from waiting import LONG, wait
 from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
 from netlimits.restore.changes import Changes
+from netlimits.restore.guard import script
+from netlimits.restore.guard.claim import Holder
 from netlimits.restore.originals import Original
 
+HOLDER = Holder("both", "0", "desk", "ada", 7, 1.8e9)
 NEAR, FAR = f"nls{os.getpid()}a", f"nls{os.getpid()}b"
 
 
@@ -73,6 +78,13 @@ class Bench:
         """Have the interface at the other end `up` or `down`."""
         sh("ip", "-n", FAR, "link", "set", "data0", state)
 
+    def fire(self, folder: Path) -> None:
+        """Do what a guard does when its time has come."""
+        file = folder / "key.guard"
+        text = script.render(HOLDER, self.changes.changed, 60)
+        file.write_text(text.replace(f"sleep {script.SECOND_PASS}\n", "sleep 0.2\n"))
+        self.sh("sh", str(file), "now")
+
     def put_back_as(self, before: dict[str, list[str]]) -> None:
         """Put back; nothing that can be seen may differ from `before`."""
         self.changes.put_back()
@@ -104,9 +116,16 @@ class Bench:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """A fresh pair of namespaces for each test; nothing else is connected to them."""
+    """A fresh pair of namespaces for each test."""
     if os.geteuid() != 0:
         pytest.skip("network namespaces need root")
+    with built() as bench:
+        yield bench
+
+
+@contextlib.contextmanager
+def built() -> Iterator[Bench]:
+    """A pair of namespaces, gone at the end of `with`; nothing else is connected to them."""
     try:
         for space in (NEAR, FAR):
             sh("ip", "netns", "add", space)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from settings.conftest import FAR, NEAR, Bench, sh
-from settings.test_undo_both_ways import by_guard, undone_both_ways
+from settings.test_undo_both_ways import undone_both_ways
 from waiting import wait
 
 from netlimits.errors import SettingError
@@ -77,7 +77,7 @@ def test_a_route_before_another_interfaces_is_changed_alone(bench, tmp_path):
     for table in ("route", "route6"):
         with_it = [line.replace(" quickack 1", "") for line in after[table]]
         assert with_it == before[table] != after[table]
-    by_guard(bench, tmp_path)
+    bench.fire(tmp_path)
     bench.put_back_as(before)
 
 
@@ -91,7 +91,7 @@ def test_a_route_that_a_link_lost_comes_back_to_its_place(bench, tmp_path, way):
     wait(lambda: "linkdown" not in bench.sh("ip", "route"), "its link is up")
     assert bench.sh("ip", "route").splitlines()[0].startswith("198.51.100.0/24 dev mgmt0")
     if way == "guard":
-        by_guard(bench, tmp_path)
+        bench.fire(tmp_path)
     else:
         bench.changes.put_back()
     assert bench.sh("ip", "-4", "route") == before

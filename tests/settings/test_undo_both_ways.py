@@ -16,13 +16,10 @@ import pytest
 from settings.conftest import FAR, NEAR, Bench, sh
 
 from netlimits.errors import SettingError
-from netlimits.restore.guard import script
-from netlimits.restore.guard.claim import Holder
 from netlimits.settings import SETTINGS
 
 pytestmark = pytest.mark.lab
 
-HOLDER = Holder("both", "0", "desk", "ada", 7, 1.8e9)
 LINK_LOCAL = "fe80::1234:5678:9abc:def0/64"
 
 ECN = "net.ipv4.tcp_ecn"
@@ -71,14 +68,6 @@ GROUNDS = {
     ),
 }
 """What was set on the interface before, as somebody may have it."""
-
-
-def by_guard(bench: Bench, folder: Path) -> None:
-    """What a guard does when its time has come."""
-    file = folder / "key.guard"
-    text = script.render(HOLDER, bench.changes.changed, 60)
-    file.write_text(text.replace(f"sleep {script.SECOND_PASS}\n", "sleep 0.2\n"))
-    bench.sh("sh", str(file), "now")
 
 
 LISTENS = """
@@ -130,7 +119,7 @@ def undone_both_ways(bench: Bench, wishes: list[tuple[str, object]], folder: Pat
             traffic()
             assert len(wishes) > 1 or "mtu lock 68" in "".join(seen(bench)["path"])
         if way == "guard":
-            by_guard(bench, folder)
+            bench.fire(folder)
         else:
             bench.changes.put_back()
         for name, lines in seen(bench).items():

@@ -34,6 +34,7 @@ from faults.attacks.imported import FAMILY as IMPORTED
 from faults.attacks.kills import FAMILY as KILLS
 from faults.attacks.machines import FAMILY as MACHINES
 from faults.attacks.meddling import FAMILY as MEDDLING
+from faults.attacks.neighbours import FAMILY as NEIGHBOURS
 from faults.attacks.planted import FAMILY as PLANTED
 from faults.attacks.printed import FAMILY as PRINTED
 from faults.attacks.races import FAMILY as RACES
@@ -60,6 +61,7 @@ FAMILIES: tuple[Family, ...] = (
     MEDDLING,
     CUT_CONNECTIONS,
     SYSCTLS,
+    NEIGHBOURS,
     GUARDS,
     SSH_PATH,
     MACHINES,
