@@ -5,11 +5,12 @@
 
 Each row simulates campaigns of one kind and counts how many of their nominal 95 % intervals hold
 the true value: levels (mean, median), ratios of two configurations (within blocks, and without
-blocks), the knee of packet rate and bytes, the costs of a packet and a byte, what ACKs change, a
-pace, a spread. So does a test that takes a straight line for one, in so many campaigns of a
-hundred. A row is to lie between 93 and 97 %, give or take three standard errors of the
-simulation; where it cannot, it says why, and that the table says so too. Exit status 1 for a row
-outside without a reason.
+blocks, and of several sessions), the knee of packet rate and bytes, the costs of a packet and a
+byte, what ACKs change, a pace, a spread. So does a test that takes a straight line for one, in so
+many campaigns of a hundred. A row is to lie between 93 and 97 %, give or take three standard errors
+of the simulation; where it cannot, it says why, and that the table says so too. Where a note
+depends on the runs, "noted" says in how many campaigns it stands. Exit status 1 for a row outside
+without a reason.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, intervals
+from netlimits.analysis import contrasts, dependence, intervals, sessions
 from netlimits.analysis.acks import acks
 from netlimits.analysis.cost import UNFIT, cost, lack_of_fit
 from netlimits.analysis.pacing import pacing
@@ -59,7 +60,19 @@ UNFIT_LINE = (
     "no straight line: a cost of a packet and one of a byte is not all that there is (the test for "
     "lack of fit says so, and the table with it)"
 )
-REASONS = (FEW, RARE, STEPS, TWO, UNFIT_LINE)
+ALIKE = (
+    "runs, or blocks, that follow one another are alike (the table says so where it shows, and of "
+    "fewer than sixty runs that it need not show)"
+)
+FAILING = (
+    "slow runs fail, so that those that are left are too fast (the table says how many failed, and "
+    "where those beside failed ones are slower that means are too good)"
+)
+DRIFT = (
+    "a drift is no chance: the interval of a mean is too wide (the table says that runs that "
+    "follow one another are alike)"
+)
+REASONS = (FEW, RARE, STEPS, TWO, UNFIT_LINE, ALIKE, FAILING, DRIFT)
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -74,6 +87,7 @@ class Row:
     held: int
     of: int
     reason: str = ""
+    noted: int | None = None
 
     @property
     def percent(self) -> float:
@@ -93,6 +107,8 @@ class Row:
     def __str__(self) -> str:
         reason = f"  ({REASONS.index(self.reason) + 1})" if self.reason else "  OUTSIDE"
         why = "" if self.good else reason
+        if self.noted is not None:
+            why += f"  noted in {100 * self.noted / self.of:.0f} %"
         return f"{self.interval:<30}{self.data:<48}{self.runs:>14}{self.percent:7.1f} %{why}"
 
 
@@ -222,13 +238,124 @@ def knees(draw: np.random.Generator, count: int) -> Iterator[Row]:
         yield Row("knee, delete-a-block", name, "10 blocks", held, count)
 
 
+def following(draw: np.random.Generator, shape: tuple[int, ...], correlation: float) -> np.ndarray:
+    """Return normal values of which each is so much like the one before, along the first axis."""
+    values = draw.standard_normal(shape)
+    for place in range(1, shape[0]):
+        values[place] *= (1 - correlation**2) ** 0.5
+        values[place] += correlation * values[place - 1]
+    return values
+
+
+def dependent(draw: np.random.Generator, count: int) -> Iterator[Row]:
+    """Means of runs that depend on one another, and ratios within their blocks, of 1."""
+    configurations = 4
+    for n in (10, 20, 40):
+        for name, correlation, drift, own, reason in (
+            ("AR(1) 0.6, one configuration", 0.6, 0.0, 0.0, ALIKE),
+            ("AR(1) 0.6 of blocks, CV 5 %, runs 2 %", 0.6, 0.0, 0.02, ALIKE),
+            ("blocks CV 5 %, runs 2 %", 0.0, 0.0, 0.02, ""),
+            ("drift of 40 %, runs 2 %", 0.0, 0.4, 0.02, DRIFT),
+        ):
+            size = (count, n, configurations if own else 1)
+            speed = 0.05 * following(draw, (n, count), correlation).T
+            if drift:
+                speed = np.broadcast_to(np.log1p(-drift * np.arange(n) / n), (count, n))
+            logs = speed[:, :, None] + own * draw.standard_t(5, size)
+            truth = float(logs.mean()) if drift else 0.0
+            held = noted = within = 0
+            for runs in logs:
+                held += _holds(intervals.mean(runs[:, 0]), truth)
+                noted += _noted(runs, np.zeros(runs.shape, bool))[0]
+                if own:
+                    within += _holds(contrasts.paired(runs[:, 0] - runs[:, 1])[0], 0.0)
+            yield Row("mean, Student's t", name, str(n), held, count, reason, noted)
+            if own:
+                yield Row("ratio within blocks, dependent", name, str(n), within, count)
+    for n in (10, 20, 40):
+        yield from _failing(draw, count, n, configurations)
+
+
+def _failing(draw: np.random.Generator, count: int, n: int, several: int) -> Iterator[Row]:
+    """Three blocks of ten are 30 % slower, and in these half of the runs fail."""
+    truth = 0.3 * 0.7 + 0.7
+    held = noted = within = tried = compared = 0
+    for _ in range(count):
+        slow = draw.random(n) < 0.3
+        runs = np.where(slow, 0.7, 1.0)[:, None] + 0.03 * draw.laplace(size=(n, several))
+        failed = slow[:, None] & (draw.random(runs.shape) < 0.5)
+        alone = runs[~failed[:, 0], 0]
+        if len(alone) < 2:
+            continue
+        tried += 1
+        held += _holds(intervals.mean(alone), truth)
+        noted += _noted(runs, failed)[1]
+        both = ~failed[:, 0] & ~failed[:, 1]
+        if both.sum() >= intervals.ENOUGH:
+            compared += 1
+            logs = np.log(runs[both])
+            within += _holds(contrasts.paired(logs[:, 0] - logs[:, 1])[0], 0.0)
+    name = "half of the runs in slow blocks fail"
+    yield Row("mean, Student's t", name, str(n), held, tried, FAILING, noted)
+    yield Row("ratio within blocks, dependent", name, str(n), within, compared)
+
+
+def _noted(runs: np.ndarray, failed: np.ndarray) -> tuple[bool, bool]:
+    """Return whether a table says that runs are alike, and that slow ones fail."""
+    n, several = runs.shape
+    order = dependence.RunOrder(np.arange(n), n, several == 1, failed.sum(axis=1).astype(float))
+    cells = ((np.flatnonzero(~bad), of[~bad]) for of, bad in zip(runs.T, failed.T, strict=True))
+    blocks = dependence.by_block(order, cells)
+    level = dependence.LEVEL
+    alike = dependence.autocorrelation(blocks)[1] <= level
+    return alike, dependence.slow_failures(blocks, "higher") <= level
+
+
+def of_sessions(draw: np.random.Generator, count: int) -> Iterator[Row]:
+    """Ratios of several sessions, that differ by 3 % beyond their runs' CV of 2 %."""
+    for before, after in ((3, 1), (5, 1), (3, 3), (5, 2)):
+        held = 0
+        for _ in range(count):
+            sides, names = [], []
+            for sessions_of in (after, before):
+                speed = np.repeat(0.03 * draw.standard_normal(sessions_of), 8)
+                sides.append(np.exp(speed + 0.02 * draw.standard_t(6, len(speed))))
+                names.append(np.repeat(np.arange(sessions_of), 8))
+            contrast = sessions.ratio(sides[0], sides[1], (names[0], names[1]), 0.95)
+            held += _holds(contrast, 1.0)
+        runs = f"{before}, {after}"
+        yield Row("ratio of several sessions", "sessions differ by 3 %", runs, held, count)
+
+
 def costs(draw: np.random.Generator, count: int) -> Iterator[Row]:
     """What a packet and what a KiB costs; and a line that is none."""
-    for name, cvs, step in (
-        ("all sizes CV 5 %", np.full(len(SIZES), 0.05), 0.0),
-        ("CV grows with size, 1 to 10 %", np.linspace(0.01, 0.1, len(SIZES)), 0.0),
-        ("300 ns more above 4 KiB, CV 3 %", np.full(len(SIZES), 0.03), 300.0),
+    alike, grows = np.full(len(SIZES), 0.05), np.linspace(0.01, 0.1, len(SIZES))
+    quiet = np.full(len(SIZES), 0.01)
+    for name, cvs, shared, lost, blocks, reason in (
+        ("all sizes CV 5 %", alike, 0.0, 0.0, 10, ""),
+        ("CV grows with size, 1 to 10 %", grows, 0.0, 0.0, 10, ""),
+        ("blocks CV 5 %, runs 1 %", quiet, 0.05, 0.0, 3, ""),
+        ("blocks CV 5 %, runs 1 %", quiet, 0.05, 0.0, 10, ""),
+        ("blocks CV 5 %, a fifth of the runs lost", quiet, 0.05, 0.2, 6, ""),
+        ("blocks CV 5 %, a fifth of the runs lost", quiet, 0.05, 0.2, 20, ""),
+        ("AR(1) 0.6 of blocks, CV 5 %", quiet, 0.05, 0.0, 20, ALIKE),
     ):
+        held, noted = [0, 0], 0
+        for _ in range(count):
+            speed = following(draw, (blocks,), 0.6 if reason else 0.0)
+            frame = _packets(draw, blocks, cvs, speed=shared * speed)
+            frame = frame[draw.random(len(frame)) >= lost]
+            table = cost(frame, "time_per_send")
+            row = table.iloc[0]
+            held[0] += row["packet_ns_low"] <= PACKET_NS <= row["packet_ns_high"]
+            held[1] += row["kib_ns_low"] <= 1024 * BYTE_NS <= row["kib_ns_high"]
+            noted += any("follow one another are alike" in note for note in table.attrs["notes"])
+        for what, many in zip(("packet", "KiB"), held, strict=True):
+            yield Row(
+                f"cost of a {what}, jackknife", name, f"{blocks} blocks", many, count, reason,
+                noted if reason else None,
+            )  # fmt: skip
+    for name, cvs, step in (("300 ns more above 4 KiB, CV 3 %", np.full(len(SIZES), 0.03), 300.0),):
         held = [0, 0]
         told = 0
         for _ in range(count):
@@ -241,7 +368,8 @@ def costs(draw: np.random.Generator, count: int) -> Iterator[Row]:
             raise AssertionError(f"lack of fit was told in {told} of {count} campaigns only")
         reason = UNFIT_LINE
         for what, many in zip(("packet", "KiB"), held, strict=True):
-            yield Row(f"cost of a {what}, HC3", name, "10", many, count, reason if step else "")
+            label = f"cost of a {what}, jackknife"
+            yield Row(label, name, "10 blocks", many, count, reason if step else "")
 
 
 def lines(draw: np.random.Generator, count: int) -> Iterator[Row]:
@@ -258,24 +386,42 @@ def lines(draw: np.random.Generator, count: int) -> Iterator[Row]:
                 drift = _last_quarter(n) if blocked else np.ones(n)
                 believed = 0
                 for _ in range(count):
-                    spread_out = 1 + cvs * draw.standard_normal((n, len(SIZES)))
-                    noisy = times * spread_out / drift[:, None]
-                    blocks = pd.Series(np.repeat(np.arange(n), len(SIZES)))
-                    p = lack_of_fit(
-                        np.tile(SIZES / 1024, n), noisy.ravel(), blocks if blocked else None
-                    )
-                    believed += p >= UNFIT
+                    believed += _believed(draw, times / drift[:, None], cvs, blocked, 0.0)
                 about = f"{name}, then 50 % faster" if blocked else name
                 runs = f"{n} blocks" if blocked else str(n)
                 yield Row("straight line, Johansen", about, runs, believed, count)
+        for n in (5, 10, 20):
+            believed = 0
+            for _ in range(count):
+                speed = np.exp(0.05 * draw.standard_normal((n, 1)))
+                believed += _believed(draw, times * speed, cvs, True, 0.2)
+            about = f"{name}, blocks lack a fifth"
+            yield Row("straight line, Johansen", about, f"{n} blocks", believed, count)
+
+
+def _believed(
+    draw: np.random.Generator, times: np.ndarray, cvs: np.ndarray, blocked: bool, lost: float
+) -> bool:
+    """Return whether the test believes a campaign's line; it has no say where too few runs are."""
+    noisy = times * (1 + cvs * draw.standard_normal(times.shape))
+    blocks = np.repeat(np.arange(len(times)), len(SIZES))
+    kept = draw.random(noisy.size) >= lost
+    kib = np.tile(SIZES / 1024, len(times))
+    p = lack_of_fit(kib[kept], noisy.ravel()[kept], blocks[kept] if blocked else None)
+    return not p < UNFIT
 
 
 def _packets(
-    draw: np.random.Generator, blocks: int, cvs: np.ndarray, step: float = 0.0
+    draw: np.random.Generator,
+    blocks: int,
+    cvs: np.ndarray,
+    step: float = 0.0,
+    speed: np.ndarray | float = 0.0,
 ) -> pd.DataFrame:
     """A campaign of send sizes: times per send with a spread of each size's own."""
     times = PACKET_NS + BYTE_NS * SIZES + np.where(SIZES > 4096, step, 0.0)
     noisy = times * (1 + cvs * draw.standard_normal((blocks, len(SIZES))))
+    noisy = noisy * (1 + np.broadcast_to(speed, blocks))[:, None]
     return pd.DataFrame(
         {
             "block": np.repeat(np.arange(blocks), len(SIZES)),
@@ -347,7 +493,7 @@ def rows(count: int, seed: int = 2021) -> Iterator[Row]:
         yield from levels(draw, count)
         yield from ratios(draw, count)
         fewer = max(50, count // SLOW)
-        for part in (knees, costs, lines, others):
+        for part in (knees, costs, lines, others, dependent, of_sessions):
             yield from part(draw, fewer)
 
 

@@ -11,15 +11,17 @@ do not bend. Effects of hosts as senders, as receivers, and rests of links are t
 each a member's distance from the group's median is divided by 1.4826 median absolute deviations
 (Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993) and taken for Student's t. As many
 of the least deviations as there are effects are left out of that median: polishing makes them zero.
-It is an outlier where
+So much for how it stands among the others. Hosts differ in how steady they are, so it has to stand
+out from its own runs, too: of each block the rest (of a host the median over its pairs) is one
+value, and these are tested by Student's t. It is an outlier where
 
-- its p-value, adjusted for all links, or all hosts at both ends (Holm), is at most LEVEL,
+- both p-values, adjusted for all links, or all hosts at both ends (Holm), are at most LEVEL,
 - it lies LEAST or more apart: of hosts that are all alike the least difference stands out, and
   matters to nobody,
-- and of a link that was run more than once each run lies on that side: slow runs that come
-  and go are no property of a link.
+- and each run of a link lies on that side: slow runs that come and go are no property of a link.
 
-Of fewer than FEWEST members, or as many free ones, none is told apart.
+From fewer than BLOCKS blocks none is named, nor is one of fewer than FEWEST members, or as many
+free ones.
 """
 
 from __future__ import annotations
@@ -48,6 +50,9 @@ CONSISTENT = 1.4826
 FEWEST = 6
 """Members of a group from which on one may stand out from the others."""
 
+BLOCKS = 6
+"""Blocks from which on a host or a link may be named: fewer do not show how its own runs spread."""
+
 POLISHED, STEPS = 1e-9, 50
 
 
@@ -55,10 +60,17 @@ def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
     """One row a pair: `sender`, `receiver`, `runs`, the metric's median, and how it compares.
 
     `ratio` is to the median of all pairs, `rest_ratio` to what its two hosts let expect; `z` and
-    `p` (adjusted) are the latter's, and `outlier` says whether it is one. Raises DataError for a
-    frame without pairs, a figure that is not above zero, and what is pooled without being meant.
+    `p` (adjusted, the greater of two) are the latter's, and `outlier` says whether it is one.
+    Raises DataError for a frame without pairs, a figure that is not above zero, and what is pooled
+    without being meant.
     """
     metric, logs = _logs(frame, of, pool)
+    table = _links(metric, logs)
+    return _in_order(table.drop(columns=["log", "sender_log", "receiver_log"]))
+
+
+def _links(metric: str, logs: pd.DataFrame) -> pd.DataFrame:
+    """Return the links as `links` does, with their `log` and what their hosts make of it."""
     table = logs.groupby([SENDER, RECEIVER], sort=False, observed=True).agg(
         runs=("log", "size"),
         middle=(metric, "median"),
@@ -68,14 +80,39 @@ def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
     )
     table = table.reset_index().rename(columns={"middle": metric})
     senders, receivers = _polished(table)
-    rest = table["log"] - table[SENDER].map(senders) - table[RECEIVER].map(receivers)
+    table["sender_log"] = table[SENDER].map(senders).astype(float)
+    table["receiver_log"] = table[RECEIVER].map(receivers).astype(float)
+    rest = table["log"] - table["sender_log"] - table["receiver_log"]
     freedom = len(table) - len(senders) - len(receivers) + 1
     level = table["log"] - rest + rest.median()
     one_sided = (table["low"] > level) | (table["high"] < level)
     table["ratio"] = np.exp(table["log"])
-    judged = _judged(table.drop(columns=["log", "low", "high"]), rest, freedom, "rest_ratio")
+    pairs = table.set_index([SENDER, RECEIVER])
+    of_run = pd.MultiIndex.from_frame(logs[[SENDER, RECEIVER]])
+    left = logs["log"].to_numpy() - pd.Series(level.to_numpy(), pairs.index)[of_run].to_numpy()
+    own = _own(logs.assign(left=left).groupby([SENDER, RECEIVER, "within"], sort=False), table)
+    judged = _judged(table.drop(columns=["low", "high"]), rest, freedom, "rest_ratio", own)
     judged["outlier"] &= one_sided
-    return _in_order(judged)
+    return judged
+
+
+def _own(
+    by_block: Any, table: pd.DataFrame, keys: Sequence[str] = (SENDER, RECEIVER)
+) -> np.ndarray:
+    """Return the p-value of each row's rest in its own blocks: of a mean of zero, Student's t.
+
+    `by_block` groups `left` by the rows' keys and block. 1 for fewer than BLOCKS blocks.
+    """
+    from scipy.special import stdtr
+
+    values = by_block["left"].median().groupby(level=list(keys), sort=False)
+    told = pd.DataFrame({"n": values.size(), "mean": values.mean(), "sd": values.std()})
+    told = told.reindex(
+        pd.MultiIndex.from_frame(table[list(keys)]) if len(keys) > 1 else table[keys[0]]
+    )
+    n, mean, sd = (told[name].to_numpy(float) for name in ("n", "mean", "sd"))
+    t = np.divide(np.abs(mean), sd, out=np.where(mean == 0, 0.0, np.inf), where=sd > 0) * n**0.5
+    return np.where(n >= BLOCKS, 2 * stdtr(np.maximum(n - 1, 1), -t), 1.0)
 
 
 def hosts(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.DataFrame:
@@ -84,17 +121,27 @@ def hosts(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.Da
     The metric's column is the median over its pairs, `ratio` its effect, to the middle of all hosts
     at that end; `z`, `p` and `outlier` as in `links`, which raises what this raises.
     """
-    table = links(frame, of, pool)
-    metric = frames.column(frame, of).column
-    log = table.assign(log=np.log(table["ratio"]))
+    metric, logs = _logs(frame, of, pool)
+    table = _links(metric, logs)
+    runs = logs.merge(table[[SENDER, RECEIVER, "sender_log", "receiver_log"]])
     parts = []
-    for end, effects in zip((SENDER, RECEIVER), _polished(log), strict=True):
+    for end, effects in zip((SENDER, RECEIVER), _polished(table), strict=True):
         by = table.groupby(end, sort=False)[metric].agg(["size", "median"])
         part = by.rename(columns={"size": "pairs", "median": metric}).reset_index(names="host")
         part.insert(1, "end", end)
         part[metric] = part[metric].astype(float)
-        parts.append(_judged(part, part["host"].map(effects), len(part) - 1, "ratio", 2))
+        other = "receiver_log" if end == SENDER else "sender_log"
+        left = runs.assign(host=runs[end], left=runs["log"] - runs[other])
+        left["left"] -= left["left"].median()
+        own = _own(left.groupby(["host", "within"], sort=False), part, ["host"])
+        parts.append(_judged(part, part["host"].map(effects), len(part) - 1, "ratio", own, 2))
     return _in_order(pd.concat(parts, ignore_index=True))
+
+
+def too_few(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> bool:
+    """Return True if no pair has the blocks from which on something may be named."""
+    _, logs = _logs(frame, of, pool)
+    return bool(logs.groupby([SENDER, RECEIVER])["within"].nunique().max() < BLOCKS)
 
 
 def outliers(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> list[str]:
@@ -136,7 +183,13 @@ def _logs(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> tuple[str,
     logs = pd.Series(np.log(values.to_numpy()), runs.index)
     middle = logs.groupby([runs[name] for name in same], dropna=False) if same else None
     level = middle.transform("median") if middle is not None else logs.median()
-    return metric.column, runs[[SENDER, RECEIVER, metric.column]].assign(log=logs - level)
+    chosen = runs[[SENDER, RECEIVER, metric.column]].assign(log=logs - level)
+    blocks = [runs[name] for name in ("campaign", "block") if name in runs.columns]
+    if "block" in runs.columns:
+        chosen["within"] = runs.groupby(blocks, sort=False, dropna=False).ngroup()
+    else:
+        chosen["within"] = chosen.groupby([SENDER, RECEIVER], sort=False).cumcount()
+    return metric.column, chosen
 
 
 def _polished(table: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
@@ -159,11 +212,17 @@ def _polished(table: pd.DataFrame) -> tuple[pd.Series[float], pd.Series[float]]:
 
 
 def _judged(
-    table: pd.DataFrame, effects: pd.Series[float], freedom: int, name: str, groups: int = 1
+    table: pd.DataFrame,
+    effects: pd.Series[float],
+    freedom: int,
+    name: str,
+    own: np.ndarray,
+    groups: int = 1,
 ) -> pd.DataFrame:
     """The table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
 
-    They are one of so many `groups` that are judged together, with so much `freedom`.
+    They are one of so many `groups` that are judged together, with so much `freedom`; `own` are
+    their p-values among their own runs.
     """
     from scipy.special import stdtr
 
@@ -177,6 +236,7 @@ def _judged(
         if judged and scale > 0
         else np.ones(len(away))
     )
+    p = np.maximum(p, _holm(np.minimum(1.0, groups * own)))
     ratio = np.exp(away)
     outlier = (p <= LEVEL) & (np.maximum(ratio, 1 / ratio) - 1 >= LEAST)
     return table.assign(**{name: ratio, "z": z, "p": p, "outlier": outlier})

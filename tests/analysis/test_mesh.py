@@ -10,7 +10,7 @@ from netlimits.analysis import mesh
 from netlimits.errors import DataError
 from netlimits.experiment.mesh import mesh as shape
 
-COUNT, BLOCKS = 12, 3
+COUNT, BLOCKS = 12, 6
 
 
 def runs(seed: int = 1, slow_receiver: str = "", slow_link: tuple[str, str] | None = None):
@@ -45,6 +45,31 @@ def test_a_slow_link_is_named_and_not_its_hosts():
     frame = runs(slow_link=("hosts-1", "hosts-2"))
     (named,) = mesh.outliers(frame, "throughput")
     assert named.startswith("hosts-1 → hosts-2 −")
+
+
+def test_fewer_than_six_blocks_name_nothing():
+    frame = runs(slow_receiver="hosts-3", slow_link=("hosts-1", "hosts-2"))
+    assert mesh.outliers(frame, "throughput")
+    few = frame[frame["block"] < BLOCKS]
+    assert mesh.outliers(few, "throughput") == []
+    assert mesh.too_few(few, "throughput")
+    assert not mesh.too_few(frame, "throughput")
+    assert (mesh.links(few, "throughput")["p"] == 1).all()
+
+
+def test_a_host_that_is_noisier_than_others_is_no_outlier():
+    """The median deviation is the quiet hosts': by it a noisy one's links stood out in most meshes."""
+    chance = np.random.default_rng(3)
+    for _ in range(4):
+        frame = runs(int(chance.integers(1000)))
+        noisy = (frame["sender"] == "hosts-1") | (frame["receiver"] == "hosts-1")
+        noise = np.exp(0.25 * chance.normal(size=len(frame)))
+        frame.loc[noisy, "throughput_mbps"] *= noise[noisy]
+        assert mesh.outliers(frame, "throughput") == []
+        odd = np.where(chance.random(len(frame)) < 0.2, 0.7, 1.0)
+        contaminated = runs(int(chance.integers(1000)))
+        contaminated["throughput_mbps"] *= odd
+        assert mesh.outliers(contaminated, "throughput") == []
 
 
 def test_a_run_that_is_slow_once_is_no_link():

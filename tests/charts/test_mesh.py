@@ -18,7 +18,7 @@ def frame(slow: str = "") -> pd.DataFrame:
             block,
             900 * chance.lognormal(0, 0.02) * (0.6 if receiver == slow else 1),
         )
-        for block in (1, 2, 3)
+        for block in range(1, 7)
         for sender, receiver in mesh({"hosts": 10}).pairs
     ]
     return pd.DataFrame(rows, columns=["sender", "receiver", "block", "throughput_mbps"])

@@ -14,7 +14,16 @@ from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.patches import Rectangle
 
 from netlimits.analysis import caveats, frames
-from netlimits.analysis.mesh import RECEIVER, SENDER, hosts, links, number, outliers
+from netlimits.analysis.mesh import (
+    BLOCKS,
+    RECEIVER,
+    SENDER,
+    hosts,
+    links,
+    number,
+    outliers,
+    too_few,
+)
 from netlimits.charts._colours import BLUE, GREY, ORANGE
 from netlimits.charts._labels import heading
 from netlimits.charts._style import Chart, blank, style
@@ -110,6 +119,7 @@ def _notes(frame: pd.DataFrame, of: str, pool: str | Sequence[str]) -> str:
     metric = frames.column(frame, of)
     odd = outliers(frame, of, pool)
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
-    named = f"outliers: {', '.join(odd[:NAMED])}{more}" if odd else "no outliers"
+    none = f"fewer than {BLOCKS} blocks: none named" if too_few(frame, of, pool) else "no outliers"
+    named = f"outliers: {', '.join(odd[:NAMED])}{more}" if odd else none
     notes = [metric.direction, named, *caveats.notes(frame, [metric.column])]
     return " · ".join(note for note in notes if note)
