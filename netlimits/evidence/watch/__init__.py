@@ -56,6 +56,8 @@ _LASTING = {
 }
 """Keys of the state that are one value each, in words."""
 
+_NUMBERS = ("ifindex", "flags", "carrier_down_count")
+
 _PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b")
 """What `ip route` shows of a route that changes by itself."""
 
@@ -164,7 +166,9 @@ def _reading(completed: Completed) -> _Reading:
             state[f"path {peer}"] = " ".join(_PASSING.sub("", rest).split())
         elif name == "notice" and (message := rtnetlink.parsed(text, order)):
             notices.append(message)
-        elif name in ("ifindex", "flags", "carrier_down_count", "features", *_LASTING):
+        elif name in _NUMBERS and re.fullmatch("0x[0-9a-f]{1,8}|[0-9]{1,18}", text, re.ASCII):
+            state[name] = str(int(text, 16 if "x" in text else 10))
+        elif name == "features" or name in _LASTING:
             state[name] = text.strip()
     if link:
         state["ifindex"] = str(link.index)
@@ -193,7 +197,7 @@ def _of_link(
         if any(message.failed_over for message in notices):
             yield f"{interface} failed over to another of its links"
         return
-    flags = [int(reading.state.get("flags", "0x1"), 0) & 1 for reading in (first, last)]
+    flags = [int(reading.state.get("flags", 1)) & 1 for reading in (first, last)]
     if flags[0] != flags[1]:
         yield _changed(interface, "state", ["up" if up else "down" for up in flags])
     lost = int(last.state.get("carrier_down_count", 0)) - int(

@@ -41,7 +41,7 @@ _METRICS = {
     14: "initrwnd", 15: "quickack", 17: "fastopen_no_cookie",
 }  # fmt: skip
 
-_WORDS = re.compile(r"[0-9]{1,3}( [0-9a-f]{2,40})( [0-9]{1,3}=([0-9a-f]{2})*)*")
+_WORDS = re.compile(r"[0-9]{1,3} ([0-9a-f]{2}){1,20}( [0-9]{1,3}=([0-9a-f]{2})*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,5 +195,7 @@ def _address(data: bytes) -> str:
 def _within(peer: str, network: bytes, length: int) -> bool:
     """True where a peer's address lies in a network; one of no length has no address."""
     address = ipaddress.ip_address(peer)
+    if length > address.max_prefixlen:
+        return False
     base = _address(network.ljust(address.max_prefixlen // 8, b"\0"))
     return bool(base) and address in ipaddress.ip_network(f"{base}/{length}", strict=False)
