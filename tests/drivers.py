@@ -23,6 +23,7 @@ for shown in -k -l -g -c; do ethtool $shown data0 2>&1 || true; done
 tc qdisc show dev data0
 ip -o link show dev data0
 ip route show dev data0
+(cd /sys/class/net/data0/queues && grep -rs "" . | grep -e _cpus: -e _rxqs: -e _cnt: || true)
 device=$(readlink -f /sys/class/net/data0/device)
 sed -n "s/^ *\\([0-9]*\\):.* \\(${device##*/}-.*\\|data0.*\\)$/\\1 \\2/p" /proc/interrupts |
 while read -r number name; do

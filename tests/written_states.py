@@ -20,7 +20,7 @@ SWITCH = {"verify": ["cat", "/etc/mode"], "position": "old",
 GOOD: Mapping[str, Any] = {
     "switch": {"cat /etc/mode": SWITCH},
     "sysctl": {"net.ipv4.tcp_rmem": "4096\t131072\t6291456", "net.core.rmem_max": "212992"},
-    "channels": {"most": {"combined": 4}, "now": {"combined": 2}},
+    "channels": {"most": {"combined": 4}, "now": {"combined": 2}, "queues": {"rx-1/rps_cpus": "3"}},
     "ring": NUMBERS,
     "coalesce": {"adaptive-rx": "off", "rx-usecs": 3},
     "irq": {"online": "0-3", "24": "0,2"},

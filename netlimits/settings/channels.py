@@ -1,14 +1,118 @@
 """Numbers of the NIC's queues, through `ethtool -l` and `-L`.
 
 A driver has `combined` ones or `rx` and `tx`. Changing them builds the queues anew: the link may
-go down and qdiscs that an mq root holds for them come and go.
+go down and qdiscs that an mq root holds for them come and go. What /sys and /proc/irq held of each
+queue goes too, RPS, XPS and the CPUs of its interrupts, so it is read and restored with them.
 """
 
 from __future__ import annotations
 
-from netlimits.settings._quantities import Quantities
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-CHANNELS = Quantities(
+from netlimits.model import Command, Completed
+from netlimits.settings._base import State
+from netlimits.settings._quantities import Quantities
+from netlimits.units.cpus import CPU_LIST
+
+_NUMBERS_OF_INTERRUPTS = r"""
+numbers() {
+    device=$(readlink -f "/sys/class/net/$1/device")
+    device=${device##*/}
+    names="$device-[^ ]*\\|[^ ]*@pci:$device\\|$1-[^ ]*\\|$1"
+    sed -n "s/^ *\([0-9][0-9]*\):.*[[:space:]]\($names\)\$/\1 \2/p" \
+        /proc/interrupts
+}
+"""
+
+_READ = (
+    'ethtool -l "$1" || exit\n'
+    + _NUMBERS_OF_INTERRUPTS
+    + r"""
+(cd "/sys/class/net/$1/queues" && grep -s "" rx-*/rps_cpus rx-*/rps_flow_cnt tx-*/xps_cpus \
+    tx-*/xps_rxqs) 2>/dev/null
+numbers "$1" | while read -r number name; do
+    echo "interrupt $name:$(cat "/proc/irq/$number/smp_affinity_list")"
+done
+exit 0"""
+)
+
+_WRITE = (
+    _NUMBERS_OF_INTERRUPTS
+    + r"""
+root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
+interface=$1
+shift
+status=0
+for pair; do
+    name=${pair%%=*} value=${pair#*=}
+    case $name in
+    interrupt\ *)
+        number=$(numbers "$interface" | sed -n "s|^\([0-9]*\) ${name#* }\$|\1|p")
+        file=/proc/irq/$number/smp_affinity_list ;;
+    *) file=/sys/class/net/$interface/queues/$name ;;
+    esac
+    [ "$(cat "$file" 2>/dev/null)" = "$value" ] ||
+        printf '%s\n' "$value" | $root tee "$file" >/dev/null || status=1
+done
+exit $status"""
+)
+
+_QUEUE = r"rx-[0-9]{1,5}/(?:rps_cpus|rps_flow_cnt)|tx-[0-9]{1,5}/(?:xps_cpus|xps_rxqs)"
+_INTERRUPT = r"interrupt [A-Za-z0-9_.@-]+"
+_LINE = re.compile(
+    rf"^(?P<name>{_QUEUE}|{_INTERRUPT}(?::[A-Za-z0-9_.@-]+)*):(?P<value>[0-9a-f,-]+)$", re.MULTILINE
+)
+
+
+@dataclass(slots=True)
+class Channels(Quantities):
+    """`channels: {combined: 4}`."""
+
+    def read(self, interface: str, about: Any) -> Command:
+        """`ethtool -l`, and the files of queues and interrupts."""
+        return Command(("sh", "-c", _READ, "sh", interface))
+
+    def state(self, completed: Completed) -> State:
+        """{"most": {name: n}, "now": {name: n}, "queues": {file or interrupt: value}}."""
+        show = Command(("ethtool", self.show, completed.command.argv[-1]))
+        numbers = Quantities.state(self, replace(completed, command=show))
+        queues = {match["name"]: match["value"] for match in _LINE.finditer(completed.stdout)}
+        return {**numbers, "queues": queues}
+
+    def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
+        """The numbers, then what the queues and interrupts held that is not as it was found."""
+        numbers = Quantities.undo(self, interface, original, state)
+        queues = original["queues"]
+        if not queues or (not numbers and queues == state.get("queues")):
+            return numbers
+        pairs = (f"{name}={value}" for name, value in queues.items())
+        return (*numbers, Command(("sh", "-c", _WRITE, "sh", interface, *pairs)))
+
+    def differences(self, original: State, state: State) -> tuple[str, ...]:
+        """Each number, file of a queue or interrupt's CPUs that is not as it was."""
+        numbers = Quantities.differences(self, original, state)
+        before, now = original["queues"], state["queues"]
+        return numbers or tuple(
+            f"{name} is {now[name]}, was {value}"
+            for name, value in before.items()
+            if now.get(name, value) != value
+        )
+
+    def faults(self, state: State) -> Iterator[str]:
+        """Names that are none of these, and values that they do not take."""
+        yield from Quantities.faults(self, state)
+        queues: Mapping[str, str] = state["queues"]
+        cpus = re.compile(CPU_LIST["pattern"])
+        for name, value in queues.items():
+            good = cpus.search(value) if " " in name else re.fullmatch("[0-9a-f,]+", value)
+            if not re.fullmatch(rf"{_QUEUE}|{_INTERRUPT}(:[A-Za-z0-9_.@-]+)*", name) or not good:
+                yield f"{name[:40]!r} cannot be {value[:40]!r}"
+
+
+CHANNELS = Channels(
     name="channels",
     show="-l",
     write="-L",
@@ -16,4 +120,3 @@ CHANNELS = Quantities(
     title="Numbers of queues of the data interface",
     least=0,
 )
-"""`channels: {combined: 4}`."""

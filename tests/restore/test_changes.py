@@ -18,7 +18,7 @@ class Kernel:
     """A host with two sysctls, queues, and RPS on receiving ones; `made` come with a write."""
 
     def __init__(self) -> None:
-        self.sysctls = {"net.a": "0", "net.b": "0"}
+        self.sysctls = {"net.core.a": "0", "net.core.b": "0"}
         self.masks = {"rx-0": "0"}
         self.made: dict[str, str] = {}
         self.queues, self.most = 1, 2
@@ -30,7 +30,7 @@ class Kernel:
                 return answer(command)
             case ("sysctl", *names):
                 return answer(command, "".join(f"{n} = {self.sysctls[n]}\n" for n in names))
-            case ("ethtool", "-l", _):
+            case ("sh", "-c", script, *_) if "ethtool -l" in script:
                 shown = {"Pre-set maximums": self.most, "Current hardware settings": self.queues}
                 return answer(command, "".join(f"{k}:\nCombined: {n}\n" for k, n in shown.items()))
             case ("ethtool", "-L", _, "combined", number):
@@ -64,37 +64,39 @@ def bench() -> Bench:
 
 
 def test_a_change_goes_on_from_what_was_read_back_after_the_last_one(bench):
-    assert bench.reach("sysctl", {"net.a": 1}) == ["read", "write", "read"]
-    assert bench.reach("sysctl", {"net.a": 2}) == ["write", "read"]
-    assert bench.reach("sysctl", {"net.a": 2}) == ["read"], "what is to be there is looked at"
-    assert bench.reach("sysctl", {"net.a": 3}) == ["write", "read"]
-    assert bench.reach("sysctl", {"net.b": 1}) == ["read", "write", "read"], "never read before"
+    assert bench.reach("sysctl", {"net.core.a": 1}) == ["read", "write", "read"]
+    assert bench.reach("sysctl", {"net.core.a": 2}) == ["write", "read"]
+    assert bench.reach("sysctl", {"net.core.a": 2}) == ["read"], "what is to be there is looked at"
+    assert bench.reach("sysctl", {"net.core.a": 3}) == ["write", "read"]
+    assert bench.reach("sysctl", {"net.core.b": 1}) == ["read", "write", "read"], (
+        "never read before"
+    )
     bench.changes.put_back()
-    assert bench.kernel.sysctls == {"net.a": "0", "net.b": "0"}
+    assert bench.kernel.sysctls == {"net.core.a": "0", "net.core.b": "0"}
 
 
 def test_what_somebody_else_changed_meanwhile_is_seen_and_changed_again(bench):
-    bench.reach("sysctl", {"net.a": 1, "net.b": 1})
-    bench.kernel.sysctls["net.a"] = "7"
-    assert bench.reach("sysctl", {"net.a": 1, "net.b": 2}) == [
+    bench.reach("sysctl", {"net.core.a": 1, "net.core.b": 1})
+    bench.kernel.sysctls["net.core.a"] = "7"
+    assert bench.reach("sysctl", {"net.core.a": 1, "net.core.b": 2}) == [
         *("write", "read"),
         *("read", "write", "read"),
     ]
-    assert bench.kernel.sysctls == {"net.a": "1", "net.b": "2"}
-    bench.kernel.sysctls["net.b"] = "7"
-    assert bench.reach("sysctl", {"net.a": 1, "net.b": 2}) == ["read", "write", "read"]
+    assert bench.kernel.sysctls == {"net.core.a": "1", "net.core.b": "2"}
+    bench.kernel.sysctls["net.core.b"] = "7"
+    assert bench.reach("sysctl", {"net.core.a": 1, "net.core.b": 2}) == ["read", "write", "read"]
     bench.changes.put_back()
-    assert bench.kernel.sysctls == {"net.a": "0", "net.b": "0"}
+    assert bench.kernel.sysctls == {"net.core.a": "0", "net.core.b": "0"}
 
 
 def test_after_a_put_back_it_is_read_anew(bench):
-    bench.reach("sysctl", {"net.a": 1})
+    bench.reach("sysctl", {"net.core.a": 1})
     bench.changes.as_found(("sender", "data0", "sysctl"))
-    assert bench.reach("sysctl", {"net.a": 2}) == ["read", "write", "read"]
+    assert bench.reach("sysctl", {"net.core.a": 2}) == ["read", "write", "read"]
     bench.changes.put_back()
-    assert bench.reach("sysctl", {"net.a": 2}) == ["read", "write", "read"]
+    assert bench.reach("sysctl", {"net.core.a": 2}) == ["read", "write", "read"]
     bench.changes.put_back()
-    assert bench.kernel.sysctls["net.a"] == "0"
+    assert bench.kernel.sysctls["net.core.a"] == "0"
 
 
 def test_what_another_change_makes_anew_is_read_anew(bench):
@@ -133,7 +135,7 @@ def test_a_link_that_the_way_back_took_down_is_waited_for(bench):
     changed = [place for place, command in enumerate(bench.host.ran) if "-L" in command.argv]
     assert bench.host.ran[-1].argv == carrier.wait("data0").argv
     assert changed
-    bench.reach("sysctl", {"net.a": "1"})
+    bench.reach("sysctl", {"net.core.a": "1"})
     bench.host.ran.clear()
     bench.changes.put_back()
     assert carrier.wait("data0").argv not in [command.argv for command in bench.host.ran]

@@ -47,7 +47,17 @@ repeat: {replicates: 1, order: listed}
 """
 
 
+STEERED = """
+cd /sys/class/net/data0/queues
+echo 3 >rx-1/rps_cpus; echo 64 >rx-1/rps_flow_cnt; echo 2 >tx-0/xps_cpus; echo 1 >tx-1/xps_cpus
+"""
+"""What an administrator gave the queues, one of which goes with `channels`."""
+
+
 def test_queues_rings_interrupts_hardware_gro_and_netem_of_virtio(on, guests):
+    for host in on.lab.hosts:
+        guests.sh(host, STEERED)
+    on.original = on.leaves()
     with on.begun("run", on.experiment(VIRTIO), *on.hosts, "--out", on.out) as process:
         on.held(process, 1)
         now = on.changed()

@@ -150,3 +150,18 @@ def test_undo_leads_back_from_wherever_changes_led(case):
     assert undone == original
     assert s.differences(original, undone) == ()
     assert s.undo("data0", original, undone) == ()
+
+
+def test_what_a_queue_held_comes_back_with_it():
+    channels = SETTINGS["channels"]
+    original = pairs.state(channels, "virtio-queues")
+    one = {name: value for name, value in original["queues"].items() if "1" not in name[:5]}
+    fewer = {**original, "now": {"combined": 1}, "queues": one}
+    numbers, queues = channels.undo("data0", original, fewer)
+    assert numbers.argv == ("ethtool", "-L", "data0", "combined", "2")
+    assert "rx-1/rps_cpus=3" in queues.argv
+    assert "interrupt virtio2-input.1=0" in queues.argv
+    assert channels.undo("data0", original, original) == ()
+    moved = {**original, "queues": {**original["queues"], "tx-0/xps_cpus": "3"}}
+    assert channels.differences(original, moved) == ("tx-0/xps_cpus is 3, was 2",)
+    assert len(channels.undo("data0", original, moved)) == 1
