@@ -155,8 +155,8 @@ def test_undo_leads_back_from_wherever_changes_led(case):
 def test_what_a_queue_held_comes_back_with_it():
     channels = SETTINGS["channels"]
     original = pairs.state(channels, "virtio-queues")
-    one = {name: value for name, value in original["queues"].items() if "1" not in name[:5]}
-    fewer = {**original, "now": {"combined": 1}, "queues": one}
+    first = {name: value for name, value in original["queues"].items() if "1" not in name[:5]}
+    fewer = {**original, "now": {"combined": 1}, "queues": first}
     numbers, queues = channels.undo("data0", original, fewer)
     assert numbers.argv == ("ethtool", "-L", "data0", "combined", "2")
     assert "rx-1/rps_cpus=3" in queues.argv
