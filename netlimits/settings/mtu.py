@@ -73,17 +73,17 @@ while read -r name below mtu how of kind path; do
 done
 END
 )
-if [ "$(id -u)" = 0 ]; then
-    sh -c "$look"
-elif sudo -n -l sh -c : >/dev/null 2>&1; then
-    sudo -n -- sh -c "$look"
-else
-    grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
-fi 2>/dev/null"""
+root=
+if [ "$(id -u)" != 0 ]; then
+    root="sudo -n --"
+    sudo -n -l timeout 10 sh -c : >/dev/null || root=false
+fi 2>/dev/null
+$root timeout 10 sh -c "$look" 2>/dev/null ||
+grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'"""
 """Print who lies on an interface of this network namespace in others: index of the interface below.
 
-Without root, print how many have joined the group of all hosts on each interface: the interface
-itself, and each that is up on it.
+Without root, or where that takes too long, print how many have joined the group of all hosts on
+each interface: the interface itself, and each that is up on it.
 """
 _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
     root=
@@ -141,7 +141,7 @@ class Mtu:
 
         Other network namespaces are looked into where `about` is a smaller MTU than there is.
         """
-        wanted = about.get("mtu", 0) if isinstance(about, Mapping) else about
+        wanted = 2**31 if isinstance(about, Mapping) else about  # a state is to be restored
         return Command(("sh", "-c", _SCRIPT, "sh", interface, str(wanted), _NAMESPACES))
 
     def state(self, completed: Completed) -> State:
