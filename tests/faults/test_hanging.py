@@ -63,8 +63,8 @@ def data_link_down(ground: Ground) -> None:
     ground.ended(process, 1)
     rows = ground.settled(out)
     first, _, last = statuses(rows)  # a busy machine may begin the second before the link is up
-    assert (first, last) == ((1, 1, "timeout"), (3, 1, "ok"))
-    assert "is the data link down?" in rows[0][3]
+    assert (first, last) == ((1, 1, "invalid"), (3, 1, "ok"))
+    assert "receiver: data0: its state was changed from up to down" in rows[0][3]
 
 
 def lying_tool(ground: Ground) -> None:
