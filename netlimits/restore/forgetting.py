@@ -29,10 +29,10 @@ from netlimits.restore.put_back import identity
 from netlimits.restore.whole_state import WholeState
 
 _LIST = (
-    FOLDER + 'for f in "$d"/*.json; do [ ! -f "$f" ] || { printf "%s/" "${f##*/}"; '
-    'head -c 1000000 "$f" | tr "\\n" " "; echo; }; done'
+    FOLDER + 'for f in "$d"/*.json; do [ -e "$f" ] || [ -L "$f" ] || continue; '
+    'printf "%s/" "${f##*/}"; [ ! -f "$f" ] || head -c 1000000 "$f" | tr "\\n" " "; echo; done'
 )
-_REMOVE = FOLDER + 'for n; do rm -f "$d/$n"; done; rmdir "$d" 2>/dev/null || true'
+_REMOVE = FOLDER + 'for n; do rm -rf "$d/$n"; done; rmdir "$d" 2>/dev/null || true'
 
 
 def forget_journal(

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple, NotRequired
 
-from netlimits.errors import RestoreError
 from netlimits.model import Command, Completed, decoding
 from netlimits.model.decoding import Place
 from netlimits.model.state_folder import FOLDER
@@ -37,7 +35,13 @@ class NoteFile(NamedTuple):
     text: str
 
 
-NOTES = '[ ! -d "$d" ] || for one in "$d"/*.json; do [ ! -f "$one" ] || cat "$one"; done'
+NOTES = (
+    'for one in "$d"/*.json; do [ -e "$one" ] || [ -L "$one" ] || continue; '
+    '[ -f "$one" ] && text=$(cat "$one" 2>/dev/null) || '
+    '{ text=; [ -e "$one" ] || [ -L "$one" ] || continue; }; printf "%s\\n" "$text"; done'
+)
+"""A line for each note; an empty one for what is empty, cannot be read, or is no file."""
+
 _WRITE = (
     FOLDER
     + 'mkdir -p "$d" && cat >"$d/.$1" && mv -fT "$d/.$1" "$d/$1" || { rm -f "$d/.$1"; exit 1; }'
@@ -82,12 +86,22 @@ def remove(original: Original, link_address: str) -> Command:
     return Command(("sh", "-c", _REMOVE, "sh", _file_name(original, link_address)), deadline=10)
 
 
-def notes(completed: Completed) -> Iterator[dict[str, Any]]:
-    """The notes in what `read` printed, last change first.
-
-    Raises RestoreError for a line that is none.
-    """
-    yield from sorted(_notes(completed), key=lambda note: note["order"], reverse=True)
+def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
+    """The notes in what `read` printed, last change first; and what is wrong with others, or ""."""
+    whole, wrong = list[dict[str, Any]](), ""
+    for line in completed.stdout.splitlines():
+        try:
+            note = decoding.parsed(line)
+            if not decoding.has(note, Note):
+                raise ValueError
+            note.setdefault("order", 0)
+            whole.append(note)
+        except ValueError:
+            wrong = (
+                f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
+                "look at /run/netlimits (root) or ~/.local/state/netlimits there"
+            )
+    return sorted(whole, key=lambda note: note["order"], reverse=True), wrong
 
 
 def beyond(original: Original, now: State) -> str:
@@ -106,21 +120,6 @@ def beyond(original: Original, now: State) -> str:
         if name in was and is_.get(name, was[name]) != was[name]:
             return f"net/ipv6/{name} is {is_[name]}, not {was[name]}, and settings change it not"
     return ""
-
-
-def _notes(completed: Completed) -> Iterator[dict[str, Any]]:
-    for line in completed.stdout.splitlines():
-        try:
-            note = decoding.parsed(line)
-            if not decoding.has(note, Note):
-                raise ValueError
-            note.setdefault("order", 0)
-        except ValueError:
-            raise RestoreError(
-                f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
-                "look at /run/netlimits (root) or ~/.local/state/netlimits there"
-            ) from None
-        yield note
 
 
 def _file_name(original: Original, link_address: str) -> str:

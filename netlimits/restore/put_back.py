@@ -201,10 +201,11 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
     """Put back what one host's notes tell, last change first, whatever becomes of each.
 
     What could not be is tried once more after the others: a route that IPv6 lost with the MTU is
-    there again once that is.
+    there again once that is. Raises RestoreError in the end for that, and for a damaged note.
     """
     notes_here = []
-    for note in notes.notes(must(host.run(notes.read()))):
+    whole, wrong = notes.notes(must(host.run(notes.read())))
+    for note in whole:
         original = Original(role, note["interface"], note["setting"], note["state"])
         mac = _link_address(host, original.interface)
         if mac == note["link_address"]:  # else another host's, whose login shares this home folder
@@ -226,8 +227,10 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
                 problems.append(str(error))
                 left.append((original, noted, mac))
         if problems and (last or len(left) == count):
-            raise RestoreError("\n".join(problems))
+            raise RestoreError("\n".join(filter(None, (*problems, wrong))))
         notes_here = left
+    if wrong:
+        raise RestoreError(wrong)
 
 
 def _one_from_notes(

@@ -422,9 +422,14 @@ def test_notes_on_the_hosts_put_them_back_without_the_controllers_files(work):
         assert machine.notes
         machine.held = False  # as the connection of a process that is gone holds no claim
     hosts = {role: WithAddress(machine) for role, machine in work.two.items()}
-    done = restore_from_notes(hosts)
-    assert {original.role for original in done} == {"sender", "receiver"}
-    assert work.as_found()
+    work.two["sender"].notes["broken.json"] = "\n"
+    with pytest.raises(RestoreError, match="sender: a note in its netlimits folder is damaged"):
+        restore_from_notes(hosts)
+    assert work.as_found(), "a damaged note keeps no other from being restored"
+    assert [*work.two["sender"].notes] == ["broken.json"]
+    work.two["sender"].notes.clear()
+    work.two["sender"].held = False
+    restore_from_notes(hosts)
     assert not any(m.notes for m in work.two.values())
 
 

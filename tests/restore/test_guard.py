@@ -585,6 +585,34 @@ def tmpfs(folder: Path) -> Iterator[None]:
 
 
 @root
+def test_a_note_that_is_none_is_said_and_hides_no_other(place):
+    place.folder.mkdir()
+    whole = {"role": "a", "interface": "lo", "setting": "sysctl", "campaign": "x", "id": "1",
+             "since": 1.0, "state": {}, "link_address": "x"}  # fmt: skip
+    text = json.dumps(whole)
+    (place.folder / "a.json").write_text(text[: len(text) // 2])
+    (place.folder / "b.json").write_text(text + "\n")
+    (place.folder / "c.json").touch()
+    (place.folder / "d.json").mkdir()
+    (place.folder / "e.json").symlink_to("nowhere")
+    os.mkfifo(place.folder / "f.json")
+    (place.folder / "g.json").write_bytes(bytes(range(9)))
+    read, wrong = notes.notes(place.run(notes.read()))
+    assert read == [{**whole, "order": 0}]
+    assert "here: a note in its netlimits folder is damaged" in wrong
+    assert len(place.look().notes) == 7
+    for one in "abcdefg":
+        assert place.run(removal(f"{one}.json")).status == 0
+    assert not place.folder.exists()
+
+
+def removal(name: str) -> Command:
+    """The command that removes the note of that name."""
+    command = notes.remove(sysctl(first="1"), "")
+    return replace(command, argv=(*command.argv[:-1], name))
+
+
+@root
 def test_a_guard_that_somebody_stopped_goes_on_and_can_be_ended(place):
     """Also where it was stopped with the lock in its hands, which everybody waits for."""
     guards = place.guards(patience=600)

@@ -204,7 +204,8 @@ def attack(held: Held) -> str | None:
                 process.wait(seconds)
             if process.poll() is not None and chance.random() < 0.5:
                 held.says("restored under it")
-                _ended(scene, "restore", *hosts)
+                if through := _from_notes(scene):
+                    return through
             elif chance.random() < 0.5:
                 held.says("ended under it")
                 if through := _judged(scene, process):
@@ -240,12 +241,25 @@ def _ended(scene: Scene, command: str, *argv: object) -> subprocess.CompletedPro
     return ran
 
 
+def _from_notes(scene: Scene) -> str | None:
+    """What `restore --hosts` did not mend and did not say."""
+    ran = _ended(scene, "restore", *scene.hosts)
+    changed = scene.ground.leaves() ^ scene.ground.original
+    if ran.returncode == 0 and changed and "note: removed" not in scene.held.deeds:
+        return f"restored, it says, and changed: {sorted(changed)[:5]}"
+    if ran.returncode == 3 and "--forget" not in ran.stderr:
+        return f"no way out is named: {ran.stderr}"
+    return None
+
+
 def _mended(scene: Scene) -> str | None:
     """The way back, as its messages say, and the plan completed."""
     ground, out = scene.ground, scene.out
     if not (out / "campaign.json").exists():
         _ended(scene, "restore", *scene.hosts)
         return _as_found(ground)
+    if scene.held.chance.random() < 0.3 and (through := _from_notes(scene)):
+        return through
     first = _ended(scene, "restore", out)
     if ground.leaves() != ground.original:
         changed = ground.leaves() ^ ground.original
