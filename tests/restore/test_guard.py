@@ -601,8 +601,8 @@ def test_a_note_that_is_none_is_said_and_hides_no_other(place):
     assert read == [{**whole, "order": 0}]
     assert "here: a note in its netlimits folder is damaged" in wrong
     assert len(place.look().notes) == 7
-    for one in "abcdefg":
-        assert place.run(removal(f"{one}.json")).status == 0
+    for letter in "abcdefg":
+        assert place.run(removal(f"{letter}.json")).status == 0
     assert not place.folder.exists()
 
 
