@@ -63,9 +63,8 @@ class Done:
         """Raise ArchiveError where the journal tells another configuration of a planned run."""
         if self.told.get(run.number, run.config) != run.config:
             raise ArchiveError(
-                f"{self.path}: run {run.number} was of another configuration, and "
-                f"experiment.yaml now makes it {run.config}: it was changed, or another netlimits "
-                "wrote it"
+                f"{self.path}: run {run.number} was of another configuration than experiment.yaml "
+                "makes it now: it was changed, or another netlimits wrote it"
             )
 
 

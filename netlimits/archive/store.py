@@ -86,7 +86,8 @@ class Archive:
             meta = json_of(Folder(path), "campaign.json")
             version = meta["version"]
         except FileNotFoundError:
-            raise ArchiveError(f"{path}: holds no campaign (no campaign.json)") from None
+            what = "holds no campaign (no campaign.json)" if path.is_dir() else "is not there"
+            raise ArchiveError(f"{path}: {what}") from None
         except NotADirectoryError:
             raise ArchiveError(f"{path}: is a file, not a campaign's folder") from None
         except OSError as error:

@@ -253,5 +253,5 @@ def number(figures: Mapping[str, Scalar], name: str) -> float:
     """A stream's figure. Raises ToolFailure where it has none, which is not 0."""
     value = figures.get(name)
     if value is None:
-        raise ToolFailure(f"a stream tells no {name}: the streams cannot be added up")
+        raise ToolFailure(f"a stream reports no {name}: the streams cannot be added up")
     return float(value)

@@ -26,7 +26,7 @@ class Clock:
         """A warning for an offset that would shift rows against each other, else a note."""
         first = next(iter(site.clocks), role)
         if role not in site.clocks:
-            yield Finding(role, self.name, "note", "`date` tells no fractions of a second")
+            yield Finding(role, self.name, "note", "`date` prints no fractions of a second")
             return
         if role == first:
             return

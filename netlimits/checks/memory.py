@@ -34,7 +34,7 @@ class Memory:
         for answer in completed:
             total = re.search(r"^MemTotal:\s+(\d+) kB$", answer.stdout, re.MULTILINE)
             if total is None:
-                yield Finding(role, self.name, "note", "/proc/meminfo tells no MemTotal")
+                yield Finding(role, self.name, "note", "/proc/meminfo has no MemTotal")
                 return
             memory = int(total[1]) * 1024
             large = {name: size for name, size in _buffers(site, role) if size > SHARE * memory}

@@ -85,17 +85,17 @@ def line(progress: Progress) -> str:
 
 def figures(record: Record) -> str:
     """All about a run on one line: number, attempt, seconds, configuration, figures or reason."""
-    values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
+    values = _values(record)
     head = f"run {record.run.number}, attempt {record.attempt}, {record.duration_s:.1f} s: "
     if record.status != "ok":
-        return escaped(f"{head}{record.status}: {one_line(record.reason)} ({values})")
+        return escaped(f"{head}{record.status}: {one_line(record.reason)}{values}")
     pairs = ((m.column, record.figures.get(m.column)) for m in METRICS)
     written = " ".join(
         f"{column}={value:.6g}" if isinstance(value, float) else f"{column}={value}"
         for column, value in pairs
         if value is not None
     )
-    return escaped(f"{head}ok ({values}) {written}")
+    return escaped(f"{head}ok{values} {written}")
 
 
 def _print_line(progress: Progress) -> None:
@@ -116,14 +116,20 @@ def _print_failure(progress: Progress) -> None:
 
 
 def _outcome(record: Record) -> str:
-    values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
+    values = _values(record)
     if record.status != "ok":
         reason = one_line(record.reason)
-        return escaped(f"run {record.run.number} {record.status}: {reason} ({values})")
+        return escaped(f"run {record.run.number} {record.status}: {reason}{values}")
     for metric in METRICS:
         if metric.name in HEADLINES and record.figures.get(metric.column) is not None:
-            return escaped(f"{record.figures[metric.column]:.0f} {metric.unit} ({values})")
-    return escaped(f"ok ({values})")
+            return escaped(f"{record.figures[metric.column]:.0f} {metric.unit}{values}")
+    return escaped(f"ok{values}")
+
+
+def _values(record: Record) -> str:
+    """The run's values in brackets; "" where no factor varies."""
+    values = " ".join(f"{name}={value}" for name, value in record.run.values.items())
+    return f" ({values})" if values else ""
 
 
 def _clock(seconds: float) -> str:

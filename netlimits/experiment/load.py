@@ -8,8 +8,9 @@ it (salvage) is checked on, so that all of its errors are told at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from netlimits.errors import DocumentError, raise_all
 from netlimits.experiment import document, remains, schema, unused
@@ -93,6 +94,11 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
     return experiment
 
 
+def _entries(data: Mapping[str, Any]) -> list[Any]:
+    """What a file has under its keys but for `ssh_config`."""
+    return [part for name, part in data.items() if name != "ssh_config"] or [None]
+
+
 def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
     """The errors without what a mapping lacks since it stands there under a misspelt key."""
     misspelt = {error.steps[:-1] for error in errors if error.problem.startswith(MISSPELT)}
@@ -112,6 +118,8 @@ def _read(
     if not isinstance(data, dict):
         kind = "a list" if isinstance(data, list) else shown(data)
         raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
+    if data and all(isinstance(part, dict) and "ssh" in part for part in _entries(data)):
+        raise where.error("is a hosts file: name it with --hosts, behind an experiment")
     data, where, misspelt = renamed(data, where)
     errors = shape_errors(data, where)
     unknown = data.keys() - schema.structure()["properties"].keys()

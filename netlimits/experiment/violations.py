@@ -30,7 +30,15 @@ class Fault(NamedTuple):
 def faults(instance: Any, schema: Mapping[str, Any], *, skip_templates: bool) -> list[Fault]:
     """Every violation of the schema; with `skip_templates` a `${…}` may stand for any scalar."""
     validator = _validator(skip_templates)(schema)
-    return [fault for error in validator.iter_errors(instance) for fault in _sentences(error)]
+    errors = list(validator.iter_errors(instance))
+    # what has the wrong kind is not held against bounds of the right one
+    odd = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
+    return [
+        fault
+        for error in errors
+        if error.validator == "type" or tuple(error.absolute_path) not in odd
+        for fault in _sentences(error)
+    ]
 
 
 @functools.cache
@@ -138,7 +146,7 @@ def _problem(error: Any) -> str:
             if kinds == ["string"] and isinstance(value, int | float):
                 hint = f'; quote it: "{templates.written(value)}"'
             if "integer" in kinds and isinstance(value, float) and value.is_integer():
-                hint = "; // divides without a remainder"
+                hint = f"; write {int(value)}, or divide with //"
             return f"must be {what}, not {_shown(value)}{hint}"
         case "enum":
             choices = [templates.written(choice) for choice in argument]

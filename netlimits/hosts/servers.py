@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 from netlimits.errors import HostError
 from netlimits.hosts import sockets
-from netlimits.hosts.base import Host, Server
+from netlimits.hosts.base import Host, Server, must
 from netlimits.model import Command, Completed, ServerAddress
 
 TIME_WAIT = 60.0
@@ -127,4 +127,5 @@ class Servers:
 
 
 def _listens(host: Host, ends: ServerAddress) -> bool:
-    return sockets.listens(host.run(sockets.LISTENING), ends.address, ends.port)
+    listed = must(host.run(sockets.LISTENING))
+    return sockets.listens(listed, ends.address, ends.port)

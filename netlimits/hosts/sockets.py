@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from netlimits.errors import HostError
 from netlimits.model import Command, Completed
 
 LISTENING = Command(("ss", "-Hltn"), deadline=10)
@@ -20,12 +21,15 @@ def ports(completed: Completed) -> set[int]:
 
 
 def listens(completed: Completed, address: str, port: int) -> bool:
-    """Whether something listens on `port` of `address`, or of every address."""
+    """Whether something listens on `port` of `address`, or of every address.
+
+    Raises HostError where `ss` printed something else than sockets.
+    """
     anywhere = {"*", "0.0.0.0", "[::]", "::"}  # noqa: S104 - names of the wildcard, not a bind
     for line in completed.stdout.splitlines():
         fields = line.split()
-        if len(fields) < 4:
-            continue
+        if len(fields) < 4 or fields[0] != "LISTEN":
+            raise HostError(f"`ss -Hltn` printed no sockets, but: {completed.complaint}")
         bound, _, bound_port = fields[3].rpartition(":")
         if bound_port == str(port) and (
             bound.strip("[]").split("%")[0] == address or bound in anywhere

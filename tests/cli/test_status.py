@@ -14,6 +14,7 @@ from netlimits.archive import reader
 from netlimits.archive.records import run_fields
 from netlimits.cli import main, status
 from netlimits.cli.report import report
+from netlimits.errors import ArchiveError
 
 
 def told(capsys: pytest.CaptureFixture[str], folder: object) -> str:
@@ -89,3 +90,9 @@ def test_between_two_runs_none_is_called_interrupted(tmp_path, capsys):
         held.archive.close()
     assert ", between two runs\n" in printed
     assert "4 runs: 4 ok\n" in printed
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_so(tmp_path):
+    for name, problem in (("nosuch", "is not there"), ("", "holds no campaign")):
+        with pytest.raises(ArchiveError, match=f"{tmp_path / name}: {problem}"):
+            reader.open(tmp_path / name)

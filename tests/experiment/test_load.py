@@ -93,7 +93,7 @@ def test_a_lookup_inside_of_a_text():
 @pytest.mark.parametrize(
     ("name", "value", "key", "says"),
     [
-        ("mss", 512.0, "measure.netperf.mss", "must be a whole number, not 512.0; // divides"),
+        ("mss", 512.0, "measure.netperf.mss", "must be a whole number, not 512.0; write 512"),
         ("mss", 99999, "measure.netperf.mss", "must be at most 65535, not 99999 (where mss"),
         ("protocol", "tpc", "measure.netperf.protocol", "did you mean tcp?"),
         ("send_size", "; touch x", "measure.netperf.send_size", '"; touch x" cannot stand here'),
@@ -541,3 +541,18 @@ def test_what_is_null_is_left_out():
 def test_null_as_written_is_left_out_of_nothing():
     with pytest.raises(DocumentError, match="must be a whole number"):
         read("experiment: a\nmeasure: {netperf: {seconds: null}}\n")
+
+
+def test_a_hosts_file_is_not_taken_for_an_experiment_with_many_unknown_keys():
+    text = "ssh_config: x\nsender: {ssh: a}\nreceiver: {ssh: b, interface: data0}\n"
+    with pytest.raises(DocumentError, match=r"^trial\.yaml:1: is a hosts file: name it"):
+        load.parse(text, "trial.yaml")
+
+
+def test_a_value_of_another_kind_is_one_error():
+    with pytest.raises(DocumentError) as caught:
+        read(HEAD, ("measure.netperf.seconds", "1e9"))
+    (error,) = caught.value.errors
+    assert error.problem == (
+        "must be a whole number, not 1000000000.0; write 1000000000, or divide with //"
+    )

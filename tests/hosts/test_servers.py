@@ -61,3 +61,10 @@ def test_anothers_server_is_used_where_it_is_the_same_and_takes_its_port_otherwi
     with pytest.raises(HostError, match=r"port 5201 of .* is taken by another server"):
         Servers().serve(tool("iperf3"), {}, host, ServerAddress("192.0.2.2", 5201))
     assert host.served == []
+
+
+def test_what_is_no_list_of_sockets_is_no_closed_port():
+    ends = ServerAddress("192.0.2.2", 12865)
+    host = ScriptedHost({"ss -Hltn": ["Segmentation fault\n"]}, "receiver")
+    with pytest.raises(HostError, match="printed no sockets, but: Segmentation fault"):
+        Servers().serve(tool("netperf"), {}, host, ends)

@@ -271,9 +271,10 @@ def _placed(host: PromptHost, machine: Machine) -> Machine:
     try:
         links = decoding.typed(listing.stdout, list[_Link])
         return _at({link.ifname: link for link in links}, machine)
-    except ValueError as error:
+    except ValueError:
+        printed = listing.complaint or "nothing"
         raise HostError(
-            f"what `ip -j addr show` prints is not understood: {error}", host=machine.role
+            f"`ip -j addr show` printed no list of interfaces, but: {printed}", host=machine.role
         ) from None
 
 

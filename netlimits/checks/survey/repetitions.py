@@ -56,8 +56,8 @@ def findings(plan: Plan) -> Iterator[Finding]:
             "",
             NAME,
             "warning",
-            f"{count} configurations are {len(several)} in truth: nothing that they set or measure "
-            f"uses {' and '.join(names)}{where}",
+            f"{count} configurations are only {len(several)} different: nothing that they set or "
+            f"measure uses {' and '.join(names)}{where}",
             "their rows are repetitions of each other; exclude all but one of each",
         )
 

@@ -117,8 +117,8 @@ class Qdisc:
             if state["kind"] in KINDS:
                 KINDS[state["kind"]].values(state["options"])
             return state
-        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
-            reason = completed.stderr.strip() or f"exit status {completed.status}"
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
+            reason = completed.complaint or f"exit status {completed.status}"
             if completed.stdout.startswith("[{"):
                 reason = f"its output is not understood: {completed.stdout.splitlines()[0][:200]}"
             raise SettingError(
