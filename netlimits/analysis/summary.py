@@ -215,8 +215,8 @@ def _few(estimates: Sequence[Estimate]) -> Iterator[str]:
     if any(ENOUGH <= n < RARE for n in counts):
         yield (
             f"fewer than {RARE} runs a figure: what befalls one run in twenty may be in none of "
-            "them, nor need it show that runs that follow one another are alike; were such runs "
-            "half as fast, a mean's interval would hold 59 to 91 % of the time, not 95"
+            "them; were such runs half as fast, a mean's interval would hold 59 to 91 % of the "
+            "time, not 95; that neighbouring runs are alike may not show either"
         )
 
 

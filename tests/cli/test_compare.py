@@ -353,5 +353,5 @@ def test_a_page_of_a_duet_and_of_two_campaigns(compare, duet: Path, slower: Path
 
 
 def test_a_page_that_cannot_be_written_is_an_error(duet: Path, tmp_path: Path):
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="is a folder; name a file"):
         group.main(["compare", str(duet), "--report", str(tmp_path)], standalone_mode=False)
