@@ -11,6 +11,7 @@
     ├── HostError                 exit 2   a host that cannot be used, before a campaign starts
     │   ├── ConnectError          exit 2   unreachable, key refused, host key unknown
     │   ├── HostInUse             exit 2   another campaign claims it
+    │   ├── SessionRefused        exit 2   a connection that may run no more programs at once
     │   ├── ConnectionLost        exit 1   the connection went away under a command
     │   ├── CommandFailed         exit 2   a command that had to succeed did not; carries it
     │   └── CheckError            exit 2   whatever would make a campaign fail, a line each
@@ -144,6 +145,10 @@ class ConnectError(HostError):
 
 class HostInUse(HostError):
     """A host that another campaign claims, or that one left changed."""
+
+
+class SessionRefused(HostError):
+    """A connection that stands, and may run no more programs at once (MaxSessions)."""
 
 
 class ConnectionLost(HostError):

@@ -212,6 +212,9 @@ class Fails:
     def begins(self, commands):
         return True
 
+    def shells(self):
+        return ()
+
     def serve(self, command: Command):
         if self._is_due():
             self._lose(self._host.serve, command)

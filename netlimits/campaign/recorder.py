@@ -36,10 +36,16 @@ class Recorder:
         """True within an attempt."""
         return self._entries is not None
 
-    def replace(self, host: Host) -> None:
-        """Go on with another connection to the same machine."""
+    def replace(self, host: Host) -> Sequence[int]:
+        """Go on with another connection to the same machine; returns the old one's `shells`."""
+        shells = self._host.shells()
         self._host.close()
         self._host, self.lost = host, ""
+        return shells
+
+    def shells(self) -> Sequence[int]:
+        """The same as the host's."""
+        return self._host.shells()
 
     def is_lost(self) -> bool:
         """Return True if the connection is gone, which the host is asked if it is not known."""
@@ -123,7 +129,7 @@ class Recorder:
         try:
             yield
         except ConnectionLost as error:
-            self.lost = str(error)
+            self.lost = self.lost or str(error)
             raise
 
 

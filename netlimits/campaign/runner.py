@@ -120,7 +120,7 @@ class Runner:
         self.stop.check()
         hosts = self.session.hosts
         for role in self.session.lost(hosts):  # one gone for good ends the campaign
-            self.session.connect_again(role, self.stop.interruptible())
+            self.session.connect_again(role, self.stop.interruptible)
         return self.attempt(run, number, last, hosts.keys(), self.stop)()
 
     def attempt(

@@ -8,8 +8,8 @@ and by `netlimits restore` when this process was killed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from types import MappingProxyType
 
 from netlimits.archive.store import Archive
@@ -18,6 +18,7 @@ from netlimits.campaign.recorder import Recorder
 from netlimits.checks.survey import Survey
 from netlimits.errors import ArchiveUnwritable, ConnectionLost, HostError
 from netlimits.evidence import facts
+from netlimits.hosts import leftovers
 from netlimits.hosts.base import Host
 from netlimits.hosts.connect import within_budget
 from netlimits.hosts.servers import Servers
@@ -99,26 +100,46 @@ class Session:
         """Return the hosts among these whose connection is gone."""
         return [role for role in roles if self.hosts[role].lost]
 
-    def connect_again(self, role: str, waiting: AbstractContextManager[None] | None = None) -> None:
-        """Make a lost connection again, within the budget, and write that down.
+    def connect_again(
+        self, role: str, waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
+        """Make a lost connection again, and end what the old one left running.
 
-        Raises ConnectionLost when it does not come back: from then on there is one try at a
-        time, so that a restore does not wait for it again and again. Raises HostError when the
-        host was booted since, which undid what was set there.
+        Within `waiting()` it waits. Raises ConnectionLost when it does not come back, and HostError
+        when the host was booted since, which undid what was set there.
+        """
+        for last in (False, True):  # the new one may be lost at once
+            shells = self._logged_in(role, waiting)
+            try:
+                self._refuse_another_boot(role)
+                leftovers.end(self.hosts[role], shells)
+            except ConnectionLost:
+                if last:
+                    raise
+            else:
+                return
+
+    def _logged_in(
+        self, role: str, waiting: Callable[[], AbstractContextManager[None]]
+    ) -> Sequence[int]:
+        """Log in again within the budget, and write that down; returns what the old one left.
+
+        Raises ConnectionLost when that cannot be done: from then on there is one try at a time, so
+        that a restore does not wait for it again and again.
         """
         host, began = self.hosts[role], time.monotonic()
         machine = self.survey.machines[role]
         try:
-            with waiting or ExitStack():
+            with waiting():
                 new_host, tries = within_budget(lambda: self._connect(machine), self._budget[role])
         except HostError as error:
             self._budget[role] = 0
             raise ConnectionLost(f"the connection does not come back: {error}") from None
         why = host.lost
-        host.replace(new_host)
+        shells = host.replace(new_host)
         seconds = round(time.monotonic() - began, 3)
         self.archive.append("reconnected", role=role, reason=why, tries=tries, seconds=seconds)
-        self._refuse_another_boot(role)
+        return shells
 
     def _refuse_another_boot(self, role: str) -> None:
         answer = self.hosts[role].run(facts.BOOT_ID.command(""))

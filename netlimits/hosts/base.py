@@ -82,6 +82,9 @@ class Host(Protocol):
         `stop` ends it if need be, and hands over what came of it; ConnectionLost as `run`.
         """
 
+    def shells(self) -> Sequence[int]:
+        """Return the processes there whose children are what was begun over this connection."""
+
     def cut_short(self) -> None:
         """End the commands that other threads run here, whose `run` returns then."""
 

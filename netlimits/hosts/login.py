@@ -36,6 +36,7 @@ class LoginHost:
         self._idle: list[Shell] = []
         self._all: list[Shell] = []
         self._servers: list[SessionServer] = []
+        self._broken: list[int] = []
         self._perl: bool | None = None  # whether the host has one, once it was asked for it
         try:
             self._idle.append(self._shell())
@@ -82,7 +83,19 @@ class LoginHost:
     def background(self, command: Command) -> BackgroundCommand:
         """Run `command` beside others; as `Host.background`."""
         shell = self._quickest([command])
+        try:
+            self._keep_one_idle()
+        except BaseException:
+            self._give_back(shell)
+            raise
         return BackgroundCommand(shell, command, self._give_back_aside, self._end)
+
+    def _keep_one_idle(self) -> None:
+        """Have a shell at hand that ends what runs beside others: sshd may refuse one later."""
+        with self._lock:
+            if self._idle:
+                return
+        self._give_back(self._shell())
 
     def _end(self, shell: Shell) -> None:
         """End the command in a shell, from an idle shell if there is one, which saves a login."""
@@ -115,6 +128,7 @@ class LoginHost:
                 self._idle.insert(place, shell)
             elif shell in self._all:
                 self._all.remove(shell)
+                self._broken.append(shell.process)
         if not shell.usable:
             shell.close()
 
@@ -128,6 +142,12 @@ class LoginHost:
         for ended in over:
             ended.stop()
         return server
+
+    def shells(self) -> list[int]:
+        """Return the processes of shells and servers' shells; as `Host.shells`."""
+        with self._lock:
+            shells = [shell.process for shell in self._all]
+            return [*shells, *(server.process for server in self._servers), *self._broken]
 
     def cut_short(self) -> None:
         """End what other threads run here; as `Host.cut_short`."""

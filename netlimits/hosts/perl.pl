@@ -145,7 +145,7 @@ sub step {
 }
 
 $SIG{TERM} = \&ended;
-printed(join("", @ARGV) . "$> \n");
+printed("$ARGV[0]$ARGV[1]$> $ARGV[2] \n");
 flushed();
 while (defined(my $line = <STDIN>)) {
     (my ($half, $other, $size, $deadline), $grace) = split " ", $line;

@@ -52,7 +52,7 @@ def preamble(nonce: str) -> str:
     that it began holds its outputs.
     """
     perl = shlex.join(("perl", "-e", _program(), nonce[:16], nonce[16:]))
-    return f"{SURROUNDINGS}{perl} >&3 2>&4 3>&- 4>&-; exit\n"
+    return f"{SURROUNDINGS}{perl} $$ >&3 2>&4 3>&- 4>&-; exit\n"
 
 
 def script(command: Command, nonce: str, sudo: bool = False) -> bytes:

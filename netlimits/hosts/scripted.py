@@ -94,6 +94,10 @@ class ScriptedHost:
         """The script's answer, at once."""
         return self.serve(command)
 
+    def shells(self) -> Sequence[int]:
+        """None: nothing runs on."""
+        return ()
+
     def cut_short(self) -> None:
         """Does nothing: every command is over at once."""
 

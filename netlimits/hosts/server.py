@@ -55,7 +55,7 @@ class SessionServer:
         nonce = secrets.token_hex(16)
         self._stream = login.open("exec sh", patience.seconds)
         try:
-            uid = greeting(self._stream, nonce, name, patience)
+            uid, self.process = greeting(self._stream, nonce, name, patience)
             request = script(command, nonce, sudo=command.sudo and uid != 0)
             self._talk = Talk(self._stream, nonce, request)
             self._talk.until(1, patience.seconds)

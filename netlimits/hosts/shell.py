@@ -82,7 +82,7 @@ def preamble(nonce: str) -> str:
         f"command -v {name} >/dev/null || missing=$missing/{name}" for name in _NEEDED
     )
     return f"{SURROUNDINGS}missing=; {missing}; {_WHOLE_GROUP}\n" + mark(
-        nonce, '"$(id -u) $missing"'
+        nonce, '"$(id -u) $$ $missing"'
     )
 
 
@@ -155,6 +155,13 @@ def refuse_endless(command: Command) -> None:
         raise InputError(f"`{brief(command.argv)}`: a deadline of {command.deadline:g} s")
 
 
+class Greeting(NamedTuple):
+    """What a `sh` says of itself: its user, and its process."""
+
+    uid: int
+    pid: int
+
+
 class Language(NamedTuple):
     """How what is kept open is prepared from `sh`, and how it is told a command."""
 
@@ -186,7 +193,7 @@ class Shell:
         began = time.monotonic()
         self._stream = login.open("exec sh", patience.seconds)
         try:
-            self.uid = greeting(self._stream, nonce, name, patience, language)
+            self.uid, self.process = greeting(self._stream, nonce, name, patience, language)
             self.usable = True
         finally:
             if not self.usable:
@@ -352,8 +359,8 @@ def _refuse_refusal(command: Command, stderr: str, name: str) -> None:
 
 def greeting(
     stream: Stream, nonce: str, name: str, patience: Patience, language: Language = SH
-) -> int:
-    """Prepare the `sh` at the other end; returns its uid. Raises HostError with its output."""
+) -> Greeting:
+    """Prepare the `sh` at the other end. Raises HostError with its output."""
     talk = Talk(stream, nonce, language.preamble(nonce).encode())
     try:
         talk.until(1, patience.seconds)
@@ -367,13 +374,13 @@ def greeting(
         raise HostError(
             f"the login shell cannot run sh: it {what}: {printed}{advice}", host=name
         ) from None
-    match = re.fullmatch(r"(\d{1,10}) ([a-z0-9/]*)", talk.out.marks[0], re.ASCII)
+    match = re.fullmatch(r"(\d{1,10}) (\d{1,10}) ([a-z0-9/]*)", talk.out.marks[0], re.ASCII)
     if match is None:
         raise HostError("the login shell cannot run sh: it answers in other words", host=name)
-    if match[2]:
-        programs = ", ".join(dict.fromkeys(match[2].strip("/").split("/")))
+    if match[3]:
+        programs = ", ".join(dict.fromkeys(match[3].strip("/").split("/")))
         raise HostError(f"no {programs} there; install coreutils and util-linux", host=name)
-    return int(match[1])
+    return Greeting(int(match[1]), int(match[2]))
 
 
 def exit_status(word: str) -> int | None:

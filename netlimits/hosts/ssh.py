@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import paramiko
 
-from netlimits.errors import ConnectError, ConnectionLost
+from netlimits.errors import ConnectError, ConnectionLost, SessionRefused
 from netlimits.hosts.login import LoginHost
 from netlimits.hosts.patience import Patience
 from netlimits.hosts.reach import Reach
@@ -129,7 +129,7 @@ class SshLogin:
         self.transport = transport
 
     def open(self, program: str, seconds: float) -> ChannelStream:
-        """Start a program in the remote login shell. Raises ConnectionLost."""
+        """Start a program in the remote login shell. Raises ConnectionLost, SessionRefused."""
         try:
             channel = self.transport.open_session(timeout=seconds)
             # paramiko waits for the answer for ever, unless the channel is closed meanwhile
@@ -144,7 +144,7 @@ class SshLogin:
             finally:
                 limit.cancel()
         except paramiko.ChannelException:
-            raise ConnectionLost(NO_MORE, host=self._role) from None
+            raise SessionRefused(NO_MORE, host=self._role) from None
         except (paramiko.SSHException, OSError, EOFError) as error:
             reason = self.lost() or f"no session for `{program}`: {error}"
             raise ConnectionLost(reason, host=self._role) from None

@@ -73,7 +73,8 @@ class Login(Protocol):
     def open(self, program: str, seconds: float) -> Stream:
         """Start `program`, plain words that every login shell reads alike, within `seconds`.
 
-        Raises ConnectionLost when there is no connection any more, or no answer.
+        Raises ConnectionLost when there is no connection any more, or no answer, and
+        SessionRefused where no further one may be started.
         """
 
     def lost(self) -> str:

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from waiting import LONG, wait
 
-from netlimits.errors import ConnectError, ConnectionLost, HostError
-from netlimits.hosts import ssh
+from netlimits.errors import ConnectError, ConnectionLost, HostError, SessionRefused
+from netlimits.hosts import leftovers, ssh
 from netlimits.hosts.connect import connect_all
 from netlimits.hosts.ssh import SshLogin, ssh_host
 from netlimits.model import Command, Machine
@@ -399,12 +399,37 @@ def test_a_wait_that_is_interrupted_anywhere_leaves_the_bell_to_be_rung():
         signal.signal(signal.SIGALRM, before)
 
 
+def test_what_a_lost_connection_left_running_is_ended_over_the_next_one(lab):
+    lost = ssh_host(lab.machine())
+    lost.background(Command(("sleep", "54321"), deadline=1000))
+    lost.serve(Command(("sleep", "54322")))
+    running = Command(("pgrep", "-f", "^sleep 5432[123]$"))
+    again = ssh_host(lab.machine())
+    try:
+        stays = again.background(Command(("sleep", "54323"), deadline=1000))
+        assert len(again.run(running).stdout.split()) == 3
+        shells = lost.shells()
+        lost.login.transport.sock.cut("was cut by this test")
+        leftovers.end(again, (1, *shells))
+        assert len(again.run(running).stdout.split()) == 1, "that of the connection that stands"
+        assert stays.alive()
+        leftovers.end(again, shells)
+        stays.stop()
+    finally:
+        again.close()
+        lost.close()
+
+
 def test_a_connection_that_may_run_no_more_programs_says_what_to_raise(lab):
     host = ssh_host(lab.machine())
     begun = []
     try:
-        with pytest.raises(ConnectionLost, match=r"^sender: .* raise MaxSessions .* 10, is enough"):
-            begun += [host.serve(Command(("sleep", "60"))) for _ in range(12)]
+        begun += [host.serve(Command(("sleep", "60"))) for _ in range(9)]
+        with pytest.raises(SessionRefused, match=r"^sender: .* raise MaxSessions .* 10, is enough"):
+            host.serve(Command(("sleep", "60")))
+        with pytest.raises(SessionRefused):  # it could not be ended before its time
+            host.background(Command(("sleep", "4321")))
+        assert host.run(Command(("pgrep", "-f", "^sleep 4321"))).stdout == "", "it was not begun"
         assert host.run(Command(("echo", "well"))).stdout == "well\n", "the connection stands"
     finally:
         for program in begun:

@@ -16,7 +16,7 @@ from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
 from netlimits.checks.fragments import UDP_HEADERS, transfer, version
 from netlimits.checks.survey import tools
-from netlimits.errors import ConnectionLost, HostError, OutputError, ToolFailure
+from netlimits.errors import ConnectionLost, HostError, OutputError, SessionRefused, ToolFailure
 from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
@@ -161,7 +161,7 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
             if _tried(site, hosts, servers, trial)[1]:  # again: the first may have met a busy host
                 return _vanished(site, trial, what)
             return Finding(trial.role, NAME, "note", f"{what} reaches {address}, at a second try")
-    except ConnectionLost as error:
+    except (ConnectionLost, SessionRefused) as error:
         problem = str(error).removeprefix(f"{error.host}: ")
         return Finding(error.host or trial.role, NAME, "error", problem)
     except HostError as error:

@@ -1,0 +1,52 @@
+"""What a lost connection leaves running on its host: a client, looks, servers.
+
+sshd ends no program when its connection is gone, and may not know of that for minutes. What runs on
+would be measured beside the next attempt. Whatever we begin is a child of a `sh` of ours, whose
+process is known since it was opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netlimits.hosts.base import KILL_GRACE, Host
+from netlimits.model import Command
+
+_END = r"""
+children() {
+    for stat in /proc/[0-9]*/stat; do
+        read -r line <"$stat" || continue
+        rest=${line##*) }
+        state=${rest%% *} rest=${rest#* }
+        parent=${rest%% *}
+        case " $shells " in *" $parent "*) ;; *) continue ;; esac
+        [ "$state" = Z ] || echo "${line%% *}"
+    done
+}
+shells=
+for pid; do
+    read -r name <"/proc/$pid/comm" && [ "$name" = sh ] && shells="$shells $pid"
+done 2>/dev/null
+[ "$shells" ] || exit 0
+left=$(children 2>/dev/null)
+kill -s TERM $left $shells
+n=0
+while :; do
+    left=$(for pid in $left; do
+        read -r line <"/proc/$pid/stat" || continue
+        case ${line##*) } in Z*) ;; *) echo "$pid" ;; esac
+    done)
+    [ "$left" ] || exit 0
+    n=$((n + 1))
+    [ "$n" -lt "$tries" ] || break
+    sleep 0.1
+done 2>/dev/null
+kill -s KILL $left
+"""
+
+
+def end(host: Host, shells: Sequence[int]) -> None:
+    """End what was begun on a host in these shells, over a new connection. Raises HostError."""
+    if shells:
+        script = f"tries={10 * KILL_GRACE + 10:.0f}\n{_END}"
+        host.run(Command(("sh", "-c", script, "leftovers", *map(str, shells)), deadline=15))
