@@ -313,8 +313,8 @@ def test_an_interrupt_ends_what_ignores_it_too(host, ps, short_grace):
 
 
 def test_a_shell_that_dies_is_told_with_what_was_printed_and_replaced(host):
-    program = "echo so far; sleep 0.2; kill -9 $(ps -o ppid= -p $PPID); sleep 0.2"
-    with pytest.raises(ConnectionLost, match=r"sender: `sh -c .*the shell.*ended.*so far"):
+    program = "echo so far >&2; sleep 0.2; kill -9 $(ps -o ppid= -p $PPID); sleep 0.2"
+    with pytest.raises(ConnectionLost, match=r"sender: a script .*the shell.*ended.*so far"):
         host.run(Command(("sh", "-c", program)))
     assert host.run(Command(("echo", "on"))).stdout == "on\n"
 
