@@ -28,6 +28,9 @@ from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
 RESTARTS = {"mtu", "channels", "ring", "link", "switch"}
 """Settings that may take the interface down and up, or make it anew."""
 
+OF_DRIVERS = {*RESTARTS, "coalesce"}
+"""Settings after which a driver may tell other rings, coalescing, channels, pause or RSS."""
+
 OF_ROUTES = {*RESTARTS, "route"}
 
 KINDS: Mapping[str, Collection[str]] = {

@@ -29,12 +29,15 @@ from netlimits.hosts.threads import at_once
 from netlimits.model import Command, Completed, Experiment, decoding
 from netlimits.restore import ways_back
 from netlimits.restore.originals import typed
-from netlimits.restore.side_effects import SideEffects
+from netlimits.restore.side_effects import OF_DRIVERS, SideEffects
 
 FOLDER = "state"
 
 SETTLES = 1.5
 """Seconds after which what differs is read again: an address of IPv6 takes one to be usable."""
+
+MOST_BYTES = 64_000_000
+"""Bytes of a reading that is kept."""
 
 LINES = 20
 """Differences of a host that are told one by one."""
@@ -94,7 +97,7 @@ class WholeState:
         """
 
         def take(role: str) -> None:
-            state = self._read(role)
+            state = self._read(role, self._sets[role])
             kept = {"sets": {n: [*of] for n, of in self._sets[role].items()}, **saved(state)}
             try:
                 self._archive.folder.make(FOLDER)
@@ -135,17 +138,19 @@ class WholeState:
         """Return the roles whose state has not been compared yet, or was not as found."""
         return tuple(role for role in self._archive.machines if self._kept(role))
 
-    def _read(self, role: str) -> NetworkState:
-        command = script.read(self._archive.machines[role].interface or "lo")
+    def _read(self, role: str, sets: Sets) -> NetworkState:
+        interface = self._archive.machines[role].interface or "lo"
+        commands = script.read(interface, bool(OF_DRIVERS & sets.keys()))
         try:
-            return parsed(self._host(role).run(command))
+            answers = self._host(role).run_in_turn(commands)
         except ConnectionLost:
-            return parsed(self._host(role).run(command))
+            answers = self._host(role).run_in_turn(commands)
+        return parsed(answers, interface)
 
     def _kept(self, role: str) -> tuple[NetworkState, Sets] | None:
         """The reading before the first change and what is set; None where there is none."""
         try:
-            data = self._archive.folder.read(_file(role), script.MOST_BYTES * 4)
+            data = self._archive.folder.read(_file(role), MOST_BYTES)
             sets = decoding.parsed(data)["sets"]
             if decoding.has(sets, dict[str, list[str]]):
                 return loaded(data), sets
@@ -158,18 +163,18 @@ class WholeState:
         assert kept
         before, sets = kept
         try:
-            now = self._read(role)
+            now = self._read(role, sets)
             ours, others = self._parted(role, sets, before, now)
             if ours:
                 time.sleep(SETTLES)
-                now = self._read(role)
+                now = self._read(role, sets)
                 ours, others = self._parted(role, sets, before, now)
             if ours and (commands := ways_back.commands(ours)):
                 for command in commands:
                     run(role, command)
                 self._tell(role, [f"restored beside its settings: {d}" for d in ours])
                 time.sleep(SETTLES)
-                now = self._read(role)
+                now = self._read(role, sets)
                 ours, others = self._parted(role, sets, before, now)
         except HostError as error:
             why = str(error).removeprefix(f"{role}: ")

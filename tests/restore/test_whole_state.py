@@ -37,7 +37,12 @@ class Scene:
         if command.argv[:2] == ("sysctl", "-w") and self.obeys:
             name, _, value = command.argv[2].partition("=")
             self.moved(f"{name.rpartition('.')[2]}:99", f"{name.rpartition('.')[2]}:{value}")
-        return answer(command) if command.argv[0] != "sh" else self.printed
+        if isinstance(self.printed, BaseException):
+            return self.printed
+        before, _, rest = self.printed.partition("@sysctl\n")
+        sysctls, following, after = rest.partition("@ipv4\n")
+        printed = {"sysctls": f"{sysctls}@end\n", "state": before + following + after}
+        return answer(command, printed.get(command.argv[3], "") if command.argv[0] == "sh" else "")
 
     def moved(self, was: str, now: str) -> None:
         """Somebody changes the host."""

@@ -9,10 +9,9 @@ from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
 
 _SECTIONS = {
     "links": "interfaces and addresses",
-    "ethtool": "features, rings, coalescing, channels and pause",
-    "queues": "the data interface's queues",
+    "ethtool": "features, rings, coalescing, channels, pause and RSS",
     "tc": "qdiscs, classes and filters",
-    "sysctl": "sysctls",
+    "sysctl": "sysctls and queues",
     "ipv4": "IPv4 rules, neighbours and routes of other interfaces",
     "ipv6": "IPv6 rules, neighbours and routes of other interfaces",
 }
@@ -42,7 +41,7 @@ def uncompared(before: NetworkState, after: NetworkState) -> tuple[str, ...]:
     left = [words for name, words in _SECTIONS.items() if name not in both]
     most = max(before.interfaces, after.interfaces)
     if most > MOST_INTERFACES:
-        left.append(f"features, rings and sysctls of other interfaces (there are {most})")
+        left.append(f"features and sysctls of other interfaces (there are {most})")
     return tuple(left)
 
 

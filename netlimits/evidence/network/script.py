@@ -1,29 +1,81 @@
-"""The script that prints a host's whole network state, in sections.
+"""The commands that print a host's whole network state, in sections; one round trip.
 
-Sizes are bounded. On a host with many interfaces the features, rings and sysctls of the data
-interface alone are read; where there are too many routes, those of the data interface alone.
+A process costs more than what it reads, on a slow host 20 ms: so `ip` and `tc` are begun once a
+family, sysctls are read without one where the host keeps a Perl, and `ethtool` tells the features
+of every interface, but rings, coalescing, channels, pause and RSS of the data interface alone, and
+only where something is set that may restart it.
+
+Sizes are bounded. On a host with many interfaces the features and sysctls of the data interface
+alone are read; where there are too many routes, those of the data interface alone.
 """
 
 from __future__ import annotations
 
-from netlimits.model import Command
+from netlimits.model import Command, sysctl_tree
 
 MOST_INTERFACES = 64
 """Interfaces of which everything is read; each has some 140 sysctls and 60 features."""
 
-MOST_BYTES = 4_000_000
-"""Bytes that the script prints, at most; of each family's routes a tenth of that."""
+MOST_ROUTES = 5000
+"""Routes of a family that are all read."""
+
+MOST_BYTES = 400_000
+"""Bytes of the data interface's routes, where there are more routes than that."""
+
+FEATURES, DRIVER = "-k", "-k -g -c -l -a -x"
+"""What `ethtool` is asked for."""
+
+_SYSCTLS = rf"""
+cd /proc/sys/net/ipv4/conf && set -- "$1" *
+if [ $# -le {MOST_INTERFACES + 3} ]; then
+    grep -rs "" /proc/sys/net
+else
+    grep -rs --exclude-dir=conf --exclude-dir=neigh "" /proc/sys/net
+    for one in all default "$1"; do
+        grep -s "" /proc/sys/net/ipv[46]/conf/"$one"/* /proc/sys/net/ipv[46]/neigh/"$one"/*
+    done
+fi
+cd "/sys/class/net/$1" && grep -s "" "$PWD"/*_timeout "$PWD"/*_irqs "$PWD"/queues/*/*ps_*
+echo "@end"
+"""
+
+_SYSCTLS_IN_PERL = (
+    sysctl_tree.PERL
+    + rf"""
+my ($data) = @_;
+my $most = {MOST_INTERFACES + 2};
+$tree->("/proc/sys/net", sub {{
+    my ($in, @names) = @_;
+    return @names unless $in =~ m{{/(conf|neigh)\z}} && @names > $most;
+    grep {{ $_ eq "all" || $_ eq "default" || $_ eq $data }} @names;
+}});
+my $place = "/sys/class/net/$data";
+$shown->($_) for glob("$place/*_timeout $place/*_irqs $place/queues/*/*ps_*");
+print join("", @lines), "\@end\n";
+0;
+"""
+)
 
 _SCRIPT = rf"""
-LC_ALL=C; export LC_ALL
-dev=$1
+dev=$1 what=$2
 whole() {{  # what is read, under heading $1, unless it is too much
-    text=$(head -c {MOST_BYTES // 10})
-    [ ${{#text}} -lt {MOST_BYTES // 10 - 1000} ] && printf '@%s\n%s\n' "$1" "$text"
+    text=$(head -c {MOST_BYTES})
+    [ ${{#text}} -ge {MOST_BYTES - 1000} ] || printf '@%s\n%s\n' "$1" "$text"
 }}
-family() {{
-    printf '%s\n' "$2" | ip "-$1" -o -d -force -batch - | whole "ipv$1" ||
+family() {{  # of family $1, which has $2 routes
+    if [ "$2" -gt {MOST_ROUTES} ]; then
         ip "-$1" -o -d route show table all dev "$dev" | whole "ipv$1-data"
+        return
+    fi
+    echo "@ipv$1"
+    ip "-$1" -o -d -force -batch - <<EOF
+rule show
+neigh show nud permanent
+neigh show proxy
+nexthop show
+$3
+route show table all
+EOF
 }}
 kinds() {{
     tc qdisc show | sed -n 's/^qdisc \([^ ]*\) \([^ :]*:\) dev \([^ ]*\) .*/\1 \2 \3/p' |
@@ -43,47 +95,47 @@ kinds() {{
             done
         done
 }}
-{{
-    read -r boot </proc/sys/kernel/random/boot_id
-    echo "@boot $boot"
-    count=$(grep -c : /proc/net/dev)
-    if [ "$count" -le {MOST_INTERFACES} ]; then every='*'; else every=$dev; fi
-    echo "@links $count"
-    ip -d -j addr show
-    echo "@ethtool"
-    for what in -k -g -c -l -a; do
-        ethtool $what "$every" || [ "$every" = "$dev" ] || ethtool $what "$dev"
-    done
-    ethtool -x "$dev"
-    echo "@queues $dev"
-    cd "/sys/class/net/$dev" && grep -s "" gro_flush_timeout napi_defer_hard_irqs threaded \
-        queues/*/*ps_* queues/*/tx_maxrate
-    echo "@tc"
-    qdiscs=$(tc -d qdisc show)
-    printf '%s\n' "$qdiscs"
-    case $qdiscs in *" "[1-9a-f]*": dev "*) kinds ;; esac
-    echo "@sysctl"
-    if [ "$every" != "$dev" ]; then
-        grep -rs "" /proc/sys/net
-    else
-        grep -rs --exclude-dir=conf --exclude-dir=neigh "" /proc/sys/net
-        for one in all default "$dev"; do
-            grep -s "" /proc/sys/net/ipv[46]/conf/"$one"/* /proc/sys/net/ipv[46]/neigh/"$one"/*
-        done
-    fi
-    rest="rule show
-neigh show nud permanent
-neigh show proxy
-nexthop show
-route show table all"
-    family 4 "$rest"
-    family 6 "token list
-$rest"
-    echo "@end"
-}} 2>/dev/null | head -c {MOST_BYTES}
+exec 2>/dev/null
+read -r boot </proc/sys/kernel/random/boot_id
+echo "@boot $boot"
+cd /proc/sys/net/ipv4/conf && set -- *
+echo "@links $(($# - 2))"
+ip -d -j addr show
+echo "@ethtool"
+every='*'
+[ $# -le {MOST_INTERFACES + 2} ] || every=$dev
+for word in $what; do
+    ethtool "$word" "$every" || [ "$every" = "$dev" ] || ethtool "$word" "$dev"
+    every=$dev
+done
+echo "@tc"
+qdiscs=$(tc -d qdisc show)
+printf '%s\n' "$qdiscs"
+case $qdiscs in *" "[1-9a-f]*": dev "*) kinds ;; esac
+prefixes=0
+if [ -r /proc/net/fib_triestat ]; then
+    while read -r word number _; do
+        [ "$word" != Prefixes: ] || prefixes=$((prefixes + number))
+    done </proc/net/fib_triestat
+else
+    prefixes=$(grep -c . /proc/net/route)
+fi
+family 4 "$prefixes" ""
+entries=0
+[ ! -r /proc/net/rt6_stats ] || read -r _ _ _ entries _ </proc/net/rt6_stats
+family 6 "$((0x$entries))" "token list"
+echo "@end"
 """
 
 
-def read(interface: str) -> Command:
-    """Return the command that prints a host's network state; no root is needed."""
-    return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10)
+def read(interface: str, driver: bool = True) -> tuple[Command, ...]:
+    """Return the commands that print a host's network state, for one round trip; none needs root.
+
+    Without `driver` what only its driver tells of the data interface is left out, features aside.
+    """
+    state = ("sh", "-c", _SCRIPT, "state", interface, DRIVER if driver else FEATURES)
+    sysctls = ("sh", "-c", _SYSCTLS, "sysctls", interface)
+    return (
+        Command(sysctls, deadline=10, perl=_SYSCTLS_IN_PERL),
+        Command(state, deadline=10),
+    )

@@ -68,11 +68,12 @@ INTERFACE = "interface"
 """The kind of leaf that stands for an interface as a whole."""
 
 
-def parsed(completed: Completed) -> NetworkState:
-    """Return the state that `read` printed; a section that it could not read whole is left out."""
+def parsed(answers: Iterable[Completed], interface: str) -> NetworkState:
+    """Return the state that `read` printed; a section that was not read whole is left out."""
     boot, interfaces = "", 0
     sections: dict[str, dict[Leaf, str]] = {}
-    for words, lines in _split(completed.stdout):
+    sysctls, *others = (answer.stdout for answer in answers)
+    for words, lines in _split(f"@sysctl {interface}\n{sysctls}" + "".join(others)):
         name, rest = words[0], words[1:]
         if name == "boot":
             boot = rest[0] if rest else ""
@@ -154,7 +155,7 @@ def _flat(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
         yield before, str(value)
 
 
-# -- ethtool, queues, sysctls --------------------------------------------------------------------
+# -- ethtool, sysctls and queues -------------------------------------------------------------------
 
 
 _HEADING = re.compile(r"(?:(Features)|(\w+) parameters) for (\S+):")
@@ -182,25 +183,24 @@ def _ethtool(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
         yield Leaf("RSS table and key", rss[0], ""), _digest("\n".join(rss))
 
 
-def _queues(lines: Iterable[str], interface: str) -> Iterator[tuple[Leaf, str]]:
-    for line in lines:
-        name, _, value = line.partition(":")
-        yield Leaf("queue setting", interface, name), value
-
-
 _SECRET = re.compile(r"\.(tcp_fastopen_key|stable_secret)$")
 _OF_INTERFACE = re.compile(r"net\.\w+\.(?:conf|neigh)\.(?P<interface>.+)\.\w+")
 
 
-def _sysctl(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
+def _sysctl(lines: list[str], interface: str) -> Iterator[tuple[Leaf, str]]:
+    place = f"/sys/class/net/{interface}/"
+    for line in lines:
+        if line.startswith(place):
+            path, _, value = line.removeprefix(place).partition(":")
+            yield Leaf("queue setting", interface, path), value
     for name, value in sysctl_tree.values("\n".join(lines)).items():
         if sysctl_tree.PASSING.match(name):
             continue
         match = _OF_INTERFACE.fullmatch(name)
-        interface = match["interface"].replace("/", ".") if match else ""
-        if interface in ("all", "default"):
-            interface = ""
-        yield Leaf("sysctl", interface, name), _digest(value) if _SECRET.search(name) else value
+        device = match["interface"].replace("/", ".") if match else ""
+        if device in ("all", "default"):
+            device = ""
+        yield Leaf("sysctl", device, name), _digest(value) if _SECRET.search(name) else value
 
 
 def _digest(text: str) -> str:
@@ -283,7 +283,6 @@ def _without(passing: re.Pattern[str], line: str) -> str:
 _PARSERS: Mapping[str, Any] = {
     "links": _links,
     "ethtool": _ethtool,
-    "queues": _queues,
     "tc": _tc,
     "class": _of_tc("class"),
     "filter": _of_tc("filter"),
