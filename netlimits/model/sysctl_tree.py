@@ -21,8 +21,9 @@ my @lines;
 my $shown = sub {
     my ($path) = @_;
     open(my $file, "<:raw", $path) or return 1;
-    my $text = "";
-    defined(sysread($file, $text, 65536)) or return !$!{EISDIR};
+    my ($text, $read) = ("");
+    1 while $read = sysread($file, $text, 8192, length $text);
+    return !$!{EISDIR} unless defined $read;
     return 1 if $text eq "";
     $text =~ s/\n\z//;
     push @lines, map { "$path:$_\n" } $text eq "" ? ("") : split(/\n/, $text, -1);

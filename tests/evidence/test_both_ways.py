@@ -17,6 +17,8 @@ from netlimits.evidence.counted import EVIDENCE, counters
 from netlimits.evidence.counted.counters import Counters
 from netlimits.evidence.counted.nic import Nic
 from netlimits.evidence.counted.queues import Queues
+from netlimits.evidence.network import script
+from netlimits.evidence.network.state import parsed
 from netlimits.hosts.connect import connect
 from netlimits.hosts.local import local_host
 from netlimits.hosts.login import LoginHost
@@ -243,3 +245,13 @@ def test_a_host_without_tc_says_so_both_ways(host):
     assert by_perl.status == by_shell.status == 127
     assert "not found" in by_perl.stderr
     assert Queues().figures(by_perl, by_perl) == {}
+
+
+def test_sysctls_and_queues(host):
+    """In another order, and of what moves meanwhile not at all."""
+    command, _ = script.read("lo")
+    by_perl, by_shell = both(host, command)
+    perl, shell = (parsed([done], "lo").leaves for done in (by_perl, by_shell))
+    assert perl == shell
+    kinds = {leaf.kind for leaf in perl}
+    assert kinds == {"sysctl", "queue setting"}
