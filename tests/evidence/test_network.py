@@ -39,6 +39,8 @@ RX flow hash indirection table for data0 with 2 RX ring(s):
     0:      0     1
 @tc
 qdisc htb 1: dev data0 root refcnt 3 r2q 10 default 0x10 direct_packets_stat 7 direct_qlen 1000
+ overhead 24
+qdisc fq_codel 0: dev mgmt0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms
 @class data0 1:
 class htb 1:10 root prio 0 rate 10Mbit
 @filter data0 parent 1:
@@ -101,7 +103,8 @@ def test_every_leaf_has_a_kind_an_interface_a_name_and_a_value():
         "coalesce data0 Adaptive RX": "off TX: off",
         "coalesce data0 rx-usecs": "3",
         "queue setting data0 queues/rx-0/rps_cpus": "3",
-        "qdisc data0 htb 1: dev data0 root r2q 10 default 0x10 direct_qlen 1000": "",
+        "qdisc data0 htb 1: dev data0 root r2q 10 default 0x10 direct_qlen 1000 overhead 24": "",
+        "qdisc mgmt0 fq_codel 0: dev mgmt0 root flows 1024 target 5ms": "",
         "class data0 1: class htb 1:10 root prio 0 rate 10Mbit": "",
         "filter data0 parent 1: filter protocol ip pref 49152 u32 chain 0 fh 800::800 order 2048 "
         "flowid 1:10 match 01020304/ffffffff at 16": "",
@@ -134,6 +137,7 @@ def test_every_leaf_has_a_kind_an_interface_a_name_and_a_value():
         ('"hello_timer":1.5', '"hello_timer":0.1', []),
         ('"valid_life_time":70', '"valid_life_time":30', []),
         ("direct_packets_stat 7", "direct_packets_stat 9", []),
+        ("quantum 1514", "quantum 8910", []),  # a default qdisc is made by today's MTU
         ("nf_conntrack_count:8", "nf_conntrack_count:9", []),
         (" linkdown", "", []),
         ("expires 70sec", "expires 3sec", []),

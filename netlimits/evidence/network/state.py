@@ -215,12 +215,26 @@ _PASSING_OF_TC = re.compile(
 )
 
 
+_OF_INTERFACES_TODAY = re.compile(r" (limit|quantum|initial_quantum) \S+")
+"""What the kernel takes from the interface when it makes a default qdisc (handle 0:).
+
+Nobody can change it, and one that is made anew has it by today's MTU and queue length.
+"""
+
+
 def _tc(lines: Iterable[str]) -> Iterator[tuple[Leaf, str]]:
+    whole: list[str] = []
     for line in lines:
+        if line.startswith("qdisc "):
+            whole.append(line)
+        elif whole:  # its size table
+            whole[-1] += f" {line.strip()}"
+    for line in whole:
         words = line.split()
-        if words[:1] == ["qdisc"]:
-            interface = words[words.index("dev") + 1]
-            yield Leaf("qdisc", interface, _without(_PASSING_OF_TC, line)[len("qdisc ") :]), ""
+        text = _without(_PASSING_OF_TC, line)
+        if words[2] == "0:":
+            text = _without(_OF_INTERFACES_TODAY, text)
+        yield Leaf("qdisc", words[words.index("dev") + 1], text[len("qdisc ") :]), ""
 
 
 def _of_tc(kind: str) -> Any:
