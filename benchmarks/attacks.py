@@ -5,7 +5,8 @@
     python benchmarks/attacks.py --family archives --number 1234   # one of them again
     sudo .venv/bin/python benchmarks/attacks.py --family kills --family races --count 200
     # kills on machines, five times alone and five times beside two busy loops
-    sudo .venv/bin/python benchmarks/attacks.py --family kills --on machines --times 5 --busy 0 2
+    sudo .venv/bin/python benchmarks/attacks.py --family kills --family races --on machines \\
+        --count 6 --times 5 --busy 0 2
 
 The attacks are data (tests/faults/attacks): each is made again from its family, seed and number.
 A family needs nothing, a lab of namespaces or a lab of machines; labs take root, and are built and

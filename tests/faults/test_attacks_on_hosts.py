@@ -83,10 +83,10 @@ def test_harm_to_what_lies_on_a_host_or_to_the_way_there_leaves_it_as_found(
     assert what in outcome.what
 
 
-def test_a_bond_is_measured_and_as_found(small_ground: GuestGround):
-    outcome = attacks.attempt(STACKED, 0, hosts=small_ground)
+def test_an_interface_in_a_vrf_is_refused_and_as_found(small_ground: GuestGround):
+    outcome = attacks.attempt(STACKED, 1, hosts=small_ground)
     assert not outcome.through, attacks.table([outcome])
-    assert "1 ok" in outcome.what, outcome.what
+    assert "data0 is in the VRF vrf0" in outcome.what, outcome.what
 
 
 def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):

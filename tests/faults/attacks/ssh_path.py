@@ -44,6 +44,9 @@ SEGMENT = 1400
 LAST = 250_000
 """Bytes that a campaign's connection carries, and some more."""
 
+SAID = ("MaxSessions", "the connection was lost in every attempt")
+"""Why a run may fail."""
+
 RETRANSMITTED = 0.3
 """Seconds that a segment comes late which was lost once; twice as many for each further loss."""
 
@@ -376,7 +379,8 @@ def _mended(scene: Scene) -> str | None:
     odd = [
         (record.status, record.reason)
         for record in nl.open(out).records()
-        if record.status not in ("ok", "interrupted") and "MaxSessions" not in record.reason
+        if record.status not in ("ok", "interrupted")
+        and not any(words in record.reason for words in SAID)
     ]
     return f"not ok: {odd}" if odd or not last else None
 
