@@ -117,3 +117,4 @@ def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:
         # without a state, `route` names what only a state could
         if command.sudo and not {"NETWORK", "…"} & set(command.argv):
             yield command.argv
+        yield from command.by_hand

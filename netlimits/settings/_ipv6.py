@@ -177,7 +177,7 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
     missing = [r for r, metrics in original["routes"].items() if have["routes"].get(r) != metrics]
     # a gateway needs its link first; and an address that was made again has made its network's
     missing.sort(key=lambda r: " via " in r)
-    yield from _routes.undo_unseen(interface, original, missing)
+    yield from _routes.undo_unseen(interface, original, missing, now)
     for neighbour in original["neighbours"]:
         if neighbour not in have["neighbours"]:
             words = (*neighbour.split(), "nud", "permanent", "dev", interface)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netlimits.model import Command
@@ -211,15 +211,23 @@ def undo(interface: str, original: State, now: State) -> Iterator[Command]:
                 yield command(interface, route, metrics, "change")
 
 
-def undo_unseen(interface: str, original: State, routes: Iterable[str]) -> Iterator[Command]:
-    """Yield the command that restores such routes from whatever state it finds."""
-    arguments = [
-        argument
-        for route in routes
-        for argument in _arguments(route, original["routes"][route], _add(original, route))
-    ]
-    if arguments:
-        yield Command(("sh", "-c", _RESTORE, "restore routes", interface, *arguments))
+def undo_unseen(
+    interface: str, original: State, routes: Sequence[str], now: State | None = None
+) -> Iterator[Command]:
+    """Yield the command that restores such routes from whatever state it finds.
+
+    What is there `now`, if known, decides only what a person would type.
+    """
+    arguments: list[str] = []
+    by_hand = []
+    for route in routes:
+        metrics, add = original["routes"][route], _add(original, route)
+        arguments += _arguments(route, metrics, add)
+        verb = "change" if now and route in now["routes"] else add
+        by_hand.append(command(interface, route, metrics, verb).argv)
+    if routes:
+        script = ("sh", "-c", _RESTORE, "restore routes", interface, *arguments)
+        yield Command(script, by_hand=tuple(by_hand))
 
 
 def _arguments(route: str, metrics: Mapping[str, str], add: str) -> tuple[str, ...]:

@@ -85,6 +85,7 @@ grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'"""
 Without root, or where that takes too long, print how many have joined the group of all hosts on
 each interface: the interface itself, and each that is up on it.
 """
+_FORGET = ("sysctl", "-w", "net.ipv4.route.flush=1")
 _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
     root=
     [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -265,9 +266,10 @@ class Mtu:
                     commands.append(_set(bridge, mtu))
         commands += _ipv6.undo(interface, original["ipv6"], state["ipv6"] if state else {})
         if not state:
-            commands.append(Command(("sh", "-c", _FLUSH, "forget path MTUs", interface)))
+            script = ("sh", "-c", _FLUSH, "forget path MTUs", interface)
+            commands.append(Command(script, by_hand=(_FORGET,)))
         elif _new_exceptions(original, state):
-            commands.append(Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True))
+            commands.append(Command(_FORGET, sudo=True))
         return tuple(commands)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
