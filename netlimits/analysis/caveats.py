@@ -10,13 +10,11 @@ import pandas as pd
 
 from netlimits.analysis import frames, sketches
 from netlimits.analysis.relations import Relation, Runs
+from netlimits.metrics import OTHER_CPU_NOTED
 from netlimits.model import of_all
 
 LOSS = 0.001
 """Above this share of packets lost, a reader must know what the receiver's figures divide by."""
-
-OTHERS_CPU = 20.0
-"""Percent of one CPU that other programs may take on a host before a reader must know."""
 
 OTHERS = ("local_other_cpu_pct", "remote_other_cpu_pct")
 
@@ -261,14 +259,14 @@ def other_programs(runs: Runs) -> str:
         shares = (f"coalesce(try_cast({name} as double), 0)" for name in columns)
         most = f"greatest({', '.join(shares)})"
         of, count, highest = runs.counted(
-            shared=f"count(*) filter (where {runs.ok} and {most} > {OTHERS_CPU})",
+            shared=f"count(*) filter (where {runs.ok} and {most} > {OTHER_CPU_NOTED})",
             runs=f"count(*) filter (where {runs.ok})",
             most=f"max({most}) filter (where {runs.ok})",
         ).values()
     else:
         ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
         percentages = ok[columns].apply(pd.to_numeric, errors="coerce").max(axis="columns")
-        of, count = int((percentages > OTHERS_CPU).sum()), len(ok)
+        of, count = int((percentages > OTHER_CPU_NOTED).sum()), len(ok)
         highest = percentages.max()
     if not of:
         return ""

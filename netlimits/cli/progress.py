@@ -16,7 +16,7 @@ from netlimits.campaign.progress import Progress
 from netlimits.cli import echo
 from netlimits.cli.options import verbosity
 from netlimits.errors import escaped, one_line
-from netlimits.metrics import HEADLINES, METRICS
+from netlimits.metrics import HEADLINES, METRICS, OTHER_CPU_NOTED
 from netlimits.model import Experiment, Record, tally
 
 if TYPE_CHECKING:
@@ -122,8 +122,26 @@ def _outcome(record: Record) -> str:
         return escaped(f"run {record.run.number} {record.status}: {reason}{values}")
     for metric in METRICS:
         if metric.name in HEADLINES and record.figures.get(metric.column) is not None:
-            return escaped(f"{record.figures[metric.column]:.0f} {metric.unit}{values}")
-    return escaped(f"ok{values}")
+            headline = f"{record.figures[metric.column]:.0f} {metric.unit}"
+            return escaped(f"{headline}{values}{_other_programs(record)}")
+    return escaped(f"ok{values}{_other_programs(record)}")
+
+
+def _other_programs(record: Record) -> str:
+    """Say that other programs were busy beside the run; "" where they were not."""
+    busy = [
+        (share, end)
+        for end in ("local", "remote")
+        if isinstance(share := record.figures.get(f"{end}_other_cpu_pct"), float)
+        and share > OTHER_CPU_NOTED
+    ]
+    if not busy:
+        return ""
+    share, end = max(busy)
+    name = record.figures.get(f"{end}_other_cpu_of")
+    host = "the client's host" if end == "local" else "the server's host"
+    busiest = f", most of it {name}" if name else ""
+    return f"; other programs took {share:.0f} % of one CPU of {host}{busiest}"
 
 
 def _values(record: Record) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -102,3 +103,15 @@ def test_quiet_and_verbose_exclude_each_other() -> None:
         outcome = CliRunner().invoke(command, [argument, "--quiet", "--verbose"])
         assert outcome.exit_code == 2
         assert "say either --quiet or --verbose" in outcome.output
+
+
+def test_a_run_beside_other_programs_says_so() -> None:
+    state = next(s for s in progresses() if s.last and s.last.status == "ok")
+    assert state.last
+    busy = {"remote_other_cpu_pct": 98.2, "remote_other_cpu_of": "stress-ng"}
+    record = replace(state.last, figures={**state.last.figures, "local_other_cpu_pct": 3.0, **busy})
+    assert progress.line(replace(state, last=record)).endswith(
+        "; other programs took 98 % of one CPU of the server's host, most of it stress-ng"
+    )
+    record = replace(record, figures={**record.figures, "remote_other_cpu_pct": 3.0})
+    assert "other programs" not in progress.line(replace(state, last=record))
