@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pairs
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
@@ -252,6 +252,25 @@ def test_fq_and_fq_codel_of_a_61_kernel_return_with_every_parameter():
     assert texts[3].endswith("noecn")
     for state in states:
         assert state["options"].keys() <= RETURNABLE[state["kind"]].keys()
+
+
+@example(23641968, 7563724, 0)
+@example(30059204, 631086, 14)
+@given(st.integers(10**4, 10**10), st.integers(100, 3 * 10**7), st.integers(0, 60))
+def test_a_burst_of_tbf_reads_as_found(rate, size, overhead):
+    """The kernel keeps the time that it takes, by a multiplier of 32 bits, in ticks of 64 ns."""
+    shift = next(n for n in range(64) if (10**9 << n) // rate >= 2**31 or 10**9 << n >= 2**63)
+    multiplier = (10**9 << shift) // rate
+
+    def ticks(size: int) -> int:
+        return ((size + overhead) * multiplier >> shift) // 64
+
+    assume(0 < ticks(size) < 2**32)
+    options = {"rate": rate, "burst_raw": f"{ticks(size):x}", "overhead": overhead, "limit": 1}
+    original = {**captured("tbf"), "options": options, "handle": "7:"}
+    qdisc.check_found("data0", original)
+    words = parameters(original)
+    assert ticks(int(words[words.index("burst") + 1].removesuffix("b"))) == ticks(size)
 
 
 def test_an_fq_left_at_another_maxrate_is_not_the_one_asked_for():

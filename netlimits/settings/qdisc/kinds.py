@@ -152,14 +152,27 @@ SHAPES = {
 
 
 def burst(options: Mapping[str, Any]) -> int:
-    """The bytes that bring tbf's burst back to the tick; `tc` itself rounds it to a microsecond.
+    """Return the bytes that bring tbf's burst back to the tick; `tc` itself rounds it to a µs.
 
     Where a tick is several bytes, the first may fall to the tick before, so it is the second.
     The kernel has added the overhead.
     """
-    tick = TICK * float(options["rate"])
-    whole = math.ceil(int(options["burst_raw"], 16) * tick - 1e-6) + (tick >= 2)
-    return whole - int(options.get("overhead", 0))
+    rate, ticks = int(options["rate"]), int(options["burst_raw"], 16)
+    whole = math.ceil(ticks * TICK * rate - 1e-6) + (TICK * rate >= 2)
+    near = (whole, whole + 1, whole - 1)
+    exact = [size for size in near if _ticks(rate, size) == ticks]
+    return next(iter(exact), whole) - int(options.get("overhead", 0))
+
+
+def _ticks(rate: int, size: int) -> int:
+    """Return the ticks that a size takes at a rate in bytes/s, as the kernel works it out.
+
+    It keeps 10⁹ / rate as a number of 32 bits and a shift (psched_ratecfg_precompute).
+    """
+    shift = 0
+    while not ((10**9 << shift) // rate >> 31 & 1 or (10**9 << shift) >> 63):
+        shift += 1
+    return (size * ((10**9 << shift) // rate) >> shift) // 64
 
 
 def _codel_time(microseconds: int) -> int:
@@ -243,8 +256,15 @@ def returns(state: Mapping[str, Any]) -> str:
         return "it has classes or state that netlimits does not read"
     if options.get("linklayer", "ethernet") != "ethernet":
         return f"its linklayer {options['linklayer']} rounds sizes"
-    strange = options.keys() - RETURNABLE[kind].keys()
-    return f"netlimits does not restore its {', '.join(sorted(strange))}" if strange else ""
+    if strange := options.keys() - RETURNABLE[kind].keys():
+        return f"netlimits does not restore its {', '.join(sorted(strange))}"
+    if kind == "tbf" and "burst_raw" not in options:
+        return "tc does not show its burst exactly"
+    if kind == "tbf":
+        size = burst(options) + int(options.get("overhead", 0))
+        if _ticks(int(options["rate"]), size) != int(options["burst_raw"], 16):
+            return "no number of bytes makes its burst"
+    return ""
 
 
 def parameters(state: Mapping[str, Any]) -> tuple[str, ...]:
