@@ -13,7 +13,7 @@ import pytest
 from folders import complete
 
 from netlimits.cli import group, main
-from netlimits.errors import ArchiveError, DataError, InputError
+from netlimits.errors import ArchiveError, DataError
 
 GALLERY = Path(__file__).parents[2] / "experiments" / "gallery"
 BEFORE = GALLERY / "stateless-offloads"
@@ -350,8 +350,3 @@ def test_a_page_of_a_duet_and_of_two_campaigns(compare, duet: Path, slower: Path
     page = out.read_text()
     assert page.count("is worse: 0.500") == 6
     assert "two sessions" in page
-
-
-def test_a_page_that_cannot_be_written_is_an_error(duet: Path, tmp_path: Path):
-    with pytest.raises(InputError, match="is a folder; name a file"):
-        group.main(["compare", str(duet), "--report", str(tmp_path)], standalone_mode=False)

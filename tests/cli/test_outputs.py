@@ -52,7 +52,7 @@ def test_a_file_is_no_folder(command: str, places: Path) -> None:
         assert error(command, "full") == "full: is not empty; name another folder"
 
 
-@pytest.mark.parametrize("command", FILES)
+@pytest.mark.parametrize("command", [*FILES, "compare --report", "export --out"])
 def test_a_folder_is_no_file(command: str, places: Path) -> None:
     assert error(command, "full") == "full: is a folder; name a file"
     if command == "explain --next":
