@@ -206,7 +206,7 @@ tee /sys/class/net/../../../etc/passwd
 tee /sys/class/net/eth0/gro_flush_timeout /etc/passwd
 tee -a /proc/irq/1/smp_affinity_list
 tee /sys/class/net/eth0/queues/rx-0/../../../../rps_cpus
-tee /sys/class/net/eth0/queues/tx-0/xps_cpus
+tee /sys/class/net/eth0/queues/tx-0/byte_queue_limits/limit_max
 tee /proc/irq/../../etc/passwd
 timeout -s INT 5 sh
 timeout -s INT 5 tcpdump -i eth0 -nn -S -tt -c 1 -s 1 tcp -z sh
