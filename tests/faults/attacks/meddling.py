@@ -42,7 +42,7 @@ _ADDRESS = "a=$(ip -4 -o addr show dev data0 | sed 's/.*inet \\([^ ]*\\).*/\\1/'
 HARMFUL = (
     Deed("ip link set data0 mtu 3000", "ip link set data0 mtu 4000", restored=True),
     Deed("ethtool -K data0 tso on", "ethtool -K data0 tso off", restored=True),
-    Deed("ethtool -K data0 gro off", "ethtool -K data0 gro on"),
+    Deed("ethtool -K data0 tx-nocache-copy on", "ethtool -K data0 tx-nocache-copy off"),
     Deed("tc qdisc add dev data0 root tbf rate 10gbit burst 1mb latency 9ms",
          "tc qdisc del dev data0 root"),
     Deed("ip link set data0 txqueuelen 500", "ip link set data0 txqueuelen 1000"),
