@@ -22,7 +22,7 @@ whole table (Benjamini and Hochberg 1995).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from netlimits.analysis.relations import Relation, Runs, literal, quoted
 from netlimits.analysis.sessions import Sessions
 from netlimits.analysis.sides import FAILED, RECOVERED, Configured, Key, listed
 from netlimits.analysis.sketches import sketched
+from netlimits.analysis.streams import ConfigurationRuns
 from netlimits.analysis.survivors import FEWER, MORE
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
@@ -140,18 +141,17 @@ def compare(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
     unlike = [*_few(rows, unit), *_unlike(rows, metrics, factors, called)]
-    ordered = [not isinstance(side, Relation) for side in runs_of]
-    unlike += _alike(rows, metrics, called, ordered)
+    unlike += _alike(rows, metrics, called)
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
     lost = survivors.beyond_chance([row for row in rows if not row["verdict"]], FALSE_DISCOVERIES)
     ended = list(_ended(rows, lost, factors, called))
     for row in rows:
-        again = row.pop("again")
+        trimmed = row.pop("trimmed", None)
         if not row["verdict"]:
             limits = (better[row["metric"]], threshold, discovered)
-            row["verdict"] = _verdict(row, limits, unit, again, row["key"] in lost)
+            row["verdict"] = _verdict(row, limits, unit, trimmed, row["key"] in lost)
         row["runs"] = _runs(row, threshold, len(chances), unit)
     headings = wording.headings(factors, _OURS)
     table = pd.DataFrame(
@@ -290,7 +290,8 @@ def _row(
 ) -> dict[str, Any]:
     """What one metric of one configuration came to; `runs` is None of a side without an ok run.
 
-    `unit` is None for a duet. `again` gives the contrast of some of the runs of `after`.
+    `unit` is None for a duet. `trimmed` is the contrast of some of the runs of `after`, if `before`
+    ended fewer ok.
     """
     figures = [
         pd.to_numeric(part[metric.column], errors="coerce").dropna()
@@ -304,11 +305,6 @@ def _row(
     contrast = _contrast(samples, confidence, places, unit)
     shared = {} if unit else {"blocks": _shared(places)}
     ok = [len(part) if part is not None else 0 for part in runs]
-
-    def again(better: str) -> Contrast:
-        kept = survivors.trimmed(row, samples[1], better)
-        some = [samples[0], samples[1][kept]]
-        return _contrast(some, confidence, [places[0], places[1][kept]], unit)
 
     row: dict[str, Any] = {
         "key": key,
@@ -326,11 +322,17 @@ def _row(
         "of_before": tried[0],
         "of_after": tried[1],
         **shared,
-        "series": None if unit is None or unit.several else samples,
+        "series": [
+            None if isinstance(part, ConfigurationRuns) or not unit or unit.several else sample
+            for part, sample in zip(runs, samples, strict=True)
+        ],
         "kinds": [intervals.of_several_kinds(sample) for sample in samples],
         "verdict": RECOVERED if runs[0] is None else FAILED if runs[1] is None else "",
-        "again": again,
     }
+    if survivors.side(row) == 0:  # what after makes of as few runs
+        kept = survivors.trimmed(row, samples[1], metric.better)
+        some = [samples[0], samples[1][kept]]
+        row["trimmed"] = _contrast(some, confidence, [places[0], places[1][kept]], unit)
     return row
 
 
@@ -392,20 +394,20 @@ def _verdict(
     row: Mapping[str, Any],
     limits: tuple[str, float, float],
     unit: Sessions | None,
-    again: Callable[[str], Contrast],
+    trimmed: Contrast | None,
     lost: bool,
 ) -> str:
     """Return the verdict of a ratio; `limits` are the better direction, threshold and greatest p.
 
-    `lost` says that fewer runs ended on one side beyond chance, `again` compares with the best
+    `lost` says that fewer runs ended on one side beyond chance, `trimmed` compares with the best
     runs of after alone.
     """
     fewer = survivors.side(row)
     if lost and fewer == 1:
         return FEWER
     verdict = _of_ratio((row["ratio"], row["low"], row["high"], row["p"]), limits)
-    if fewer == 0 and verdict == WORSE:
-        verdict = verdict if _of_ratio(again(limits[0])[:4], limits) == WORSE else UNCLEAR
+    if trimmed and verdict == WORSE:
+        verdict = verdict if _of_ratio(trimmed[:4], limits) == WORSE else UNCLEAR
     elif fewer is not None and verdict == BETTER:
         verdict = UNCLEAR
     if lost and verdict != WORSE:
@@ -515,23 +517,20 @@ def _unlike(
 
 
 def _alike(
-    rows: Sequence[dict[str, Any]],
-    metrics: Sequence[Metric],
-    called: Sequence[str],
-    ordered: Sequence[bool],
+    rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], called: Sequence[str]
 ) -> Iterator[str]:
     """Yield which sides' runs depend on one another; `series` is taken out of the rows.
 
-    The runs of a side that is not `ordered`, a relation's, stand in no order.
+    It is None for a relation, whose runs stand in no order, and where runs are not the unit.
     """
     every = [(row["metric"], row.pop("series")) for row in rows]
     for metric in metrics:
         for side, name in enumerate(called):
-            series = [of[side] for named, of in every if named == metric.name and of is not None]
-            if not series or not ordered[side]:
-                continue
-            blocks = dependence.by_place(series)
-            yield from dependence.notes(blocks, metric, f"{name}: the interval of a ratio")
+            series = [of[side] for named, of in every if named == metric.name]
+            told = [sample for sample in series if sample is not None]
+            if told:
+                about = f"{name}: the interval of a ratio"
+                yield from dependence.notes(dependence.by_place(told), metric, about)
 
 
 def _meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ its runs. Where no block holds two runs, each run is a block.
 - *Slow runs fail:* whether blocks in which more runs failed are worse, against any order likewise;
   where blocks are single runs, whether runs beside failed ones are worse.
 
-Fewer than ENOUGH blocks tell neither.
+Fewer than ENOUGH blocks tell neither. Of more than MOST the first ones are looked at.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from netlimits.metrics import Metric
 
 ENOUGH = 10
 """Blocks from which on the tests have power."""
+MOST = 20_000
+"""Blocks that are looked at: enough for the weakest dependence that matters."""
 LEVEL = 0.05
 CLIP = 2.5
 
@@ -43,7 +45,10 @@ class Blocks(NamedTuple):
 
 
 class RunOrder(NamedTuple):
-    """The block of each run as a number from 0, how many blocks there are, and who failed there."""
+    """The block of each run, how many blocks there are, and how many runs failed in each.
+
+    Blocks are numbered from 0 in their order; -1 for one that is not looked at.
+    """
 
     codes: np.ndarray
     blocks: int
@@ -60,21 +65,21 @@ def order(runs: pd.DataFrame) -> RunOrder:
     blocks = contrasts.blocks(runs[names])
     if blocks is None and names == ["run"]:
         blocks = runs["run"]
-    if blocks is None:
-        codes, count = np.arange(len(runs)), len(runs)
-    else:
-        codes, values = pd.factorize(blocks.to_numpy(), sort=True)
-        count = len(values)
+    values = np.arange(len(runs)) if blocks is None else blocks.to_numpy()
+    early = values < (values.min() if len(values) else 0) + MOST
+    codes = np.full(len(runs), -1)
+    codes[early], kept = pd.factorize(values[early], sort=True)
+    count = len(kept)
     ok = runs["status"] == "ok" if "status" in runs.columns else np.ones(len(runs), bool)
-    failed = np.bincount(codes[~np.asarray(ok, bool)], minlength=count)
-    return RunOrder(codes, count, count == len(runs), failed.astype(float))
+    failed = np.bincount(codes[early & ~np.asarray(ok, bool)], minlength=count)
+    return RunOrder(codes, count, count == int(early.sum()), failed.astype(float))
 
 
 def by_block(order: RunOrder, cells: Iterable[tuple[np.ndarray, np.ndarray]]) -> Blocks:
     """Return the runs by block: of each cell the codes and the values of its ok runs."""
     sums, runs = np.zeros(order.blocks), np.zeros(order.blocks)
     for codes, values in cells:
-        told = ~np.isnan(values)
+        told = ~np.isnan(values) & (codes >= 0)
         codes, values = codes[told], values[told]
         if len(values) < 2 or not (deviation := float(np.std(values, ddof=1))) > 0:
             continue
@@ -105,7 +110,7 @@ def of_grid(grid: Grid | Streamed, metric: Metric, known: RunOrder | None) -> Bl
     if isinstance(grid, Streamed):
         if not grid.relation.in_blocks:
             return None
-        told = streams.by_block(grid.relation, grid.keys, metric.column, CLIP)
+        told = streams.by_block(grid.relation, grid.keys, metric.column, CLIP, MOST)
         return _blocks(*told, single=bool((told[1] + told[2]).max(initial=0) < 2))
     assert known
     values = grid.tried[metric.column].to_numpy(dtype=float, na_value=np.nan)

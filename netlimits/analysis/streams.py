@@ -63,24 +63,30 @@ def _fill(arrays: Sequence[np.ndarray], filled: np.ndarray, batches: pa.RecordBa
 
 
 def by_block(
-    runs: Relation, keys: Sequence[str], column: str, most: float
+    runs: Relation, keys: Sequence[str], column: str, most: float, blocks: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return of each block the sum of its ok runs' scores, their number, and how many runs failed.
 
     A score is the distance from the mean of the keys' combination, in its standard deviations,
-    `most` at most. Blocks come in their order.
+    `most` at most. Of the first `blocks` blocks, in their order.
     """
-    value, cell = _number(runs, column), ", ".join(f"runs.{quoted(name)}" for name in keys)
-    kept = f"runs.block as block, {value} as value" + (f", {cell}" if cell else "")
-    within = f"partition by {', '.join(map(quoted, keys))}" if keys else ""
+    value, names = _number(runs, column), [quoted(name) for name in keys]
+    cells = "".join(f", runs.{name} as {name}" for name in names)
+    grouped = f"group by {', '.join(names)}" if names else ""
+    matched = " and ".join(f"ok.{name} is not distinct from cells.{name}" for name in names)
+    first = runs.counted(first="min(block)")["first"]
+    score = "(value - middle) / nullif(deviation, 0)"
     ended = answer(
-        runs.last,
-        f"with ok as (select {kept} from runs where {runs.ok}), scored as (select block, "
-        f"(value - avg(value) over ({within})) / nullif(stddev_samp(value) over ({within}), 0) "
-        "as score from ok where value is not null), sums as (select block, "
-        f"sum(greatest(-{most}, least({most}, score))) as sum, count(score) as runs from scored "
-        "group by block), tried as (select block, count(*) filter (where not coalesce("
-        f"{runs.ok}, false)) as failed from runs where {_outcome(runs)} group by block) "
+        runs.last.filter(f"block < {first + blocks}"),
+        f"with ok as (select runs.block as block, {value} as value{cells} from runs "
+        f"where {runs.ok}), "
+        "cells as (select avg(value) as middle, stddev_samp(value) as deviation"
+        f"{''.join(f', {name}' for name in names)} from ok {grouped}), "
+        f"scored as (select block, {score} as score from ok join cells on {matched or 'true'}), "
+        f"sums as (select block, sum(greatest(-{most}, least({most}, score))) as sum, "
+        "count(score) as runs from scored where score is not null group by block), "
+        f"tried as (select block, count(*) filter (where not coalesce({runs.ok}, false)) as failed "
+        f"from runs where {_outcome(runs)} group by block) "
         "select coalesce(sum, 0) as sum, coalesce(runs, 0) as runs, failed "
         "from tried left join sums using (block) order by block",
     )

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from netlimits.analysis import wording
-from netlimits.charts._colours import BLUE, GREY, VERMILION
+from netlimits.charts._colours import BLUE, GREY, ORANGE, VERMILION
 from netlimits.charts._labels import heading
 from netlimits.charts._style import blank, style
 from netlimits.metrics import metric
@@ -20,13 +20,18 @@ from netlimits.metrics import metric
 MOST = 30
 """Configurations of a panel; the table has them all."""
 
-_LOOKS = {"better": (BLUE, "^"), "worse": (VERMILION, "v"), "same": (GREY, "s")}
+_LOOKS = {
+    "better": (BLUE, "^"),
+    "worse": (VERMILION, "v"),
+    "same": (GREY, "s"),
+    "differ": (ORANGE, "D"),
+}
 
 
 def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure | None:
     """The panel of one metric of a comparison (`analysis.comparison`); None without a ratio.
 
-    What lies within the threshold is shaded; the marks say better, worse, same or unclear, too.
+    What lies within the threshold is shaded; the marks say what the verdicts are, too.
     """
     part = table[(table["metric"] == of) & table["ratio"].notna() & (table["ratio"] > 0)]
     rows = part.to_dict("records")[:MOST]
@@ -50,7 +55,9 @@ def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure
         axes.set_xlabel(f"{metric(of).title}: ratio, and its interval")
         more = f" · {len(part) - MOST} more in the table" if len(part) > MOST else ""
         direction = metric(of).direction
-        heading(axes, title, f"{direction} · ▲ better ▼ worse ■ same ○ unclear{more}")
+        differ = " ◆ two sessions differ" if any(r["verdict"] == "differ" for r in rows) else ""
+        marks = f"▲ better ▼ worse ■ same ○ unclear{differ}"
+        heading(axes, title, f"{direction} · {marks}{more}")
     return figure
 
 

@@ -144,8 +144,8 @@ def test_with_a_fifth_slower_three_runs_are_called_different_as_often_as_is_said
         values = np.where(chance.random(54) < 0.2, 0.7, 1) * np.exp(0.02 * chance.normal(size=54))
         return pd.DataFrame({"size": np.repeat(range(18), 3), "throughput_mbps": 900 * values})
 
-    calls = [compare(side(), side(), "throughput")["verdict"].eq("differ").any() for _ in range(60)]
-    assert 3 <= sum(calls) <= 16
+    calls = [compare(side(), side(), "throughput")["verdict"].eq("differ").any() for _ in range(30)]
+    assert 1 <= sum(calls) <= 9
 
 
 def test_runs_of_more_than_one_kind_are_named():
