@@ -207,7 +207,8 @@ class Mtu:
         if moving := _ipv6.cannot_move(state["ipv6"]):
             raise SettingError(
                 f"an MTU of {wanted} would move the mtu of {interface}'s IPv6 routes to "
-                f"{', '.join(moving)}, which could not be put back",
+                f"{', '.join(moving)}, which could not be put back; delete them or lock their mtu "
+                "before, or leave `mtu` out",
                 setting=self.name,
             )
         if wanted < state["mtu"]:
