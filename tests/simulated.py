@@ -215,6 +215,9 @@ class Fails:
     def shells(self):
         return ()
 
+    def abandon(self):
+        self._host.abandon()
+
     def serve(self, command: Command):
         if self._is_due():
             self._lose(self._host.serve, command)

@@ -116,6 +116,10 @@ class Recorder:
         """The same as the host's."""
         self._host.cut_short()
 
+    def abandon(self) -> None:
+        """The same as the host's."""
+        self._host.abandon()
+
     def close(self) -> None:
         """The same as the host's."""
         self._host.close()
@@ -130,6 +134,7 @@ class Recorder:
             yield
         except ConnectionLost as error:
             self.lost = self.lost or str(error)
+            self._host.abandon()
             raise
 
 

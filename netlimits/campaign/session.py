@@ -7,6 +7,7 @@ and by `netlimits restore` when this process was killed.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -63,6 +64,7 @@ class Session:
         self.ways: dict[tuple[str, ...], str] = {}
         self._connect = connect
         self._budget = {role: host.patience.seconds for role, host in hosts.items()}
+        self._failures: dict[str, tuple[float, str]] = {}
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -124,17 +126,23 @@ class Session:
     ) -> Sequence[int]:
         """Log in again within the budget, and write that down; returns what the old one left.
 
-        Raises ConnectionLost when that cannot be done: from then on there is one try at a time, so
-        that a restore does not wait for it again and again.
+        Raises ConnectionLost when that cannot be done. From then on there is one try at a time, and
+        none as long as the host's patience lasts after the last one: a restore, which needs the
+        host again and again, does not wait each time.
         """
         host, began = self.hosts[role], time.monotonic()
         machine = self.survey.machines[role]
+        failed, why = self._failures.get(role, (-math.inf, ""))
+        if began < failed + host.patience.seconds:
+            raise ConnectionLost(why)
         try:
             with waiting():
                 new_host, tries = within_budget(lambda: self._connect(machine), self._budget[role])
         except HostError as error:
             self._budget[role] = 0
-            raise ConnectionLost(f"the connection does not come back: {error}") from None
+            why = f"the connection does not come back: {error}"
+            self._failures[role] = time.monotonic(), why
+            raise ConnectionLost(why) from None
         why = host.lost
         shells = host.replace(new_host)
         seconds = round(time.monotonic() - began, 3)

@@ -88,6 +88,9 @@ class Host(Protocol):
     def cut_short(self) -> None:
         """End the commands that other threads run here, whose `run` returns then."""
 
+    def abandon(self) -> None:
+        """Let go of a connection that is lost: whoever waits for it hears so at once."""
+
     def close(self) -> None:
         """End the connection and every server. Closing twice is harmless."""
 

@@ -156,6 +156,10 @@ class LoginHost:
         for shell in busy:
             self._end(shell)
 
+    def abandon(self) -> None:
+        """Log out before anything is ended there; as `Host.abandon`."""
+        self.login.close()
+
     def close(self) -> None:
         """End every server, every shell and the connection. Closing twice is harmless."""
         with self._lock:

@@ -101,6 +101,9 @@ class ScriptedHost:
     def cut_short(self) -> None:
         """Does nothing: every command is over at once."""
 
+    def abandon(self) -> None:
+        """Does nothing: nobody waits."""
+
     def close(self) -> None:
         """Stop the servers and refuse everything from now on."""
         self.closed = True
