@@ -482,9 +482,10 @@ def test_a_full_disk_under_the_journal_still_puts_every_host_back(work):
 
 def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):
     hosts = work.hosts()
-    count = [0]
+    count, tries = [0], []
 
     def gone(machine):
+        tries.append(machine.role)
         raise ConnectError("no route to host", host=machine.role)
 
     failing = {r: Fails(h, count, 30, "lost before") for r, h in hosts.items()}
@@ -495,6 +496,7 @@ def test_a_connection_that_cannot_be_made_again_stops_the_campaign(work):
             lambda _: None
         )
     archive.close()
+    assert len(tries) == 1, "what needs the host again and again does not wait for it each time"
     assert len(work.campaign.records()) < 4
     work.restore()
     assert work.as_found()
