@@ -4,6 +4,10 @@
     python benchmarks/attacks.py --count 20000 --seed 7 --minutes 60
     python benchmarks/attacks.py --family archives --number 1234   # one of them again
     sudo .venv/bin/python benchmarks/attacks.py --family kills --family races --count 200
+    # what is done to hosts, runs, guards and connections, and to hosts that are set up oddly
+    sudo .venv/bin/python benchmarks/attacks.py --family bystanders --family sysctls \\
+        --family meddling --family "cut connections" --family guards --family "ssh path" \\
+        --family found_qdiscs --family stacked --count 500
     # kills on machines, five times alone and five times beside two busy loops
     sudo .venv/bin/python benchmarks/attacks.py --family kills --family races --on machines \\
         --count 6 --times 5 --busy 0 2

@@ -54,4 +54,4 @@ def attack(held: Held) -> str | None:
     return None
 
 
-FAMILY = Family("cut connections", attack, weight=0.25, needs=Needs.NAMESPACES)
+FAMILY = Family("cut connections", attack, weight=0.5, needs=Needs.NAMESPACES)

@@ -294,4 +294,4 @@ def _as_found(ground: Ground) -> str | None:
     return None
 
 
-FAMILY = Family("guards", attack, weight=0.5, needs=Needs.NAMESPACES, portable=True)
+FAMILY = Family("guards", attack, weight=1, needs=Needs.NAMESPACES, portable=True)

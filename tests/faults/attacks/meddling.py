@@ -109,4 +109,4 @@ def attack(held: Held) -> str | None:
     return f"not said: {unsaid}" if unsaid else None
 
 
-FAMILY = Family("meddling", attack, weight=0.5, needs=Needs.NAMESPACES)
+FAMILY = Family("meddling", attack, weight=1, needs=Needs.NAMESPACES)

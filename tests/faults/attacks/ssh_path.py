@@ -385,4 +385,4 @@ def _mended(scene: Scene) -> str | None:
     return f"not ok: {odd}" if odd or not last else None
 
 
-FAMILY = Family("ssh path", attack, weight=0.5, needs=Needs.NAMESPACES)
+FAMILY = Family("ssh path", attack, weight=1, needs=Needs.NAMESPACES)

@@ -143,4 +143,4 @@ def _campaign(held: Held, interface: str, text: str) -> str | None:
     return None
 
 
-FAMILY = Family("stacked", attack, weight=0.2, needs=Needs.MACHINES)
+FAMILY = Family("stacked", attack, weight=0.5, needs=Needs.MACHINES)
