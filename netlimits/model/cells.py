@@ -25,5 +25,5 @@ def text(cell: str) -> str:
 
 
 def needs_quotes(text: str) -> bool:
-    """True where another separator than a comma would let a formula begin."""
-    return bool(_FORMULA.match(text) or _INSIDE.search(text))
+    """True where another separator than a comma, or a line, would let a formula begin."""
+    return bool(_FORMULA.match(text) or _INSIDE.search(text) or "\r" in text)

@@ -35,6 +35,7 @@ from faults.attacks.kills import FAMILY as KILLS
 from faults.attacks.machines import FAMILY as MACHINES
 from faults.attacks.meddling import FAMILY as MEDDLING
 from faults.attacks.neighbours import FAMILY as NEIGHBOURS
+from faults.attacks.outputs import FAMILY as OUTPUTS
 from faults.attacks.planted import FAMILY as PLANTED
 from faults.attacks.printed import FAMILY as PRINTED
 from faults.attacks.races import FAMILY as RACES
@@ -53,6 +54,7 @@ FAMILIES: tuple[Family, ...] = (
     PLANTED,
     HOSTS_FILES,
     IMPORTED,
+    OUTPUTS,
     PRINTED,
     STRANGERS,
     KILLS,
