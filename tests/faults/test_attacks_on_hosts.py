@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from faults import attacks
 from faults.attacks import (
+    BYSTANDERS,
     CUT_CONNECTIONS,
     FOUND_QDISCS,
     GUARDS,
@@ -108,3 +109,10 @@ def test_interfaces_beside_and_upon_it_are_as_found_or_their_change_is_refused()
     told = "; ".join(outcome.what for outcome in outcomes)
     assert "refused" in told
     assert "a guard's script" in told
+
+
+@pytest.mark.parametrize("number", [38], ids=["an MTU below IPv6's, offloads and a sysctl"])
+def test_the_whole_network_state_is_as_found_whatever_was_there(ground: Ground, number: int):
+    outcome = attacks.attempt(BYSTANDERS, number, hosts=ground)
+    assert not outcome.through, attacks.table([outcome])
+    assert "static and proxy neighbours" in outcome.what

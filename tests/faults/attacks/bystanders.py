@@ -137,10 +137,10 @@ SETTINGS = (
     "qdisc: {kind: tbf, rate: 5gbit, burst: 1mb, limit: 4mb}",
     "route: {quickack: 1}",
     "route: {mtu: 1300}",
-    "sysctl: {net.ipv4.neigh.data0.unres_qlen: 50}",
-    "sysctl: {net.ipv4.neigh.mgmt0.base_reachable_time: 20}",
-    "sysctl: {net.ipv6.conf.all.ignore_routes_with_linkdown: 1}",
-    "sysctl: {net.core.default_qdisc: pfifo_fast, net.ipv4.tcp_congestion_control: reno}",
+    "sysctl: {net.ipv4.neigh.data0.unres_qlen_bytes: 50000}",
+    "sysctl: {net.ipv4.neigh.mgmt0.base_reachable_time_ms: 20500}",
+    "sysctl: {net.ipv6.conf.data0.ignore_routes_with_linkdown: 1}",
+    "sysctl: {net.ipv4.tcp_congestion_control: reno}",
 )
 TEXT = """\
 experiment: bystanders
