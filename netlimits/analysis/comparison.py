@@ -22,7 +22,7 @@ whole table (Benjamini and Hochberg 1995).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,15 +33,15 @@ from netlimits.analysis import (
     caveats,
     contrasts,
     defaults,
-    dependence,
     frames,
     intervals,
+    remarks,
     sessions,
     sides,
     survivors,
     wording,
 )  # fmt: skip
-from netlimits.analysis.contrasts import Contrast
+from netlimits.analysis.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.analysis.relations import Relation, Runs, literal, quoted
 from netlimits.analysis.sessions import Sessions
 from netlimits.analysis.sides import FAILED, RECOVERED, Configured, Key, listed
@@ -59,14 +59,8 @@ BAD = (WORSE, FEWER, FAILED)
 """Verdicts for which a comparison, or a gate, does not pass."""
 THRESHOLD = 0.03
 """The share of a figure below which a difference does not matter, unless another is named."""
-FALSE_DISCOVERIES = 0.05
 MOST_RUNS = 10_000
 """Runs of a side beyond which nobody is told that they would decide."""
-INTERLEAVED = (
-    "both sides were interleaved in the same blocks, and each ratio is within blocks (Hodges and "
-    "Lehmann's estimate with Wilcoxon's interval; of fewer than six blocks Student's t of the "
-    "logarithms): what changed in the meantime met both sides alike"
-)
 
 
 def compare(
@@ -140,13 +134,13 @@ def compare(
         raise DataError(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
-    unlike = [*_few(rows, unit), *_unlike(rows, metrics, factors, called)]
-    unlike += _alike(rows, metrics, called)
+    unlike = [*remarks.few(rows, unit), *remarks.unlike(rows, metrics, factors, called)]
+    unlike += remarks.alike(rows, metrics, called)
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
     lost = survivors.beyond_chance([row for row in rows if not row["verdict"]], FALSE_DISCOVERIES)
-    ended = list(_ended(rows, lost, factors, called))
+    ended = list(remarks.ended(rows, lost, factors, called))
     for row in rows:
         trimmed = row.pop("trimmed", None)
         if not row["verdict"]:
@@ -159,8 +153,8 @@ def compare(
     )
     table.attrs["factors"] = headings
     gaps = sides.gaps(ok, tried, factors, called)
-    how = sessions.notes(unit, called) if unit else INTERLEAVED
-    meaning = _meaning(len(chances), threshold, how)
+    how = sessions.notes(unit, called) if unit else remarks.INTERLEAVED
+    meaning = remarks.meaning(len(chances), threshold, how)
     some = [
         (name, runs) for name, runs, side in zip(called, told, good, strict=True) if not side.empty
     ]
@@ -179,29 +173,6 @@ def _sessions(runs: tuple[Runs, Runs], differ_by: float | None) -> Sessions:
             f"{first} and {second} sessions tell how much sessions differ: leave the bound out"
         )
     return Sessions(first, second, differ_by)
-
-
-def _ended(
-    rows: Sequence[Mapping[str, Any]],
-    lost: Collection[Key],
-    factors: Sequence[str],
-    called: Sequence[str],
-) -> Iterator[str]:
-    """Yield a note for each side that ended fewer runs ok than the other somewhere."""
-    for fewer, name in enumerate(called):
-        some = {
-            row["key"]: row for row in rows if not row["verdict"] and survivors.side(row) == fewer
-        }
-        if not some:
-            continue
-        first = next((row for key, row in some.items() if key in lost), next(iter(some.values())))
-        ordered = [first["key"], *(key for key in some if key != first["key"])]
-        where = listed(ordered, factors)
-        yield (
-            f"fewer runs ended ok {name}: {survivors.counts(first, called)}"
-            f"{f' ({where})' if where else ''}; a ratio is of the runs that ended, which may be "
-            "the fast ones: it is not called better, and worse only if it holds without them"
-        )
 
 
 def duet(
@@ -472,72 +443,3 @@ def _least(ratios: int) -> int:
     With n blocks its least p-value is 2 / 2ⁿ, which has to be a discovery alone among the others.
     """
     return math.ceil(1 + math.log2(max(1, ratios) / FALSE_DISCOVERIES))
-
-
-def _few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
-    """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
-    if unit is None:
-        yield from _few_blocks(rows)
-        return
-    counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
-    if not any(count < intervals.ENOUGH for count in counts):
-        return
-    yield (
-        f"fewer than {intervals.ENOUGH} runs on a side: an interval takes them to be of one kind; "
-        "were one run in five 30 % slower, up to 15 % of comparisons of three runs a side, and 33 "
-        f"% of two, would tell apart what does not differ, not {100 * FALSE_DISCOVERIES:g} %"
-    )
-
-
-def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if any(row["blocks"] < intervals.ENOUGH for row in rows):
-        yield (
-            f"fewer than {intervals.ENOUGH} blocks with both sides: an interval takes their ratios "
-            "to be of one kind, which a few slow runs make untrue; `netlimits extend` adds blocks"
-        )
-
-
-def _unlike(
-    rows: Sequence[dict[str, Any]],
-    metrics: Sequence[Metric],
-    factors: Sequence[str],
-    called: Sequence[str],
-) -> Iterator[str]:
-    """Which figures are means of runs of more than one kind; `kinds` is taken out of the rows."""
-    kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
-    for metric in metrics:
-        for side, name in enumerate(called):
-            keys = [key for of, key, several in kinds if of == metric.name and several[side]]
-            if keys:
-                where = listed(keys, factors)
-                yield (
-                    f"{metric.title}: runs {name} are of more than one kind, a mean is a figure "
-                    f"of none{f': {where}' if where else ''}"
-                )
-
-
-def _alike(
-    rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], called: Sequence[str]
-) -> Iterator[str]:
-    """Yield which sides' runs depend on one another; `series` is taken out of the rows.
-
-    It is None for a relation, whose runs stand in no order, and where runs are not the unit.
-    """
-    every = [(row["metric"], row.pop("series")) for row in rows]
-    for metric in metrics:
-        for side, name in enumerate(called):
-            series = [of[side] for named, of in every if named == metric.name]
-            told = [sample for sample in series if sample is not None]
-            if told:
-                about = f"{name}: the interval of a ratio"
-                yield from dependence.notes(dependence.by_place(told), metric, about)
-
-
-def _meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:
-    """What the ratios rest on, and what their verdicts mean."""
-    return (
-        how,
-        f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "
-        f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)",
-        f"same: the whole interval within {100 * threshold:g} %",
-    )

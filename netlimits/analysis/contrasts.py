@@ -26,6 +26,9 @@ from scipy.special import stdtr, stdtrit
 from netlimits.analysis import intervals
 from netlimits.analysis.intervals import ENOUGH, Interval
 
+FALSE_DISCOVERIES = 0.05
+"""The share of what a table calls more than chance that may be chance."""
+
 WILCOXON, TWO_WAY, WELCH, NONE = "wilcoxon", "two-way", "welch", ""
 
 

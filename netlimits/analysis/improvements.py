@@ -14,12 +14,10 @@ import pandas as pd
 
 from netlimits.analysis import contrasts, frames, wording
 from netlimits.analysis.cells import Cell, Key
-from netlimits.analysis.contrasts import Contrast
+from netlimits.analysis.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
-
-FALSE_DISCOVERIES = 0.05
 
 _METHODS = {
     contrasts.WILCOXON: "within blocks: Hodges-Lehmann, Wilcoxon's interval",

@@ -1,0 +1,111 @@
+"""The notes below a comparison: what its ratios rest on, and what they cannot show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from netlimits.analysis import dependence, intervals, survivors
+from netlimits.analysis.contrasts import FALSE_DISCOVERIES
+from netlimits.analysis.sessions import Sessions
+from netlimits.analysis.sides import Key, listed
+from netlimits.metrics import Metric
+
+INTERLEAVED = (
+    "both sides were interleaved in the same blocks, and each ratio is within blocks (Hodges and "
+    "Lehmann's estimate with Wilcoxon's interval; of fewer than six blocks Student's t of the "
+    "logarithms): what changed in the meantime met both sides alike"
+)
+
+
+def ended(
+    rows: Sequence[Mapping[str, Any]],
+    lost: Collection[Key],
+    factors: Sequence[str],
+    called: Sequence[str],
+) -> Iterator[str]:
+    """Yield a note for each side that ended fewer runs ok than the other somewhere."""
+    for fewer, name in enumerate(called):
+        some = {
+            row["key"]: row for row in rows if not row["verdict"] and survivors.side(row) == fewer
+        }
+        if not some:
+            continue
+        first = next((row for key, row in some.items() if key in lost), next(iter(some.values())))
+        ordered = [first["key"], *(key for key in some if key != first["key"])]
+        where = listed(ordered, factors)
+        yield (
+            f"fewer runs ended ok {name}: {survivors.counts(first, called)}"
+            f"{f' ({where})' if where else ''}; a ratio is of the runs that ended, which may be "
+            "the fast ones: it is not called better, and worse only if it holds without them"
+        )
+
+
+def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
+    """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
+    if unit is None:
+        yield from _few_blocks(rows)
+        return
+    counts = [min(row["n_before"], row["n_after"]) for row in rows if not math.isnan(row["low"])]
+    if not any(count < intervals.ENOUGH for count in counts):
+        return
+    yield (
+        f"fewer than {intervals.ENOUGH} runs on a side: an interval takes them to be of one kind; "
+        "were one run in five 30 % slower, up to 15 % of comparisons of three runs a side, and 33 "
+        f"% of two, would tell apart what does not differ, not {100 * FALSE_DISCOVERIES:g} %"
+    )
+
+
+def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if any(row["blocks"] < intervals.ENOUGH for row in rows):
+        yield (
+            f"fewer than {intervals.ENOUGH} blocks with both sides: an interval takes their ratios "
+            "to be of one kind, which a few slow runs make untrue; `netlimits extend` adds blocks"
+        )
+
+
+def unlike(
+    rows: Sequence[dict[str, Any]],
+    metrics: Sequence[Metric],
+    factors: Sequence[str],
+    called: Sequence[str],
+) -> Iterator[str]:
+    """Which figures are means of runs of more than one kind; `kinds` is taken out of the rows."""
+    kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
+    for metric in metrics:
+        for side, name in enumerate(called):
+            keys = [key for of, key, several in kinds if of == metric.name and several[side]]
+            if keys:
+                where = listed(keys, factors)
+                yield (
+                    f"{metric.title}: runs {name} are of more than one kind, a mean is a figure "
+                    f"of none{f': {where}' if where else ''}"
+                )
+
+
+def alike(
+    rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], called: Sequence[str]
+) -> Iterator[str]:
+    """Yield which sides' runs depend on one another; `series` is taken out of the rows.
+
+    It is None for a relation, whose runs stand in no order, and where runs are not the unit.
+    """
+    every = [(row["metric"], row.pop("series")) for row in rows]
+    for metric in metrics:
+        for side, name in enumerate(called):
+            series = [of[side] for named, of in every if named == metric.name]
+            told = [sample for sample in series if sample is not None]
+            if told:
+                about = f"{name}: the interval of a ratio"
+                yield from dependence.notes(dependence.by_place(told), metric, about)
+
+
+def meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:
+    """What the ratios rest on, and what their verdicts mean."""
+    return (
+        how,
+        f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "
+        f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)",
+        f"same: the whole interval within {100 * threshold:g} %",
+    )
