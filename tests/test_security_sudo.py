@@ -94,13 +94,21 @@ def held(commands: tuple[Command, ...]) -> int:
 
 
 def in_script(command: Command) -> Iterator[tuple[str, ...]]:
-    """What the script that restores routes may run as root."""
+    """What the scripts that restore routes and queues and write sysctls may run as root."""
     if command.argv[3:4] == ("restore routes",):
         interface, *arguments = command.argv[4:]
         for family, verb, _, words, metrics in zip(*[iter(arguments)] * 5, strict=True):
             yield ("ip", family, "route", "del", *words.split(), "dev", interface)
             for way in ("change", verb):
                 yield ("ip", family, "route", way, *f"{words} {metrics} dev {interface}".split())
+    elif command.argv[3:4] == ("restore queues",):
+        interface, *pairs_of_queues = command.argv[4:]
+        for pair in pairs_of_queues:
+            name = pair.partition("=")[0]
+            queue = f"/sys/class/net/{interface}/queues/{name}"
+            yield ("tee", "/proc/irq/25/smp_affinity_list" if " " in name else queue)
+    elif command.argv[3:4] == ("write sysctls",):
+        yield ("sysctl", "-w", *command.argv[5:])
 
 
 @pytest.mark.long

@@ -89,7 +89,7 @@ class Channels(Quantities):
         if not queues or (not numbers and queues == state.get("queues")):
             return numbers
         pairs = (f"{name}={value}" for name, value in queues.items())
-        return (*numbers, Command(("sh", "-c", _WRITE, "sh", interface, *pairs)))
+        return (*numbers, Command(("sh", "-c", _WRITE, "restore queues", interface, *pairs)))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Each number, file of a queue or interrupt's CPUs that is not as it was."""

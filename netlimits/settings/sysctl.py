@@ -57,7 +57,7 @@ A congestion control that becomes the default is allowed to everybody. Its modul
 """
 
 _WRITE_WRITABLE = r"""root=; [ "$(id -u)" = 0 ] || root="sudo -n --"
-case $(ls -l "/proc/sys/$(echo "${1%%=*}" | tr . /)") in -rw*) $root sysctl -w "$1" ;; esac"""
+case $(ls -l "/proc/sys/$(echo "${2%%=*}" | tr . /)") in -rw*) $root sysctl -w "$2" ;; esac"""
 """Write a sysctl unless it is read-only, as some are in a network namespace."""
 
 _WRITE_WATCHED = r"""passing=$1; shift
@@ -209,7 +209,9 @@ class Sysctl:
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         beside = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
-        after = (Command(("sh", "-c", _WRITE_WRITABLE, "sh", pair)) for pair in beside)
+        after = (
+            Command(("sh", "-c", _WRITE_WRITABLE, "write sysctls", "", pair)) for pair in beside
+        )
         return (*_write(values), *after)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
@@ -259,7 +261,7 @@ def _watched(command: Command) -> Command:
         return command
     views = [name.rpartition("_")[0] for name in names if "_" in name.rpartition(".")[2]]
     passing = "|".join([sysctl_tree.PASSING.pattern, *(view.replace(".", r"\.") for view in views)])
-    return Command(("sh", "-c", _WRITE_WATCHED, "sh", passing, *pairs))
+    return Command(("sh", "-c", _WRITE_WATCHED, "write sysctls", passing, *pairs))
 
 
 def _accepts(value: Any) -> bool:
