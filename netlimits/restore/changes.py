@@ -41,6 +41,9 @@ class Changes:
     `originals` are those that were written down before: what they hold is held to what may be
     set. Where that was by somebody else, and they are not `ours`, nothing is made that settings
     make not, and only what they may set is set.
+
+    What is kept of a place belongs to whoever has its host; `changed` and `put_back`, which go
+    through all places, are for one thread when no run goes on.
     """
 
     def __init__(
