@@ -99,7 +99,8 @@ def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
         except ValueError:
             wrong = (
                 f"{completed.host}: a note in its netlimits folder is damaged: {line[:80]!r}; "
-                "look at /run/netlimits (root) or ~/.local/state/netlimits there"
+                "its campaign's results know what it said: `netlimits restore RESULTS`; it lies in "
+                "/run/netlimits (root) or ~/.local/state/netlimits"
             )
     return sorted(whole, key=lambda note: note["order"], reverse=True), wrong
 

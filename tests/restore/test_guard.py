@@ -675,6 +675,11 @@ def test_another_campaigns_notes_keep_a_new_one_away(place):
     )
     guards.claim()
     guards.release()
+    (place.folder / "x.json").write_text("{")
+    with pytest.raises(HostError, match="a note in its netlimits folder is damaged"):
+        guards.claim()
+    guards.claim(RESTORE)  # from a journal, which needs no note
+    guards.release()
     (place.folder / "x.json").unlink()
 
 

@@ -50,7 +50,7 @@ def refusal(now: Seen, holder: Holder, terms: Terms = RUN) -> str:
             return f"{path} is no claim of netlimits; `netlimits restore --hosts FILE` removes it"
         if not (_is_own(claim, holder) or claim.stale) and (why := _in_the_way(claim, terms)):
             return why
-    return "" if terms.noted else _noted(now, holder)
+    return "" if terms.noted else _noted(now, holder, damaged_too=not terms.dead)
 
 
 def _is_own(claim: Claim, holder: Holder) -> bool:
@@ -84,8 +84,11 @@ def must_be_dead(now: Seen, holder: Holder, terms: Terms) -> bool:
     )
 
 
-def _noted(now: Seen, holder: Holder) -> str:
-    """Why the notes there keep `holder` away; "" when they do not."""
+def _noted(now: Seen, holder: Holder, damaged_too: bool) -> str:
+    """Why the notes there keep `holder` away; "" when they do not.
+
+    Who restores from a journal needs no note, so a damaged one does not count.
+    """
     for note in now.notes:
         try:
             fields = decoding.parsed(note)
@@ -96,6 +99,8 @@ def _noted(now: Seen, holder: Holder) -> str:
                     f"do that first: `netlimits restore --hosts FILE`{OR_FORGET}"
                 )
         except (ValueError, KeyError, TypeError):
+            if not damaged_too:
+                continue
             return (
                 "a note in its netlimits folder is damaged; see `netlimits restore --hosts FILE`"
                 f"{OR_FORGET}"
