@@ -273,7 +273,7 @@ def test_what_does_not_tell_the_same_takes_no_place(out, monkeypatch):
 
 
 def test_no_folder_is_one_line(tmp_path):
-    assert "holds no campaign" in str(call(tmp_path / "nowhere").exception)
+    assert "is not there" in str(call(tmp_path / "nowhere").exception)
     (tmp_path / "loop").symlink_to("loop")
     assert isinstance(call(tmp_path / "loop").exception, ArchiveError)
 

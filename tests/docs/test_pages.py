@@ -117,6 +117,8 @@ def test_a_command_that_needs_something_is_one(
     program, *words = command.words
     assert program == "netlimits"
     monkeypatch.chdir(folder)
+    # the reader begins in a folder without results
+    monkeypatch.setattr("netlimits.cli.outputs.refuse_folder", lambda *_, **__: None)
     context, current = click.Context(group, info_name="netlimits"), group
     while isinstance(current, click.Group):
         name, *words = words
