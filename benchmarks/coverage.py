@@ -349,7 +349,7 @@ def costs(draw: np.random.Generator, count: int) -> Iterator[Row]:
             row = table.iloc[0]
             held[0] += row["packet_ns_low"] <= PACKET_NS <= row["packet_ns_high"]
             held[1] += row["kib_ns_low"] <= 1024 * BYTE_NS <= row["kib_ns_high"]
-            noted += any("follow one another are alike" in note for note in table.attrs["notes"])
+            noted += any("consecutive blocks are alike" in note for note in table.attrs["notes"])
         for what, many in zip(("packet", "KiB"), held, strict=True):
             yield Row(
                 f"cost of a {what}, jackknife", name, f"{blocks} blocks", many, count, reason,

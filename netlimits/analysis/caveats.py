@@ -251,7 +251,7 @@ def disturbance(runs: Runs) -> str:
 
 
 def other_programs(runs: Runs) -> str:
-    """A sentence on how many ok runs shared a host's CPUs with other programs; "" for none."""
+    """Say how many ok runs shared a host's CPUs with other programs; "" for none."""
     columns = [name for name in OTHERS if name in runs.columns]
     if not columns:
         return ""
@@ -271,7 +271,7 @@ def other_programs(runs: Runs) -> str:
     if not of:
         return ""
     return (
-        f"in {of} of {count} runs other programs took CPU time of a host, up to {highest:.0f} % of "
+        f"in {of} of {count} runs other programs used CPU time on a host, up to {highest:.0f} % of "
         f"one CPU ({', '.join(columns)})"
     )
 

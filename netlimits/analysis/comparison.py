@@ -75,7 +75,7 @@ def compare(
     called: tuple[str, str] = SIDES,
     sessions_differ_by: float | None = None,
 ) -> pd.DataFrame:
-    """How each configuration's figures changed from `before` to `after`: a row for each metric.
+    """Compare each configuration's figures `before` and `after`: return a row for each metric.
 
     Columns: the factors, with a `_` behind a name that is one of the others; `metric`; `before`
     and `after`, the means of the runs that are ok, in the metric's unit; `ratio` (after to before)
@@ -89,12 +89,12 @@ def compare(
     be a relation (`campaign.relation()`).
 
     Each campaign is a session: several of a side, told apart by a column `campaign`, are the unit
-    (`netlimits.joined`). Of one session a side nothing is better or worse, unless
+    (`netlimits.joined`). With one session a side nothing is better or worse, unless
     `sessions_differ_by` says by which share two sessions differ at most without any change.
 
-    Raises DataError where no configuration is on both sides, where no run of either is ok, for a
-    metric that is not there or that is neither better higher nor lower, for a threshold that is
-    none, and for a bound on sessions beside several of them.
+    Raises DataError if no configuration is on both sides, no run of either side is ok, a metric is
+    missing or has no better direction, the threshold is invalid, or a bound on sessions is given
+    beside several sessions.
     """
     if not 0 < threshold < 1:
         raise DataError(f"a threshold is a share between 0 and 1 (3 % is 0.03), not {threshold}")
@@ -259,7 +259,7 @@ def _row(
     confidence: float,
     unit: Sessions | None,
 ) -> dict[str, Any]:
-    """What one metric of one configuration came to; `runs` is None of a side without an ok run.
+    """Return the row of one metric of one configuration; `runs` is None for a side without ok runs.
 
     `unit` is None for a duet. `trimmed` is the contrast of some of the runs of `after`, if `before`
     ended fewer ok.
@@ -332,7 +332,7 @@ def _contrast(
     places: Sequence[np.ndarray],
     unit: Sessions | None,
 ) -> Contrast:
-    """The ratio of after to before; no interval for a single run, or for values without a log.
+    """Return the ratio of after to before; no interval for one run, or for values without a log.
 
     `places` are the runs' blocks in a duet, where `unit` is None, and else their sessions.
     """

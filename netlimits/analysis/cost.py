@@ -1,4 +1,4 @@
-"""What a packet costs and what a byte costs: service demand split in two.
+"""The cost of a packet and of a byte: service demand split in two.
 
 Per-packet costs do not depend on a packet's size, per-byte costs not on the number of packets
 ("A Brief Look at Network Performance Limiters"). So the CPU time of a packet of k KiB is
@@ -159,7 +159,7 @@ def _alike(times: pd.DataFrame, size: str, about: str) -> Iterator[str]:
     correlation, p = dependence.autocorrelation(blocks)
     if p <= dependence.LEVEL:
         yield (
-            f"{about}: intervals are too narrow, as blocks that follow one another are alike "
+            f"{about}: intervals are too narrow, because consecutive blocks are alike "
             f"(lag-1 correlation {correlation:.2f})"
         )
 

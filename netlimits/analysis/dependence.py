@@ -159,13 +159,13 @@ def notes(blocks: Blocks, metric: Metric, of: str = "a mean's interval") -> Iter
     correlation, p = autocorrelation(blocks)
     if p <= LEVEL:
         yield (
-            f"{metric.title}: {of} is too narrow, as runs that follow one another are alike (lag-1 "
+            f"{metric.title}: {of} is too narrow, because consecutive runs are alike (lag-1 "
             f"correlation {correlation:.2f}, {_chance(p)}); ratios within blocks are not affected"
         )
     if (p := slow_failures(blocks, metric.better)) <= LEVEL:
         yield (
-            f"{metric.title}: means are too good, as slow runs fail: blocks with failed runs are "
-            f"worse in those that are left ({_chance(p)}); ratios within blocks are not affected"
+            f"{metric.title}: means are too good, because slow runs fail: in blocks with failed "
+            f"runs the other runs are worse ({_chance(p)}); ratios within blocks are not affected"
         )
 
 

@@ -57,7 +57,7 @@ POLISHED, STEPS = 1e-9, 50
 
 
 def links(frame: pd.DataFrame, of: str, pool: str | Sequence[str] = ()) -> pd.DataFrame:
-    """One row a pair: `sender`, `receiver`, `runs`, the metric's median, and how it compares.
+    """Return a row for each pair: `sender`, `receiver`, `runs`, the metric's median, its ratios.
 
     `ratio` is to the median of all pairs, `rest_ratio` to what its two hosts let expect; `z` and
     `p` (adjusted, the greater of two) are the latter's, and `outlier` says whether it is one.
@@ -219,7 +219,7 @@ def _judged(
     own: np.ndarray,
     groups: int = 1,
 ) -> pd.DataFrame:
-    """The table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
+    """Return the table with `name` (a ratio), `z`, `p` and `outlier` of its rows' effects.
 
     They are one of so many `groups` that are judged together, with so much `freedom`; `own` are
     their p-values among their own runs.

@@ -37,13 +37,14 @@ def ended(
         where = listed(ordered, factors)
         yield (
             f"fewer runs ended ok {name}: {survivors.counts(first, called)}"
-            f"{f' ({where})' if where else ''}; a ratio is of the runs that ended, which may be "
-            "the fast ones: it is not called better, and worse only if it holds without them"
+            f"{f' ({where})' if where else ''}; the runs that ended may be the fast ones, so their "
+            "ratio is never called better, and worse only if that holds without the other side's "
+            "slowest runs"
         )
 
 
 def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[str]:
-    """What few runs cannot show. The shares are of 18 ratios of 1, simulated, CV 1 to 5 %."""
+    """Yield notes on too few runs. The shares are of 18 simulated ratios of 1, CV 1 to 5 %."""
     if unit is None:
         yield from _few_blocks(rows)
         return
@@ -51,17 +52,17 @@ def few(rows: Sequence[Mapping[str, Any]], unit: Sessions | None) -> Iterator[st
     if not any(count < intervals.ENOUGH for count in counts):
         return
     yield (
-        f"fewer than {intervals.ENOUGH} runs on a side: an interval takes them to be of one kind; "
-        "were one run in five 30 % slower, up to 15 % of comparisons of three runs a side, and 33 "
-        f"% of two, would tell apart what does not differ, not {100 * FALSE_DISCOVERIES:g} %"
+        f"fewer than {intervals.ENOUGH} runs on a side, too few to trust the intervals: if one run "
+        "in five were 30 % slower, up to 15 % of comparisons of three runs a side (33 % of two) "
+        f"would find a difference where there is none, not {100 * FALSE_DISCOVERIES:g} %"
     )
 
 
 def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if any(row["blocks"] < intervals.ENOUGH for row in rows):
         yield (
-            f"fewer than {intervals.ENOUGH} blocks with both sides: an interval takes their ratios "
-            "to be of one kind, which a few slow runs make untrue; `netlimits extend` adds blocks"
+            f"fewer than {intervals.ENOUGH} blocks with both sides, too few to trust the "
+            "intervals: a few slow runs would make them wrong; `netlimits extend` adds blocks"
         )
 
 
@@ -71,7 +72,7 @@ def unlike(
     factors: Sequence[str],
     called: Sequence[str],
 ) -> Iterator[str]:
-    """Which figures are means of runs of more than one kind; `kinds` is taken out of the rows."""
+    """Yield figures that are means of runs of more than one kind; pop `kinds` from the rows."""
     kinds = [(row["metric"], row["key"], row.pop("kinds")) for row in rows]
     for metric in metrics:
         for side, name in enumerate(called):
@@ -87,7 +88,7 @@ def unlike(
 def alike(
     rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], called: Sequence[str]
 ) -> Iterator[str]:
-    """Yield which sides' runs depend on one another; `series` is taken out of the rows.
+    """Yield the sides whose runs depend on one another; remove `series` from the rows.
 
     It is None for a relation, whose runs stand in no order, and where runs are not the unit.
     """
@@ -102,7 +103,7 @@ def alike(
 
 
 def meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:
-    """What the ratios rest on, and what their verdicts mean."""
+    """Return the notes on how ratios are computed and what their verdicts mean."""
     return (
         how,
         f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "

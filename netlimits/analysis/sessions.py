@@ -39,12 +39,12 @@ class Sessions(NamedTuple):
 
     @property
     def several(self) -> bool:
-        """True if the sessions themselves tell how much sessions differ."""
+        """Return True if there are enough sessions to show how much sessions differ."""
         return self.before + self.after > 2
 
     @property
     def bounded(self) -> bool:
-        """True if something bounds how much sessions differ."""
+        """Return True if something bounds how much sessions differ."""
         return self.several or self.differ_by is not None
 
 
@@ -113,19 +113,19 @@ def notes(sessions: Sessions, called: Sequence[str] = ("before", "after")) -> st
     """Return what a reader of a comparison of two campaigns must know."""
     if sessions.several:
         return (
-            f"sessions are the unit: {sessions.before} {called[0]} and {sessions.after} "
-            f"{called[1]}, each one value, the mean of its runs (Student's t of the logarithms); "
-            "more sessions make the interval narrower, more runs hardly do"
+            f"each session counts as one value, the mean of its runs: {sessions.before} "
+            f"{called[0]} and {sessions.after} {called[1]} (Student's t of the logarithms); more "
+            "sessions make the interval narrower, more runs hardly do"
         )
     if sessions.differ_by is not None:
         return (
-            "intervals and verdicts allow for two sessions that differ by "
-            f"{100 * sessions.differ_by:g} % without any change, as you said; nothing here "
-            "measured that"
+            "intervals and verdicts assume that two sessions differ by at most "
+            f"{100 * sessions.differ_by:g} % without any change (--sessions-differ-by); this was "
+            "not measured"
         )
     return (
-        "nothing is better or worse from one session a side: two campaigns are two sessions, and "
-        "what changed between them (heat, neighbours, other processes) is part of every ratio. "
-        "To decide: both sides in one campaign (netlimits run EXPERIMENT --against …), more "
+        "nothing is called better or worse from one session a side: everything that changed "
+        "between the two campaigns (heat, neighbours, other processes) is part of every ratio. "
+        "To decide, use both sides in one campaign (netlimits run EXPERIMENT --against …), more "
         "campaigns of the baseline (--history), or a bound (--sessions-differ-by 5%)"
     )

@@ -214,9 +214,9 @@ def _few(estimates: Sequence[Estimate]) -> Iterator[str]:
         )
     if any(ENOUGH <= n < RARE for n in counts):
         yield (
-            f"fewer than {RARE} runs a figure: what befalls one run in twenty may be in none of "
-            "them; were such runs half as fast, a mean's interval would hold 59 to 91 % of the "
-            "time, not 95; that neighbouring runs are alike may not show either"
+            f"fewer than {RARE} runs a figure: rare slow runs may be missing; if one run in twenty "
+            "were half as fast, a mean's interval would hold 59 to 91 % of the time, not 95; nor "
+            "can so few runs show that consecutive runs are alike"
         )
 
 

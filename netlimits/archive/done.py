@@ -63,8 +63,9 @@ class Done:
         """Raise ArchiveError where the journal tells another configuration of a planned run."""
         if self.told.get(run.number, run.config) != run.config:
             raise ArchiveError(
-                f"{self.path}: run {run.number} was of another configuration than experiment.yaml "
-                "makes it now: it was changed, or another netlimits wrote it"
+                f"{self.path}: run {run.number} was measured with another configuration than "
+                "experiment.yaml now gives it: that file was changed, or another version of "
+                "netlimits wrote the folder"
             )
 
 

@@ -60,7 +60,7 @@ class FoundEvent(Place):
 
 
 class ComparedEvent(TypedDict):
-    """What of hosts' network state is not as before: ours by role, and others', in words."""
+    """The differences in hosts' network state: ours by role, and those of others, in words."""
 
     ours: dict[Name, list[str]]
     others: list[str]

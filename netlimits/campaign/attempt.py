@@ -1,4 +1,4 @@
-"""One attempt at a run: a straight line from its `start` in the journal to its `end`.
+"""An attempt at a run: a straight line from its `start` in the journal to its `end`.
 
 Settings are applied and read back, the evidence is read, the client runs, the evidence is read
 again, everything that was printed goes to disk, and only then is it parsed and recorded.
@@ -37,12 +37,12 @@ from netlimits.restore.guard.guards import Guards
 from netlimits.tools import Features
 
 ATTEMPTS = 2
-"""How often a run is begun by one process: once more after a connection was lost under it."""
+"""Number of attempts by one process: a run gets a second one after it lost a connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaceTurn:
-    """One way to pace the sender, with the tool's options for it."""
+    """A way to pace the sender, with the tool's options for it."""
 
     way: str
     turn: Turn
@@ -206,7 +206,7 @@ def _prepared(context: Context) -> Specification:
         session.ways[specification.ends["local"]] = pace.way
         return replace(specification, setup=replace(specification.setup, options=pace.options))
     if refused:
-        raise SettingError(f"nothing paces: {'; '.join(refused)}", setting="pace")
+        raise SettingError(f"the sender cannot be paced: {'; '.join(refused)}", setting="pace")
     return specification
 
 
@@ -272,22 +272,22 @@ def _measured(context: Context, specification: Specification) -> None:
 
 
 def _read(specification: Specification, entries: Sequence[RawEntry]) -> Measurement:
-    """What the run's raw output says. A reader's bug costs the figures of one run, no more."""
+    """Parse the run's raw output. A bug in a parser costs the figures of one run, no more."""
     try:
         return interpret.read(specification, entries)
     except NetlimitsError:
         raise
     except Exception as error:
         raise ToolFailure(
-            f"what it printed could not be read ({error!r}); it is kept: please report this, "
-            "and `netlimits parse` reads it again"
+            f"the tool's output could not be read ({error!r}); it is kept: please report this, "
+            "and read it again with `netlimits parse`"
         ) from error
 
 
 def _paces(
     session: Session, specification: Specification, features: Features
 ) -> list[tuple[str, Any, Mapping[str, Any]]]:
-    """Each way to pace, the best first, or the one that was taken before; nothing unpaced."""
+    """Yield the ways to pace, best first, or the one that was taken before; none if unpaced."""
     pace, local = specification.around.pace, specification.ends["local"]
     if pace is None:
         return []

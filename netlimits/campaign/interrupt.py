@@ -40,13 +40,13 @@ class Interrupted(NetlimitsError):
 
 
 class Stopping(Protocol):
-    """How a run hears that the end was asked for, whatever asks for it."""
+    """The interface through which a run learns that it has to stop."""
 
     def check(self) -> None:
-        """Raise Interrupted when the end was asked for."""
+        """Raise Interrupted if the run has to stop."""
 
     def interruptible(self) -> AbstractContextManager[None]:
-        """Within it, what asks for the end is heard at once."""
+        """Return a context in which a request to stop takes effect at once."""
 
 
 @contextmanager
@@ -81,7 +81,7 @@ class Stop:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raise Interrupted when the end was asked for."""
+        """Raise Interrupted if the run has to stop."""
         if self.requested:
             raise Interrupted(f"interrupted by {self.requested}")
 

@@ -45,7 +45,7 @@ class _Set:
 
 
 class Preparation:
-    """What the runs so far have set, and so what the next one has to do.
+    """The settings that runs have applied so far, from which the next run's steps follow.
 
     A step that fails counts as not done: what it was to leave is left the next time. The state is
     kept for each host by itself, and a host is in one run at a time: so threads of several runs

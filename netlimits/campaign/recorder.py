@@ -28,12 +28,12 @@ class Recorder:
 
     @property
     def patience(self) -> Patience:
-        """The same as the host's."""
+        """Forward to the host."""
         return self._host.patience
 
     @property
     def records(self) -> bool:
-        """True within an attempt."""
+        """Return True within an attempt."""
         return self._entries is not None
 
     def replace(self, host: Host) -> Sequence[int]:
@@ -44,7 +44,7 @@ class Recorder:
         return shells
 
     def shells(self) -> Sequence[int]:
-        """The same as the host's."""
+        """Forward to the host."""
         return self._host.shells()
 
     def is_lost(self) -> bool:
@@ -57,7 +57,7 @@ class Recorder:
         return bool(self.lost)
 
     def run(self, command: Command) -> Completed:
-        """The same as the host's, kept."""
+        """Run it on the host, and record it."""
         self._refuse_lost()
         with self._noticing():
             completed = self._host.run(command)
@@ -65,7 +65,7 @@ class Recorder:
         return completed
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """The same as the host's, kept."""
+        """Run it on the host, and record it."""
         return self.begin_in_turn(commands)()
 
     def begin_in_turn(
@@ -86,7 +86,7 @@ class Recorder:
         return kept
 
     def begins(self, commands: Sequence[Command]) -> bool:
-        """The same as the host's."""
+        """Forward to the host."""
         return self._host.begins(commands)
 
     def keep(self, completed: Completed, step: str) -> None:
@@ -95,7 +95,7 @@ class Recorder:
             self._entries.append(RawEntry(step, completed))
 
     def serve(self, command: Command) -> Server:
-        """The same as the host's."""
+        """Forward to the host."""
         self._refuse_lost()
         with self._noticing():
             return self._host.serve(command)
@@ -113,15 +113,15 @@ class Recorder:
         self.keep(completed, step)
 
     def cut_short(self) -> None:
-        """The same as the host's."""
+        """Forward to the host."""
         self._host.cut_short()
 
     def abandon(self) -> None:
-        """The same as the host's."""
+        """Forward to the host."""
         self._host.abandon()
 
     def close(self) -> None:
-        """The same as the host's."""
+        """Forward to the host."""
         self._host.close()
 
     def _refuse_lost(self) -> None:
@@ -140,7 +140,7 @@ class Recorder:
 
 @contextmanager
 def recording(hosts: Iterable[Recorder]) -> Iterator[list[RawEntry]]:
-    """Within it, keep what these hosts do in one list, in the order in which it ended."""
+    """Record what these hosts do in one list, in the order in which commands ended."""
     entries: list[RawEntry] = []
     hosts = [*hosts]
     for host in hosts:

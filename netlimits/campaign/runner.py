@@ -54,7 +54,7 @@ class Runner:
         self._specifications = Specifications(self.plan, survey.machines, survey.facts)
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Every run of the plan that has no outcome yet; then restore the hosts.
+        """Carry out every run of the plan that has no outcome yet; then restore the hosts.
 
         Returns how it stood at the end. Raises Interrupted after Ctrl-C, with the hosts restored;
         RestoreError when one could not be.
@@ -64,7 +64,7 @@ class Runner:
 
     @property
     def changed_by_others(self) -> list[str]:
-        """What of the hosts' network state somebody else changed meanwhile, a line each."""
+        """Return what somebody else changed in the hosts' network state meanwhile, a line each."""
         return self.session.states.found.others
 
     def _every_run(self, on_progress: Callable[[Progress], None]) -> Progress:

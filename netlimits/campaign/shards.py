@@ -202,7 +202,7 @@ def put_back(
     for shard in present(campaign):
         for event in records.unfinished(shard):
             if event["role"] in unreached:
-                left = f"{shard.path.name} left it changed, which has to be put back first"
+                left = f"{shard.path.name} left it changed, which has to be restored first"
                 raise HostError(f"cannot be reached, and {left}", host=event["role"])
     for shard in present(campaign):
         shard.lock()

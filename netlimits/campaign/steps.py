@@ -1,4 +1,4 @@
-"""What one measurement has hosts do, as data: what the runner does, and `plan --commands` prints.
+"""The steps of a measurement, as data: the runner does them, and `plan --commands` prints them.
 
 In this order: the tool's servers, looks (begun so early that what it takes to begin is over before
 the client), traces, a reading of the evidence, the CPUs' times, the client, the CPUs' times, and a

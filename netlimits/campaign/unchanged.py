@@ -38,7 +38,7 @@ def refuse(specification: Specification, entries: Sequence[RawEntry]) -> None:
 def _of_settings(
     specification: Specification, entries: Sequence[RawEntry], watched: Collection[str]
 ) -> Iterator[str]:
-    """Each setting that is not as the configuration wants it after the run.
+    """Yield each setting that is not as the configuration wants it after the run.
 
     Of hosts in `watched` it is known what became of the interface: only settings of the host add
     to that.
@@ -63,7 +63,7 @@ def _of_settings(
 def _of_host(
     specification: Specification, entries: Sequence[RawEntry], role: str
 ) -> tuple[str, ...]:
-    """What `evidence.watch` tells of a host."""
+    """Yield what `evidence.watch` reports of a host."""
     if not (pair := _readings(entries, role)):
         return ()
     machine = specification.machines[role]
@@ -72,7 +72,7 @@ def _of_host(
 
 
 def others(entries: Sequence[RawEntry], end: str, roles: Sequence[str]) -> dict[str, Scalar]:
-    """The CPU time of other processes on an end's hosts, and the busiest host's busiest process."""
+    """Return the CPU time of others on an end's hosts, and the busiest host's busiest process."""
     told = [
         cpu
         for role in roles

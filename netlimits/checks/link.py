@@ -17,7 +17,7 @@ class _Address(msgspec.Struct):
 
 
 class _Kinds(msgspec.Struct, frozen=True):
-    """What an interface is, and what it is to its master."""
+    """The kind of an interface, and its kind as a port of its master."""
 
     info_kind: str = ""
     info_slave_kind: str = ""
@@ -40,7 +40,7 @@ class Links:
     name = "link"
 
     def commands(self, site: Site, role: str) -> tuple[Command, ...]:
-        """Every interface with its flags, its addresses and its master; the login's own VRF."""
+        """Return commands that print every interface, and the login's own VRF."""
         login = Command(("cat", "/proc/self/cgroup"), deadline=10)
         return Command(("ip", "-d", "-j", "addr", "show"), deadline=10), login
 
@@ -62,8 +62,8 @@ class Links:
                 role,
                 self.name,
                 "error",
-                f"{interface} is in the VRF {vrf}, and the login, whose programs measure, is "
-                "in another",
+                f"{interface} is in the VRF {vrf}, but the login and the programs that it starts "
+                "are not",
                 f"have sshd run in it (`ip vrf exec {vrf} sshd`), or name another interface",
             )
         yield from self._address(role, interface, address, links)
@@ -119,7 +119,7 @@ def _links(completed: Completed) -> dict[str, _Link]:
 
 
 def _vrf(link: _Link) -> str:
-    """The VRF that an interface is, or is in; "" for none."""
+    """Return the VRF that an interface is, or is in; "" for none."""
     if link.linkinfo.info_kind == "vrf":
         return link.ifname
     return link.master if link.linkinfo.info_slave_kind == "vrf" else ""

@@ -58,13 +58,13 @@ def run(
 ) -> None:
     """Run an experiment: every run of its plan, on hosts over SSH, or in the lab.
 
-    Hosts are checked before anything is touched, and restored at the end, after an error and
-    after Ctrl-C, which also says how to go on. A guard on each host restores it should this
-    machine be lost. A host on which another campaign is at work is refused.
+    `run` checks the hosts before it changes anything, and restores them at the end, after an error
+    and after Ctrl-C, which also prints how to go on. A guard on each host restores it if this
+    machine is lost. A host that another campaign uses is refused.
 
     --against interleaves a second side in the same blocks: another experiment's file, changes such
-    as those of --set, other machines by --against-hosts. The factor `side` tells them apart, and
-    `netlimits compare RESULTS` compares them within blocks, as two campaigns never can be.
+    as those of --set, or other machines (--against-hosts). The factor `side` tells them apart, and
+    `netlimits compare RESULTS` compares them within blocks, which two campaigns do not allow.
 
     \b
     Examples:
@@ -135,12 +135,12 @@ def _going_on(command: Callable[..., Any]) -> Callable[..., Any]:
 @RESULTS
 @_going_on
 def resume(results: Path, **options: Any) -> None:
-    """Go on with a campaign that was interrupted: restore what it left, then do what is left.
+    """Go on with an interrupted campaign: restore what it left changed, then do the pending runs.
 
-    A run that has an outcome keeps it; a run that was interrupted gets a new attempt. Where hosts
-    of a mesh cannot be reached, the others' runs are done, and theirs are left for another time.
-    A campaign that you did not begin on this machine logs in nowhere by itself: --hosts says which
-    hosts count, and what would be restored there is shown first.
+    A run that has an outcome keeps it; a run that was interrupted gets a new attempt. If hosts of a
+    mesh are unreachable, the runs of the other hosts are done, and theirs stay pending. For a
+    campaign that you did not start on this machine add --hosts: netlimits shows what it would
+    restore there, and asks first.
 
     \b
     Examples:

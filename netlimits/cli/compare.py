@@ -51,25 +51,25 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float
     show_default=True,
     metavar="SHARE",
     callback=_share,
-    help="Below it a difference does not matter.",
+    help="Differences below it do not matter.",
 )
 @click.option(
     "--sessions-differ-by",
     metavar="SHARE",
     callback=_bound,
-    help="Two sessions differ by no more without any change: what is beyond it is better or worse.",
+    help="Largest difference between two sessions without any change; beyond it: better or worse.",
 )
 @click.option(
     "--history",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Another campaign of BEFORE, repeatable: it tells how much sessions differ.",
+    help="Another campaign of BEFORE, to show how much sessions differ; repeatable.",
 )
 @click.option(
     "--together",
     is_flag=True,
-    help="Take all of AFTER for the sessions of one side.",
+    help="Treat all AFTER campaigns as sessions of one side.",
 )
 @click.option("--gate", type=click.Path(path_type=Path), metavar="FILE", help="Conditions (YAML).")
 @click.option(
@@ -104,30 +104,29 @@ def compare(
     """Compare campaigns with a baseline: BEFORE, then one AFTER or more; or the sides of a duet.
 
     A duet (`netlimits run --against`) is one folder: its sides ran in turn in the same blocks, and
-    each ratio is within blocks. Two campaigns are two sessions, which may differ without any
-    change: the verdict is then at most that these two sessions differ, unless --history (more
-    campaigns of BEFORE), --together (AFTER… are one side) or --sessions-differ-by says how much
-    sessions do.
+    each ratio is taken within blocks. Two campaigns are two sessions, which may differ without any
+    change: their verdict is `differ`, never better or worse. To get more, bound how much sessions
+    differ (--sessions-differ-by), or add sessions (--history for BEFORE, --together for AFTER).
 
-    Each is a campaign's folder, or a CSV or Parquet file of runs. Configurations are matched by
-    their factors. For each metric the ratio, its interval and a verdict by the metric's own
-    direction: better, worse, same (the whole interval within the threshold), differ, or unclear,
-    with the runs of each side that would decide. Where fewer runs ended ok than before the verdict
-    is fewer, and failed where none did; both count as worse. What differs between the hosts stands
-    above.
+    Each argument is a campaign's folder, or a CSV or Parquet file of runs. Configurations are
+    matched by their factors. For each metric the table has the ratio, its interval and a verdict:
+    better, worse, same (the whole interval is within the threshold), differ, or unclear, with the
+    number of runs a side that would decide. The verdict is fewer if fewer runs ended ok than before
+    (beyond chance), and failed if none did; both count as worse. Differences between the hosts are
+    listed above the table.
 
-    A gate's file names what must not grow worse:
+    A gate's file names what must not get worse:
 
     \b
       gate:
         - {of: throughput, threshold: 5%}
         - {of: local_sd, threshold: 10%, where: {send_size: 1024}}
 
-    --report writes the comparison as one HTML page to hand on, as `netlimits report` does of one
-    campaign; say it last, or with its FILE.
+    --report writes the comparison as one HTML page, as `netlimits report` does for one campaign;
+    give it last, or with its FILE.
 
-    Exit status: 0 nothing is worse, fewer or failed, 4 something is, 5 two sessions differ for the
-    worse, and with --strict anything is unclear.
+    Exit status: 0 nothing is worse, fewer or failed; 4 something is; 5 two sessions differ for the
+    worse or, with --strict, something is unclear.
 
     \b
     Examples:

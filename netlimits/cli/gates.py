@@ -93,8 +93,9 @@ class Condition:
                 )
             elif apart:
                 yield (
-                    f"{self.of} differs for the worse{where}: {ratio}; two sessions may differ so "
-                    "without a change: a duet, --history or --sessions-differ-by decides"
+                    f"{self.of} differs for the worse{where}: {ratio}; two sessions may differ "
+                    "this much without a change; to decide, use a duet, --history or "
+                    "--sessions-differ-by"
                 )
             else:
                 yield f"{self.of} is worse{where}: {ratio}"

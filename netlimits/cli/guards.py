@@ -37,7 +37,7 @@ def lines(answers: Mapping[str, dict[str, Any]], restoring: str) -> list[str]:
         answer.get("guard") in ("fired", "dead") or answer.get("changed")
         for answer in answers.values()
     ):
-        shown.append(f"once no campaign is at work there: netlimits restore {restoring}")
+        shown.append(f"when no campaign uses these hosts any more: netlimits restore {restoring}")
     return shown
 
 

@@ -1,4 +1,4 @@
-"""Which hosts `resume`, `restore` and `status` log in to: never as somebody else's folder says.
+"""The hosts that `resume`, `restore` and `status` log in to: never from somebody else's folder.
 
 The logins of a campaign that this user began here, unchanged since (archive.registry), are used
 as they are. For any other folder the user says by `--hosts FILE` which hosts count, and what would
@@ -139,7 +139,7 @@ def refuse_commands(campaign: Campaign) -> None:
 
 
 def show(campaign: Campaign, machines: Mapping[str, Machine], yes: bool) -> None:
-    """Show what would be restored of somebody else's campaign, and have it confirmed.
+    """Show what would be restored of somebody else's campaign, and ask for confirmation.
 
     Raises ArchiveError for what may not be set, and where it is on no interface of the campaign.
     """

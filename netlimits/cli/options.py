@@ -24,22 +24,22 @@ COUNTS = click.option(
     "hosts_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The hosts that count, where the campaign is not one that you began on this machine.",
+    help="Hosts file to use for a campaign that you did not start on this machine.",
 )
 YES = click.option(
-    "--yes", is_flag=True, help="Restore what is shown of somebody else's campaign, unasked."
+    "--yes", is_flag=True, help="Restore somebody else's campaign without asking for confirmation."
 )
 RESULTS = click.argument("results", type=click.Path(path_type=Path))
 AT_ONCE = click.option(
     "--at-once",
     type=click.IntRange(1),
     metavar="N",
-    help="Of a mesh: so many pairs at once, at most; as many as there are hosts for, if left out.",
+    help="Maximum number of pairs to measure at once (mesh only); default: as many as hosts allow.",
 )
 SCHEDULER = click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Of a mesh: the workers of the Dask scheduler there (tcp://10.0.0.1:8786) do the runs.",
+    help="Dask scheduler whose workers do the runs, tcp://10.0.0.1:8786 for example (mesh only).",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 SET = click.option(
@@ -47,15 +47,15 @@ SET = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change the experiment, such as measure.netperf.seconds=1; may be given often.",
+    help="Change the experiment, such as measure.netperf.seconds=1; repeatable.",
 )
 GUARD = click.option(
     "--guard",
     default="5m",
     show_default=True,
     metavar="TIME",
-    help="Hosts restore themselves when nothing was heard from here for so long beyond a run, "
-    "or a tenth longer (90s, 5m, 1h); off: they never do.",
+    help="Hosts restore themselves if the controller is silent for this long after a run should "
+    "have ended (90s, 5m, 1h), or up to a tenth longer; off: never.",
 )
 
 LIST = "list"

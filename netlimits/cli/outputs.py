@@ -1,4 +1,4 @@
-"""Where a command writes to: refused as the command line is read, before anything else is done."""
+"""Output paths of commands: checked as the command line is read, before anything else is done."""
 
 from __future__ import annotations
 

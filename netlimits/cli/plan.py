@@ -73,14 +73,14 @@ def plan(
 ) -> None:
     """Show what an experiment would run, in which order, and for how long.
 
-    No host is asked, but for tools that may be missing when --hosts is given: their runs are
-    shown as skipped. What `check` would say and no host is needed for is said at the end.
+    `plan` contacts no host, except to find missing tools when --hosts is given: their runs are
+    shown as skipped. The findings of `check` that need no host follow the plan.
 
-    --commands shows what the runner has hosts do, to the letter. Settings are changed only where a
-    host differs, so a change may turn out not to be needed; left out are claims, guards and notes,
-    what is restored, and looks whether a server listens or the link is up already.
+    --commands prints the exact commands of each run. A setting is changed only on hosts where it
+    differs, so some changes may not be needed. Claims, guards, notes, restores, and tests whether a
+    server listens or the link is up are left out.
 
-    With --against it is the plan of both sides, interleaved as `run` would have them.
+    With --against the plan has both sides, interleaved as `run` would run them.
 
     \b
     Examples:

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     help="Where to write it; RESULTS/report.html if left out.",
 )
 def report(results: Path, out: Path | None) -> None:
-    """Make one HTML page of RESULTS, to hand on: nothing beside it is needed to read it.
+    """Write RESULTS as one self-contained HTML page.
 
-    The question and its answer first, then tables with intervals, charts with their tables, what
-    failed and why, the hosts and what was changed and restored, the exact commands of one run,
-    and how to repeat it.
+    It has the question and its answer, tables with intervals, charts with their tables, the runs
+    that failed and why, the hosts, what was changed and restored, the exact commands of one run,
+    and how to repeat the campaign.
 
     \b
     Example:

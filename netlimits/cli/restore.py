@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 @click.option(
     "--force",
     is_flag=True,
-    help="Take the hosts from a campaign that is at work there now, which then stops.",
+    help="Take the hosts from a running campaign, which then stops.",
 )
 @click.option(
     "--forget",
     is_flag=True,
-    help="Restore nothing: leave the hosts as they are, and free them for other campaigns.",
+    help="Restore nothing; leave the hosts as they are and free them for other campaigns.",
 )
 @YES
 @PATIENCE
@@ -47,24 +47,23 @@ def restore(
 ) -> None:
     """Restore hosts to what was found, from a campaign's journal or from notes on the hosts.
 
-    Guards and claims that a lost campaign left are removed too. A host on which a campaign is at
-    work now, since its connection stands, is refused; with --force that campaign can change
-    nothing there any more. A campaign that you did not begin on this machine logs in nowhere by
-    itself: --hosts beside it says which hosts count, and what would be restored there is shown
-    first. Harmless when there is nothing to restore. Exit status 3 when something could not be.
+    Guards and claims that a lost campaign left are removed too. A host that a running campaign uses
+    is refused; with --force that campaign can change nothing there any more. For a campaign that
+    you did not start on this machine add --hosts: netlimits shows what it would restore there, and
+    asks first. Harmless when there is nothing to restore. Exit status 3 if a restore failed.
 
-    With RESULTS the hosts' whole network state is compared with that before the campaign, too.
-    With --forget nothing is restored: what is given up is printed, with the commands that restore
-    it by hand; notes, guards and claims go, and the journal says so. A campaign that is at work
-    keeps its hosts, unless --force is given too.
+    With RESULTS, netlimits also compares the hosts' whole network state with the state before the
+    campaign. With --forget it restores nothing: it prints each setting that it gives up, with the
+    commands to restore it by hand, and removes notes, guards and claims. A running campaign keeps
+    its hosts unless --force is given too.
 
     \b
     Examples:
       netlimits restore results/stateless-offloads-20260101-120000
       netlimits restore results/from-elsewhere --hosts hosts.yaml
       netlimits restore --hosts hosts.yaml      (the controller's files are lost)
-      netlimits restore --hosts hosts.yaml --force      (its campaign is to end)
-      netlimits restore --hosts hosts.yaml --forget      (what cannot be restored stays as it is)
+      netlimits restore --hosts hosts.yaml --force      (end the campaign that uses them)
+      netlimits restore --hosts hosts.yaml --forget      (leave what cannot be restored)
     """
     from netlimits.archive import reader
     from netlimits.campaign.interrupt import interruptible
@@ -131,7 +130,8 @@ def _forget(results: Path | None, hosts_file: Path | None, force: bool, patience
     if errors:
         raise HostError(
             "; ".join(map(str, errors.values()))
-            + "; what lies there stays, until `netlimits restore --hosts FILE --forget`"
+            + "; notes, guards and claims stay there until you run "
+            "`netlimits restore --hosts FILE --forget`"
         )
     if not lines:
         echo("nothing to give up")
@@ -160,7 +160,7 @@ def put_back(
     ours: bool = True,
     unreached: Collection[str] = (),
 ) -> int:
-    """Restore what a campaign that was killed left changed, and print it; how many settings.
+    """Restore and print what a killed campaign left changed; return the number of settings.
 
     What others changed of the hosts' network state is printed too.
     """

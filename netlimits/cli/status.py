@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "hosts_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Ask the hosts of this file who is at work on them, and for their guards.",
+    help="Ask the hosts of this file which campaign uses them, and for their guards.",
 )
 @click.option("--guards", is_flag=True, help="Ask the campaign's own hosts.")
 @PATIENCE
@@ -41,8 +41,8 @@ def status(
 ) -> None:
     """Report how far a campaign is, why runs failed, and what it changed and did not restore.
 
-    With --guards or --hosts also what hosts say: which campaign claims them since when, whether
-    a guard waits there, when it would restore them, and by which commands.
+    With --guards or --hosts, also ask the hosts: which campaign claims each of them and since when,
+    whether a guard waits there, when it would restore the host, and by which commands.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def status(
 
 
 def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """A campaign's state for people; `answers` are those of its hosts that were asked."""
+    """Yield a campaign's state for people; `answers` are those of its hosts that were asked."""
     files = state["imported"]
     origin = f"from {len(files)} files" if files else f"seed {state['seed']}"
     yield f"{state['experiment']} ({origin}) in {state['path']}"
@@ -102,7 +102,7 @@ def _progress(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]
 
 
 def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What the journal does not know to be restored, and what its hosts' guards say of that."""
+    """Yield settings that the journal does not report as restored, with what the guards report."""
     from netlimits.restore.guard.report import has_restored
 
     campaign = quoted(state["path"])
@@ -111,7 +111,7 @@ def _left(state: Mapping[str, Any], answers: Mapping[str, Mapping[str, Any]]) ->
         outcome = "changed, and not known to be restored"
         if "guard" in answer:
             noted = [{**note, **place} == note for note in answer["changed"]]
-            outcome = "changed, not restored yet" if any(noted) else "restored, says its host"
+            outcome = "changed, not restored yet" if any(noted) else "restored (says its host)"
             outcome = "restored by its host's guard" if has_restored(answer) else outcome
         yield "{outcome}: {role}: {interface}: {setting}".format(outcome=outcome, **place)
     if state["not_put_back"]:

@@ -95,7 +95,7 @@ def _checked(read: Document, changes: Sequence[tuple[str, str]], *, archived: bo
 
 
 def _entries(data: Mapping[str, Any]) -> list[Any]:
-    """What a file has under its keys but for `ssh_config`."""
+    """Return the values of a file's keys, except `ssh_config`."""
     return [part for name, part in data.items() if name != "ssh_config"] or [None]
 
 
@@ -106,7 +106,7 @@ def _causes(errors: Sequence[DocumentError]) -> list[DocumentError]:
 
 
 def _may_use_names(error: DocumentError) -> bool:
-    """True for an unknown key that may have been meant to use a factor."""
+    """Return True for an unknown key that may have been meant to use a factor."""
     return error.problem.startswith(UNKNOWN) and error.steps[:1] not in (("repeat",), ("report",))
 
 
@@ -119,7 +119,7 @@ def _read(
         kind = "a list" if isinstance(data, list) else shown(data)
         raise where.error(f"an experiment is a mapping (experiment: NAME …), not {kind}")
     if data and all(isinstance(part, dict) and "ssh" in part for part in _entries(data)):
-        raise where.error("is a hosts file: name it with --hosts, behind an experiment")
+        raise where.error("is a hosts file: name it with --hosts, after an experiment")
     data, where, misspelt = renamed(data, where)
     errors = shape_errors(data, where)
     unknown = data.keys() - schema.structure()["properties"].keys()

@@ -118,6 +118,6 @@ def _problem(name: str, experiment: Experiment) -> str:
     through = [label for label, text in experiment.derive.items() if name in _needed(text)]
     only = f"only {' and '.join(through)} need it, and nothing uses that" if through else ""
     return (
-        f"{UNUSED}{': ' + only if only else ''}: write ${{{name}}} where it belongs, or, "
-        f"where runs are not to differ by it, `dummies: [{name}]`"
+        f"{UNUSED}{': ' + only if only else ''}: use ${{{name}}} where it belongs, or, "
+        f"if runs are not meant to differ by it, add `dummies: [{name}]`"
     )

@@ -83,13 +83,13 @@ class Host(Protocol):
         """
 
     def shells(self) -> Sequence[int]:
-        """Return the processes there whose children are what was begun over this connection."""
+        """Return the ids of the host's processes that are parents of this connection's commands."""
 
     def cut_short(self) -> None:
         """End the commands that other threads run here, whose `run` returns then."""
 
     def abandon(self) -> None:
-        """Let go of a connection that is lost: whoever waits for it hears so at once."""
+        """Give up a lost connection: calls that wait for it return at once."""
 
     def close(self) -> None:
         """End the connection and every server. Closing twice is harmless."""

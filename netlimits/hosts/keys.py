@@ -77,7 +77,7 @@ class OurKeys(AuthStrategy):
         except OSError as error:
             self.unfit[file] = one_line(error)
         except (ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType):
-            self.unfit[file] = "is no private key"
+            self.unfit[file] = "is not a private key"
         return None
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What a lost connection leaves running on its host: a client, looks, servers.
+"""Programs that a lost connection leaves running on its host: a client, samplers, servers.
 
 sshd ends no program when its connection is gone, and may not know of that for minutes. What runs on
 would be measured beside the next attempt. Whatever we begin is a child of a `sh` of ours, whose

@@ -209,7 +209,7 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
         about = f"; correct it, or add `Host {endpoint.name}` to {source}"
         if endpoint.hostname != endpoint.name:
             about = f", the HostName of {endpoint.name} in {source}; correct it there"
-        raise ConnectError(f"nobody knows the name {endpoint.hostname}{about}") from None
+        raise ConnectError(f"cannot resolve the name {endpoint.hostname}{about}") from None
     except ConnectionRefusedError:
         raise ConnectError(
             f"{where} refuses connections; does sshd run there?", transient=True
@@ -226,9 +226,9 @@ def _explained(endpoint: Endpoint, seconds: float, source: str) -> Iterator[None
             ) from None
         if "SSH protocol banner" in str(error):
             raise ConnectError(
-                f"no SSH with {where}: it ended the connection before it said what it is; an sshd "
-                "does so while too many logins are under way (MaxStartups): try again",
+                f"no SSH with {where}: it closed the connection before it sent its version; sshd "
+                "does so while too many logins are in progress (MaxStartups): try again",
                 transient=True,
             ) from None
-        reason = "it ended the connection" if isinstance(error, EOFError) else one_line(error)[:200]
+        reason = "connection closed" if isinstance(error, EOFError) else one_line(error)[:200]
         raise ConnectError(f"no SSH with {where}: {reason}", transient=True) from None

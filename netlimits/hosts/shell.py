@@ -156,7 +156,7 @@ def refuse_endless(command: Command) -> None:
 
 
 class Greeting(NamedTuple):
-    """What a `sh` says of itself: its user, and its process."""
+    """The user and the process id that a `sh` reports."""
 
     uid: int
     pid: int

@@ -21,7 +21,7 @@ def ports(completed: Completed) -> set[int]:
 
 
 def listens(completed: Completed, address: str, port: int) -> bool:
-    """Whether something listens on `port` of `address`, or of every address.
+    """Return True if something listens on `port` of `address`, or of every address.
 
     Raises HostError where `ss` printed something else than sockets.
     """

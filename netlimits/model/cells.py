@@ -25,5 +25,5 @@ def text(cell: str) -> str:
 
 
 def needs_quotes(text: str) -> bool:
-    """True where another separator than a comma, or a line, would let a formula begin."""
+    """Return True if a formula could begin after a line break or a separator other than a comma."""
     return bool(_FORMULA.match(text) or _INSIDE.search(text) or "\r" in text)

@@ -41,7 +41,7 @@ my $tree = sub {
     }
 };
 """
-"""The same for a host's Perl: `$tree->("/proc/sys/net")` has in `@lines` what READ prints.
+"""A program for a host's Perl: `$tree->("/proc/sys/net")` has in `@lines` what READ prints.
 
 A second argument chooses among the names in a folder, which it gets after the folder's own. Print
 the lines at once: a Perl that is kept takes longer to print each than to read them all.

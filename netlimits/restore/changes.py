@@ -233,9 +233,9 @@ class Changes:
         left = [f"{f.role}: {f.interface}: {f.setting}: {why}" for f, why in problems]
         if left:
             raise RestoreError(
-                "not put back:\n  "
+                "not restored:\n  "
                 + "\n  ".join(left)
-                + "\nmend it and run `netlimits restore` again, which verifies it"
+                + "\nrestore it by hand, then run `netlimits restore` again to verify it"
             )
         if unwritten:
             raise unwritten
@@ -251,7 +251,7 @@ class Changes:
     def _all_put_back(
         self, changed: tuple[Original, ...]
     ) -> tuple[list[tuple[Original, str]], ArchiveError | None]:
-        """Each original that could not be put back, with the reason; and the journal's error."""
+        """Return the originals that are not restored, with reasons, and the journal's error."""
         problems: list[tuple[Original, str]] = []
         unwritten: ArchiveError | None = None
         for original in changed:
@@ -321,7 +321,7 @@ class Changes:
             return ""
         if foreign and not setting.differences(target, state):
             return (
-                f"{'; '.join(differences)}: that is not put back from somebody else's folder; "
+                f"{'; '.join(differences)}: that is not restored from somebody else's folder; "
                 "`netlimits restore --hosts FILE` does it from the host's own notes"
             )
         by_hand = setting.undo(original.interface, target, state) or commands

@@ -50,8 +50,8 @@ def forget_journal(
             if note and note.get("id") != this_process.id:
                 name = printable(str(note.get("campaign", "")))[:LONGEST]
                 raise HostInUse(
-                    f"campaign {name} left it changed too; restore that first, or give up both: "
-                    "`netlimits restore --hosts FILE --forget`",
+                    f"campaign {name} left this host changed too; restore that first, or give up "
+                    "both: `netlimits restore --hosts FILE --forget`",
                     host=role,
                 )
     _remove(Guards(hosts.__getitem__, hosts, this_process, None), left, force)
@@ -61,7 +61,7 @@ def forget_journal(
         archive.append("forgotten", **place)
     states = WholeState(archive, hosts.__getitem__)
     for role in states.kept():
-        tell(f"given up: {role}: the comparison of its network state with the one before")
+        tell(f"given up: {role}: the comparison of its network state with the state before")
     states.forget(archive.machines)
 
 
@@ -85,7 +85,7 @@ def forget_notes(hosts: Mapping[str, Host], force: bool, tell: Callable[[str], o
 
 
 def _left(role: str, host: Host) -> dict[str, dict[str, Any] | None]:
-    """The notes about a host that lie there, by their files' names; None for a damaged one."""
+    """Return the notes about a host by file name; None for a damaged one."""
     links = snapshot(lambda _: host, role).links
     listed = must(host.run(Command(("sh", "-c", _LIST), deadline=10))).stdout
     return {
@@ -106,7 +106,7 @@ def _remove(
 
 
 def _notes(printed: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Each note's file and what is in it; None where that is no note."""
+    """Yield each note's file and its contents; None for a damaged note."""
     for line in printed.splitlines():
         name, _, text = line.partition("/")
         if not re.fullmatch(r"[^/\0]+\.json", name):

@@ -252,8 +252,8 @@ def _refuse_beyond(host: Host, original: Original) -> None:
         raise RestoreError(f"{place}: its note is damaged ({error!r})") from None
     if why:
         raise RestoreError(
-            f"{place}: its note is not put back: {why}; mend it by hand, then remove the note (in "
-            "/run/netlimits for root, else ~/.local/state/netlimits)"
+            f"{place}: its note is not restored: {why}; restore it by hand, then remove the note "
+            "(in /run/netlimits for root, else ~/.local/state/netlimits)"
         )
 
 

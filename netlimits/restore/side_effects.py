@@ -1,4 +1,4 @@
-"""What of a host's network state the settings of a campaign can have changed.
+"""The part of a host's network state that the settings of a campaign can have changed.
 
 The rule by which a difference between two readings is a campaign's own, and not somebody else's.
 It is one of place and kind, so that it is the same whoever looks, and whenever:
@@ -47,7 +47,7 @@ _END = re.compile(r"_(ms|bytes|secs|jiffies)$")
 
 
 class SideEffects:
-    """What one role's settings reach; `sets` maps each to the names that it sets (of sysctls)."""
+    """The reach of one role's settings; `sets` maps each to the names that it sets (of sysctls)."""
 
     def __init__(
         self, interface: str, sets: Mapping[str, Collection[str]], *readings: NetworkState

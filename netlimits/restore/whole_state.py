@@ -67,7 +67,7 @@ def sets_of(experiment: Experiment, roles: Collection[str]) -> dict[str, Sets]:
 
 @dataclass(slots=True)
 class Found:
-    """What a comparison found: on each role what is ours, and lines of what is not."""
+    """The result of a comparison: our own differences by role, and lines for those of others."""
 
     ours: dict[str, list[str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
@@ -172,7 +172,7 @@ class WholeState:
             if ours and (commands := ways_back.commands(ours)):
                 for command in commands:
                     run(role, command)
-                self._tell(role, [f"restored beside its settings: {d}" for d in ours])
+                self._tell(role, [f"restored besides its settings: {d}" for d in ours])
                 time.sleep(SETTLES)
                 now = self._read(role, sets)
                 ours, others = self._parted(role, sets, before, now)
@@ -181,10 +181,10 @@ class WholeState:
             self._tell(role, [f"its network state could not be compared: {why}"])
             return
         if now.boot != before.boot:
-            self._tell(role, ["it was booted since: its network state is not compared"])
+            self._tell(role, ["it was rebooted since: its network state is not compared"])
             ours, others = (), ()
         else:
-            self._tell(role, [f"changed by somebody else, and left so: {d}" for d in others])
+            self._tell(role, [f"changed by somebody else, not restored: {d}" for d in others])
             if missing := uncompared(before, now):
                 self._tell(role, [f"not compared: {'; '.join(missing)}"])
         if ours:
@@ -196,7 +196,7 @@ class WholeState:
     def _parted(
         self, role: str, sets: Sets, before: NetworkState, now: NetworkState
     ) -> tuple[tuple[Difference, ...], tuple[Difference, ...]]:
-        """What differs by our settings, and what by somebody else; nothing after a boot."""
+        """Return our own differences, and those of others; none after a reboot."""
         if before.boot != now.boot:
             return (), ()
         every = differences(before, now)
@@ -219,6 +219,6 @@ def _few(lines: list[str]) -> list[str]:
 
 
 def _by_hand(difference: Difference) -> str:
-    """A difference and the commands that mend it by hand."""
+    """Return a difference with the commands that undo it by hand."""
     by_hand = "; ".join(map(typed, ways_back.commands([difference])))
     return f"{difference}; by hand: {by_hand}" if by_hand else str(difference)

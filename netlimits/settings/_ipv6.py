@@ -1,4 +1,4 @@
-"""What IPv6 holds on an interface, so that it can be put back after the MTU moved.
+"""The IPv6 state of an interface, to restore it after a change of the MTU.
 
 Linux takes IPv6 off an interface whose MTU falls below 1280: addresses, routes, neighbours, proxy
 neighbours, multicast groups, the token and its sysctls go, and a larger MTU brings back only a
@@ -206,13 +206,13 @@ def differences(original: State, now: State) -> Iterator[str]:
 
 
 def cannot_return(now: State) -> tuple[str, ...]:
-    """What could not be put back once IPv6 is gone, in words."""
+    """Return what could not be restored once IPv6 is gone, in words."""
     before = [f"route {_routes.shown(r)} before that of {d}" for r, d in now["before"].items()]
     return (*now["fading"], *now["strange"], *before)
 
 
 def cannot_move(now: State) -> tuple[str, ...]:
-    """Routes whose `mtu` moves with any change of the MTU and could not be put back."""
+    """Return the routes whose `mtu` any change of the MTU moves and nothing could restore."""
     return tuple(now["moving"])
 
 
@@ -267,18 +267,18 @@ def _is_link_local(route: str) -> bool:
 
 
 def _is_taken(route: str) -> bool:
-    """Whether packets take it because it comes first; to link-local addresses they do not."""
+    """Return True if packets take it because it comes first; not so for link-local addresses."""
     kind = route.split()[:2][-1]
     return kind == "multicast" or (_is_ours(route) and not _is_link_local(route))
 
 
 def _fades(route: str, metrics: Mapping[str, str]) -> bool:
-    """Whether a route runs out by itself, or comes from a router."""
+    """Return True if a route expires by itself, or comes from a router."""
     return bool({"expires", "ra", "redirect"} & {*route.split(), *metrics.get("?", "").split()})
 
 
 def _moves(route: str, metrics: Mapping[str, str], behind: Mapping[str, str]) -> bool:
-    """Whether the kernel moves a route's MTU and no command of ours moves it back."""
+    """Return True if the kernel changes a route's MTU and no command of ours restores it."""
     if "?" in metrics:
         return bool(_MOVES.search(metrics["?"])) or metrics.get("mtu", "lock").isdigit()
     return metrics.get("mtu", "lock").isdigit() and (_fades(route, metrics) or route in behind)

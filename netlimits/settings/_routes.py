@@ -295,4 +295,4 @@ def faults(state: Any) -> Iterator[str]:
             ):
                 yield f"{name[:40]} {value[:40]!r} is no metric of a route"
     if not isinstance(state["behind"], Mapping):
-        yield "its routes are in no order"
+        yield "the order of its routes is missing"

@@ -92,7 +92,7 @@ class Channels(Quantities):
         return (*numbers, Command(("sh", "-c", _WRITE, "restore queues", interface, *pairs)))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each number, file of a queue or interrupt's CPUs that is not as it was."""
+        """Yield each number, queue file or interrupt's CPUs that differs from the original."""
         numbers = Quantities.differences(self, original, state)
         before, now = original["queues"], state["queues"]
         return numbers or tuple(

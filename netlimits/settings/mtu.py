@@ -95,7 +95,7 @@ _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || 
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """What kind of interface it is; a NIC has none."""
+    """The kind of an interface; a NIC has none."""
 
     info_kind: str = ""
 
@@ -132,7 +132,7 @@ class Mtu:
         "type": "integer",
         "title": "MTU of the data interface",
         "description": "Bytes. The driver has its maximum. Below 1280 Linux takes IPv6 off the "
-        "interface until it is put back at the end of the campaign.",
+        "interface until it is restored at the end of the campaign.",
         "minimum": 68,
         "maximum": 2**31 - 1,
     }
@@ -188,7 +188,7 @@ class Mtu:
         return (_set(interface, wanted),)
 
     def _check(self, interface: str, state: State, wanted: int) -> None:
-        """Raise SettingError for what the driver refuses and for what could not be put back."""
+        """Raise SettingError for what the driver refuses and for what could not be restored."""
         least, most = state["least"], state["most"]
         if most and wanted > most:
             raise SettingError(
@@ -201,14 +201,14 @@ class Mtu:
         if interface in state["bridges"]:
             raise SettingError(
                 f"{interface} is a bridge, which would never again follow the MTU of its ports "
-                "once its own was set; set that of its ports, or leave `mtu` out",
+                "once its own MTU was set; set the MTU of its ports, or leave `mtu` out",
                 setting=self.name,
             )
         if moving := _ipv6.cannot_move(state["ipv6"]):
             raise SettingError(
                 f"an MTU of {wanted} would move the mtu of {interface}'s IPv6 routes to "
-                f"{', '.join(moving)}, which could not be put back; delete them or lock their mtu "
-                "before, or leave `mtu` out",
+                f"{', '.join(moving)}, which could not be restored; delete them or lock their mtu "
+                "first, or leave `mtu` out",
                 setting=self.name,
             )
         if wanted < state["mtu"]:
@@ -220,8 +220,8 @@ class Mtu:
         if lost:
             raise SettingError(
                 f"an MTU of {wanted}, below {_ipv6.LEAST_MTU}, takes IPv6 off {interface}, and "
-                f"this could not be put back: {', '.join(lost)}; use {_ipv6.LEAST_MTU} or more, "
-                "or take IPv6 off it yourself before",
+                f"this could not be restored: {', '.join(lost)}; use {_ipv6.LEAST_MTU} or more, "
+                "or remove IPv6 from it first",
                 setting=self.name,
             )
 
@@ -236,14 +236,14 @@ class Mtu:
         if lowered:
             raise SettingError(
                 f"an MTU of {wanted} would lower that of {', '.join(lowered)}, on {interface}, "
-                "which could not be put back; remove it before, or use no smaller MTU",
+                "which could not be restored; remove it first, or do not lower the MTU",
                 setting=self.name,
             )
         if state["hidden"]:
             raise SettingError(
                 f"an interface that this login does not see, in another network namespace, lies on "
                 f"{', '.join(state['hidden'])}, and an MTU of {wanted} could lower its own; log in "
-                "as root, or remove it before",
+                "as root, or remove it first",
                 setting=self.name,
             )
 

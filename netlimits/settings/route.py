@@ -85,8 +85,8 @@ class Route:
             if ahead := state["behind"].get(route):
                 raise SettingError(
                     f"the route to {_routes.shown(route)} over {interface} comes after that of "
-                    f"{ahead} with the same metric, which packets take and a change would "
-                    "replace; give one of the two another metric, or name another route with `to:`",
+                    f"{ahead} with the same metric: packets take that one, and a change would "
+                    "replace it; give one of them another metric, or name another route with `to:`",
                     setting=self.name,
                 )
         return tuple(
@@ -111,7 +111,7 @@ class Route:
         for route in chosen:
             if strange := state["routes"][route].get("?"):
                 raise SettingError(
-                    f"the route to {_routes.shown(route)} could not be put back as it is "
+                    f"the route to {_routes.shown(route)} could not be restored as it is "
                     f"({strange})",
                     setting=self.name,
                 )
@@ -136,7 +136,7 @@ class Route:
         return tuple(_routes.undo(interface, original, state))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each route that is gone, whose metrics are not as they were, or that lost its place."""
+        """Yield each route that is gone, has other metrics, or lost its place."""
         return tuple(_routes.differences(original, state))
 
     def faults(self, state: State) -> Iterator[str]:

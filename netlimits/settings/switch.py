@@ -69,7 +69,7 @@ class Switch:
         "type": "object",
         "title": "A switch of one's own: a module, a service",
         "description": "By commands of yours, which run as the login; where they need root they "
-        "begin with sudo and -n. What they change beside the position is not put back.",
+        "begin with sudo and -n. What they change besides the position is not restored.",
         "required": ["verify", "command", "to"],
         "properties": {
             "verify": {

@@ -187,7 +187,7 @@ class Sysctl:
             if MOVES_MORE.search(name):
                 raise SettingError(
                     f"{name} changes more than itself (addresses, routes, other sysctls), which "
-                    "could not be put back; set it on the host before the campaign",
+                    "could not be restored; set it on the host before the campaign",
                     setting=self.name,
                 )
             if why := _moves_others(name, interface):
@@ -215,7 +215,7 @@ class Sysctl:
         return (*_write(values), *after)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Each name whose value is not as it was.
+        """Yield each name whose value differs from the original.
 
         In a namespace, one that moves with another cannot be written: that is no difference here.
         """
@@ -241,13 +241,13 @@ def _moves_others(name: str, interface: str) -> str:
     """Return why a name that changes others is not set, and which to set instead; "" if it may."""
     before, _, last = name.rpartition(".")
     if name == _ONE_WAY:
-        return f"{name} could not be restored: the kernel switches it on until the next boot"
+        return f"{name} could not be restored: once on, it stays on until the next boot"
     if finer := _ROUNDED.get(last):
         return f"{name} is a rounded view of another sysctl; set {before}.{finer}"
     if _OF_EVERY_INTERFACE.match(name):
         family, kind = name.split(".")[1:3]
         return (
-            f"{name} also changes that of interfaces, which could not be restored; set "
+            f"{name} also changes the sysctls of interfaces, which could not be restored; set "
             f"net.{family}.{kind}.{interface}.{last}"
         )
     return ""

@@ -239,9 +239,9 @@ class _Printed:
         """A figure of at least 0. Raises ToolFailure for everything else."""
         text = self.values.get(key)
         if text is None:
-            raise OutputError(f"neper printed no {key}: did it end before its time?")
+            raise OutputError(f"neper printed no {key}: did it end early?")
         if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?", text, re.ASCII):
-            raise OutputError(f"neper says {key}={text[:60]}, which is no figure")
+            raise OutputError(f"neper printed {key}={text[:60]}, which is not a number")
         return float(text)
 
 
@@ -322,7 +322,7 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
             status="timeout",
         )
     if completed.truncated:
-        raise OutputError("neper printed more than may be kept")
+        raise OutputError("neper printed too much output to keep")
     if completed.status != 0:
         why = complaint or _last_line(completed.stdout) or "it printed nothing"
         if "Read error" in why:

@@ -210,7 +210,7 @@ def _refuse_failure(completed: Completed) -> None:
             status="timeout",
         )
     if completed.truncated:
-        raise OutputError("nttcp printed more than may be kept")
+        raise OutputError("nttcp printed too much output to keep")
     if completed.status != 0:
         why = completed.complaint or "it printed nothing"
         raise ToolFailure(f"nttcp exited {completed.status}: {why}")

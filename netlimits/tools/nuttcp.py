@@ -208,7 +208,7 @@ class _Side:
         """A figure of at least 0. Raises ToolFailure for everything else."""
         text = self.text(key)
         if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?%?", text):
-            raise OutputError(f"nuttcp says {key}={text[:60]}, which is no figure")
+            raise OutputError(f"nuttcp printed {key}={text[:60]}, which is not a number")
         return float(text.removesuffix("%"))
 
     def elapsed(self) -> float:
@@ -263,7 +263,7 @@ def _printed(completed: Completed, options: Mapping[str, Any], seconds: float) -
             status="timeout",
         )
     if completed.truncated:
-        raise OutputError("nuttcp printed more than may be kept")
+        raise OutputError("nuttcp printed too much output to keep")
     if completed.status != 0:
         lines = [line.strip() for line in completed.stderr.splitlines()]
         reasons = [line for line in lines if line and "Info=" not in line]

@@ -56,7 +56,7 @@ def test_other_programs_on_a_host_s_cpus_are_told_beside_every_table():
     assert caveats.other_programs(quiet) == caveats.other_programs(frame) == ""
     loud = quiet.assign(remote_other_cpu_pct=["98.4", np.nan, np.nan])
     note = (
-        "in 1 of 2 runs other programs took CPU time of a host, up to 98 % of one CPU "
+        "in 1 of 2 runs other programs used CPU time on a host, up to 98 % of one CPU "
         "(local_other_cpu_pct, remote_other_cpu_pct)"
     )
     assert note in caveats.notes(loud, ["throughput_mbps"])

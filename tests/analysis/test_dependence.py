@@ -13,7 +13,7 @@ from netlimits.analysis.cost import cost
 from netlimits.analysis.dependence import LEVEL, Blocks
 from netlimits.analysis.summary import summary
 
-ALIKE, SLOW = "as runs that follow one another are alike", "slow runs fail"
+ALIKE, SLOW = "because consecutive runs are alike", "slow runs fail"
 
 
 def following(chance: np.random.Generator, n: int, correlation: float) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_a_table_says_that_slow_runs_fail(sizes: int):
     values = 900 * np.where(slow, 0.7, 1.0)[:, None] * np.exp(0.02 * chance.normal(size=(n, sizes)))
     lost = slow[:, None] & (chance.random((n, sizes)) < 0.5)
     (note,) = notes_of(campaign(n, values, lost), SLOW)
-    assert note.startswith("Throughput: means are too good, as slow runs fail")
+    assert note.startswith("Throughput: means are too good, because slow runs fail")
     anyhow = chance.random((n, sizes)) < 0.2
     assert not notes_of(campaign(n, values, anyhow), SLOW)
 
@@ -111,7 +111,7 @@ def test_a_comparison_and_a_cost_say_it_too():
     def costs(frame: pd.DataFrame) -> bool:
         frame = frame.assign(local_sd_us_per_kib=1e4 / frame["throughput_mbps"])
         notes = cost(frame, "local_sd").attrs["notes"]
-        return any("blocks that follow one another are alike" in note for note in notes)
+        return any("consecutive blocks are alike" in note for note in notes)
 
     assert costs(alike)
     assert not costs(mixed)

@@ -206,6 +206,6 @@ def test_runs_that_depend_on_one_another(columns: Any) -> None:
     pool = [] if columns else ["transport", "offloads"]
     whole = summary(frame, "throughput", "send_size", columns, pool=pool)
     notes = " ".join(whole.attrs["notes"])
-    assert "as runs that follow one another are alike" in notes
+    assert "because consecutive runs are alike" in notes
     assert "slow runs fail" in notes
     same(whole, summary(of(frame), "throughput", "send_size", columns, pool=pool))

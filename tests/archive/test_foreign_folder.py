@@ -186,7 +186,7 @@ def test_what_would_be_put_back_is_shown_first(folder, hosts_file, command):
     assert "say --yes" in complaint(done)
     done = call((command, "--yes"), folder, "--hosts", hosts_file)
     assert line in done.output
-    assert "nobody knows the name nobody.invalid" in complaint(done)
+    assert "cannot resolve the name nobody.invalid" in complaint(done)
 
 
 BAD: tuple[tuple[str, Any, str], ...] = (
@@ -217,8 +217,8 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("napi", {"gro_flush_timeout": "1\n2"}, "cannot be"),
     ("qdisc", {**QDISC, "kind": "ingress; x"}, "is no qdisc"),
     ("qdisc", {**QDISC, "options": {"limit": "5 x"}}, "is no state"),
-    ("qdisc", {**QDISC, "kind": "cake"}, "could not be put back"),
-    ("qdisc", {**QDISC, "kind": "hfsc"}, "could not be put back"),
+    ("qdisc", {**QDISC, "kind": "cake"}, "could not be restored"),
+    ("qdisc", {**QDISC, "kind": "hfsc"}, "could not be restored"),
     ("route", {"routes": {"default dev mgmt0": {}}, "behind": {}}, "is no route"),
     ("route", {"routes": {"192.0.2.0/24": {"via": "192.0.2.9"}}, "behind": {}}, "is no metric"),
     ("route", {"routes": {"192.0.2.0/24": {"mtu": "9 dev x"}}, "behind": {}}, "is no metric"),

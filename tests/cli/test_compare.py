@@ -57,7 +57,7 @@ def test_a_campaign_against_itself_is_no_worse(compare):
     assert told.exit_code == 0, told.output
     assert "1.000 [" in told.output
     assert "worse" not in told.output.splitlines()[0]
-    assert "two campaigns are two sessions" in told.output
+    assert "from one session a side" in told.output
 
 
 def test_a_metric_of_interim_results_is_one_to_compare(compare):
@@ -76,7 +76,7 @@ def test_two_sessions_that_differ_for_the_worse_end_with_5(compare, slower: Path
     assert told.output.startswith(f"{slower} against {BEFORE}: 6 differ")
     assert "0.500 [" in told.output
     assert told.output.count("these two sessions differ") == 6
-    assert "nothing is better or worse from one session a side" in told.output
+    assert "nothing is called better or worse from one session a side" in told.output
     gate = tmp_path / "gate.yaml"
     gate.write_text("gate: [{of: throughput}]\n")
     told = compare(BEFORE, slower, "--gate", gate)
@@ -97,7 +97,9 @@ def test_sessions_of_the_baseline_tell_how_much_sessions_differ(compare, tmp_pat
     told = compare(first, later[0], "--history", second, "--history", third, *of)
     (part,) = json.loads(told.output)
     assert part["sides"][0] == f"{first} and {second} and {third}"
-    assert any("3 " in note and "sessions are the unit" in note for note in part["notes"])
+    assert any(
+        "3 " in note and "each session counts as one value" in note for note in part["notes"]
+    )
     assert {row["n_before"] for row in part["rows"]} == {9}
     told = compare(first, *later, "--history", second, "--together", *of)
     (part,) = json.loads(told.output)

@@ -70,7 +70,7 @@ def test_of_what_was_changed_hosts_say_whether_it_is_restored(tmp_path):
     outcomes = {
         "changed, and not known to be restored": {},
         "changed, not restored yet": {"sender": answer},
-        "restored, says its host": {"sender": {**answer, "changed": []}},
+        "restored (says its host)": {"sender": {**answer, "changed": []}},
         "restored by its host's guard": {"sender": {**answer, **fired}},
     }
     for outcome, answers in outcomes.items():

@@ -451,7 +451,7 @@ FORGOTTEN = HEAD + "factors: {send_size: [64, 8192]}\n"
 @pytest.mark.parametrize(
     ("more", "line", "key", "says"),
     [
-        ("", 3, "factors.send_size", "nothing uses it: write ${send_size} where it belongs"),
+        ("", 3, "factors.send_size", "nothing uses it: use ${send_size} where it belongs"),
         ("derive: {mss: send_size + 12}\n", 3, "factors.send_size", "only mss need"),
         ("zip: {a: [1, 2], b: [3, 4]}\nexclude: [a == 1]\n", 4, "zip.b", "nothing uses it"),
         ("dummies: [send_sise]\n", 4, "dummies.0", "no factor is called send_sise"),

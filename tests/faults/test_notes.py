@@ -131,7 +131,7 @@ def test_what_a_killed_campaign_left_is_given_up_and_its_journal_says_so(ground:
     read = ("sysctl", "-n", "net.ipv4.tcp_slow_start_after_idle")
     stopped(process, lambda: "0" in ground.on("receiver", *read), "it is set")
     living = ground("restore", *ground.hosts, "--forget", status=2).stderr
-    assert "its connection stands" in living
+    assert "its connection is up" in living
     process.kill()
     process.communicate()
     told = ground("restore", out, "--forget").stdout

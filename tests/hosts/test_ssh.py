@@ -192,7 +192,7 @@ def test_a_key_that_openssh_would_not_use_is_not_used_and_the_reason_is_told(lab
     key.chmod(0o600)
     assert server_port(machine) == lab.far.port
     key.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nnonsense\n")
-    assert f"none can be used: {key} is no private key" in refusal(machine)
+    assert f"none can be used: {key} is not a private key" in refusal(machine)
     key.write_text("")
     assert f"{key} is empty" in refusal(machine)
     key.unlink()
@@ -236,10 +236,10 @@ def test_a_port_where_nobody_listens(lab):
 def test_a_name_that_nobody_knows(lab):
     machine = lab.machine("no-such-host.invalid")
     advice = f"correct it, or add `Host no-such-host.invalid` to {machine.ssh_config}"
-    assert f"nobody knows the name no-such-host.invalid; {advice}" in refusal(machine)
+    assert f"cannot resolve the name no-such-host.invalid; {advice}" in refusal(machine)
     machine = lab.machine("far", "Host far\n HostName far.invalid\n")
     said_there = f"far.invalid, the HostName of far in {machine.ssh_config}; correct it there"
-    assert f"nobody knows the name {said_there}" in refusal(machine)
+    assert f"cannot resolve the name {said_there}" in refusal(machine)
 
 
 def test_a_port_that_says_nothing_costs_no_more_than_the_time_allowed(lab):

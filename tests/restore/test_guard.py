@@ -476,7 +476,7 @@ def test_a_claim_is_taken_over_by_its_own_campaign_and_from_another_machine_only
     again = place.guards(patience=1)
     again.claim()  # takes over, and its time is shorter
     again.renew(60)
-    with pytest.raises(HostError, match="at work there"):
+    with pytest.raises(HostError, match="is using it"):
         place.guards(controller="another").claim()
     again.renew(1)
     wait(lambda: all(claim.stale for _, _, claim in place.look().claimed()))
@@ -524,7 +524,7 @@ def test_hosts_that_are_held_for_long_enough_yet_cost_no_word(place, monkeypatch
 def test_what_somebody_else_planted_is_no_claim(place):
     key = place.look().key
     (place.lock / f"netlimits-{key}.claim").symlink_to("\x1b[31m nobody")
-    with pytest.raises(HostError, match="is no claim of netlimits; `netlimits restore --hosts"):
+    with pytest.raises(HostError, match="is not a claim of netlimits; `netlimits restore --hosts"):
         place.guards().claim()
 
 
@@ -533,7 +533,7 @@ def test_what_somebody_else_planted_is_no_claim(place):
 def test_what_lies_in_a_claims_place_is_refused_and_restore_removes_it(place, make):
     path = place.lock / f"netlimits-{place.look().key}.claim"
     make(path)
-    with pytest.raises(HostError, match="is no claim of netlimits; `netlimits restore --hosts"):
+    with pytest.raises(HostError, match="is not a claim of netlimits; `netlimits restore --hosts"):
         place.guards().claim()
     guards = place.guards(patience=None)
     guards.claim(RESTORE)
@@ -762,7 +762,7 @@ def test_a_guard_that_fired_is_told_once_and_started_again(place, monkeypatch):
 
 
 def test_a_host_that_says_something_else_is_an_error():
-    with pytest.raises(HostError, match="does not say who is at work there: sh: not found"):
+    with pytest.raises(HostError, match="does not report who is using it: sh: not found"):
         commands.seen(answer(commands.look(), stderr="sh: not found", status=127))
 
 
@@ -806,11 +806,11 @@ def test_a_campaign_whose_connection_is_gone_is_not_called_at_work():
     who = "campaign small of rick at box (process 7) since 1970-01-01 00:00 UTC"
     other = replace(CLAIM.holder, id="2")
     assert refusal(now, other).startswith(
-        f"it is claimed by {who}, whose connection is gone; restore what that changed with "
+        f"it is claimed by {who}, whose connection is gone; restore what it changed with "
         "`netlimits restore --hosts FILE`, or leave it"
     )
     now.held.append("/tmp/claim")
-    assert refusal(now, other).startswith(f"{who} is at work there, its connection stands; wait")
+    assert refusal(now, other).startswith(f"{who} is using it (its connection is up); wait")
 
 
 @pytest.mark.parametrize(
@@ -881,7 +881,7 @@ def test_a_change_is_made_while_the_claim_is_ours_and_not_once_it_was_taken(plac
     assert campaign.run("a", Command(("sh", "-c", "cat; exit 7"), stdin="two")).stdout == "two"
     other = place()
     taker = other.guards("other", patience=None)
-    with pytest.raises(HostError, match="its connection stands; end it first"):
+    with pytest.raises(HostError, match=r"its connection is up\); end it first"):
         taker.claim(FROM_NOTES)
     taker.claim(forced(FROM_NOTES, force=True))
     with pytest.raises(HostError, match="no longer claimed by this campaign: campaign small"):

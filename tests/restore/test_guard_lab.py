@@ -264,7 +264,7 @@ def test_two_campaigns_at_the_same_moment_one_is_refused(on, hosts):
     _, refused = other.communicate()
     # refused by the check before (2), or, with a folder of its own already, by the claim (1)
     assert other.returncode in (1, 2), refused
-    assert "is at work there" in refused
+    assert "is using it" in refused
     (survivor,) = (process for process in both if process is not other)
     survivor.send_signal(signal.SIGINT)
     _, ended = survivor.communicate(timeout=2 * LONG)
@@ -280,7 +280,7 @@ def test_a_living_campaigns_hosts_are_put_back_only_by_force_and_it_stops(on, ho
     changed = on.leaves()
     refused = on("restore", *hosts, status=2).stderr
     assert "sender: campaign out of" in refused
-    assert "its connection stands; end it first" in refused
+    assert "its connection is up); end it first" in refused
     assert len(refused.splitlines()) == 1
     assert on.leaves() == changed, "nothing is touched"
     assert all(status["claims"][0]["held"] for status in on.status(*hosts).values())

@@ -196,7 +196,7 @@ def test_forced_at_every_moment_of_a_living_campaign_and_paused_at_every_moment(
             taken += 1
             assert isinstance(first.error, NetlimitsError), first.error
             complaint = str(first.error)
-            assert "no longer claimed" in complaint or "at work there" in complaint
+            assert "no longer claimed" in complaint or "is using it" in complaint
         scene.holds()
     assert taken > campaign
 
@@ -209,7 +209,7 @@ def test_refused_at_every_moment_of_a_living_campaign(long, tmp_path):
         first.go(i)
         second = scene.from_notes(force=False)
         second.go()
-        assert "is at work there, its connection stands" in str(second.error), i
+        assert "is using it (its connection is up)" in str(second.error), i
         first.go()
         assert first.error is None
         assert scene.work.as_found()
@@ -261,10 +261,10 @@ def test_resume_and_a_second_campaign_during_a_put_back_are_refused(long, tmp_pa
         second.go(j)
         archive: Archive = scene.work.campaign.archive
         archive.lock()
-        with pytest.raises(NetlimitsError, match=r"`netlimits restore` of .* is at work there"):
+        with pytest.raises(NetlimitsError, match=r"`netlimits restore` of .* is using it"):
             restore_from_journal(archive, scene.hosts())
         archive.close()
-        with pytest.raises(NetlimitsError, match="is at work there"):
+        with pytest.raises(NetlimitsError, match="is using it"):
             Work(tmp_path / f"{j}-other", scene.two, ONCE).run()
         second.go()
         assert second.error is None

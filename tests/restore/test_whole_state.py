@@ -91,7 +91,7 @@ def test_what_is_not_ours_is_told_and_left(scene):
     finding = scene.compared()
     assert not finding.problem()
     assert {
-        line.removeprefix("source: changed by somebody else, and left so: ")
+        line.removeprefix("source: changed by somebody else, not restored: ")
         for line in finding.others
     } == {
         "IPv4 rule 32765: from 1.2.3.4 lookup 77 proto unspec is gone",
@@ -111,7 +111,7 @@ def test_what_is_ours_is_restored(scene):
     assert scene.written == ["sysctl -w net.core.somaxconn=4096"]
     assert not finding.problem()
     assert finding.others == [
-        "source: restored beside its settings: sysctl net.core.somaxconn is 99, was 4096"
+        "source: restored besides its settings: sysctl net.core.somaxconn is 99, was 4096"
     ]
 
 
@@ -141,7 +141,7 @@ def test_what_is_ours_and_stays_is_an_error_until_it_is_as_found_or_forgotten(sc
     ("printed", "words"),
     [
         (PRINTED.replace("4e6252de", "11111111").replace("4096", "1"),
-         "it was booted since: its network state is not compared"),
+         "it was rebooted since: its network state is not compared"),
         (PRINTED.split("@ipv6")[0],
          "not compared: IPv4 rules, neighbours and routes of other interfaces; "
          "IPv6 rules, neighbours and routes of other interfaces"),

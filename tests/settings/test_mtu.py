@@ -150,7 +150,7 @@ def test_below_1280_everything_that_cannot_return_is_named(everything):
     with pytest.raises(SettingError) as error:
         mtu.change("data0", alone, 1279)
     assert (
-        "this could not be put back: token ::99, multicast group ff02::fb of a program, "
+        "this could not be restored: token ::99, multicast group ff02::fb of a program, "
         "route 2001:db8:8::/64 (nhid), route 2001:db8:9::/64 (nexthop), "
         "route 2001:db8::/64 before that of mgmt0; use 1280 or more" in str(error.value)
     )

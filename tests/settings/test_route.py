@@ -77,7 +77,7 @@ def test_no_such_route_names_those_there_are(state):
 
 def test_a_route_that_runs_out_is_left_alone(state):
     wanted = {"to": "2001:db8:2::/64", "quickack": 1}
-    with pytest.raises(SettingError, match=r"could not be put back as it is \(expires 2999sec"):
+    with pytest.raises(SettingError, match=r"could not be restored as it is \(expires 2999sec"):
         route.change("data0", state, wanted)
     later = read(pairs.text("settings/route", "veth").replace("2999sec", "2990sec"))
     assert route.differences(state, later) == ()
@@ -85,7 +85,7 @@ def test_a_route_that_runs_out_is_left_alone(state):
 
 
 def test_a_multipath_route_is_left_alone(second):
-    with pytest.raises(SettingError, match=r"put back as it is \(nexthop via 198\.51\.100\.2 dev"):
+    with pytest.raises(SettingError, match=r"restored as it is \(nexthop via 198\.51\.100\.2 dev"):
         route.change("data0", second, {"to": "203.0.113.0/24", "quickack": 1})
 
 

@@ -298,15 +298,15 @@ NO_MEASUREMENT = {
         edited("udp-unlimited-312", "end", "cpu_utilization_percent"), UDP,
         "no end.cpu_utilization_percent"),
     "garbage in a figure": (
-        edited("udp-unlimited-312", "end", "sum_received", "bytes", value="much"), UDP, "no figure"),
+        edited("udp-unlimited-312", "end", "sum_received", "bytes", value="much"), UDP, "not a number"),
     "NaN": (
         edited("udp-unlimited-312", "end", "sum_received", "jitter_ms", value=math.nan), UDP,
-        "no figure"),
+        "not a number"),
     "no clock": (capture("udp-unlimited-312"), {**UDP, "interim_seconds": 1}, "printed no time"),
     "cut off": (done(text("udp-unlimited-312.txt")[:900]), UDP, "no whole JSON"),
     "nothing printed": (done(""), TCP, "no whole JSON"),
     "another JSON": (done("[1]"), TCP, "printed no results"),
-    "megabytes": (done("x", truncated=True), TCP, "more than may be kept"),
+    "megabytes": (done("x", truncated=True), TCP, "too much output to keep"),
     "not there": (
         done("1795257460.1\n", 127, "sh: 1: exec: iperf3: not found"),
         {**TCP, "interim_seconds": 1}, "exited 127.*not found"),

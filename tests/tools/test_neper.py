@@ -110,7 +110,7 @@ def test_what_it_printed_must_be_whole_and_no_zero() -> None:
         neper.read(done(stream + zero), {"seconds": 2})
     with pytest.raises(ToolFailure, match="none of its counts"):
         neper.read(done(stream.replace("\nt=", "\nu=")), {"seconds": 2})
-    with pytest.raises(ToolFailure, match="which is no figure"):
+    with pytest.raises(ToolFailure, match="which is not a number"):
         neper.read(done(stream + "remote_throughput=-nan\n"), {"seconds": 2})
     rr = pairs.text("neper", "tcp-rr")
     with pytest.raises(ToolFailure, match="printed no latency_p99"):

@@ -165,7 +165,7 @@ NO_MEASUREMENT = {
         "THROUGHPUT is 0.00: nothing arrived"),
     "selector dropped in silence": (done(edited("omni-tcp-k.txt", REMOTE_SD=None)), TCP, "printed no REMOTE_SD"),
     "cpu not measured": (done(edited("omni-tcp-k.txt", LOCAL_SD="-1.000")), TCP, "did not measure LOCAL_SD"),
-    "garbage": (done(edited("omni-tcp-k.txt", ELAPSED_TIME="soon")), TCP, "no number"),
+    "garbage": (done(edited("omni-tcp-k.txt", ELAPSED_TIME="soon")), TCP, "not a number"),
     "no interim result": (
         done(text("omni-tcp-k.txt") + "NETPERF_INTERIM_RESULT[0]=9\n"), TCP, r"no whole interim result 0: .*ENDING\[0\]"),
     "unknown unit": (done(edited("omni-tcp-k.txt", THROUGHPUT_UNITS="GBytes/s")), TCP, "GBytes/s"),
@@ -184,7 +184,7 @@ NO_MEASUREMENT = {
     "burst not taken": (
         done(edited("omni-rr-k.txt", BURST_SIZE="0")), {**RR, "burst": 4}, "burst of 4 did not take"),
     "nothing printed": (done(""), TCP, "netperf printed nothing$"),
-    "megabytes": (done("x" * 100, truncated=True), TCP, "more than may be kept"),
+    "megabytes": (done("x" * 100, truncated=True), TCP, "too much output to keep"),
 }  # fmt: skip
 
 
@@ -202,11 +202,11 @@ def test_what_netperf_says_in_silence_is_a_failed_run_with_its_reason(case):
 @pytest.mark.parametrize(
     ("text_of_run", "problem"),
     [
-        (edited("omni-tcp-k.txt", THROUGHPUT="941,44"), "THROUGHPUT=941,44, a decimal comma, not a point"),
-        (edited("omni-tcp-k.txt", LOCAL_SD="nan"), "LOCAL_SD=nan, which is no number"),
-        (edited("omni-tcp-k.txt", REMOTE_SD="1_0"), "REMOTE_SD=1_0, which is no number"),
-        (edited("omni-tcp-k.txt", ELAPSED_TIME="1e999"), "ELAPSED_TIME=1e999, which is no number"),
-        (edited("omni-tcp-k.txt", THROUGHPUT="9 x"), "THROUGHPUT=9 x, which is no number"),
+        (edited("omni-tcp-k.txt", THROUGHPUT="941,44"), "THROUGHPUT=941,44, which has a decimal comma"),
+        (edited("omni-tcp-k.txt", LOCAL_SD="nan"), "LOCAL_SD=nan, which is not a number"),
+        (edited("omni-tcp-k.txt", REMOTE_SD="1_0"), "REMOTE_SD=1_0, which is not a number"),
+        (edited("omni-tcp-k.txt", ELAPSED_TIME="1e999"), "ELAPSED_TIME=1e999, which is not a number"),
+        (edited("omni-tcp-k.txt", THROUGHPUT="9 x"), "THROUGHPUT=9 x, which is not a number"),
         (text("omni-tcp-k.txt") + "THROUGHPUT=5.0\n", r"THROUGHPUT twice: \S+ and 5.0"),
         (text("omni-tcp-k.txt")[:-2], "ends in the middle of a line: "),
         ("Killed\nby a wrapper\n", "no figures but: Killed by a wrapper$"),

@@ -113,7 +113,7 @@ NO_MEASUREMENT = {
         "contradict each other"),
     "nothing printed": (done(""), OPTIONS, "no line of the client: did it die.*nothing"),
     "garbage": (done("l 12 banana\n1 12 banana\n"), OPTIONS, "no line of the client"),
-    "megabytes": (done("x", truncated=True), OPTIONS, "more than may be kept"),
+    "megabytes": (done("x", truncated=True), OPTIONS, "too much output to keep"),
 }  # fmt: skip
 
 STATUS = {"hung": "timeout", "stopped early": "invalid", "not all arrived": "invalid"}

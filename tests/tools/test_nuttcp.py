@@ -222,10 +222,10 @@ NO_MEASUREMENT = {
         edited("udp-unlimited-612", r"drop=\d+", "drop=99999999"), UDP, "datagrams were lost"),
     "no loss told": (edited("udp-unlimited-612", r"drop=\d+ ", ""), UDP, "printed no drop"),
     "garbage in a figure": (
-        edited("tcp-mss-612", r"io_calls=\d+", "io_calls=many"), GOOD["tcp-mss-612"], "no figure"),
+        edited("tcp-mss-612", r"io_calls=\d+", "io_calls=many"), GOOD["tcp-mss-612"], "not a number"),
     "no clock": (capture("tcp-mss-612"), {**GOOD["tcp-mss-612"], "interim_seconds": 1}, "printed no time"),
     "nothing printed": (done(""), TCP, "printed no mode of the sender"),
-    "megabytes": (done("x", truncated=True), TCP, "more than may be kept"),
+    "megabytes": (done("x", truncated=True), TCP, "too much output to keep"),
 }  # fmt: skip
 
 STATUS = {

@@ -1,4 +1,4 @@
-"""A host whose answers are waited for as long as one command may take, and no longer.
+"""A host that is waited for as long as one command may take, and no longer.
 
 The checks before a campaign ask for dozens of things that a host answers at once. Where one hangs
 (a driver, a mount, a name service), the others that need it hang as well: so the first says so.
@@ -28,15 +28,15 @@ class PromptHost:
 
     @property
     def patience(self) -> Patience:
-        """The same as the host's."""
+        """Return the host's patience."""
         return self._host.patience
 
     def run(self, command: Command) -> Completed:
-        """The same as the host's. Raises HostError for a command that hangs."""
+        """Run it on the host. Raises HostError for a command that hangs."""
         return self._ended(self._host.run(command), command.deadline)
 
     def run_in_turn(self, commands: Sequence[Command]) -> list[Completed]:
-        """The same as the host's, with the time that one command may take. Raises as `run`."""
+        """Run them on the host, in the time that one command may take. Raises as `run`."""
         longest = max((command.deadline for command in commands), default=0.0)
         seconds = longest + MORE * (len(commands) - 1)
         shared = [replace(command, deadline=seconds / len(commands)) for command in commands]
@@ -47,7 +47,7 @@ class PromptHost:
             allowed = seconds + self.patience.more
             raise HostError(
                 f"{called(completed.command.argv)} did not end within {allowed:g} s; find out what "
-                "it waits for there; if the host is only slow, give it longer: --patience",
+                "it waits for on that host, or raise --patience if the host is only slow",
                 host=self.name,
             )
         return completed

@@ -56,7 +56,7 @@ def findings(plan: Plan) -> Iterator[Finding]:
             "",
             NAME,
             "warning",
-            f"{count} configurations are only {len(several)} different: nothing that they set or "
+            f"only {len(several)} of {count} configurations differ: nothing that they set or "
             f"measure uses {' and '.join(names)}{where}",
             "their rows are repetitions of each other; exclude all but one of each",
         )

@@ -23,7 +23,7 @@ MOST_BYTES = 400_000
 """Bytes of the data interface's routes, where there are more routes than that."""
 
 FEATURES, DRIVER = "-k", "-k -g -c -l -a -x"
-"""What `ethtool` is asked for."""
+"""The options of `ethtool`, one for each thing that is read."""
 
 _SYSCTLS = rf"""
 cd /proc/sys/net/ipv4/conf && set -- "$1" *

@@ -12,7 +12,7 @@ from netlimits.model import Completed, decoding, sysctl_tree
 
 
 class Leaf(NamedTuple):
-    """One thing that has a value: its kind in words, its interface ("" for none), its name."""
+    """A name for one value: its kind in words, its interface ("" for none), its name."""
 
     kind: str
     interface: str
@@ -32,7 +32,7 @@ class NetworkState:
 
     @property
     def leaves(self) -> dict[Leaf, str]:
-        """Every leaf and its value."""
+        """Return every leaf and its value."""
         return {leaf: v for leaves in self.sections.values() for leaf, v in leaves.items()}
 
 
@@ -145,7 +145,7 @@ def _links(lines: Iterable[str], *_: str) -> Iterator[tuple[Leaf, str]]:
 
 
 def _flat(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
-    """Each leaf of nested JSON, and the keys that lead to it; lists are one leaf."""
+    """Yield each leaf of nested JSON with the keys that lead to it; a list is one leaf."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{before}.{key}" if before else str(key))
@@ -216,7 +216,7 @@ _PASSING_OF_TC = re.compile(
 
 
 _OF_INTERFACES_TODAY = re.compile(r" (limit|quantum|initial_quantum) \S+")
-"""What the kernel takes from the interface when it makes a default qdisc (handle 0:).
+"""Parameters that the kernel takes from the interface for a default qdisc (handle 0:).
 
 Nobody can change it, and one that is made anew has it by today's MTU and queue length.
 """

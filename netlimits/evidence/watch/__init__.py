@@ -1,4 +1,4 @@
-"""What others change on a host during a run: its data interface, its CPUs, the routes to peers.
+"""Changes by others on a host during a run: its data interface, its CPUs, the routes to peers.
 
 Two readings, `begin` before the client and `end` after it. Between them nothing of ours runs: the
 kernel keeps its own notifications (rtnetlink, uevents of CPUs) in the queue of a socket that a kept
@@ -40,7 +40,7 @@ for peer; do
   echo "path $peer $(ip -o route get fibmatch "$peer" 2>/dev/null)"
 done
 """
-"""What `watch.pl` tells of the state, for a host without Perl."""
+"""A script that prints the state as `watch.pl` does, for a host without Perl."""
 
 _LASTING = {
     "speed": "link speed",
@@ -59,12 +59,12 @@ _LASTING = {
 _NUMBERS = ("ifindex", "flags", "carrier_down_count")
 
 _PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b")
-"""What `ip route` shows of a route that changes by itself."""
+"""The parts of `ip route`'s output that change by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One reading: the state by key, and what was told of the time since `watch` began."""
+    """A reading: the state by key, and the notifications since `watch` began."""
 
     watch: str
     absent: bool
@@ -76,7 +76,7 @@ class _Reading:
 
 
 def command(act: str, interface: str, programs: Iterable[str], peers: Iterable[str]) -> Command:
-    """The reading before a run (BEGIN) or after it (END).
+    """Return the command for the reading before a run (BEGIN) or after it (END).
 
     `programs` are the tool's, whose CPU time is not others'; `peers` the addresses whose routes
     matter.
@@ -97,7 +97,7 @@ def _perl() -> str:
 def changes(
     before: Completed, after: Completed, interface: str, addresses: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """What somebody else changed between two readings, in words.
+    """Yield what somebody else changed between two readings, in words.
 
     `addresses` are the host's own data addresses.
     """
@@ -126,7 +126,7 @@ def changes(
 
 
 def others_cpu_pct(before: Completed, after: Completed) -> tuple[float, str] | None:
-    """CPU time of processes that are neither the tool's nor ours, in percent of one CPU.
+    """Return the CPU time of processes of others, in percent of one CPU.
 
     With the name of the busiest one, "" where none was busy. None where that is not known.
     """
@@ -141,7 +141,7 @@ def others_cpu_pct(before: Completed, after: Completed) -> tuple[float, str] | N
 
 
 def _reading(completed: Completed) -> _Reading:
-    """What a command printed; lines that are none of its are left aside."""
+    """Parse what a command printed; other lines are ignored."""
     state: dict[str, str] = {}
     watch, absent = "", False
     link, routes = None, {}

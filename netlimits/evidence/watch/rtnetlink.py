@@ -46,7 +46,7 @@ _WORDS = re.compile(r"[0-9]{1,3} ([0-9a-f]{2}){1,20}( [0-9]{1,3}=([0-9a-f]{2})*)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: its `kind`, what follows its header, and its attributes by number."""
+    """A message: its `kind`, what follows its header, and its attributes by number."""
 
     kind: int
     head: bytes
@@ -55,12 +55,12 @@ class Message:
 
     @property
     def link(self) -> bool:
-        """True for a message about the interface itself."""
+        """Return True for a message about the interface itself."""
         return self.kind in _LINK
 
     @property
     def deleted(self) -> bool:
-        """True where something was removed."""
+        """Return True if something was removed."""
         return self.kind in _DELETED
 
     @property
@@ -75,17 +75,17 @@ class Message:
 
     @property
     def features(self) -> bool:
-        """True where offloads were changed."""
+        """Return True if offloads were changed."""
         return self.link and self._attribute(_EVENT) == _FEATURES
 
     @property
     def failed_over(self) -> bool:
-        """True where a bond took another of its links."""
+        """Return True if a bond failed over to another of its links."""
         return self.link and self._attribute(_EVENT) == _FAILOVER
 
     @property
     def queue(self) -> str:
-        """What became of a qdisc, a class or a filter, in words; "" of anything else."""
+        """Say what happened to a qdisc, class or filter; "" for any other message."""
         if self.kind not in _QUEUES:
             return ""
         handle = self._number(self.head[8:12])
@@ -101,7 +101,7 @@ class Message:
         return _address(self.attributes.get(2) or self.attributes.get(1, b""))
 
     def properties(self) -> dict[str, str]:
-        """What the interface is, in words; of what a message does not tell there is nothing."""
+        """Return the interface's properties by name; those that a message lacks are left out."""
         flags = self._number(self.head[8:12])
         told = {"name": self.name, "state": "up" if flags & _UP else "down"}
         told |= {w: str(self._attribute(n)) for n, w in _PROPERTIES.items() if n in self.attributes}
@@ -117,7 +117,7 @@ class Message:
 
     @property
     def path(self) -> tuple[object, ...]:
-        """Where a route leads, and how: the same for two of which one replaced the other."""
+        """Return where a route leads, and how; equal if one route replaced the other."""
         _, length, _, tos, _, _, _, kind = self.head[:8]
         known = {n: value for n, value in self.attributes.items() if n not in (7, 15, 20)}
         return length, tos, kind, tuple(sorted(known.items()))
@@ -149,7 +149,7 @@ class Message:
         return words
 
     def moves(self, peer: str, route: Message) -> bool:
-        """True where this changed the way to a peer, which is `route` before and after.
+        """Return True if this changed the way to a peer, which is `route` before and after.
 
         A route that is written again as it is changes nothing, nor does one that the kernel would
         not take: of a wider network, or of a greater metric.
@@ -177,7 +177,7 @@ class Message:
 
 
 def parsed(text: str, order: Order) -> Message | None:
-    """The message in a line; None where it is none."""
+    """Return the message in a line; None if it has none."""
     if not _WORDS.fullmatch(text):
         return None
     kind, head, *attributes = text.split()
@@ -193,7 +193,7 @@ def _address(data: bytes) -> str:
 
 
 def _within(peer: str, network: bytes, length: int) -> bool:
-    """True where a peer's address lies in a network; one of no length has no address."""
+    """Return True if a peer's address lies in a network; one of length 0 has no address."""
     address = ipaddress.ip_address(peer)
     if length > address.max_prefixlen:
         return False

@@ -51,10 +51,10 @@ _MODULES = (
     "net/packet/*.ko*",
     "net/sched/*.ko*",
 )
-"""What hosts need of a kernel's modules; what these depend on comes too."""
+"""Kernel modules that hosts need; their dependencies come too."""
 
 KEPT = hashlib.sha256("\n".join(_MODULES).encode()).hexdigest()[:8]
-"""Which modules a kernel's folder holds: another choice is fetched anew."""
+"""Hash of that list: a kernel's folder with another hash is fetched again."""
 
 _UPDATE, _DOWNLOAD = 180.0, 900.0
 _XZ = b"\xfd7zXZ\0"

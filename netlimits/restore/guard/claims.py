@@ -140,7 +140,7 @@ class Claims:
             return fired
         place.until = 0.0  # the next run is not to begin
         claim = parse(other, 0)
-        who = f"{claim} is at work there" if claim else "somebody put it back"
+        who = f"{claim} is using it" if claim else "somebody restored it"
         raise NotOurs(
             f"it is no longer claimed by this campaign: {who}; this campaign stops",
             host=place.roles[0],
@@ -256,7 +256,7 @@ def settled(host: Callable[[str], Host], role: str, holder: Holder, terms: Terms
 
 
 def _about_to_be_held(now: Seen) -> bool:
-    """True for a claim that nobody holds, as it is for a moment after it was made."""
+    """Return True for a claim that nobody holds yet, as for a moment after it was made."""
     return any(claim and not claim.stale and not claim.held for *_, claim in now.claimed())
 
 

@@ -64,7 +64,7 @@ def seen(completed: Completed) -> Seen:
     except ValueError:
         printed = completed.complaint
         raise HostError(
-            f"it does not say who is at work there: {printable(printed) or 'it printed nothing'}",
+            f"it does not report who is using it: {printable(printed) or 'it printed nothing'}",
             host=completed.host,
         ) from None
     return snapshot
@@ -177,12 +177,12 @@ def answered(completed: Completed) -> tuple[bool, str | None]:
 
 
 def dead(completed: Completed) -> bool:
-    """True if `fired` found no guard that guards."""
+    """Return True if `fired` found no working guard."""
     return "dead" in completed.stdout.splitlines()
 
 
 def unarmed(completed: Completed) -> bool:
-    """True if `renew` or `postpone` found no guard's script."""
+    """Return True if `renew` or `postpone` found no guard's script."""
     return "unarmed" in completed.stdout.splitlines()
 
 

@@ -86,7 +86,7 @@ class Guards:
         return [place for place in self._claims.places if {*self._roles} & {*place.roles}]
 
     def _role(self, place: ClaimedLogin) -> str:
-        """One of these roles that has the place: its host is asked, not another's."""
+        """Return the role whose host is asked, of these that share the place."""
         return next(role for role in place.roles if role in self._roles)
 
     def claim(self, terms: Terms = RUN) -> None:

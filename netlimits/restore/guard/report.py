@@ -16,7 +16,7 @@ WIDTH = 160
 
 
 def report(now: Seen) -> dict[str, Any]:
-    """Who claims a host, what its guard is doing, and what it would restore.
+    """Report who claims a host, what its guard is doing, and what it would restore.
 
     Shape: {"claims": [{"campaign", "controller", "user", "pid", "since", "seconds_left", "held"}],
     "guard": none, waiting, restoring, trying again, fired or dead, "pid", "seconds_left",
@@ -72,7 +72,7 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
 
 
 def has_restored(answer: Mapping[str, Any]) -> bool:
-    """True where a host's guard has run all of its commands, and each succeeded the last time."""
+    """Return True if a host's guard has run all of its commands, each with success."""
     times = [n for n, line in enumerate(answer["log"]) if line.startswith("put back at ")]
     last = answer["log"][times[-1] :] if times else []
     failed = [line for line in last if line.startswith("  exit status ") and line[-2:] != " 0"]

@@ -14,7 +14,7 @@ from netlimits.restore.guard.claim import Claim, Holder, printable
 from netlimits.restore.guard.commands import Seen
 
 OR_FORGET = ", or leave it as it is with `netlimits restore --hosts FILE --forget`"
-"""Where a host is refused for what a campaign left there: the command that frees it in any case."""
+"""The command that frees a host in any case, for errors about what a campaign left there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ def refusal(now: Seen, holder: Holder, terms: Terms = RUN) -> str:
         if claim is None:
             if terms.living or (terms.dead and path not in now.held):
                 continue
-            return f"{path} is no claim of netlimits; `netlimits restore --hosts FILE` removes it"
+            why = f"{path} is not a claim of netlimits"
+            return f"{why}; `netlimits restore --hosts FILE` removes it"
         if not (_is_own(claim, holder) or claim.stale) and (why := _in_the_way(claim, terms)):
             return why
     return "" if terms.noted else _noted(now, holder, damaged_too=not terms.dead)
@@ -63,16 +64,16 @@ def _in_the_way(claim: Claim, terms: Terms) -> str:
         return ""
     if terms.dead:
         return (
-            f"{claim} is at work there, its connection stands; end it first, or take the host "
-            "from it with `netlimits restore --hosts FILE --force`"
+            f"{claim} is using it (its connection is up); end it first, or take the host from it "
+            "with `netlimits restore --hosts FILE --force`"
         )
     if not claim.held:
         return (
-            f"it is claimed by {claim}, whose connection is gone; restore what that changed with "
+            f"it is claimed by {claim}, whose connection is gone; restore what it changed with "
             f"`netlimits restore --hosts FILE`{OR_FORGET}"
         )
     return (
-        f"{claim} is at work there, its connection stands; wait until it ends, or end it with "
+        f"{claim} is using it (its connection is up); wait until it ends, or end it with "
         "`netlimits restore --hosts FILE --force`"
     )
 

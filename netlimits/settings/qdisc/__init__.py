@@ -49,7 +49,7 @@ _HEADER = 14
 _OURS = "6e6c:"  # "nl"; that a qdisc is ours is known from the undo log, not from this number
 
 _SHOWN = ("kind", "handle", "dev", "root", "refcnt", "options")
-"""What `tc -j` shows of every root qdisc; the rest is what somebody gave it beside its options."""
+"""Keys that `tc -j` shows for every root qdisc; all others were set beside its options."""
 
 _STAB = ("linklayer", "overhead", "mpu", "mtu", "tsize")
 
@@ -196,13 +196,13 @@ class Qdisc:
         return tuple(others)
 
     def faults(self, state: State) -> Iterator[str]:
-        """Qdiscs that could not be put back, and words that are no parameters."""
+        """Yield qdiscs that could not be restored, and words that are no parameters."""
         kind, handle = state["kind"], state["handle"]
         if not re.fullmatch("[a-z][a-z0-9_]*", kind) or not _HANDLE.fullmatch(handle):
             yield f"{kind[:40]!r} {handle[:40]!r} is no qdisc"
         elif handle != "0:":
             if why := _not_beside(state["beside"]) or returns(state):
-                yield f"a {kind} qdisc could not be put back: {why}"
+                yield f"a {kind} qdisc could not be restored: {why}"
             words = (*_stab(state["beside"]), *parameters(state))
             if strange := [w for w in words if not re.fullmatch("-?[a-z0-9_.]+%?", w)]:
                 yield f"{strange[0][:40]!r} is no parameter of {kind}"

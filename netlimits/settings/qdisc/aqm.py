@@ -224,7 +224,7 @@ _CAKE_SHOWN = (
 
 def _cake_exactly(options: Options, nanoseconds: bool) -> Mapping[str, Any]:
     if "autorate" in options:
-        raise ValueError("autorate-ingress moves its bandwidth, and tc shows where it is now")
+        raise ValueError("autorate-ingress changes its bandwidth; tc shows only the current one")
     return {}
 
 

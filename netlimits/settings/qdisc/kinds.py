@@ -263,7 +263,7 @@ def returns(state: Mapping[str, Any]) -> str:
     if kind == "tbf":
         size = burst(options) + int(options.get("overhead", 0))
         if _ticks(int(options["rate"]), size) != int(options["burst_raw"], 16):
-            return "no number of bytes makes its burst"
+            return "no size in bytes gives exactly its burst"
     return ""
 
 

@@ -217,7 +217,7 @@ def _document(
             status="timeout",
         )
     if completed.truncated:
-        raise OutputError("iperf3 printed more than may be kept")
+        raise OutputError("iperf3 printed too much output to keep")
     start, stdout = 0.0, completed.stdout
     if "interim_seconds" in options:
         start, stdout = started(stdout)
@@ -241,8 +241,8 @@ def _document(
 def _no_json(stdout: str, error: ValueError | RecursionError) -> str:
     """Say what iperf3 printed where its JSON breaks off or is none."""
     if isinstance(error, json.JSONDecodeError) and (near := one_line(stdout[error.pos :])[:80]):
-        return f"iperf3 printed no whole JSON; it goes wrong at: {near}"
-    return f"iperf3 printed no whole JSON: it ends with: {one_line(stdout)[-80:] or 'nothing'}"
+        return f"iperf3 printed no whole JSON; the first error is at: {near}"
+    return f"iperf3 printed no whole JSON; it ends with: {one_line(stdout)[-80:] or 'nothing'}"
 
 
 def _refuse_ignored(options: Mapping[str, Any], document: Any) -> None:
@@ -284,7 +284,7 @@ def _at(node: Any, *path: str) -> Any:
 def _list(node: Any, *path: str) -> list[dict[str, Any]]:
     entries = _at(node, *path)
     if not isinstance(entries, list) or not all(isinstance(item, dict) for item in entries):
-        raise OutputError(f"iperf3 printed {'.'.join(path)} that is no list")
+        raise OutputError(f"iperf3 printed {'.'.join(path)}, which is not a list")
     return entries
 
 
@@ -297,6 +297,6 @@ def _number(node: Any, *path: str, least: float = 0.0) -> float:
         figure = math.nan
     if not least <= figure <= _MOST:
         raise OutputError(
-            f"iperf3 says {'.'.join(path)} is {str(entry)[:60]!r}, which is no figure"
+            f"iperf3 says {'.'.join(path)} is {str(entry)[:60]!r}, which is not a number"
         )
     return figure

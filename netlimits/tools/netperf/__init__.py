@@ -144,7 +144,7 @@ class Netperf:
             if options.get("test") == "TCP_CRR" and _UNTIMED.fullmatch(selector.upper()):
                 raise InputError(
                     f"measure.netperf.select: {selector}: netserver counts its CPU over 4 s more "
-                    "than a TCP_CRR takes; leave it out: remote_cpu_pct is read beside netperf"
+                    "than a TCP_CRR takes; leave it out: netlimits measures remote_cpu_pct itself"
                 )
         if "result_brand" not in options and "result_brand" in map(
             str.lower, options.get("select", ())

@@ -24,7 +24,7 @@ ALWAYS_MEASURED = re.compile(r"(LOCAL|REMOTE)_(CPU_UTIL|CPU_PEAK_UTIL|SD)|THROUG
 """Selectors for which -1 means that the run is not what was asked for, not `does not apply`."""
 
 ONE_VERSION = "install one version of netperf on both ends: 2.6 and 2.7 misread each other's CPUs"
-"""What to do where the figures of the other end's CPUs cannot be."""
+"""Advice for impossible CPU figures of the other end."""
 
 
 @lru_cache(maxsize=1024)
@@ -62,7 +62,7 @@ def number(selector: str, text: str) -> int | float:
     """The number in netperf's text. Raises OutputError for text that is none."""
     match = _NUMBER.fullmatch(text)
     if not match:
-        fault = "a decimal comma, not a point" if _COMMA.fullmatch(text) else "which is no number"
+        fault = "which has a decimal comma" if _COMMA.fullmatch(text) else "which is not a number"
         advice = f"; {ONE_VERSION}" if selector.startswith("REMOTE_") and "nan" in text else ""
         raise OutputError(f"netperf printed {selector}={text[:60]}, {fault}{advice}")
     return float(text) if match[1] or match[2] else int(text)

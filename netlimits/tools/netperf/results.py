@@ -135,7 +135,7 @@ def _refuse_failure(completed: Completed, seconds: float) -> None:
             status="timeout",
         )
     if completed.truncated:
-        raise ToolFailure("netperf printed more than may be kept")
+        raise ToolFailure("netperf printed too much output to keep")
     if completed.status != 0:
         why = output or _SIGNALS.get(completed.status, "it printed nothing")
         raise ToolFailure(f"netperf exited {completed.status}: {why}")
@@ -233,5 +233,5 @@ def _refuse_ignored(options: Mapping[str, Any], keys: Mapping[str, str]) -> None
 def _whole(keys: Mapping[str, str], name: str) -> int:
     """A whole number of the output. Raises OutputError where it is none."""
     if not re.fullmatch("-?[0-9]{1,18}", keys[name]):
-        raise OutputError(f"netperf printed {name}={keys[name][:60]}, which is no whole number")
+        raise OutputError(f"netperf printed {name}={keys[name][:60]}, which is not a whole number")
     return int(keys[name])
