@@ -2,7 +2,8 @@
 
 sshd ends no program when its connection is gone, and may not know of that for minutes. What runs on
 would be measured beside the next attempt. Whatever we begin is a child of a `sh` of ours, whose
-process is known since it was opened.
+process is known since it was opened. Its id may belong to another process by now: only one whose
+command line is `sh` without arguments, as ours are, is taken for it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ children() {
         [ "$state" = Z ] || echo "${line%% *}"
     done
 }
-shells=
+tries=$1 shells=
+shift
 for pid; do
-    read -r name <"/proc/$pid/comm" && [ "$name" = sh ] && shells="$shells $pid"
+    line=
+    read -r line <"/proc/$pid/cmdline"
+    [ "$line" = sh ] && shells="$shells $pid"
 done 2>/dev/null
 [ "$shells" ] || exit 0
 left=$(children 2>/dev/null)
@@ -48,5 +52,6 @@ kill -s KILL $left
 def end(host: Host, shells: Sequence[int]) -> None:
     """End what was begun on a host in these shells, over a new connection. Raises HostError."""
     if shells:
-        script = f"tries={10 * KILL_GRACE + 10:.0f}\n{_END}"
-        host.run(Command(("sh", "-c", script, "leftovers", *map(str, shells)), deadline=15))
+        tries = f"{10 * KILL_GRACE + 10:.0f}"
+        words = ("sh", "-c", _END, "leftovers", tries, *map(str, shells))
+        host.run(Command(words, deadline=15))
