@@ -29,6 +29,7 @@ BESIDE = {
 
 WAYS = {
     "archive/test_foreign_folder": "somebody else's folder, through every command that opens one",
+    "campaign/test_threads": "runs of a mesh side by side: what their threads share",
     "campaign/test_duet_lab": "a duet on hosts, from --against to compare",
     "cli/test_completion": "a shell's completion, of every command",
     "evidence/test_both_ways": "what a kept Perl prints of evidence, and what commands do",
@@ -38,6 +39,7 @@ WAYS = {
     "hosts/test_serve": "the contract of Host.serve, of every kind of host",
     "lab/test_guests_faults": "machines that cannot be had, from `lab up` down",
     "limits/test_in_tables": "verdicts beside a report's tables",
+    "settings/test_bystanders": "interfaces beside and upon the data interface, through all settings",
     "report/test_browser": "a page as a browser shows it",
     "report/test_repeat": "the commands by which a page says how to repeat a campaign",
     "restore/test_races": "two processes that restore one host",

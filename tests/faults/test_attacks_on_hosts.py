@@ -15,7 +15,6 @@ from faults.attacks import (
     NEIGHBOURS,
     RACES,
     SSH_PATH,
-    STACKED,
     SYSCTLS,
     kills,
 )
@@ -82,12 +81,6 @@ def test_harm_to_what_lies_on_a_host_or_to_the_way_there_leaves_it_as_found(
     outcome = attacks.attempt(family, number, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
     assert what in outcome.what
-
-
-def test_an_interface_in_a_vrf_is_refused_and_as_found(small_ground: GuestGround):
-    outcome = attacks.attempt(STACKED, 1, hosts=small_ground)
-    assert not outcome.through, attacks.table([outcome])
-    assert "data0 is in the VRF vrf0" in outcome.what, outcome.what
 
 
 def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):

@@ -80,7 +80,7 @@ def test_a_hosts_clock_steps(ground):
             wait(lambda n=number: len(ground.ends(out)) >= n, f"run {number} has ended")
         ground.ended(process, 1)
     rows = ground.settled(out)
-    assert statuses(rows) == [(1, 1, "invalid"), (2, 1, "invalid"), (3, 1, "ok")]
+    assert statuses(rows) == [(1, 1, "invalid"), (2, 1, "invalid"), (3, 1, "ok")], rows
     assert "clock" in rows[0][3]
 
 

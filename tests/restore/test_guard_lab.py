@@ -212,8 +212,17 @@ CUTS = {
 }
 
 
+@pytest.fixture
+def without_ipv6(on):
+    """No IPv6 on the interface that is cut off, which an MTU of 68 would take its routes' order."""
+    name = "net.ipv6.conf.mgmt0.disable_ipv6"
+    on.inside("receiver", "sysctl", "-w", f"{name}=1")
+    yield
+    on.inside("receiver", "sysctl", "-w", f"{name}=0")
+
+
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_change_that_cuts_off_our_own_ssh_heals_by_itself(on, cut):
+def test_a_change_that_cuts_off_our_own_ssh_heals_by_itself(on, cut, without_ipv6):
     before = on.leaves()
     lab = on.lab
     entries = {
@@ -231,7 +240,9 @@ def test_a_change_that_cuts_off_our_own_ssh_heals_by_itself(on, cut):
     wait(lambda: on.running(".guard now"), "it fires", longest=BRIEF)
     _, complaint = process.communicate(timeout=2 * LONG)
     assert "Traceback" not in complaint
-    (record,) = nl.open(out).records()
+    assert out.is_dir(), complaint
+    *lost, record = nl.open(out).records()
+    assert all(each.status == "interrupted" for each in lost), lost
     assert record.status in ("failed", "invalid"), record  # invalid: it took, and the guard fired
     assert process.returncode == 1, complaint
     assert on.leaves() == before

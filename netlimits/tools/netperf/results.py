@@ -31,6 +31,8 @@ def measurement(
     """
     _refuse_failure(completed, longest)
     keys = _keys_of(completed.stdout, selectors)
+    elapsed = float(number("ELAPSED_TIME", keys["ELAPSED_TIME"]))
+    _refuse_stepped_clock(completed, elapsed, length)
     refuse_no_data(keys, sends(options))
     figures: dict[str, Scalar] = {}
     for key in selectors:
@@ -39,8 +41,7 @@ def measurement(
         name = column(key, keys["THROUGHPUT_UNITS"], keys["SD_UNITS"])
         figures[name] = value(key, keys[key])
     _refuse_other_version(keys)
-    _refuse_stepped_clock(completed, float(keys["ELAPSED_TIME"]), length)
-    _refusals.short_run(float(keys["ELAPSED_TIME"]), length)
+    _refusals.short_run(elapsed, length)
     _refuse_ignored(options, keys)
     figures |= _loss(options, keys)
     return Measurement(figures, tuple(_interim(keys, options)), _work(options, keys))
@@ -177,8 +178,9 @@ def _refuse_other_version(keys: Mapping[str, str]) -> None:
     """Raise OutputError where netserver's answer cannot be what netperf took it for."""
     if (count := _whole(keys, "REMOTE_CPU_COUNT") if "REMOTE_CPU_COUNT" in keys else 1) < 1:
         raise OutputError(f"netperf printed REMOTE_CPU_COUNT={count}; {ONE_VERSION}")
-    average, peak = (keys.get(f"REMOTE_CPU_{name}", "0") for name in ("UTIL", "PEAK_UTIL"))
-    if "REMOTE_CPU_PEAK_UTIL" in keys and float(peak) < float(average) - 1:
+    names = ("REMOTE_CPU_UTIL", "REMOTE_CPU_PEAK_UTIL")
+    average, peak = (keys.get(name, "0") for name in names)
+    if names[1] in keys and number(names[1], peak) < number(names[0], average) - 1:
         raise OutputError(
             f"netperf printed {peak} % of netserver's busiest CPU and {average} % of all its CPUs; "
             f"{ONE_VERSION}"
