@@ -13,14 +13,19 @@ It is one of place and kind, so that it is the same whoever looks, and whenever:
 - `sysctl` reaches the names that the experiment sets, the same names of other interfaces, and those
   that differ from them in their ends alone (`base_reachable_time`, `base_reachable_time_ms`).
 
+Of what was not there before, only what the kernel makes by itself is ours: a route that moved, or
+that comes with an address that was there, link-local addresses, default qdiscs.
+
 Everything else is somebody else's: it is reported and left. Rules, other interfaces, and whole
 interfaces that came or went are never ours, but for `switch`, whose modules make interfaces.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 
 from netlimits.evidence.network.comparison import Difference
 from netlimits.evidence.network.state import INTERFACE, Leaf, NetworkState
@@ -42,6 +47,12 @@ KINDS: Mapping[str, Collection[str]] = {
 }
 """Setting that restarts nothing -> the kinds of leaf that it changes on the stack."""
 
+_OF_OFFLOADS = re.compile(r"(gso|gro|tso)_\w+")
+"""Leaves of a link that follow its offloads."""
+
+_KERNELS = re.compile(r"(multicast )?(fe80::/64|ff00::/8)$")
+"""Routes that IPv6 makes on each interface."""
+
 _DEVICES = re.compile(r" dev (\S+)")
 _END = re.compile(r"_(ms|bytes|secs|jiffies)$")
 
@@ -50,10 +61,15 @@ class SideEffects:
     """The reach of one role's settings; `sets` maps each to the names that it sets (of sysctls)."""
 
     def __init__(
-        self, interface: str, sets: Mapping[str, Collection[str]], *readings: NetworkState
+        self,
+        interface: str,
+        sets: Mapping[str, Collection[str]],
+        before: NetworkState,
+        now: NetworkState,
     ) -> None:
         self._sets = sets
-        leaves = {leaf: value for reading in readings for leaf, value in reading.leaves.items()}
+        self._before, self._now = before.leaves, now.leaves
+        leaves = {**self._before, **self._now}
         lies_on: dict[str, set[str]] = {}
         ports: set[str] = set()
         destinations: dict[str, set[str]] = {}
@@ -72,6 +88,16 @@ class SideEffects:
         self.stack = {*_closure(interface, lies_on)} | ports
         self._destinations = {d for device in self.stack for d in destinations.get(device, ())}
         self._stems = {_stem(name) for name in sets.get("sysctl", ())}
+        self._moved = {
+            _destination(leaf)
+            for leaf in self._before.keys() - self._now.keys()
+            if leaf.kind.endswith(" route")
+        }
+        self._with_qdisc = {
+            leaf.interface
+            for leaf in self._now.keys() - self._before.keys()
+            if leaf.kind == "qdisc" and not _is_default(leaf)
+        }
 
     def includes(self, difference: Difference) -> bool:
         """Return True where the settings can have made the difference."""
@@ -81,7 +107,7 @@ class SideEffects:
             return "switch" in self._sets and leaf.interface in self.stack
         if leaf.kind == "sysctl" and _stem(leaf.name) in self._stems:
             return True
-        if leaf.kind.endswith(" rule"):
+        if leaf.kind.endswith(" rule") or (difference.before is None and self._is_made(leaf)):
             return False
         if leaf.kind.endswith((" route", " nexthop")) and OF_ROUTES & self._sets.keys():
             devices = {leaf.interface, *_DEVICES.findall(leaf.name)}
@@ -91,7 +117,45 @@ class SideEffects:
         if leaf.kind == "sysctl":
             resets = "mtu" in restarts and leaf.name.startswith("net.ipv6.")
             return resets or "switch" in restarts
-        return bool(restarts) or any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
+        if restarts:
+            # a default qdisc gives way to another one
+            gave_way = leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None
+            return not (gave_way and leaf.interface in self._with_qdisc and not self._of_tc)
+        if leaf.kind == "link" and not _OF_OFFLOADS.fullmatch(leaf.name):
+            return False
+        return any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
+
+    @property
+    def _of_tc(self) -> bool:
+        return "qdisc" in self._sets
+
+    def _is_made(self, leaf: Leaf) -> bool:
+        """Return True where a new leaf is one that somebody made, not the kernel by itself."""
+        if leaf.kind.endswith(" route"):
+            return _destination(leaf) not in self._moved and not self._is_kernels(leaf)
+        if leaf.kind == "address":
+            return not leaf.name.startswith("fe80:")
+        if leaf.kind in ("qdisc", "class", "filter"):
+            return not self._of_tc and not (leaf.kind == "qdisc" and _is_default(leaf))
+        if leaf.kind in ("link", "token"):
+            return "switch" not in self._sets
+        return leaf.kind.endswith((" neighbour", " nexthop"))
+
+    def _is_kernels(self, leaf: Leaf) -> bool:
+        """Return True for a route that the kernel makes for an address that was there before."""
+        if " proto kernel" not in leaf.name:
+            return False
+        if _KERNELS.match(leaf.name.partition(" dev ")[0]):
+            return True
+        with suppress(ValueError):
+            network = ipaddress.ip_network(leaf.name.split()[0])
+            return any(
+                old.kind == "address"
+                and old.interface == leaf.interface
+                and ipaddress.ip_interface(old.name).network == network
+                for old in self._before
+            )
+        return False
 
 
 def _closure(interface: str, lies_on: Mapping[str, Collection[str]]) -> Iterator[str]:
@@ -113,6 +177,11 @@ def _destination(leaf: Leaf) -> str:
         words[:2] if re.fullmatch("[a-z]{5,}", words[0]) and words[0] != "default" else words[:1]
     )
     return " ".join((leaf.kind, *first, table[1] if table else ""))
+
+
+def _is_default(leaf: Leaf) -> bool:
+    """Return True for a qdisc that the kernel makes: it has no handle."""
+    return leaf.name.split()[1:2] == ["0:"]
 
 
 def _stem(name: str) -> str:

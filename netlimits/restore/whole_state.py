@@ -162,6 +162,7 @@ class WholeState:
         kept = self._kept(role)
         assert kept
         before, sets = kept
+        ours: tuple[Difference, ...] = ()
         try:
             now = self._read(role, sets)
             ours, others = self._parted(role, sets, before, now)
@@ -178,7 +179,11 @@ class WholeState:
                 ours, others = self._parted(role, sets, before, now)
         except HostError as error:
             why = str(error).removeprefix(f"{role}: ")
-            self._tell(role, [f"its network state could not be compared: {why}"])
+            if not ours:
+                self._tell(role, [f"its network state could not be compared: {why}"])
+            else:  # it is known what differs, and could not be restored
+                with self.found.turn:
+                    self.found.ours[role] = [*map(_by_hand, ours), why]
             return
         if now.boot != before.boot:
             self._tell(role, ["it was rebooted since: its network state is not compared"])

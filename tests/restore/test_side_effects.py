@@ -28,11 +28,18 @@ READING = NetworkState(
 
 
 def ours(sets: dict[str, list[str]], *leaf: str) -> bool:
-    return SideEffects("data0", sets, READING).includes(Difference(Leaf(*leaf), "1", "2"))
+    effects = SideEffects("data0", sets, READING, READING)
+    return effects.includes(Difference(Leaf(*leaf), "1", "2"))
 
 
 def test_the_stack_is_what_lies_on_the_interface_and_its_ports_but_no_peer():
-    assert SideEffects("data0", {}, READING).stack == {"data0", "v1", "br0", "mac0", "port1"}
+    assert SideEffects("data0", {}, READING, READING).stack == {
+        "data0",
+        "v1",
+        "br0",
+        "mac0",
+        "port1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,8 @@ def test_the_stack_is_what_lies_on_the_interface_and_its_ports_but_no_peer():
         ("route", ("IPv4 route", "mgmt0", ROUTE.format("10.0.0.0/24", "mgmt0")), True),
         ("route", ("address", "data0", "10.0.0.1/24"), False),
         ("offload", ("features", "v1", "tx-tcp-segmentation"), True),
+        ("offload", ("link", "data0", "gso_max_size"), True),
+        ("offload", ("link", "data0", "mtu"), False),
         ("offload", ("qdisc", "data0", "htb 1: root"), False),
         ("qdisc", ("filter", "data0", "ingress x"), True),
         ("qdisc", ("features", "data0", "tx-tcp-segmentation"), False),
@@ -81,3 +90,60 @@ def test_a_setting_reaches_what_it_can_change_and_no_more(setting, leaf, own):
 )  # fmt: skip
 def test_a_sysctl_reaches_its_other_views_and_the_other_interfaces(written, moved, own):
     assert ours({"sysctl": [written]}, "sysctl", "mgmt0", moved) is own
+
+
+GONE = NetworkState(
+    sections={
+        "links": {Leaf("address", "data0", "10.0.0.1/24"): ""},
+        "ipv4": {Leaf("IPv4 route", "mgmt0", "10.7.0.0/24 dev mgmt0 table main"): ""},
+        "tc": {Leaf("qdisc", "data0", "noqueue 0: dev data0 root"): ""},
+    }
+)
+NEW = NetworkState(
+    sections={
+        "links": {
+            Leaf("address", "data0", "10.0.0.1/24"): "",
+            Leaf("address", "data0", "10.9.0.1/24"): "",
+        },
+        "ipv4": {
+            Leaf("IPv4 route", "data0", "10.7.0.0/24 dev data0 table main"): "",
+            Leaf("IPv4 route", "data0", "10.0.0.2 dev data0 table main scope link"): "",
+        },
+        "tc": {Leaf("qdisc", "data0", "tbf 8001: dev data0 root"): ""},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("setting", "leaf", "own"),
+    [
+        ("mtu", ("IPv4 route", "data0", "10.0.0.2 dev data0 table main scope link"), False),
+        ("route", ("IPv4 route", "data0", "10.0.0.2 dev data0 table main scope link"), False),
+        ("mtu", ("IPv4 route", "data0", "10.7.0.0/24 dev data0 table main"), True),
+        ("mtu", ("IPv4 route", "data0", ROUTE.format("10.0.0.0/24", "data0")), True),
+        ("mtu", ("IPv4 route", "data0", ROUTE.format("10.9.0.0/24", "data0")), False),
+        ("mtu", ("IPv6 route", "data0", "fe80::/64 dev data0 table main proto kernel"), True),
+        ("mtu", ("IPv6 route", "data0", "fe80::/64 dev data0 table main proto static"), False),
+        ("mtu", ("IPv6 route", "data0",
+                 "multicast ff00::/8 dev data0 table local proto kernel"), True),
+        ("mtu", ("IPv4 nexthop", "data0", "id 7 dev data0"), False),
+        ("mtu", ("IPv4 neighbour", "data0", "10.0.0.9 dev data0 PERMANENT"), False),
+        ("mtu", ("address", "data0", "10.9.0.1/24"), False),
+        ("mtu", ("address", "data0", "fe80::7/64"), True),
+        ("mtu", ("link", "data0", "master"), False),
+        ("mtu", ("token", "data0", ""), False),
+        ("mtu", ("qdisc", "data0", "tbf 8001: dev data0 root"), False),
+        ("mtu", ("qdisc", "data0", "pfifo_fast 0: dev data0 root"), True),
+        ("qdisc", ("qdisc", "data0", "tbf 8001: dev data0 root"), True),
+    ],
+)  # fmt: skip
+def test_of_what_is_new_only_what_the_kernel_makes_is_a_settings(setting, leaf, own):
+    effects = SideEffects("data0", {setting: []}, GONE, NEW)
+    assert effects.includes(Difference(Leaf(*leaf), None, "")) is own
+
+
+@pytest.mark.parametrize(("now", "own"), [(NEW, False), (GONE, True)])
+def test_a_default_qdisc_that_gave_way_to_anothers_is_no_settings(now, own):
+    effects = SideEffects("data0", {"mtu": []}, GONE, now)
+    gone = Difference(Leaf("qdisc", "data0", "noqueue 0: dev data0 root"), "", None)
+    assert effects.includes(gone) is own

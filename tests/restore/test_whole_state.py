@@ -8,7 +8,7 @@ import pytest
 from evidence.test_network import PRINTED
 from recorded import recorded
 
-from netlimits.errors import ConnectionLost
+from netlimits.errors import ConnectionLost, HostError
 from netlimits.hosts.scripted import Answer, ScriptedHost, answer
 from netlimits.model import Command, Completed, Experiment, SettingUse
 from netlimits.restore import whole_state
@@ -135,6 +135,20 @@ def test_what_is_ours_and_stays_is_an_error_until_it_is_as_found_or_forgotten(sc
     assert scene.compared().problem()
     scene.states.forget(["source"])
     assert not scene.compared().problem()
+
+
+def test_what_is_ours_and_may_not_be_restored_is_an_error(scene):
+    def refuse(role: str, command: Command) -> Completed:
+        raise HostError("sudo -n is refused", host=role)
+
+    scene.moved("somaxconn:4096", "somaxconn:99")
+    problem = scene.states.compare(refuse).problem()
+    assert problem.splitlines()[1:] == [
+        "  source: sysctl net.core.somaxconn is 99, was 4096; by hand: "
+        "`sysctl -w net.core.somaxconn=4096`",
+        "  source: sudo -n is refused",
+    ]
+    assert scene.states.kept() == ("source",)
 
 
 @pytest.mark.parametrize(
