@@ -150,6 +150,14 @@ ROUTE = "24 02{length}0000fe03fd0100000000 15=fe000000 1={to} 8=08000200{mtu} 4=
                      ["the route to 198.19.5.2 was changed to 198.19.5.2/32 over interface 2 mtu "
                       "1400 and is 198.19.5.0/24 over interface 2 src 198.19.5.1 again"],
                      id="one more specific"),
+        pytest.param("24 02200000fe03fd0100000000 15=fe000000 1=c6130502 4=07000000",
+                     ["the route to 198.19.5.2 was changed to 198.19.5.2/32 over interface 7 and "
+                      "is 198.19.5.0/24 over interface 2 src 198.19.5.1 again"],
+                     id="one more specific over another interface"),
+        pytest.param("24 02200000fd03fd0100000000 15=fd000000 1=c6130502 4=07000000", [],
+                     id="in another table, over another interface"),
+        pytest.param("24 02180000fe02fd0100000000 15=fe000000 1=c6130500 4=07000000", [],
+                     id="of another interface in the same network"),
         pytest.param("24 02180000fe10fd0100000000 15=fe000000 1=c6130500 4=02000000", [],
                      id="written again as it is, by a DHCP client"),
         pytest.param("24 02000000fe10000100000000 15=fe000000 5=c6130509 4=02000000", [],

@@ -152,16 +152,26 @@ class Message:
         """Return True if this changed the way to a peer, which is `route` before and after.
 
         A route that is written again as it is changes nothing, nor does one that the kernel would
-        not take: of a wider network, or of a greater metric.
+        not take: of a wider network, or of a greater metric. Over another interface it has to be
+        of the same table, and before `route`: of two that are alike the kernel takes the older.
         """
         if self.kind not in _ROUTE or self.head[0] != route.head[0]:
             return False
         length = self.head[1]
         if length < route.head[1] or not _within(peer, self.attributes.get(1, b""), length):
             return False
-        if length == route.head[1] and self._attribute(6) > route._attribute(6):
+        metric, taken = self._attribute(6), route._attribute(6)
+        if length == route.head[1] and metric > taken:
             return False
+        if self._is_over_another(route):
+            same_table = self.attributes.get(15) == route.attributes.get(15)
+            return same_table and (length > route.head[1] or metric < taken)
         return self.deleted or self.path != route.path
+
+    def _is_over_another(self, route: Message) -> bool:
+        """True for a route over one interface, which is not that of the other route."""
+        out, of_route = self.attributes.get(4), route.attributes.get(4)
+        return out is not None and of_route is not None and out != of_route
 
     # -- values ------------------------------------------------------------------------------
 

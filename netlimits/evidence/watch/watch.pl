@@ -32,13 +32,18 @@ my $answer = sub {
     $type > 3 ? $shown->(substr $got, 0, $size) : "";
 };
 
-# of the interface itself, of its addresses and queues; and routes over it, or over several
+# of the interface itself, of its addresses and queues; and routes over it, over several, or to a peer
+my @bits = map unpack("B*", Socket::inet_pton(/:/ ? 10 : 2, $_) // ""), @peers;
 my $concerns = sub {
     my ($kind, $family, $of) = unpack "x4 S x10 C x3 l", $_[0];
     return $of == $Watch::index && ($kind > 17 || !$family) if $kind < 24 || $kind > 35;
     return 0 if $kind > 25 || unpack("x24 L", $_[0]) & 0x200;
-    my ($out) = $shown->($_[0]) =~ / 4=(\S{8})/;
-    !defined $out || unpack("l", pack "H*", $out) == $Watch::index;
+    my $words = $shown->($_[0]);
+    my ($out) = $words =~ / 4=(\S{8})/;
+    return 1 if !defined $out || unpack("l", pack "H*", $out) == $Watch::index;
+    my ($to) = $words =~ / 1=(\S+)/ or return 0;
+    my ($length, $network) = (unpack("x17 C", $_[0]), unpack "B*", pack "H*", $to);
+    grep { length == length $network && substr($_, 0, $length) eq substr $network, 0, $length } @bits;
 };
 
 my $heard = sub {
