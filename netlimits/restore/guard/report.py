@@ -14,6 +14,8 @@ from netlimits.restore.guard.commands import Seen
 WIDTH = 160
 """Characters of a command that people are shown: an MTU's way back has a hundred IPv6 sysctls."""
 
+_DAMAGED = "damaged note"
+
 
 def report(now: Seen) -> dict[str, Any]:
     """Report who claims a host, what its guard is doing, and what it would restore.
@@ -64,8 +66,9 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
         shown.append(f"{what}{pid}, {_time(answer['seconds_left'])}")
     done = has_restored(answer)
     changed = "restored, its note is left" if done else "changed"
-    shown += [f"{changed}: {{role}}: {{interface}}: {{setting}}, by {{campaign}}".format(**n)
-              for n in answer["changed"]]  # fmt: skip
+    for note in answer["changed"]:
+        place = "{role}: {interface}: {setting}, by {campaign}".format(**note)
+        shown.append(_DAMAGED if set(note.values()) == {_DAMAGED} else f"{changed}: {place}")
     shown += [f"would run: {_cut(command)}" for command in answer["puts_back"] if not done]
     shown += [f"log: {_cut(line)}" for line in _told(answer["log"])]
     return [f"{role}: {line}" for line in shown]
@@ -121,4 +124,4 @@ def _note(text: str, now: Seen) -> dict[str, str] | None:
         names = ("role", "interface", "setting", "campaign")
         return {name: printable(str(note[name]))[:200] for name in names}
     except (ValueError, KeyError, TypeError):
-        return dict.fromkeys(("role", "interface", "setting", "campaign"), "damaged note")
+        return dict.fromkeys(("role", "interface", "setting", "campaign"), _DAMAGED)
