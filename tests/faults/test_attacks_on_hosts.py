@@ -8,7 +8,6 @@ from faults.attacks import (
     BYSTANDERS,
     CUT_CONNECTIONS,
     FOUND_QDISCS,
-    GUARDS,
     KILLS,
     MACHINES,
     MEDDLING,
@@ -18,14 +17,13 @@ from faults.attacks import (
     SYSCTLS,
     kills,
 )
-from faults.attacks.base import Family
 from faults.attacks.machines import HARMS
 from faults.ground import Ground
 from faults.guest_ground import GuestGround
 
 pytestmark = pytest.mark.lab
 
-FOUND_QDISCS_TRIED = (0, 3)
+FOUND_QDISCS_TRIED = (0,)
 NEIGHBOURS_TRIED = (8, 12, 13)
 SYSCTLS_TRIED = 4
 
@@ -44,7 +42,7 @@ def test_no_kill_leaves_what_a_put_back_does_not_mend(ground: Ground):
     assert kills.CHANGED in told, "one of the kills found hosts changed, at least"
 
 
-@pytest.mark.parametrize("number", [0, 6])
+@pytest.mark.parametrize("number", [0])
 def test_a_race_is_lost_by_nobodys_host(ground: Ground, number: int):
     outcome = attacks.attempt(RACES, number, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
@@ -70,21 +68,14 @@ def test_no_fault_of_a_machine_leaves_it_changed_unsaid(small_ground: GuestGroun
     assert not outcome.through, attacks.table([outcome])
 
 
-@pytest.mark.parametrize(
-    ("family", "number", "what"),
-    [(GUARDS, 1, "stopped"), (SSH_PATH, 4, "cut")],
-    ids=["a guard is stopped", "a connection is cut"],
-)
-def test_harm_to_what_lies_on_a_host_or_to_the_way_there_leaves_it_as_found(
-    ground: Ground, family: Family, number: int, what: str
-):
-    outcome = attacks.attempt(family, number, hosts=ground)
+def test_a_connection_that_is_cut_leaves_hosts_as_found(ground: Ground):
+    outcome = attacks.attempt(SSH_PATH, 4, hosts=ground)
     assert not outcome.through, attacks.table([outcome])
-    assert what in outcome.what
+    assert "cut" in outcome.what
 
 
 def test_a_found_qdisc_comes_back_exactly(small_ground: GuestGround):
-    """A netem whose delay is between ticks, and a cake with flows."""
+    """A netem whose delay is between ticks."""
     outcomes = [
         attacks.attempt(FOUND_QDISCS, number, hosts=small_ground) for number in FOUND_QDISCS_TRIED
     ]
