@@ -141,7 +141,7 @@ def _public(file: Path) -> bytes | None:
 
 
 def _too_open(file: Path) -> str:
-    """Why OpenSSH ignores a private key that others may read; "" where it does not.
+    """Return why OpenSSH ignores a private key that others may read, or "" if it uses the key.
 
     It asks this of files of one's own alone. Raises OSError.
     """

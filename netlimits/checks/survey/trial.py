@@ -257,7 +257,7 @@ def _tried(
 
 
 def _failure(trial: Trial, completed: Completed) -> ToolFailure | None:
-    """Why a trial failed; None where any data arrived."""
+    """Return why a trial failed, or None if any data arrived."""
     try:
         tool(trial.tool).read(completed, trial.options)
     except ToolFailure as error:

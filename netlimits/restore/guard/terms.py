@@ -86,7 +86,7 @@ def must_be_dead(now: Seen, holder: Holder, terms: Terms) -> bool:
 
 
 def _noted(now: Seen, holder: Holder, damaged_too: bool) -> str:
-    """Why the notes there keep `holder` away; "" when they do not.
+    """Return why the notes on a host keep `holder` from claiming it, or "" if they do not.
 
     Who restores from a journal needs no note, so a damaged one does not count.
     """
