@@ -185,6 +185,33 @@ def test_a_route_that_is_another_at_the_end_is_told():
     ]
 
 
+@pytest.mark.parametrize(
+    ("notice", "lines"),
+    [
+        pytest.param("32 022000000000000100000000 6=4d000000 15=4d000000 1=c6130502",
+                     ["the rule 77: to 198.19.5.2/32 lookup 77 was added"], id="to the peer"),
+        pytest.param("33 02001800fe00000100000000 6=4d000000 15=fe000000 2=c6130500",
+                     ["the rule 77: from 198.19.5.0/24 lookup main was removed"], id="from here"),
+        pytest.param("32 020000000000000600000000 6=05000000 3=646174613000",
+                     ["the rule 5: was added"], id="for what arrives, to nowhere"),
+        pytest.param("32 022000000000000100000000 6=4d000000 15=4d000000 1=c6130509", [],
+                     id="to another host"),
+        pytest.param("32 022000000000000100000000 6=4d000000 15=4d000000 1=c6130502 17=6c6f00", [],
+                     id="over another interface"),
+        pytest.param("32 0a0000000000000100000000 6=4d000000 15=4d000000", [],
+                     id="of the other family"),
+    ],
+)  # fmt: skip
+def test_a_rule_counts_where_it_can_apply_to_the_data(notice: str, lines: list[str]):
+    assert changes(notices=f"notice {notice}\n") == lines
+
+
+def test_a_run_whose_notices_were_lost_says_so():
+    (line,) = changes(notices="lost\n" * 2)
+    assert "the kernel dropped notices" in line
+    assert changes(notices="lost\n", watched=False) == []
+
+
 PLAIN = """\
 ifindex 2
 mtu 1500

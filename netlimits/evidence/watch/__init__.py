@@ -1,4 +1,4 @@
-"""Changes by others on a host during a run: its data interface, its CPUs, the routes to peers.
+"""Changes by others on a host during a run: its data interface, CPUs, routes and rules for peers.
 
 Two readings, `begin` before the client and `end` after it. Between them nothing of ours runs: the
 kernel keeps its own notifications (rtnetlink, uevents of CPUs) in the queue of a socket that a kept
@@ -14,7 +14,7 @@ Both readings also count the CPU time of processes that are neither the tool's n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -56,6 +56,11 @@ _LASTING = {
 }
 """Keys of the state that are one value each, in words."""
 
+_LOST = (
+    "so many routes, rules or properties of the interface changed that the kernel dropped notices, "
+    "and a change that was undone before the end may be missed; stop what changes them"
+)
+
 _NUMBERS = ("ifindex", "flags", "carrier_down_count")
 
 _PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b")
@@ -64,7 +69,7 @@ _PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b"
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A reading: the state by key, and the notifications since `watch` began."""
+    """A reading: the state by key, and notifications since `watch` began; `lost`: not all of them."""
 
     watch: str
     absent: bool
@@ -73,6 +78,7 @@ class _Reading:
     routes: Mapping[str, Message]
     notices: tuple[Message, ...]
     cpus: tuple[tuple[str, str], ...]
+    lost: bool
 
 
 def command(act: str, interface: str, programs: Iterable[str], peers: Iterable[str]) -> Command:
@@ -95,7 +101,7 @@ def _perl() -> str:
 
 
 def changes(
-    before: Completed, after: Completed, interface: str, addresses: Iterable[str] = ()
+    before: Completed, after: Completed, interface: str, addresses: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Yield what somebody else changed between two readings, in words.
 
@@ -121,6 +127,8 @@ def changes(
         *_of_queues(notices, interface),
         *_of_addresses(notices, addresses, interface),
         *_of_routes(first, last, notices),
+        *_of_rules(notices, interface, addresses, first.routes),
+        *([_LOST] if watched and last.lost else ()),
         *dict.fromkeys(f"CPU {number} went {how}" for how, number in cpus),
     )
 
@@ -143,7 +151,7 @@ def others_cpu_pct(before: Completed, after: Completed) -> tuple[float, str] | N
 def _reading(completed: Completed) -> _Reading:
     """Parse what a command printed; other lines are ignored."""
     state: dict[str, str] = {}
-    watch, absent = "", False
+    watch, absent, lost = "", False, False
     link, routes = None, {}
     notices, cpus = [], []
     lines = [line.partition(" ")[::2] for line in completed.stdout.splitlines()]
@@ -153,6 +161,8 @@ def _reading(completed: Completed) -> _Reading:
             watch = text
         elif name == "absent":
             absent = True
+        elif name == "lost":
+            lost = True
         elif name == "cpu" and (match := re.fullmatch(r"(offline|online) ([0-9]{1,6})", text)):
             cpus.append((match[1], match[2]))
         elif name == "link":
@@ -172,7 +182,7 @@ def _reading(completed: Completed) -> _Reading:
             state[name] = text.strip()
     if link:
         state["ifindex"] = str(link.index)
-    return _Reading(watch, absent, state, link, routes, tuple(notices), tuple(cpus))
+    return _Reading(watch, absent, state, link, routes, tuple(notices), tuple(cpus), lost)
 
 
 def _of_link(
@@ -259,3 +269,9 @@ def _of_routes(first: _Reading, last: _Reading, notices: Sequence[Message]) -> I
         elif (other := next((n for n in notices if n.moves(peer, route)), None)) is not None:
             verb = "removed" if other.deleted else f"changed to {other.shown}"
             yield f"the route to {peer} was {verb} and is {route.shown} again"
+
+
+def _of_rules(
+    notices: Iterable[Message], interface: str, own: Collection[str], peers: Collection[str]
+) -> Iterator[str]:
+    yield from dict.fromkeys(n.rule for n in notices if n.selects(interface, own, peers))

@@ -1,4 +1,4 @@
-"""Messages of rtnetlink(7), as `watch.pl` prints them: links, addresses, routes and queues.
+"""Messages of rtnetlink(7), as `watch.pl` prints them: links, addresses, routes, rules and queues.
 
 A message is printed as its type, what follows its header, and its attributes: words of hexadecimal
 digits, in the byte order of the host.
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 Order = Literal["little", "big"]
 
 _LINK, _ADDRESS, _ROUTE = (16, 17), (20, 21), (24, 25)
-_DELETED = (17, 21, 25, 37, 41, 45)
+_RULE = (32, 33)
+_DELETED = (17, 21, 25, 33, 37, 41, 45)
+_TABLES = {253: "default", 254: "main", 255: "local"}
 _QUEUES = {36: "qdisc", 37: "qdisc", 40: "class", 41: "class", 44: "filter", 45: "filter"}
 
 _UP, _CARRIER = 0x1, 0x10000
@@ -172,6 +174,41 @@ class Message:
         """True for a route over one interface, which is not that of the other route."""
         out, of_route = self.attributes.get(4), route.attributes.get(4)
         return out is not None and of_route is not None and out != of_route
+
+    # -- rules -------------------------------------------------------------------------------
+
+    def selects(self, interface: str, own: Collection[str], peers: Collection[str]) -> bool:
+        """Return True for a rule that can apply to traffic between own addresses and peers.
+
+        Rules for a mark count, as the mark of a packet is not known here.
+        """
+        if self.kind not in _RULE:
+            return False
+        if self._text(3) not in ("", "lo", interface) or self._text(17) not in ("", interface):
+            return False
+        version = {2: 4, 10: 6}.get(self.head[0])
+        peers = [peer for peer in peers if ipaddress.ip_address(peer).version == version]
+        own = [address for address in own if ipaddress.ip_address(address).version == version]
+        ends = ((1, self.head[1]), (2, self.head[2]))
+        ways = [(peers, own or peers), (own or peers, peers)]
+        return any(
+            all(
+                any(_within(address, self.attributes.get(number, b""), length) for address in some)
+                for (number, length), some in zip(ends, way, strict=True)
+            )
+            for way in ways
+        )
+
+    @property
+    def rule(self) -> str:
+        """Say what happened to a policy rule, which is shown as by `ip rule`."""
+        words = [f"{self._attribute(6)}:"]
+        for word, number, length in (("from", 2, self.head[2]), ("to", 1, self.head[1])):
+            if length:
+                words.append(f"{word} {_address(self.attributes.get(number, b''))}/{length}")
+        if table := self._attribute(15) or self.head[4]:
+            words.append(f"lookup {_TABLES.get(table, table)}")
+        return f"the rule {' '.join(words)} was {'removed' if self.deleted else 'added'}"
 
     # -- values ------------------------------------------------------------------------------
 

@@ -7,11 +7,12 @@ my $index = $text->("/sys/class/net/$interface/ifindex") || 0;
 my $overflow = 105;
 
 # an rtnetlink message: its type, what follows its header, and the attributes that tell of a setting
-my %telling = (16 => [3, 4, 6, 10, 13, 31, 32, 40, 41, 43, 44, 48, 58, 63, 64], 20 => [1, 2], 24 => [1, 4 .. 11, 13 .. 22, 30], 36 => [1]);
+my %telling = (16 => [3, 4, 6, 10, 13, 31, 32, 40, 41, 43, 44, 48, 58, 63, 64], 20 => [1, 2], 24 => [1, 4 .. 11, 13 .. 22, 30], 32 => [1 .. 3, 6, 15, 17], 36 => [1]);
+my %heads = (16 => 16, 20 => 8, 24 => 12, 32 => 12, 36 => 20);
 my $shown = sub {
     my $kind = unpack "x4 S", $_[0];
-    my ($group, $head) = $kind < 20 ? (16, 16) : $kind < 24 ? (20, 8) : $kind < 28 ? (24, 12) : (36, 20);
-    my %wanted = map { $_ => 1 } @{ $telling{$group} };
+    my $group = $kind < 36 ? $kind & ~3 : 36;
+    my ($head, %wanted) = ($heads{$group} // 12, map { $_ => 1 } @{ $telling{$group} });
     my ($at, @words) = (16 + $head, $kind, unpack "H*", substr $_[0], 16, $head);
     while ($at + 4 <= length $_[0]) {
         my ($size, $type) = unpack "S2", substr $_[0], $at, 4;
@@ -32,11 +33,12 @@ my $answer = sub {
     $type > 3 ? $shown->(substr $got, 0, $size) : "";
 };
 
-# of the interface itself, of its addresses and queues; and routes over it, over several, or to a peer
+# of the interface itself, of its addresses and queues; rules; routes over it, over several, or to a peer
 my @bits = map unpack("B*", Socket::inet_pton(/:/ ? 10 : 2, $_) // ""), @peers;
 my $concerns = sub {
     my ($kind, $family, $of) = unpack "x4 S x10 C x3 l", $_[0];
     return $of == $Watch::index && ($kind > 17 || !$family) if $kind < 24 || $kind > 35;
+    return 1 if $kind > 31;
     return 0 if $kind > 25 || unpack("x24 L", $_[0]) & 0x200;
     my $words = $shown->($_[0]);
     my ($out) = $words =~ / 4=(\S{8})/;
@@ -120,24 +122,36 @@ if ($act eq "begin") {
     ($Watch::index, $Watch::id) = ($index, sprintf "%d.%.6f", $$, Time::HiRes::time());
     ($Watch::processes, $Watch::began) = ($processes->(), Time::HiRes::time());
     my $listen = sub {
-        my ($protocol, $groups) = @_;
+        my ($protocol, $groups, @filter) = @_;
+        my $program = join "", map pack("S C2 L", @$_), @filter;
         socket my $socket, 16, 3, $protocol or return;
         setsockopt $socket, 1, $_, pack "i", 1 << 20 for 8, 33;
+        setsockopt $socket, 1, 26, pack "S x![P] P", scalar @filter, $program;
         bind($socket, pack "S2 L2", 16, 0, 0, $groups) ? $socket : undef;
     };
-    # links, queues, addresses and routes
-    ($Watch::links, $Watch::cpus) = ($listen->(0, 0x559), $listen->(15, 1));
+    # links, queues and addresses, of the interface alone; routes and rules. BPF, so that what others have
+    # takes no room: it loads as big-endian, a type's low byte from offset 4 or 5, an index from 20
+    my ($low, $number) = (4 + unpack("n", pack "S", 1) % 256, unpack "N", pack "l", $index);
+    $Watch::links = $listen->(0, 0x405d9, [0x30, 0, 0, $low], [0x35, 0, 1, 24], [0x35, 0, 2, 36],
+        [0x20, 0, 0, 20], [0x15, 0, 1, $number], [0x06, 0, 0, 0xffffffff], [0x06, 0, 0, 0]);
+    # online and offline
+    $Watch::cpus = $listen->(15, 1, [0x30, 0, 0, 0], [0x15, 0, 1, ord "o"], [0x06, 0, 0, 0xffffffff], [0x06, 0, 0, 0]);
     print "watch $Watch::id\n" if $Watch::links;
 } elsif ($Watch::links) {
     print "watch $Watch::id\n";
-    my $count = 0;
+    my ($count, $link, %told) = (0, "");
     $heard->($Watch::links, sub {
         for (my $at = 0; $at + 16 <= length $_[0];) {
             my ($size) = unpack "L", substr $_[0], $at, 4;
             last if $size < 16;
             my $message = substr $_[0], $at, $size;
-            print "notice ", $shown->($message), "\n" if $concerns->($message) && ++$count <= 100;
             $at += ($size + 3) & ~3;
+            next unless $concerns->($message);
+            # of a link the order counts, of everything else that it was told
+            my $words = $shown->($message);
+            next if $words =~ /^1[67] / ? $words eq $link : $told{$words}++;
+            $link = $words if $words =~ /^1[67] /;
+            print ++$count <= 1000 ? "notice $words\n" : "lost\n";
         }
     });
     $heard->($Watch::cpus, sub { print "cpu $1 $2\n" if $_[0] =~ m{^(offline|online)\@/devices/system/cpu/cpu(\d+)\0} }) if $Watch::cpus;

@@ -37,6 +37,10 @@ class Deed:
 
 
 _ROUTE = "r=$(ip -4 route show dev data0 | head -n 1); ip route {} $r dev data0 {}"
+_MANY = """i=0
+while [ $i -lt %d ]; do i=$((i + 1)); echo "%s"; done | ip -force -batch - 2>/dev/null
+"""
+_ROUTES = "route replace 198.18.$((i / 250)).$((i % 250))/32 dev data0 table 77"
 _ADDRESS = "a=$(ip -4 -o addr show dev data0 | sed 's/.*inet \\([^ ]*\\).*/\\1/'); "
 
 HARMFUL = (
@@ -49,13 +53,18 @@ HARMFUL = (
     Deed(_ROUTE.format("change", "initcwnd 20"), "r=$(ip -4 route show dev data0 | head -n 1); "
          "ip route change ${r% initcwnd*} dev data0"),
     Deed("ip route add PEER/32 dev data0 mtu 1300", "ip route del PEER/32"),
+    Deed("ip rule add to PEER/32 lookup 77 pref 77", "ip rule del pref 77"),
+    Deed("ip rule add blackhole iif data0 tos 0x10 pref 77", "ip rule del pref 77"),
 )  # fmt: skip
 UNDONE = (
     *HARMFUL,
+    Deed(_MANY % (300, _ROUTES) + "ip link set data0 mtu 3000",
+         "ip link set data0 mtu 4000; ip route flush table 77"),
+    Deed(_MANY % (20000, _ROUTES), "ip route flush table 77"),
     Deed("ip link set data0 down", "ip link set data0 up"),
     Deed("ip link set data0 name data9", "ip link set data9 name data0"),
     Deed(_ADDRESS + "ip addr del $a dev data0; ip addr add $a dev data0", "true"),
-)
+)  # fmt: skip
 LEFT = (
     *HARMFUL,
     Deed("sysctl -qw net.ipv4.tcp_sack=0", "true", restored=True),
@@ -69,6 +78,11 @@ HARMLESS = (
     Deed("ip link set data0 promisc on", "ip link set data0 promisc off"),
     Deed("ip link add more0 type veth peer more1", "ip link del more0"),
     Deed("ip neigh flush dev data0", "true"),
+    Deed("ip rule add from 203.0.113.0/24 lookup 77 pref 77", "ip rule del pref 77"),
+    Deed("ip rule add to PEER/32 oif lo lookup 77 pref 77", "ip rule del pref 77"),
+    Deed("ip -6 rule add lookup 77 pref 77", "ip -6 rule del pref 77"),
+    Deed("ip link add more0 type veth peer more1; "
+         + _MANY % (3000, "link set more0 mtu $((1300 + i % 2))"), "ip link del more0"),
 )  # fmt: skip
 
 
