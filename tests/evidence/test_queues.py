@@ -58,6 +58,13 @@ def test_mq_repeats_its_childrens_counters():
 def test_what_is_policed_on_the_way_in_is_no_queue():
     inward = qdisc("clsact", "ffff:", "ffff:fff1", drops=9, overlimits=9)
     noqueue = qdisc("noqueue", "0:")
+    more = [noqueue, {**inward, "drops": 1_209}]
+    assert figures([noqueue, inward], more) == {
+        "qdisc_drops": 0,
+        "qdisc_overlimits": 0,
+        "qdisc_requeues": 0,
+        "ingress_drops": 1_200,
+    }
     assert figures([noqueue], [noqueue, inward]) == {
         "qdisc_drops": 0,
         "qdisc_overlimits": 0,

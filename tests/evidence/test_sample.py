@@ -128,11 +128,44 @@ def test_segments_per_ack_are_of_the_time_between_the_looks():
 
 def test_the_receivers_connection_tells_segments_per_ack_and_nothing_of_a_sender():
     figures = sample.figures([captured("tcp-remote")])
-    receiving = {"recv_q_bytes", "rcvbuf_used_pct", "rcv_space_bytes", "rcv_ssthresh_bytes"}
+    receiving = {"recv_q_bytes", "rcvbuf_used_pct", "rcvbuf_bytes", "rcv_space_bytes"}
+    receiving |= {"rcv_ssthresh_bytes"}
     assert figures.keys() - receiving == {"processes", "threads", "connections"}
     # the server that listens and its child; the other two are another test host's on this machine
     assert captured("tcp-remote").stdout.count(" netserver") >= 2
     assert figures["processes"] == 2
+
+
+def sent_by(*acked: int) -> Completed:
+    """The looks of a connection, one a second, that had so many bytes acknowledged by each."""
+    line = "tcp ESTAB 0 0 192.0.2.1:40277 192.0.2.2:45475 {} bytes_sent:{} bytes_acked:{}"
+    looks = [
+        f"look 179530000{at}.000000000\n" + line.format("ts bbr", number, number)
+        for at, number in enumerate(acked)
+    ]
+    return looked("\n".join(["namespace net:[1]", *looks]))
+
+
+@pytest.mark.parametrize(
+    ("acked", "late"),
+    [
+        ((20_000, 1_020_000, 2_020_000, 3_020_000, 4_020_000), 49.75),
+        ((20_000, 60_000, 140_000, 300_000, 620_000), 77.4),
+        ((20_000, 600_000), None),
+    ],
+    ids=["steady", "slow start", "two looks"],
+)
+def test_what_a_transfer_sent_in_its_later_half_shows_whether_it_still_grew(acked, late):
+    assert sample.figures([sent_by(*acked)]).get("late_data_pct") == (
+        None if late is None else pytest.approx(late, abs=0.1)
+    )
+
+
+@pytest.mark.parametrize(("word", "share"), [("bbr", 100.0), ("cubic", 0.0), ("somebodys", None)])
+def test_only_bbr_sets_its_own_pace_and_who_is_not_named_is_not_known(word, share):
+    sampled = sent_by(20_000, 90_000)
+    sampled = replace(sampled, stdout=sampled.stdout.replace("bbr", word))
+    assert sample.figures([sampled]).get("own_pace_pct") == share
 
 
 @pytest.mark.parametrize(

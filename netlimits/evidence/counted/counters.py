@@ -75,6 +75,7 @@ PROTOCOLS = {
     "tcp_retrans_segs": ("Tcp.RetransSegs",),
     "tcp_lost_retransmits": ("TcpExt.TCPLostRetransmit",),
     "tcp_timeouts": ("TcpExt.TCPTimeouts",),
+    "tcp_recoveries": ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"),
     "tcp_backlog_drops": ("TcpExt.TCPBacklogDrop",),
     "tcp_rcvq_drops": ("TcpExt.TCPRcvQDrop",),
     "tcp_orig_data_segs": ("TcpExt.TCPOrigDataSent",),

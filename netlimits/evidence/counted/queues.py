@@ -8,7 +8,8 @@ How several qdiscs of one interface are added up, so that nothing counts twice:
 - *overlimits* are each qdisc's own decision (a shaper's "not yet"), and no parent sees them: they
   are added up over all, without `mq` and `mqprio`, which only repeat their children's.
 
-What hangs on the way in (`ingress`, `clsact`) is not a queue and is left out.
+What hangs on the way in (`ingress`, `clsact`) is no queue: a policer there counts its drops, which
+are a figure of their own.
 
 Where the root has classes (htb, hfsc, drr), they are read too: what each dropped and held back.
 Those without classes cost no process for that.
@@ -71,7 +72,7 @@ class Queues:
         return Command(("sh", "-c", _SCRIPT, "sh", interface), deadline=10, perl=_PERL)
 
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
-        """`qdisc_drops` and `qdisc_overlimits` in packets, `qdisc_requeues`.
+        """`qdisc_drops`, `qdisc_overlimits` and `ingress_drops` in packets, `qdisc_requeues`.
 
         Nothing where the host has no `tc`. Raises ToolFailure for other qdiscs than before.
         """
@@ -101,7 +102,7 @@ class Queues:
             for counter, pairs in counted
             if all(counter in qdisc for pair in pairs for qdisc in pair)
         }
-        return figures | _of_classes(before, after)
+        return figures | _on_the_way_in(before, after) | _of_classes(before, after)
 
 
 def qdiscs(completed: Completed) -> Qdiscs | None:
@@ -109,13 +110,31 @@ def qdiscs(completed: Completed) -> Qdiscs | None:
 
     Raises ToolFailure for another list than `tc -j` prints.
     """
+    every = _listed(completed)
+    return None if every is None else [each for each in every if each["kind"] not in _INGRESS]
+
+
+def _listed(completed: Completed) -> Qdiscs | None:
+    """All qdiscs, those on the way in among them; as `qdiscs`."""
     try:
         listed = decoding.parsed(completed.stdout.partition("\nclass ")[0])
     except ValueError:
         return None
     if not decoding.has(listed, list[_Qdisc]):
         raise ToolFailure(f"{completed.host}: `tc -j qdisc` lists no qdiscs as it should")
-    return [qdisc for qdisc in listed if qdisc["kind"] not in _INGRESS]
+    qdiscs: Qdiscs = listed
+    return qdiscs
+
+
+def _on_the_way_in(before: Completed, after: Completed) -> dict[str, Scalar]:
+    """Return `ingress_drops`, what policers on the way in dropped; nothing where there are none."""
+    first, second = (
+        [each for each in _listed(reading) or () if each["kind"] in _INGRESS and "drops" in each]
+        for reading in (before, after)
+    )
+    if not first or [_identity(each) for each in first] != [_identity(each) for each in second]:
+        return {}
+    return {"ingress_drops": _grown(before.host, "drops", list(zip(first, second, strict=True)))}
 
 
 def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:

@@ -35,6 +35,8 @@ _PROCESS = re.compile(
 _LIMITED = frozenset({"rwnd_limited", "sndbuf_limited"})
 _SENDERS_COUNTS = {"retransmitted": "retrans_segs", "reord_seen": "reordering_seen"}
 _RECEIVERS_COUNTS = {"socket_drops": "socket_drops"}
+LATE_LOOKS = 4
+"""Looks with data from which on they show how a transfer's rate develops."""
 _COUNTED = _LIMITED | {"busy", "bytes_received", "data_segs_in", "segs_out"}
 _COUNTED |= _SENDERS_COUNTS.keys() | _RECEIVERS_COUNTS.keys()
 """What grows while a connection lives, and the figures that are its growth alone."""
@@ -50,10 +52,12 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `app_limited_pct` as the share of connections
     whose program had nothing to send just then; between the looks `busy_pct` of the time (the
     mean), `rwnd_limited_pct` and `sndbuf_limited_pct` as shares of all their busy time; what they
-    retransmitted and how often they saw packets reordered; `snd_wnd_bytes`, `notsent_bytes` and
-    `sndbuf_used_pct` as means. Of the receiving ones `sampled_segments_per_ack`: data_segs_in /
-    segs_out between the looks, which counts segments as on the wire; `recv_q_bytes`,
-    `rcvbuf_used_pct`, `rcv_space_bytes` and `rcv_ssthresh_bytes` as means, and what their sockets
+    retransmitted and how often they saw packets reordered; `snd_wnd_bytes`, `notsent_bytes`,
+    `sndbuf_used_pct` and `sndbuf_bytes` as means; `own_pace_pct`, the share whose congestion
+    control paces by itself (BBR); `late_data_pct` by `_late`. Of the receiving ones
+    `sampled_segments_per_ack`: data_segs_in / segs_out between the looks, which counts segments as
+    on the wire; `recv_q_bytes`, `rcvbuf_used_pct`, `rcvbuf_bytes`, `rcv_space_bytes` and
+    `rcv_ssthresh_bytes` as means, and what their sockets
     dropped.
     """
     values: dict[str, Scalar] = {}
@@ -73,7 +77,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
     if not hosts:
         return values
     values["connections"] = sum(max(len(look.connections) for look in seen) for seen in hosts)
-    values |= _sending(hosts)
+    values |= _sending(hosts) | _late(hosts)
     grown = [pair for seen in hosts for pair in _grown(seen)]
     sending = [(c, s) for c, s in grown if c.sent > c.carried / 100]
     values |= _limited(sending)
@@ -149,19 +153,29 @@ def _receiving(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
         {
             "recv_q_bytes": "recv_q",
             "rcvbuf_used_pct": "rcvbuf_used_pct",
+            "rcvbuf_bytes": "rcvbuf",
             "rcv_space_bytes": "rcv_space",
             "rcv_ssthresh_bytes": "rcv_ssthresh",
         },
     )
 
 
-def _means(connections: Sequence[Connection], names: Mapping[str, str]) -> dict[str, Scalar]:
-    """Means of those that tell a figure, 0 among them."""
+def _means(
+    connections: Sequence[Connection],
+    names: Mapping[str, str],
+    factors: Mapping[str, float] | None = None,
+) -> dict[str, Scalar]:
+    """Return the means of those that tell a figure, 0 among them, times what `factors` says."""
+    times = factors or {}
     told = {
         figure: [c.fields[name] for c in connections if name in c.fields]
         for figure, name in names.items()
     }
-    return {figure: sum(values) / len(values) for figure, values in told.items() if values}
+    return {
+        figure: times.get(figure, 1) * sum(values) / len(values)
+        for figure, values in told.items()
+        if values
+    }
 
 
 def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
@@ -207,8 +221,33 @@ def _sending(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
             "snd_wnd_bytes": "snd_wnd",
             "notsent_bytes": "notsent",
             "sndbuf_used_pct": "sndbuf_used_pct",
+            "sndbuf_bytes": "sndbuf",
+            "own_pace_pct": "sets_its_pace",
         },
+        factors={"own_pace_pct": 100},
     )
+
+
+def _late(hosts: Sequence[Sequence[Look]]) -> dict[str, Scalar]:
+    """Return `late_data_pct`: of all data of the looks, the share of the later half of their time.
+
+    A steady transfer has 50 there; one that is still in slow start has nearly all. Only where a
+    host has LATE_LOOKS or more: two looks show no half.
+    """
+    early, late = 0.0, 0.0
+    for seen in hosts:
+        sums: dict[float, float] = {}
+        for look in seen:
+            if look.at is not None:
+                sums[look.at] = sum(c.value("bytes_acked") or c.sent for c in look.connections)
+        times = [at for at in sums if sums[at]]
+        if len(times) < LATE_LOOKS:
+            return {}
+        first, last = seen[0].at or times[0], times[-1]
+        middle = min(times, key=lambda at: abs(at - (first + last) / 2))
+        early += sums[middle]
+        late += sums[last] - sums[middle]
+    return {"late_data_pct": 100 * max(0.0, late) / (early + late)} if early + late else {}
 
 
 def _times(factor: float, value: float | None) -> float | None:

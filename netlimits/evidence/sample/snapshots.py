@@ -17,6 +17,9 @@ from netlimits.model import Completed
 
 DATA_BYTES = 10_000
 
+ALGORITHMS = {"cubic", "reno", "bbr", "dctcp", "vegas", "westwood", "htcp", "bic", "illinois"}
+"""Congestion controls that `ss -i` names; of these, BBR alone paces by its model of the path."""
+
 _TIME = r"[0-9]{9,12}\.[0-9]{9}"
 _PAIR = re.compile(r"(\w+):(\S+)")
 _NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?")
@@ -149,16 +152,19 @@ def _connection(waits: str, local: str, peer: str, details: str, options: bool) 
     if memory := _MEMORY.search(details):
         fields |= _memory(dict(re.findall(r"([a-z]+)([0-9]{1,18})", memory[1])))
     words = details.split()
+    if ALGORITHMS & {*words}:
+        fields["sets_its_pace"] = float("bbr" in words)
     timestamps = "ts" in words if options or "ts" in words else None
     return Connection(local, peer, fields, "app_limited" in words, timestamps)
 
 
 def _memory(parts: Mapping[str, str]) -> dict[str, float]:
-    """How full a socket's buffers are, and what it dropped: ss(8), --memory."""
+    """Return the sizes of a socket's buffers, how full they are, and what it dropped (ss -m)."""
     fields = {"socket_drops": float(parts["d"])} if "d" in parts else {}
-    for name, taken, most in (("rcvbuf_used_pct", "r", "rb"), ("sndbuf_used_pct", "w", "tb")):
+    for buffer, taken, most in (("rcvbuf", "r", "rb"), ("sndbuf", "w", "tb")):
         if taken in parts and float(parts.get(most, 0)):
-            fields[name] = 100 * float(parts[taken]) / float(parts[most])
+            fields[f"{buffer}_used_pct"] = 100 * float(parts[taken]) / float(parts[most])
+            fields[buffer] = float(parts[most])
     return fields
 
 
