@@ -47,7 +47,13 @@ sub become {
         print STDERR $@;
         exit 255;
     }
-    exec { $first } $first, @words;
+    program($first, @words);
+}
+
+# becomes a program with its words, in a process that was begun for it
+sub program {
+    my ($first) = @_;
+    exec { $first } @_;
     my $missing = $! == POSIX::ENOENT();
     print STDERR "perl: $first: ", $missing ? "not found" : $!, "\n";
     exit($missing ? 127 : 126);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -77,6 +78,23 @@ def test_the_lock_is_descriptor_9_which_what_stays_behind_closes(host, tmp_path)
     (ended,) = host.run_in_turn([late])
     assert ended.status == 124
     assert subprocess.run(("flock", "-n", "/proc/self/ns/net", "true"), check=False).returncode == 0
+
+
+def test_a_file_that_perl_keeps_open_as_descriptor_9_stays_open(host, tmp_path):
+    """A kept `tc` had its pipe there: each run began a new one."""
+    claim = tmp_path / f"netlimits-1-{BOOT}.claim"
+    claim.symlink_to(TEXT)
+    kept = "open(our $kept, '<', '/proc/self/status'); POSIX::dup2(fileno $kept, 9); 0"
+    at_9 = 'print readlink("/proc/$$/fd/9") // "closed"; POSIX::close(9) if $_[0]; 0'
+    answers = host.run_in_turn(
+        [
+            Command(("sh", "-c", "exit 1"), perl=kept),
+            commands.within(HOLDER, str(claim), Command(("true",))),
+            Command(("sh", "-c", "exit 1", "sh", "close"), perl=at_9),
+        ]
+    )
+    assert [answer.status for answer in answers] == [0, 0, 0]
+    assert re.fullmatch(r"/proc/\d+/status", answers[-1].stdout)
 
 
 def same_but_pid(host: LoginHost, command: Command) -> str:

@@ -29,10 +29,8 @@ for (my $until = time + {LOCK_WAIT}; !flock($lock, 6); select(undef, undef, unde
     return 75;
 }}
 return {LOST} if $lost->();
-POSIX::dup2(fileno $lock, 9);  # the program holds the lock as well, under the number that it knows
-my $status = eval {{ Kept::ran(@words) }};
-POSIX::close(9);
-$status // die $@;
+# The program holds the lock as well, under the number that it knows. Here 9 may be another file's.
+Kept::ran(sub {{ POSIX::dup2(fileno $lock, 9); Kept::program(@words) }});
 """
 )
 """As `scripts.WITHIN`."""
