@@ -8,8 +8,9 @@ of that is read before, and put back. Some NICs take their link down for seconds
 changes.
 
 A VLAN or macvlan in another network namespace is cut down as well. It is looked for before an MTU
-is lowered, which takes root, and refused: a login without root sees only that somebody else's
-interface has joined the multicast group of all hosts on this one.
+is lowered, which takes root, and refused. A login without root sees only that another network
+namespace is there, and that somebody else's interface, which is up, has joined the multicast group
+of all hosts on this one.
 
 Below some 90 bytes not even TCP's least segments fit, and the kernel keeps a path MTU of its own
 for each peer, locked, which outlives the change by ten minutes (`ip route show cache`). No such
@@ -43,8 +44,18 @@ _SCRIPT = (
     f"{_ipv6.READ} true"
 )
 _NAMESPACES = r"""look=$(cat <<'END'
+for each in awk find lsns nsenter xargs; do command -v "$each" || exit 1; done >/dev/null
 own=$(stat -L -c %i /proc/self/ns/net)
-stat -L -c '%i %n' /proc/[0-9]*/ns/net /run/netns/* 2>/dev/null | sort -u -k1,1 |
+spaces() {  # inode and path of each network namespace that a thread, a file or a mount keeps
+    printf '%s\0' /run/netns/* /proc/[0-9]*/task/*/ns/net | xargs -0 stat -L -c '%i %n'
+    find /proc/[0-9]*/fd -lname 'net:\[*' -exec stat -L -c '%i %n' {} +
+    stat -L -c '%i %n' /proc/[0-9]*/ns/mnt | sort -u -k1,1 | while read -r _ path; do
+        path=${path%/ns/mnt}
+        sed -n 's|^.* net:.\([0-9]*\). \([^ ]*\) .*|\1 \2|p' "$path/mountinfo" |
+            sed "s| | $path/root|"
+    done
+}
+spaces 2>/dev/null | sort -u -k1,1 |
 while read -r inode path; do
     [ "$inode" = "$own" ] || { echo "in $path"; nsenter --net="$path" ip -d -o link show; }
 done | awk '
@@ -56,7 +67,8 @@ done | awk '
             word = $(i + 1)
             if ($i == "mtu") mtu = word
             if ($i == "link-netns" || $i == "link-netnsid") { how = $i; of = word }
-            if ($i ~ /\\$/ && word ~ /^(vlan|macvlan|macvtap|ipvlan|ipvtap|hsr)$/) kind = word
+            upon = word ~ /^(vlan|macvlan|macvtap|ipvlan|ipvtap|hsr|macsec)$/
+            if ($i ~ /\\$/ && upon) kind = word
         }
         if (how == "" || kind == "") next
         split($2, names, "@if")
@@ -71,6 +83,10 @@ while read -r name below mtu how of kind path; do
     fi
     echo "away $name $below $mtu $kind $path"
 done
+found=$(lsns -n -t net -o NETNSID)
+ip netns list-id | sed -n 's/^nsid \([0-9]*\) *$/\1/p' | while read -r id; do
+    printf '%s\n' $found | grep -qx "$id" || echo "unseen $id"
+done
 END
 )
 root=
@@ -78,12 +94,15 @@ if [ "$(id -u)" != 0 ]; then
     root="sudo -n --"
     sudo -n -l timeout 10 sh -c : >/dev/null || root=false
 fi 2>/dev/null
-$root timeout 10 sh -c "$look" 2>/dev/null ||
-grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'"""
+$root timeout 10 sh -c "$look" 2>/dev/null || {
+    grep ' 01005e000001$' /proc/net/dev_mcast | sed 's/^/members /'
+    ip netns list-id | sed -n 's/^nsid \([0-9]*\).*/unseen \1/p'
+}"""
 """Print who lies on an interface of this network namespace in others: index of the interface below.
 
-Without root, or where that takes too long, print how many have joined the group of all hosts on
-each interface: the interface itself, and each that is up on it.
+Also print as `unseen` the number of each network namespace that this one knows, but that is not
+found. Without root, or where that takes too long, none is; then print how many have joined the
+group of all hosts on each interface: the interface itself, and each that is up on it.
 """
 _FORGET = ("sysctl", "-w", "net.ipv4.route.flush=1")
 _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
@@ -110,6 +129,7 @@ class _Link(msgspec.Struct):
     max_mtu: int = 0
     flags: tuple[str, ...] = ()
     link: str | None = None
+    link_netnsid: int | None = None
     master: str | None = None
     linkinfo: _Kind = _Kind()
 
@@ -117,7 +137,7 @@ class _Link(msgspec.Struct):
 _NEIGHBOUR = re.compile(
     r"[0-9a-fA-F:.]+( lladdr [0-9a-f:]+)?( (router|proxy|extern_learn|managed))*"
 )
-_UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr")
+_UPON = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "hsr", "macsec")
 """Kinds that lie on another interface: what they have joined they join there, and count twice."""
 _FOLLOW = ("ipvlan", "ipvtap")
 """Kinds whose MTU the kernel keeps at that of the interface below, both ways."""
@@ -151,8 +171,9 @@ class Mtu:
         `least` and `most` are what the driver takes (most 0: it does not say), `others` the
         interfaces stacked on this one, each after those that it lies on, `bridges` those of them
         and itself that are bridges, `away` those that lie on them in other network namespaces,
-        `hidden` those of them on which some may lie that the login does not see, `exceptions` the
-        peers with a locked path MTU.
+        `hidden` those of them on which some may lie that the login does not see, `unseen` the
+        numbers of network namespaces that may have such interfaces and are not seen either,
+        `exceptions` the peers with a locked path MTU.
         """
         try:
             first, second, *lines = completed.stdout.splitlines()
@@ -168,6 +189,7 @@ class Mtu:
                 "bridges": [each.ifname for each in stack if each.ifname in bridges],
                 "away": [*_away(lines, {each.ifindex for each in stack})],
                 "hidden": [*_hidden(lines, links, [each.ifname for each in stack], link)],
+                "unseen": _unseen(lines, links.values()),
                 "exceptions": sorted(
                     line.split()[1] for line in lines if line.startswith("exception ")
                 ),
@@ -244,6 +266,15 @@ class Mtu:
                 f"an interface that this login does not see, in another network namespace, lies on "
                 f"{', '.join(state['hidden'])}, and an MTU of {wanted} could lower its own; log in "
                 "as root, or remove it first",
+                setting=self.name,
+            )
+
+        if state["unseen"]:
+            raise SettingError(
+                f"a network namespace that this login does not see (nsid "
+                f"{', '.join(map(str, state['unseen']))} of `ip netns list-id`) may have an "
+                f"interface on {interface}, and an MTU of {wanted} would lower its own; log in as "
+                "root, or end that namespace first",
                 setting=self.name,
             )
 
@@ -351,7 +382,8 @@ def _away(lines: Iterable[str], indexes: set[int]) -> Iterator[dict[str, Any]]:
         _, name, below, mtu, kind, path = line.split()
         if int(below) in indexes:
             space = path.split("/")
-            where = f"of process {space[2]}" if space[1] == "proc" else space[-1]
+            of_process = space[1] == "proc" and space[3] != "root"
+            where = f"of process {space[2]}" if of_process else space[-1]
             where = f"the network namespace {where}"
             yield {"name": name, "mtu": int(mtu), "kind": kind, "where": where}
 
@@ -373,6 +405,15 @@ def _hidden(
         known += sum(other.link == name and "UP" in other.flags for other in links.values())
         if int(count) > known:
             yield name
+
+
+def _unseen(lines: Iterable[str], links: Iterable[_Link]) -> list[int]:
+    """The network namespaces that were not looked into, but those at the other end of a link.
+
+    Those have the peers of veths of this one, or the interfaces that its own lie on.
+    """
+    numbers = {int(line.split()[1]) for line in lines if line.startswith("unseen ")}
+    return sorted(numbers - {link.link_netnsid for link in links})
 
 
 def _new_exceptions(original: State, state: State) -> list[str]:

@@ -143,6 +143,10 @@ def test_another_namespaces_interface_is_not_lowered(everything):
     hidden["ipv6"]["moving"] = []
     with pytest.raises(SettingError, match=r"this login does not see, .* lies on data0"):
         mtu.change("data0", hidden, 1400)
+    assert hidden["unseen"] == [3], "nsid 0 has the other end of data0"
+    with pytest.raises(SettingError, match=r"that this login does not see \(nsid 3 of "):
+        mtu.change("data0", {**hidden, "hidden": []}, 1400)
+    assert mtu.change("data0", {**hidden, "hidden": []}, 9001)
 
 
 def test_below_1280_everything_that_cannot_return_is_named(everything):
@@ -211,6 +215,7 @@ STATES = st.builds(
         "bridges": [],
         "away": [],
         "hidden": [],
+        "unseen": [],
     },
     st.integers(1280, 65535),
     st.lists(st.integers(1280, 65535), max_size=2),

@@ -69,7 +69,7 @@ _PASSING = re.compile(r" (expires \d+sec|cache|users \d+|used \d+|age \d+sec)\b"
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A reading: the state by key, and notifications since `watch` began; `lost`: not all of them."""
+    """A reading: the state by key, and notifications since `watch` began (not all, if `lost`)."""
 
     watch: str
     absent: bool

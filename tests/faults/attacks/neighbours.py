@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from random import Random
 
 from faults.attacks.base import Family, Held, Needs
@@ -37,6 +40,35 @@ STACK = (
     f"ip -n {NEAR} link add high link br0 type macvlan",
 )
 AWAY = f"ip -n {NEAR} link add away link {{below}} netns {FAR} type macvlan"
+KEEPER = """
+import ctypes, fcntl, os, socket, struct, subprocess, sys
+near, below, made, kept, state = sys.argv[1:]
+libc = ctypes.CDLL(None, use_errno=True)
+home = os.open("/proc/self/ns/net", os.O_RDONLY)
+assert libc.unshare(0x40000000) == 0
+inside = os.open("/proc/self/ns/net", os.O_RDONLY)
+asked = socket.socket()
+there = f"/run/netns/{near}"
+link = ["link", below, *(["netns", str(os.getpid())] if made == "made there" else []), "type", "macvlan"]
+run = lambda *argv: subprocess.run(argv, check=True)
+run("nsenter", "--net=" + there, "ip", "link", "add", "hidden0", *link)
+if made == "moved there":
+    run("nsenter", "--net=" + there, "ip", "link", "set", "hidden0", "netns", str(os.getpid()))
+run("ip", "link", "set", "hidden0", "mtu", "9000", state)
+if kept == "mount":
+    run("mount", "-t", "tmpfs", "kept", "/mnt")
+    open("/mnt/hidden", "w").close()
+    run("mount", "--bind", "/proc/self/ns/net", "/mnt/hidden")
+assert libc.setns(home, 0) == 0
+if kept != "file":
+    os.close(inside)
+print("ready", flush=True)
+for line in sys.stdin:
+    answer = fcntl.ioctl(asked, 0x8921, struct.pack("16s16x", b"hidden0"))
+    print(*struct.unpack("16xi12x", answer), flush=True)
+"""
+"""Keep a network namespace that has no name and no process, with a macvlan; print the MTU of that."""
+KEPT = (("made there", "mount"), ("made there", "file"), ("moved there", "socket"))
 DEEDS = tuple(
     f"ip -n {NEAR} {deed}"
     for deed in (
@@ -95,15 +127,32 @@ LOOKS = ("-6 neigh show proxy", "token list", "nexthop show", "rule show", "-6 r
 
 
 def attack(held: Held) -> str | None:
-    with built() as bench:
-        return _attack(held, bench)
+    with built() as bench, contextlib.ExitStack() as stack:
+        bench.sh("ip", "link", "set", "lo", "up")
+        _built(held, held.chance)
+        keeper = stack.enter_context(_keeper(held)) if held.chance.random() < 0.25 else None
+        return _attack(held, bench, keeper)
 
 
-def _attack(held: Held, bench: Bench) -> str | None:
+@contextlib.contextmanager
+def _keeper(held: Held) -> Iterator[subprocess.Popen[str]]:
+    """A process that keeps a hidden namespace."""
+    made, kept = held.chance.choice(KEPT)
+    state = held.chance.choice(("up", "down"))
+    held.says(f"a macvlan {made}, {state}, in a namespace that only a {kept} keeps")
+    argv = ("unshare", "-m", "--propagation", "private", sys.executable, "-c", KEEPER)
+    with subprocess.Popen(
+        [*argv, NEAR, "data0", made, kept, state],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as keeper:  # fmt: skip
+        assert keeper.stdout
+        assert keeper.stdout.readline() == "ready\n"
+        yield keeper
+
+
+def _attack(held: Held, bench: Bench, keeper: subprocess.Popen[str] | None) -> str | None:
     chance = held.chance
-    bench.sh("ip", "link", "set", "lo", "up")
-    _built(held, chance)
-    before = _seen(bench)
+    before = _seen(bench, keeper)
     settled = True
     try:
         for _ in range(chance.randint(1, 3)):
@@ -115,7 +164,7 @@ def _attack(held: Held, bench: Bench) -> str | None:
             except SettingError as error:
                 held.says(f"refused: {error}")
                 settled = settled and len(bench.log.originals) == many
-        if not bench.log.originals and (through := _differs(before, _seen(bench))):
+        if not bench.log.originals and (through := _differs(before, _seen(bench, keeper))):
             return f"changed although refused: {through}"
         if chance.random() < 0.5:
             held.says("a guard's script")
@@ -124,7 +173,7 @@ def _attack(held: Held, bench: Bench) -> str | None:
             bench.changes.put_back()
     except Exception as error:
         return f"not restored: {error}"
-    return _differs(before, _seen(bench))
+    return _differs(before, _seen(bench, keeper))
 
 
 def _built(held: Held, chance: Random) -> None:
@@ -155,7 +204,7 @@ def _wish(chance: Random) -> tuple[str, object]:
     return "route", wanted
 
 
-def _seen(bench: Bench) -> dict[str, list[str]]:
+def _seen(bench: Bench, keeper: subprocess.Popen[str] | None) -> dict[str, list[str]]:
     """What can be seen, but the order of routes; and which way packets to some targets take."""
     seen = {name: sorted(lines) for name, lines in bench.leaves().items()}
     for look in LOOKS:
@@ -164,6 +213,10 @@ def _seen(bench: Bench) -> dict[str, list[str]]:
         seen[f"to {target}"] = bench.sh("ip", "route", "get", target, check=False).splitlines()
     away = sh("ip", "-n", FAR, "-o", "link", "show")
     seen["away"] = re.findall(r"^\d+: (\S+).* (mtu \d+)", away, re.MULTILINE)
+    if keeper:
+        assert keeper.stdin and keeper.stdout  # noqa: PT018
+        print(file=keeper.stdin, flush=True)
+        seen["hidden"] = [keeper.stdout.readline()]
     return {name: [_PASSING.sub("", str(line)) for line in lines] for name, lines in seen.items()}
 
 
