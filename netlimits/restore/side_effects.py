@@ -5,9 +5,11 @@ It is one of place and kind, so that it is the same whoever looks, and whenever:
 
 - The *stack* is the data interface, what lies on it at any height (VLANs, macvlans, a bridge or
   bond that it is a port of), and, of a bond, its ports.
-- A setting that may restart an interface (`mtu`, `channels`, `ring`, `link`, `switch`) reaches all
-  that the stack has, and every route to a destination that a route of the stack has too: IPv6
-  moves such routes from one interface to another.
+- A setting that may restart an interface (`mtu`, `channels`, `ring`, `link`, `switch`) reaches what
+  an interface of the stack can lose by that, and every route to a destination that a route of the
+  stack has too: IPv6 moves such routes from one interface to another. An IPv4 address, the length
+  of the transmit queue, a name or a qdisc that somebody made are not lost so. Only `switch`, whose
+  modules make interfaces anew, reaches these too, and `channels` all of the queues.
 - Any other setting reaches what it sets, on the stack: `offload` features, `qdisc` and a pace
   qdiscs, classes and filters, and so on. `route` reaches routes as above.
 - `sysctl` reaches the names that the experiment sets, the same names of other interfaces, and those
@@ -49,6 +51,9 @@ KINDS: Mapping[str, Collection[str]] = {
 
 _OF_OFFLOADS = re.compile(r"(gso|gro|tso)_\w+")
 """Leaves of a link that follow its offloads."""
+
+_OF_RESTARTS = re.compile(r"flags|(min_|max_)?mtu|num_[rt]x_queues|linkinfo\..*\.cost")
+"""Leaves of a link that a driver, or a bridge that it is a port of, may set anew."""
 
 _KERNELS = re.compile(r"(multicast )?(fe80::/64|ff00::/8)$")
 """Routes that IPv6 makes on each interface."""
@@ -102,7 +107,6 @@ class SideEffects:
     def includes(self, difference: Difference) -> bool:
         """Return True where the settings can have made the difference."""
         leaf = difference.leaf
-        restarts = RESTARTS & self._sets.keys()
         if leaf.kind == INTERFACE:
             return "switch" in self._sets and leaf.interface in self.stack
         if leaf.kind == "sysctl" and _stem(leaf.name) in self._stems:
@@ -110,20 +114,35 @@ class SideEffects:
         if leaf.kind.endswith(" rule") or (difference.before is None and self._is_made(leaf)):
             return False
         if leaf.kind.endswith((" route", " nexthop")) and OF_ROUTES & self._sets.keys():
+            if difference.after is None and self._went_with_address(leaf):
+                return False
             devices = {leaf.interface, *_DEVICES.findall(leaf.name)}
             return bool(devices & self.stack) or _destination(leaf) in self._destinations
         if leaf.interface not in self.stack:
             return False
-        if leaf.kind == "sysctl":
-            resets = "mtu" in restarts and leaf.name.startswith("net.ipv6.")
-            return resets or "switch" in restarts
-        if restarts:
-            # a default qdisc gives way to another one
-            gave_way = leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None
-            return not (gave_way and leaf.interface in self._with_qdisc and not self._of_tc)
+        if RESTARTS & self._sets.keys() and self._restarts(difference):
+            return True
         if leaf.kind == "link" and not _OF_OFFLOADS.fullmatch(leaf.name):
             return False
         return any(leaf.kind in KINDS.get(name, ()) for name in self._sets)
+
+    def _restarts(self, difference: Difference) -> bool:
+        """Return True where a restart of the difference's interface can have made it."""
+        leaf = difference.leaf
+        if leaf.kind == "qdisc" and _is_default(leaf) and difference.after is None:
+            return leaf.interface not in self._with_qdisc  # else it gave way to that one
+        if "switch" in self._sets:
+            return True
+        if leaf.kind == "sysctl":
+            return "mtu" in self._sets and leaf.name.startswith("net.ipv6.")
+        if leaf.kind == "link":
+            return bool(_OF_RESTARTS.fullmatch(leaf.name) or _OF_OFFLOADS.fullmatch(leaf.name))
+        if leaf.kind == "address":
+            return ":" in leaf.name
+        if leaf.kind in ("qdisc", "class", "filter", "queue setting"):
+            is_kernels = leaf.kind == "qdisc" and _is_default(leaf)
+            return is_kernels or "/xps_" in leaf.name or "channels" in self._sets
+        return True
 
     @property
     def _of_tc(self) -> bool:
@@ -140,6 +159,21 @@ class SideEffects:
         if leaf.kind in ("link", "token"):
             return "switch" not in self._sets
         return leaf.kind.endswith((" neighbour", " nexthop"))
+
+    def _went_with_address(self, leaf: Leaf) -> bool:
+        """Return True for an IPv4 route that the kernel removed with somebody's address.
+
+        The last address of an interface takes all of its routes along.
+        """
+        if leaf.kind != "IPv4 route" or "switch" in self._sets:
+            return False
+        had, has = (
+            {old.name for old in leaves if old[:2] == ("address", leaf.interface) and "." in old[2]}
+            for leaves in (self._before, self._now)
+        )
+        gone = [ipaddress.ip_interface(name) for name in had - has]
+        source = re.search(r" src (\S+)", leaf.name)
+        return bool(gone) and (not has or any(source and source[1] == str(a.ip) for a in gone))
 
     def _is_kernels(self, leaf: Leaf) -> bool:
         """Return True for a route that the kernel makes for an address that was there before."""

@@ -58,6 +58,19 @@ def test_the_stack_is_what_lies_on_the_interface_and_its_ports_but_no_peer():
         ("mtu", ("sysctl", "", "net.core.somaxconn"), False),
         ("switch", ("sysctl", "data0", "net.ipv4.conf.data0.rp_filter"), True),
         ("mtu", (INTERFACE, "v1", ""), False),
+        ("mtu", ("link", "data0", "txqlen"), False),
+        ("mtu", ("link", "data0", "address"), False),
+        ("link", ("link", "v1", "linkinfo.info_slave_data.cost"), True),
+        ("switch", ("link", "data0", "txqlen"), True),
+        ("mtu", ("address", "data0", "10.0.0.1/24"), False),
+        ("ring", ("address", "data0", "fd00::1/64"), True),
+        ("ring", ("IPv4 neighbour", "data0", "10.0.0.9 dev data0 PERMANENT"), True),
+        ("mtu", ("qdisc", "data0", "htb 1: root"), False),
+        ("mtu", ("queue setting", "data0", "queues/rx-0/rps_cpus"), False),
+        ("mtu", ("queue setting", "data0", "queues/tx-0/xps_cpus"), True),
+        ("channels", ("queue setting", "data0", "queues/rx-0/rps_cpus"), True),
+        ("channels", ("qdisc", "data0", "mq 1: root"), True),
+        ("mtu", ("features", "data0", "tx-tcp-segmentation"), True),
         ("switch", (INTERFACE, "data0", ""), True),
         ("switch", (INTERFACE, "mgmt0", ""), False),
         ("route", ("IPv4 route", "mgmt0", ROUTE.format("10.0.0.0/24", "mgmt0")), True),
@@ -147,3 +160,26 @@ def test_a_default_qdisc_that_gave_way_to_anothers_is_no_settings(now, own):
     effects = SideEffects("data0", {"mtu": []}, GONE, now)
     gone = Difference(Leaf("qdisc", "data0", "noqueue 0: dev data0 root"), "", None)
     assert effects.includes(gone) is own
+
+
+ADDRESSES = {f"10.0.0.{n}/24": Leaf("address", "data0", f"10.0.0.{n}/24") for n in (1, 2)}
+OF_FIRST = "10.0.0.0/24 dev data0 table main proto kernel scope link src 10.0.0.1"
+OF_BOTH = "10.8.0.0/24 via 10.0.0.9 dev data0 table main"
+
+
+@pytest.mark.parametrize(
+    ("left", "route", "own"),
+    [
+        (["10.0.0.2/24"], OF_FIRST, False),
+        (["10.0.0.2/24"], OF_BOTH, True),
+        ([], OF_BOTH, False),
+        (["10.0.0.1/24", "10.0.0.2/24"], OF_FIRST, True),
+    ],
+)
+def test_a_route_that_went_with_somebodys_address_is_no_settings(left, route, own):
+    leaf = Leaf("IPv4 route", "data0", route)
+    before = NetworkState(sections={"links": dict.fromkeys(ADDRESSES.values(), ""),
+                                    "ipv4": {leaf: ""}})  # fmt: skip
+    now = NetworkState(sections={"links": {ADDRESSES[name]: "" for name in left}})
+    effects = SideEffects("data0", {"mtu": []}, before, now)
+    assert effects.includes(Difference(leaf, "", None)) is own

@@ -29,11 +29,15 @@ repeat: {replicates: 3, order: listed}
 
 @dataclass(frozen=True)
 class Deed:
-    """A change as shell commands: how it is made and undone; `restored` where the campaign does."""
+    """A change as shell commands: how it is made and undone; `restored` where the campaign does.
+
+    `theirs` is one that none of its settings can have made.
+    """
 
     do: str
     undo: str
     restored: bool = False
+    theirs: bool = False
 
 
 _ROUTE = "r=$(ip -4 route show dev data0 | head -n 1); ip route {} $r dev data0 {}"
@@ -49,7 +53,8 @@ HARMFUL = (
     Deed("ethtool -K data0 tx-nocache-copy on", "ethtool -K data0 tx-nocache-copy off"),
     Deed("tc qdisc add dev data0 root tbf rate 10gbit burst 1mb latency 9ms",
          "tc qdisc del dev data0 root"),
-    Deed("ip link set data0 txqueuelen 500", "ip link set data0 txqueuelen 1000"),
+    Deed("ip link set data0 txqueuelen 500", "ip link set data0 txqueuelen 1000",
+         theirs=True),
     Deed(_ROUTE.format("change", "initcwnd 20"), "r=$(ip -4 route show dev data0 | head -n 1); "
          "ip route change ${r% initcwnd*} dev data0"),
     Deed("ip route add PEER/32 dev data0 mtu 1300", "ip route del PEER/32"),
@@ -68,7 +73,8 @@ UNDONE = (
 LEFT = (
     *HARMFUL,
     Deed("sysctl -qw net.ipv4.tcp_sack=0", "true", restored=True),
-)
+    Deed("ip addr del SELF/24 dev data0", "ip addr add SELF/24 dev data0", theirs=True),
+)  # fmt: skip
 HARMLESS = (
     Deed("ip addr add 192.0.2.9/32 dev data0", "ip addr del 192.0.2.9/32 dev data0"),
     Deed(_ADDRESS + "ip addr change $a dev data0 valid_lft 900 preferred_lft 900; "
@@ -101,6 +107,7 @@ def attack(held: Held) -> str | None:
 
         def act(commands: str, host: str = host, peer: str = peer) -> None:
             commands = commands.replace("PEER", ground.lab.data(peer))
+            commands = commands.replace("SELF", ground.lab.data(host))
             ground.inside(host, "sh", "-c", commands)
 
         with nullcontext() if status == "ok" else ground.held(process, out):
@@ -109,7 +116,9 @@ def attack(held: Held) -> str | None:
             if number < len(turns):
                 act(deed.undo)
         wait(lambda count=number: len(ground.ends(out)) >= count, "the run is over", longest=LONG)
-    ground.ended(process, None)
+    told = ground.ended(process, None)
+    if left.theirs and (process.returncode == 3 or "changed by somebody else" not in told):
+        return f"not reported as somebody else's: exit status {process.returncode}: {told}"
     if not left.restored:
         act(f"{left.undo} || true")  # a restore may have taken it along
     ground.hosts_are_as_found()
