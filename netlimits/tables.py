@@ -108,7 +108,8 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
     table = pd.DataFrame(table)  # without attrs, which every part of it would copy
     table.attrs = {}
     blocks, limits = [], None
-    for column, part in table.groupby("metric", sort=False):
+    beside = _beside_the_means(table, layout)
+    for column, part in table[~beside].groupby("metric", sort=False):
         of = metric(str(column)).towards(direction)
         means = part[part["statistic"] == "mean"]
         heads = [key for key, _ in frames.groups(means, layout.columns)]
@@ -132,7 +133,49 @@ def summary_blocks(table: pd.DataFrame, intervals: bool = False) -> list[Block]:
         )
         if VERDICT in part.columns and len(heads) > 1:
             limits = _limits(means, layout, heads, header)
-    return [*blocks, *([limits] if limits else [])]
+    gains = _gains(table[beside], layout, direction)
+    return [*gains, *blocks, *([limits] if limits else [])]
+
+
+def _beside_the_means(table: pd.DataFrame, layout: _Layout) -> pd.Series[bool]:
+    """Mark the improvements that are no row of a metric's block: those of other factors."""
+    means = table[table["statistic"] == "mean"]
+    columns = {_texts(key) for key in means[list(layout.columns)].itertuples(index=False)}
+    rows = set(means[layout.rows].map(wording.text)) if layout.rows else set()
+    gains = table["statistic"] == "improvement"
+    return gains & pd.Series(
+        [
+            wording.text(row[layout.rows] if layout.rows else "") in rows
+            or _texts([row[name] for name in layout.columns]) not in columns
+            for _, row in table.iterrows()
+        ],
+        index=table.index,
+        dtype=bool,
+    )
+
+
+def _gains(gains: pd.DataFrame, layout: _Layout, direction: Any) -> Iterator[Block]:
+    """A block for each comparison of values: a column for each metric and other column factor."""
+    for written, part in gains.groupby("contrast", sort=False) if len(gains) else ():
+        common = [name for name in layout.columns if part[name].astype(str).nunique() == 1]
+        across = [name for name in layout.columns if name not in common]
+        cells: dict[str, dict[str, str]] = {}
+        heads: dict[str, None] = {}
+        for _, row in part.iterrows():
+            of = metric(row["metric"]).towards(direction)
+            words = wording.phrases([row[name] for name in across], across)
+            head = f"{of.title}, {' '.join(words)}" if words else of.title
+            label = wording.text(row[layout.rows]) if layout.rows else "all"
+            heads[head] = None
+            cells.setdefault(label, {})[head] = _written(row, 2, layout.intervals)
+        rows = (
+            (label, *(of_row.get(head, "–") for head in heads)) for label, of_row in cells.items()
+        )
+        yield Block(
+            f"Improvement, {wording.comparison(str(written))} (ratio - Above 1 is Better)",
+            (layout.corner, *heads),
+            tuple(rows),
+        )
 
 
 def _beside(
@@ -244,11 +287,16 @@ def _row(
         if math.isnan(cell["value"]):
             texts.append(f"– ({cell['n']} of {cell['runs']})")
             continue
-        written = f"{cell['value']:.{decimals}f}"
-        if layout.intervals and not math.isnan(cell["low"]):
-            written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
-        texts.append(written)
+        texts.append(_written(cell, decimals, layout.intervals))
     return (label, *texts)
+
+
+def _written(cell: pd.Series[Any], decimals: int, intervals: bool) -> str:
+    """A value, with its interval where `intervals` are shown: "1.43 [1.19, 1.70]"."""
+    written = f"{cell['value']:.{decimals}f}"
+    if intervals and not math.isnan(cell["low"]):
+        written += f" [{cell['low']:.{decimals}f}, {cell['high']:.{decimals}f}]"
+    return written
 
 
 def _texts(key: Sequence[Any]) -> tuple[str, ...]:

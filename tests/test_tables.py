@@ -277,3 +277,30 @@ def test_what_limited_each_cell_of_several_columns_is_a_block_of_its_own() -> No
         ("Send size (bytes)", "udp", "tcp"),
         (("64", "udp-64", "tcp-64"), ("1024", "udp-1024", "tcp-1024")),
     )
+
+
+def test_what_another_factor_gains_stands_in_a_block_of_its_own() -> None:
+    frame = pd.DataFrame(
+        [
+            {"protocol": protocol, "tso": tso, "size": size, "kind": f"{protocol} {tso}",
+             "config": f"{protocol}{tso}{size}", "block": block, "status": "ok",
+             "throughput_mbps": rate * size + block, "local_send_calls": 5.0}
+            for block in range(2)
+            for protocol, tso, rate in (("udp", "on", 1), ("tcp", "on", 6), ("tcp", "off", 3))
+            for size in (1000, 9000)
+        ]
+    )  # fmt: skip
+    of = ["throughput", "local_send_calls"]
+    for columns in ("kind", ["protocol", "tso"]):
+        table = summary(frame, of, "size", columns, improvement={"tso": "on over off"})
+        gains = table[table["statistic"] == "improvement"]
+        assert list(gains["contrast"].unique()) == ["tso: on over off"]
+        assert list(gains["metric"].unique()) == ["throughput_mbps"]  # calls have no direction
+        told = tables.render(table)
+        block = told[: told.index("\n\n")].splitlines()
+        assert block[0] == "Improvement, TSO on over off (ratio - Above 1 is Better)"
+        assert block[3].split() == ["1000", "2.00"]
+        assert block[4].split() == ["9000", "2.00"]
+    several = {"tso": ["on over off", "on over gone"]}
+    noted = summary(frame, of, "size", "kind", improvement=several).attrs["notes"]
+    assert "improvement 'on over gone': tso is never gone; it is on, off" in noted

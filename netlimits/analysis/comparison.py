@@ -78,9 +78,10 @@ def compare(
     """Compare each configuration's figures `before` and `after`: return a row for each metric.
 
     Columns: the factors, with a `_` behind a name that is one of the others; `metric`; `before`
-    and `after`, the means of the runs that are ok, in the metric's unit; `ratio` (after to before)
-    with `low` and `high`; `p`; `n_before` and `n_after`, the runs that have the figure, `ok_before`
-    and `ok_after`, those that are ok, `of_before` and `of_after`, those that came to something;
+    and `after`, the means of the runs that are ok, in the metric's unit; `ratio` (after to before,
+    or where lower is better before to after: above 1 is better) with `low` and `high`; `p`;
+    `n_before` and `n_after`, the runs that have the figure, `ok_before` and `ok_after`, those that
+    are ok, `of_before` and `of_after`, those that came to something;
     `verdict`; `runs` of each side that would decide an unclear one. `attrs["notes"]` names the
     configurations that are on one side only, and those of which runs failed on one side or both.
     `threshold` is a share, 0.03 for 3 %; `among` are the columns that may be factors, where that is
@@ -273,7 +274,8 @@ def _row(
     samples = [values.to_numpy(float) for values in figures]
     places = [_places(part, values.index, unit) for part, values in zip(runs, figures, strict=True)]
     means = [float(sample.mean()) if len(sample) else math.nan for sample in samples]
-    contrast = _contrast(samples, confidence, places, unit)
+    turned = metric.better == "lower"
+    contrast = _contrast(samples, confidence, places, unit, turned=turned)
     shared = {} if unit else {"blocks": _shared(places)}
     ok = [len(part) if part is not None else 0 for part in runs]
 
@@ -303,7 +305,8 @@ def _row(
     if survivors.side(row) == 0:  # what after makes of as few runs
         kept = survivors.trimmed(row, samples[1], metric.better)
         some = [samples[0], samples[1][kept]]
-        row["trimmed"] = _contrast(some, confidence, [places[0], places[1][kept]], unit)
+        kept_places = [places[0], places[1][kept]]
+        row["trimmed"] = _contrast(some, confidence, kept_places, unit, turned=turned)
     return row
 
 
@@ -331,28 +334,39 @@ def _contrast(
     share: float,
     places: Sequence[np.ndarray],
     unit: Sessions | None,
+    *,
+    turned: bool,
 ) -> Contrast:
-    """Return the ratio of after to before; no interval for one run, or for values without a log.
+    """Return the ratio of after to before, or of before to after where it is `turned`.
 
-    `places` are the runs' blocks in a duet, where `unit` is None, and else their sessions.
+    No interval for one run, or for values without a log. `places` are the runs' blocks in a duet,
+    where `unit` is None, and else their sessions.
     """
-    first, second = samples
+    order = (0, 1) if turned else (1, 0)
+    top, bottom = (samples[side] for side in order)
+    of_top, of_bottom = (places[side] for side in order)
     none = (math.nan, math.nan, math.nan, contrasts.NONE)
     if any((sample <= 0).any() for sample in samples) or min(map(len, samples)) < 2:
         value = math.nan
-        if len(first) and len(second) and first.mean():
-            value = float(second.mean() / first.mean())
-        return Contrast(value, *none, len(first))
+        if len(top) and len(bottom) and bottom.mean():
+            value = float(top.mean() / bottom.mean())
+        return Contrast(value, *none, len(samples[0]))
     if unit is None:
         if not _shared(places):  # never paired, so never two samples either
-            return Contrast(float(second.mean() / first.mean()), *none, 0)
-        return contrasts.ratio(second, first, (places[1], places[0]), confidence=share)
+            return Contrast(float(top.mean() / bottom.mean()), *none, 0)
+        return contrasts.ratio(top, bottom, (of_top, of_bottom), confidence=share)
     if unit.several:
-        return sessions.ratio(second, first, (places[1], places[0]), share)
-    contrast = contrasts.ratio(second, first, confidence=share)
+        return sessions.ratio(top, bottom, (of_top, of_bottom), share)
+    contrast = contrasts.ratio(top, bottom, confidence=share)
     if unit.differ_by is None:
         return contrast
-    return sessions.widened(contrast, second, first, unit.differ_by, share)
+    return sessions.widened(contrast, top, bottom, unit.differ_by, share)
+
+
+def band(better: str, threshold: float) -> tuple[float, float]:
+    """Return the ratios up to which a figure changed by no more than the threshold."""
+    low, high = 1 - threshold, 1 + threshold
+    return (1 / high, 1 / low) if better == "lower" else (low, high)
 
 
 def _shared(blocks: Sequence[np.ndarray]) -> int:
@@ -390,17 +404,18 @@ def _of_ratio(ratio: tuple[float, float, float, float], limits: tuple[str, float
     """Return what a ratio with its interval and p-value means, among runs that all ended."""
     value, low, high, p = ratio
     better, threshold, discovered = limits
-    if low >= 1 - threshold and high <= 1 + threshold:
+    least, most = band(better, threshold)
+    if low >= least and high <= most:
         return SAME
-    beyond = not 1 - threshold <= value <= 1 + threshold
+    beyond = not least <= value <= most
     if not (beyond and p <= discovered):  # a missing p is no discovery
         return UNCLEAR
-    return BETTER if (value > 1) == (better == "higher") else WORSE
+    return BETTER if value > 1 else WORSE
 
 
 def worsened(row: Mapping[Any, Any]) -> bool:
     """Return True if a row's figure is less good after than before."""
-    return bool((row["ratio"] < 1) == (metric_named(row["metric"]).better == "higher"))
+    return bool(row["ratio"] < 1)
 
 
 def _runs(row: Mapping[str, Any], threshold: float, ratios: int, unit: Sessions | None) -> float:
@@ -419,7 +434,8 @@ def _runs(row: Mapping[str, Any], threshold: float, ratios: int, unit: Sessions 
     runs = min(row["n_before"], row["n_after"], row.get("blocks", math.inf))
     narrow, off = math.log1p(threshold), abs(math.log(row["ratio"]))
     least = 0
-    if not 1 - threshold <= row["ratio"] <= 1 + threshold:
+    unchanged = band(metric_named(row["metric"]).better, threshold)
+    if not unchanged[0] <= row["ratio"] <= unchanged[1]:
         narrow = off * float(ndtri(0.975) / ndtri(1 - FALSE_DISCOVERIES / 2 / max(1, ratios)))
         least = _least(ratios) if "blocks" in row else 0
     elif half < narrow:

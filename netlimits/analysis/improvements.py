@@ -1,23 +1,30 @@
-"""What one value of the row factor gains over another, in each column of a table.
+"""What one value of a factor gains over another, in each configuration that has both.
 
 An improvement is a ratio, turned so that better is above 1, with the interval of
-`analysis.contrasts`: within blocks where the campaign has any.
+`analysis.contrasts`: within blocks where the campaign has any. A metric without a better direction,
+such as a number of calls, has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from netlimits.analysis import contrasts, frames, wording
+from netlimits.analysis import contrasts, frames, pooling, wording
 from netlimits.analysis.cells import Cell, Key
 from netlimits.analysis.contrasts import FALSE_DISCOVERIES, Contrast
 from netlimits.analysis.intervals import ENOUGH
 from netlimits.errors import DataError
 from netlimits.metrics import Metric
+
+Request = str | Mapping[str, str | Sequence[str]]
+"""Two values of the row factor, "A over B", or those of any factors: {factor: "A over B"}."""
+
+Places = Mapping[Key, tuple[str, Key]]
+"""The key of a cell -> its value of the compared factor, and what else tells it from others."""
 
 _METHODS = {
     contrasts.WILCOXON: "within blocks: Hodges-Lehmann, Wilcoxon's interval",
@@ -27,77 +34,125 @@ _METHODS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """The two values of the row factor that are set against each other, as they are written."""
+class Pairing:
+    """Two values of a factor, as they are written, and the cells that have them."""
 
+    factor: str
     over: str
     under: str
+    places: Places
+
+    def __str__(self) -> str:
+        return f"{self.factor}: {self.over} over {self.under}"
 
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """One column's ratio; `n` and `runs` are those of both cells."""
+    """One ratio; `key` has "A over B" where its cells differ, `n` and `runs` are of both."""
 
+    of: Pairing
     key: Key
     contrast: Contrast
     n: int
     runs: int
 
 
-def values(frame: pd.DataFrame, rows: str | None, written: str) -> Values:
-    """The two values of `rows` that "8192 over 1024" names.
+def pairings(
+    frame: pd.DataFrame, keys: Sequence[str], rows: str | None, request: Request
+) -> tuple[list[Pairing], list[str]]:
+    """Return the comparisons asked for, and notes on those whose values did not run.
 
-    Raises DataError without `rows`, for other words, and for a value that the factor never has.
+    Raises DataError for words other than "A over B", for a factor that is not there, and for values
+    of `rows`, where no factor is named, that it never has.
     """
-    if rows is None:
-        raise DataError(f"improvement {written!r} compares two values of a row factor: name one")
+    if isinstance(request, str) and rows is None:
+        raise DataError(f"improvement {request!r} compares two values of a row factor: name one")
+    named = {rows or "": request} if isinstance(request, str) else request
+    pairs, missing = [], []
+    for factor, written in named.items():
+        frames.factors(frame, factor)
+        places = _places(frame, keys, factor)
+        for text in [written] if isinstance(written, str) else written:
+            over, under = _values(factor, text)
+            here = [
+                wording.text(value) for value in sorted(frame[factor].unique(), key=wording.rank)
+            ]
+            if absent := [value for value in (over, under) if value not in here]:
+                missing.append(
+                    f"improvement {text!r}: {factor} is never {absent[0]}; it is {', '.join(here)}"
+                )
+            else:
+                pairs.append(Pairing(factor, over, under, places))
+    if missing and isinstance(request, str):
+        raise DataError(missing[0])
+    return pairs, missing
+
+
+def _values(factor: str, written: str) -> tuple[str, str]:
     over, word, under = (part.strip() for part in written.partition(" over "))
     if not word or over == under:
-        raise DataError(f"improvement reads 'A over B', values of {rows}, not {written!r}")
-    frames.factors(frame, rows)
-    here = [wording.text(value) for value in sorted(frame[rows].unique(), key=wording.rank)]
-    for value in (over, under):
-        if value not in here:
-            raise DataError(
-                f"improvement {written!r}: {rows} is never {value}; it is {', '.join(here)}"
-            )
-    return Values(over, under)
+        raise DataError(f"improvement reads 'A over B', values of {factor}, not {written!r}")
+    return over, under
+
+
+def _places(frame: pd.DataFrame, keys: Sequence[str], factor: str) -> Places:
+    """Where the cells of `keys` stand: their value of `factor`, and the other factors' values.
+
+    A factor outside the keys may decide several of them (`transport` is made of `protocol` and
+    `offloads`): all other factors tell then which cells belong together. A cell that pools
+    several values of any of them has no place.
+    """
+    others = [key for key in keys if key != factor]
+    if factor not in keys:
+        others = list(pooling.left_out(frame, [factor]))
+    names = list(dict.fromkeys([*keys, factor, *others]))
+    places: dict[Key, tuple[str, Key]] = {}
+    pooled = set()
+    for row in frame[names].drop_duplicates().to_dict("records"):
+        key = wording.hashed(row[name] for name in keys)
+        place = wording.text(row[factor]), wording.hashed(row[name] for name in others)
+        if places.setdefault(key, place) != place:
+            pooled.add(key)
+    return {key: place for key, place in places.items() if key not in pooled}
 
 
 def improvements(
-    cells: Sequence[Cell], metric: Metric, values: Values, confidence: float
+    cells: Sequence[Cell], metric: Metric, pairing: Pairing, confidence: float
 ) -> tuple[list[Improvement], list[str]]:
-    """The improvement in every column that has runs of both values, and notes on those without.
-
-    The row factor is the first of each cell's key.
-    """
-    columns: dict[Key, dict[str, Cell]] = {}
+    """Return each improvement of `pairing`, and notes on those that could not be computed."""
+    if not metric.better:
+        return [], []
+    sides: dict[Key, dict[str, Cell]] = {}
     for cell in cells:
-        columns.setdefault(wording.hashed(cell.key[1:]), {})[wording.text(cell.key[0])] = cell
+        place = pairing.places.get(wording.hashed(cell.key))
+        if place and len(cell.sample):
+            sides.setdefault(place[1], {})[place[0]] = cell
+    pairs = [
+        (s[pairing.over], s[pairing.under])
+        for s in sides.values()
+        if {pairing.over, pairing.under} <= s.keys()
+    ]
     ratios, notes = [], []
-    pairs = [pair for column in columns.values() if (pair := _pair(column, values))]
     for over, under in pairs:
         top, bottom = (under, over) if metric.better == "lower" else (over, under)
         contrast = _contrast(top, bottom, confidence)
         if contrast is None:
             notes.append(f"{metric.title}: no improvement, a ratio needs means above zero")
             continue
-        key = (f"{values.over} over {values.under}", *over.key[1:])
-        ratios.append(Improvement(key, contrast, over.n + under.n, over.runs + under.runs))
+        key = tuple(map(_both, over.key, under.key))
+        ratios.append(Improvement(pairing, key, contrast, over.n + under.n, over.runs + under.runs))
     if not pairs:
         notes.append(
-            f"{metric.title}: no improvement, no column has runs of both {values.over} and "
-            f"{values.under}"
+            f"{metric.title}: no improvement, no configuration has runs of both {pairing.over} and "
+            f"{pairing.under}"
         )
     return ratios, notes
 
 
-def _pair(column: dict[str, Cell], values: Values) -> tuple[Cell, Cell] | None:
-    """The two cells of a column; None where one of them has no figures."""
-    over, under = column.get(values.over), column.get(values.under)
-    if over is None or under is None or not (len(over.sample) and len(under.sample)):
-        return None
-    return over, under
+def _both(over: object, under: object) -> object:
+    """Return what two cells have in common in a key, or "A over B"."""
+    first, second = wording.text(over), wording.text(under)
+    return over if first == second else f"{first} over {second}"
 
 
 def _contrast(top: Cell, bottom: Cell, confidence: float) -> Contrast | None:

@@ -106,6 +106,7 @@ def meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:
     """Return the notes on how ratios are computed and what their verdicts mean."""
     return (
         how,
+        "ratios: above 1 is better, also where lower is better",
         f"better and worse: by more than {100 * threshold:g} %, and more than chance at a false "
         f"discovery rate of {100 * FALSE_DISCOVERIES:g} % over {count} ratios (Benjamini-Hochberg)",
         f"same: the whole interval within {100 * threshold:g} %",

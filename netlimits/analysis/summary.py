@@ -34,7 +34,7 @@ from netlimits.analysis import (
     wording,
 )
 from netlimits.analysis.cells import Cell, Grid, Key, cells, grid
-from netlimits.analysis.improvements import Improvement
+from netlimits.analysis.improvements import Improvement, Pairing, Request
 from netlimits.analysis.intervals import ENOUGH, RARE, Interval
 from netlimits.analysis.relations import Runs
 from netlimits.analysis.sketches import sketched
@@ -43,7 +43,7 @@ from netlimits.metrics import Metric
 
 MEAN, MEDIAN, IMPROVEMENT = "mean", "median", "improvement"
 
-_OURS = ("metric", "statistic", "value", "n", "runs", "low", "high")
+_OURS = ("metric", "statistic", "value", "n", "runs", "low", "high", "contrast")
 """The columns of a summary beside the factors; a factor of such a name gets a `_` behind it."""
 
 
@@ -51,7 +51,8 @@ _OURS = ("metric", "statistic", "value", "n", "runs", "low", "high")
 class Estimate:
     """One row of the table: a statistic of one metric in one cell, or over two.
 
-    `mixed`: its runs are of more than one kind. `untold`: they do not tell the metric.
+    `mixed`: its runs are of more than one kind. `untold`: they do not tell the metric. `contrast`:
+    what an improvement compares.
     """
 
     metric: str
@@ -62,6 +63,7 @@ class Estimate:
     runs: int
     mixed: bool = False
     untold: bool = False
+    contrast: str = ""
 
 
 def summary(
@@ -69,7 +71,7 @@ def summary(
     of: str | Sequence[str],
     rows: str | None = None,
     columns: str | Sequence[str] = (),
-    improvement: str | None = None,
+    improvement: Request | None = None,
     confidence: float = 0.95,
     pool: str | Sequence[str] = (),
 ) -> pd.DataFrame:
@@ -77,13 +79,16 @@ def summary(
 
     `frame` may be a relation (`campaign.relation()`), of more runs than memory holds.
     `of` are metrics' short names or columns; `rows` and `columns` are factors. `improvement`
-    reads "8192 over 1024": values of `rows`. For a metric where lower is better it is what 1024
-    costs over what 8192 does. `pool` names factors that differ within a cell and are meant to.
+    compares two values of a factor: {"offloads": "on over off"}, a list for several, or
+    "8192 over 1024" of `rows`. Above 1 is better; where lower is better it is what 1024 costs over
+    what 8192 does. `pool` names factors that differ within a cell and are meant to.
 
     Returns a tidy frame: `metric` (its column's name), `statistic` (`mean`, `median` from six
     runs on, `improvement`), the row factor, the column factors, `value`, `n` (runs behind it; of
     both cells for an improvement), `runs` (those that came to something, ok or not), `low` and
-    `high`. `attrs["notes"]` holds what its reader must know.
+    `high`; with an `improvement` also `contrast`, which one it is ("offloads: on over off"): the
+    factors in which its cells differ read "A over B". `attrs["notes"]` holds what its reader must
+    know.
     Raises DataError for a factor that is not there, for runs pooled without being meant, and
     where none of the metrics can be had.
     """
@@ -95,10 +100,13 @@ def summary(
         here = wording.listed(frames.measured(frame))
         raise DataError(f"no metric to summarize; metrics here: {here}")
     keys = _keys(frame, rows, columns)
-    over = None if improvement is None else improvements.values(frame, rows, improvement)
-    laid_out = grid(runs, keys, compares=over is not None)
+    laid_out = grid(runs, keys, compares=improvement is not None)
     tried = frames.with_outcome(frame)
     pooling.refuse(tried, keys, pool)
+    pairings: list[Pairing] = []
+    absent: list[str] = []
+    if improvement is not None:
+        pairings, absent = improvements.pairings(tried, keys, rows, improvement)
     estimates: list[Estimate] = []
     gains: list[Improvement] = []
     notes = [*caveats.notes(runs, _columns(frame, names))]
@@ -116,8 +124,8 @@ def summary(
         notes += [f"{metric.title}: {partial}"] if partial else []
         levels = _levels(of_metric, metric, confidence)
         estimates += levels
-        if over is not None:
-            ratios, gaps = improvements.improvements(of_metric, metric, over, confidence)
+        for pairing in pairings:
+            ratios, gaps = improvements.improvements(of_metric, metric, pairing, confidence)
             estimates += [_gain(ratio, metric) for ratio in ratios]
             gains += ratios
             notes += gaps
@@ -127,8 +135,11 @@ def summary(
     if not estimates:
         raise lost[0]
     notes += [f"left out: {error}" for error in lost]
-    notes += [*_few(estimates), *improvements.notes([gain.contrast for gain in gains])]
-    return _tidy(estimates, keys, notes, confidence, frame)
+    notes += [*absent, *_few(estimates), *improvements.notes([gain.contrast for gain in gains])]
+    table = _tidy(estimates, keys, notes, confidence, frame)
+    if improvement is not None:
+        table["contrast"] = [estimate.contrast for estimate in estimates]
+    return table
 
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
@@ -178,7 +189,10 @@ def _levels(cells: Sequence[Cell], metric: Metric, confidence: float) -> list[Es
 
 def _gain(ratio: Improvement, metric: Metric) -> Estimate:
     interval = Interval(*ratio.contrast[:4])
-    return Estimate(metric.column, IMPROVEMENT, ratio.key, interval, ratio.n, ratio.runs)
+    return Estimate(
+        *(metric.column, IMPROVEMENT, ratio.key, interval, ratio.n, ratio.runs),
+        contrast=str(ratio.of),
+    )
 
 
 def _kinds(estimates: Sequence[Estimate], metric: Metric) -> Iterator[str]:

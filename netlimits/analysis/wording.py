@@ -103,6 +103,12 @@ def name(factor: str) -> str:
     return " ".join(w.upper() if w in ACRONYMS else w for w in words)
 
 
+def comparison(written: str) -> str:
+    """A comparison of two values within a sentence: `tso: on over off` is `TSO on over off`."""
+    factor, _, values = written.partition(": ")
+    return f"{name(factor)} {values}"
+
+
 def title(column: str) -> str:
     """A column's name as a heading with its unit: `send_size` is `Send size (bytes)`.
 

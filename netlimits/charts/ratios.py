@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from netlimits.analysis import wording
+from netlimits.analysis.comparison import band
 from netlimits.charts._colours import BLUE, GREY, ORANGE, VERMILION
 from netlimits.charts._labels import heading
 from netlimits.charts._style import blank, style
@@ -41,7 +42,7 @@ def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure
     names = [", ".join(wording.phrases([row[n] for n in factors], factors)) for row in rows]
     with style():
         figure, (axes,) = blank(6.8, 1.3 + 0.3 * len(rows), 1)
-        axes.axvspan(1 - threshold, 1 + threshold, color=GREY, alpha=0.15, lw=0)
+        axes.axvspan(*band(metric(of).better, threshold), color=GREY, alpha=0.15, lw=0)
         axes.axvline(1, color=GREY, lw=0.8)
         for place, row in enumerate(rows):
             _mark(axes, place, row)
@@ -52,12 +53,11 @@ def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
         axes.tick_params(axis="x", which="minor", labelsize=7)
         axes.set_xlim(*_limits(rows, threshold))
-        axes.set_xlabel(f"{metric(of).title}: ratio, and its interval")
+        axes.set_xlabel(f"{metric(of).title}: ratio, and its interval (above 1 is better)")
         more = f" · {len(part) - MOST} more in the table" if len(part) > MOST else ""
-        direction = metric(of).direction
         differ = " ◆ two sessions differ" if any(r["verdict"] == "differ" for r in rows) else ""
         marks = f"▲ better ▼ worse ■ same ○ unclear{differ}"
-        heading(axes, title, f"{direction} · {marks}{more}")
+        heading(axes, title, f"{marks}{more}")
     return figure
 
 

@@ -109,7 +109,8 @@ def compare(
     differ (--sessions-differ-by), or add sessions (--history for BEFORE, --together for AFTER).
 
     Each argument is a campaign's folder, or a CSV or Parquet file of runs. Configurations are
-    matched by their factors. For each metric the table has the ratio, its interval and a verdict:
+    matched by their factors. For each metric the table has the ratio (above 1 is better, also
+    where lower is better), its interval and a verdict:
     better, worse, same (the whole interval is within the threshold), differ, or unclear, with the
     number of runs a side that would decide. The verdict is fewer if fewer runs ended ok than before
     (beyond chance), and failed if none did; both count as worse. Differences between the hosts are

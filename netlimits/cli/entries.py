@@ -72,8 +72,8 @@ def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
         columns = [name for name in listed(base.get("columns")) if name != rows]
     elif rows in columns and "rows" not in laid:
         rows = next((n for n in listed(base.get("columns")) if n not in columns), None)
-    if rows != base.get("rows"):
-        base.pop("improvement", None)
+    if rows != base.get("rows") and isinstance(base.get("improvement"), str):
+        del base["improvement"]
     return _without_pooled({**base, **laid, "rows": rows, "columns": columns})
 
 
@@ -86,8 +86,12 @@ def _without_pooled(entry: Entry) -> Entry:
     for part in ("columns", "series"):
         if part in unpooled:
             unpooled[part] = [name for name in listed(unpooled[part]) if name not in pool]
+    request = unpooled.pop("improvement", None)
+    if isinstance(request, Mapping):
+        request = {factor: written for factor, written in request.items() if factor not in pool}
+    if request and not (isinstance(request, str) and unpooled.get("rows") in pool):
+        unpooled["improvement"] = request
     if unpooled.get("rows") in pool:
-        unpooled.pop("improvement", None)
         unpooled["rows"], *unpooled["columns"] = unpooled.get("columns") or [None]
     return unpooled
 

@@ -83,7 +83,7 @@ class Condition:
             where = ", ".join(f"{name} {row[name]}" for name in factors)
             where = f"{' at ' if where else ''}{where}"
             ended = f"{row['ok_after']} of {row['of_after']} runs ok after"
-            ratio = f"{row['ratio']:.3f} of what it was [{row['low']:.3f}, {row['high']:.3f}]"
+            ratio = f"×{row['ratio']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
             if verdict == sides.FAILED:
                 yield f"{self.of} failed{where}: {ended}"
             elif verdict == survivors.FEWER:

@@ -76,7 +76,6 @@ def _page(results: Results) -> Page:
     records = [r for r in campaign.records() if (r.run.number, r.attempt) != present]
     missing: list[str] = []
     summaries = list(_summaries(results, missing))
-    of_metrics = [table for _, table in summaries if is_summary(table)]
     failures, more = contents.failures(records)
     run, steps = contents.steps(campaign, records)
     lines, files = contents.repeat(campaign)
@@ -85,8 +84,13 @@ def _page(results: Results) -> Page:
         question=campaign.experiment.question,
         source=campaign.experiment.source,
         summary=contents.summary(campaign, records),
-        verdicts=[*_compared(results, missing), *_verdicts(campaign, missing)],
-        answers=[answer for table in of_metrics[:1] for answer in answers(table)],
+        answers=answers(
+            [table for _, table in summaries if is_summary(table)],
+            _verdicts(campaign, missing),
+            _derived(campaign),
+            campaign.path.name,
+            _compared(results, missing),
+        ),
         tables=[_exhibit(title, table) for title, table in summaries],
         figures=list(_figures(drawing.marked(results), missing)),
         missing=missing,
@@ -121,18 +125,24 @@ def _compared(results: Results, missing: list[str]) -> list[Answer]:
     return list(compared.answers(table, f"{second} against {first}: ", more))
 
 
-def _verdicts(campaign: Campaign, missing: list[str]) -> list[Answer]:
+def _verdicts(campaign: Campaign, missing: list[str]) -> pd.DataFrame | None:
     """What limited each configuration; nothing where no run is ok, which the page says anyway."""
     from netlimits import limits
-    from netlimits.report.answers import verdicts
 
     try:
-        return list(verdicts(limits.explain(campaign), campaign.path.name))
+        return limits.explain(campaign)
     except DataError:
         pass
     except NetlimitsError as error:
         missing.append(f"What limited it cannot be told: {error}.")
-    return []
+    return None
+
+
+def _derived(campaign: Campaign) -> set[str]:
+    """The values that follow from the factors, on either side of a duet."""
+    experiment = campaign.experiment
+    sides = experiment.sides.values() or [experiment]
+    return {name for side in sides for name in side.derive}
 
 
 def _summaries(results: Results, missing: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
 @click.option("--columns", multiple=True, metavar="FACTOR", help="Factors across; repeatable.")
 @pool_option("figure")
-@click.option("--improvement", metavar="'A over B'", help="Compare two values of --rows.")
+@click.option(
+    "--improvement",
+    multiple=True,
+    metavar="'FACTOR=A over B'",
+    help="Compare two values of a factor (of --rows without FACTOR=); repeatable.",
+)
 @window_option("the metric highest_average")
 @click.option("--intervals", is_flag=True, help="Add 95 % confidence intervals over the runs.")
 @click.option(
@@ -51,7 +56,7 @@ def table(
     rows: str | None,
     columns: tuple[str, ...],
     pool: tuple[str, ...],
-    improvement: str | None,
+    improvement: tuple[str, ...],
     window: float | None,
     intervals: bool,
     form: str,
@@ -68,13 +73,14 @@ def table(
       netlimits table results/stateless-offloads-20260101-120000 --intervals
       netlimits table runs.csv --of throughput --of local_sd --rows send_size \\
           --columns transport --improvement '8192 over 1024' --format markdown
+      netlimits table results/tso-20260101-120000 --improvement 'tso=on over off' --intervals
     """
     options = {
         "of": list(of),
         "rows": rows,
         "columns": list(columns),
         "pool": list(pool),
-        "improvement": improvement,
+        "improvement": _comparisons(improvement, rows),
         "window_s": window,
     }
 
@@ -108,6 +114,19 @@ def table(
         raise DataError(f"{results}: `report:` has {len(texts)} tables; choose one by --of, --rows")
     _put("\n".join(texts), out)
     end(failed, "not made")
+
+
+def _comparisons(written: tuple[str, ...], rows: str | None) -> str | dict[str, list[str]] | None:
+    """What `--improvement` compares, as an entry of `report:` says it."""
+    if len(written) == 1 and "=" not in written[0]:
+        return written[0]
+    request: dict[str, list[str]] = {}
+    for text in written:
+        factor, equals, values = text.rpartition("=")
+        if not equals and rows is None:
+            raise InputError(f"--improvement {text}: name the factor: 'FACTOR={text}'")
+        request.setdefault(factor if equals else str(rows), []).append(values)
+    return request or None
 
 
 def summary_of(

@@ -31,6 +31,8 @@ _WINDOW: Mapping[str, Any] = {
     **_ABOVE_ZERO,
 }
 
+_COMPARISON: Mapping[str, Any] = {"type": "string", "pattern": "^.+ over .+$"}
+
 OPTIONS: Mapping[str, Any] = {
     "of": {"description": "Metric, or a list: a chart for each.", **_NAMES},
     "series": {"description": "The factors that make a curve each.", **_NAMES},
@@ -80,9 +82,21 @@ def table_entry() -> dict[str, Any]:
             "rows": {"description": "The factor whose values are rows.", **TEXT},
             "columns": {"description": "The factors whose values are columns.", **_NAMES},
             "improvement": {
-                "description": "Two values of `rows`, such as 8192 over 1024.",
-                "type": "string",
-                "pattern": "^.+ over .+$",
+                "description": "Two values of a factor, such as {offloads: on over off}, or a "
+                "list of several; 8192 over 1024 compares values of `rows`.",
+                "anyOf": [
+                    _COMPARISON,
+                    {
+                        "type": "object",
+                        "minProperties": 1,
+                        "additionalProperties": {
+                            "anyOf": [
+                                _COMPARISON,
+                                {"type": "array", "minItems": 1, "items": _COMPARISON},
+                            ]
+                        },
+                    },
+                ],
             },
             "window_s": _WINDOW,
             "pool": _POOL,

@@ -350,16 +350,39 @@ class Reader:
                 for place, name in _named(entry, part):
                     if name not in self.names.known:
                         self.names.no_factor(name, self.names.known, *key, *place)
-            if "improvement" in entry and entry.get("rows") in given:
-                values = [templates.written(value) for value in given[entry["rows"]]]
-                for side in entry["improvement"].split(" over "):
-                    if side.strip() not in values:
-                        self.names.fault(
-                            f"{entry['rows']} has no value {side.strip()}"
-                            f"{did_you_mean(side.strip(), values)}",
-                            *(*key, "improvement"),
-                        )
+            self.comparisons(entry, key, given)
             yield entry
+
+    def comparisons(self, entry: Mapping[str, Any], key: KeyPath, given: Lists) -> None:
+        """A table compares values that its factors have.
+
+        Where `--set` gave a factor others, the table itself says what it cannot compare.
+        """
+        narrowed = {name.partition(".")[2] for name, _ in self.where.overrides}
+        for place, factor, written in _comparisons(entry):
+            if factor not in self.names.known:
+                self.names.no_factor(factor, self.names.known, *key, *place)
+            elif factor in given and not (factor in narrowed and len(place) > 1):
+                values = [templates.written(value) for value in given[factor]]
+                for side in (side.strip() for side in written.split(" over ")):
+                    if side not in values:
+                        problem = f"{factor} has no value {side}{did_you_mean(side, values)}"
+                        self.names.fault(problem, *key, *place)
+
+
+def _comparisons(entry: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str, str]]:
+    """The comparisons of a table's entry: the place of each in it, its factor and its words."""
+    request = entry.get("improvement", {})
+    if isinstance(request, str):
+        yield ("improvement",), str(entry.get("rows", "")), request
+        return
+    for factor, written in request.items():
+        place: KeyPath = ("improvement", factor)
+        if isinstance(written, str):
+            yield place, factor, written
+        else:
+            for number, text in enumerate(written):
+                yield (*place, number), factor, text
 
 
 def _named(entry: Mapping[str, Any], part: str) -> Iterator[tuple[KeyPath, str]]:

@@ -89,7 +89,7 @@ def _reported(experiment: Experiment) -> frozenset[str]:
     names = set()
     for entry in experiment.report:
         for value in entry.values():
-            names |= set(value if isinstance(value, list) else [value]) & _names(experiment)
+            names |= set(value if isinstance(value, list | dict) else [value]) & _names(experiment)
     for name, text in reversed(list(experiment.derive.items())):
         if name in names:
             names |= _needed(text) & set(experiment.derive)

@@ -1,70 +1,130 @@
-"""What the figures answer, in sentences: what limited each configuration, and what was measured.
+"""The answer to an experiment's question in at most five sentences.
 
-Of verdicts those that name a limit are told; of metrics the best and the worst cell, and the gains.
+The asked contrast comes first, then what limited the runs, then what they cost.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from netlimits import tables
-from netlimits.analysis import wording
+from netlimits.analysis import pooling, wording
 from netlimits.metrics import Metric, metric
 from netlimits.report.page import Answer
 
+AT_MOST = 5
 METRICS_AT_MOST = 3
-VERDICTS_AT_MOST = 8
+"""Metrics whose contrast is told; the tables have all."""
+PLACES_AT_MOST = 4
+"""Configurations whose ratio is told one by one; of more the least and the greatest."""
+NAMED_AT_MOST = 2
+"""Configurations of one class that are named; of more their number is told."""
+UNDETERMINED, REFUTED = "undetermined", "refuted"
 
 
-def verdicts(explained: pd.DataFrame, folder: str) -> Iterator[Answer]:
-    """A sentence for each of the first configurations that a limit is known of, one of the others.
+def answers(
+    summaries: Sequence[pd.DataFrame],
+    explained: pd.DataFrame | None = None,
+    derived: Collection[str] = (),
+    folder: str = "",
+    sides: Sequence[Answer] = (),
+) -> list[Answer]:
+    """Return the contrast, what limited, and the cost, in this order.
 
-    `folder` is what `netlimits explain` is to be given for the rest.
+    Args:
+        summaries: The report's tables; the first that compares anything holds the asked contrast.
+        explained: What limited each configuration, as `limits.explain` returns it.
+        derived: Columns of `explained` that follow from others and are left out of names.
+        folder: The campaign's folder, for the command that prints the rest.
+        sides: What a duet's sides differ by, in place of another contrast.
     """
+    contrast = list(sides) or _contrast(summaries)
+    limits = [] if explained is None else list(limited(explained, derived, folder))
+    costs = list(_costs(summaries[:1], told=bool(contrast)))
+    kept = contrast[: AT_MOST - len(limits)]
+    first = kept or costs[:1]
+    return [*first, *limits, *(answer for answer in costs if answer not in first)][:AT_MOST]
+
+
+def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> Iterator[Answer]:
+    """One sentence on what limited the configurations, each class with the first of them."""
     keys = list(explained.columns[: list(explained.columns).index("class")])
-    decided = explained[(explained["class"] != "undetermined") & (explained["state"] != "refuted")]
-    for _, row in decided.head(VERDICTS_AT_MOST).iterrows():
-        where = ", ".join(wording.phrases([row[key] for key in keys], keys)) or "all runs"
-        share = f"suggested by {100 * row['confidence']:.0f} % of {row['runs']} runs"
-        basis = row["proof"] or f"({share})."
-        rival = f" Not {row['runner_up']}: {row['why_not']}." if row["runner_up"] else ""
-        yield Answer(f"What limited {where}: {row['class']}.", f"{row['evidence']} {basis}{rival}")
+    keys = [key for key in keys if key not in derived]
+    names = list(pooling.left_out(explained, [], keys))
+    decided = explained[(explained["class"] != UNDETERMINED) & (explained["state"] != REFUTED)]
     parts = []
-    if len(decided) > VERDICTS_AT_MOST:
-        parts.append(f"{len(decided) - VERDICTS_AT_MOST} more have a verdict")
-    if len(decided) < len(explained):
-        parts.append(f"what limited {len(explained) - len(decided)} is undetermined")
+    for (limit, state), rows in decided.groupby(["class", "state"], sort=False):
+        where = f"in {len(rows)} of {len(explained)} configurations"
+        if len(rows) <= NAMED_AT_MOST and names:
+            each = [wording.phrases([row[n] for n in names], names) for _, row in rows.iterrows()]
+            where = f"at {' and '.join(', '.join(words) for words in each)}"
+        parts.append(f"{limit}, {state} {where if len(explained) > 1 else 'in all runs'}")
+    if rest := len(explained) - len(decided):
+        parts.append(f"undetermined in {rest} of {len(explained)} configurations")
     if parts:
-        text = f"Of {len(explained)} configurations {', and '.join(parts)}."
-        yield Answer(text, f"Why, and what would decide it: netlimits explain {folder}")
+        yield Answer(
+            f"What limited: {'; '.join(parts)}.",
+            f"The evidence, and what would decide: netlimits explain {folder}",
+        )
 
 
-def answers(summary: pd.DataFrame) -> Iterator[Answer]:
-    """A sentence for each of the first metrics of a summary, and one for each improvement."""
-    place = list(summary.columns)
-    keys = place[2 : place.index("value")]
-    names = list(summary["metric"].unique())[:METRICS_AT_MOST]
-    for name in names:
-        part = summary[summary["metric"] == name]
-        cells = part[part["statistic"] == "mean"]
-        yield from _range(metric(str(name)), cells, keys)
-        yield from _gains(metric(str(name)), part[part["statistic"] == "improvement"], keys)
+def _contrast(summaries: Sequence[pd.DataFrame]) -> list[Answer]:
+    """A sentence for each metric of the first comparison that a table was asked for."""
+    for summary in summaries:
+        gains = summary[summary["statistic"] == "improvement"]
+        if gains.empty:
+            continue
+        ratios = gains[gains["contrast"] == gains["contrast"].iloc[0]]
+        first, *others = ratios["metric"].unique()
+        names = [first, *sorted(others, key=lambda name: "_sd_" not in name)][:METRICS_AT_MOST]
+        told = [
+            _gain(metric(str(name)), ratios[ratios["metric"] == name], summary) for name in names
+        ]
+        return [Answer(told[0], "Above 1 is better."), *map(Answer, told[1:])]
+    return []
 
 
-def _gains(of: Metric, gains: pd.DataFrame, keys: list[str]) -> Iterator[Answer]:
-    """What each column gains from one row to another, better above 1."""
-    if gains.empty:
-        return
-    parts = [_cell(f"×{row['value']:.2f}", row, keys[1:], 2) for _, row in gains.iterrows()]
-    text = f"{of.title}, {gains.iloc[0][keys[0]]}: {', '.join(parts)}."
-    yield Answer(text, "Turned so that better is above 1; how it was found stands at the table.")
+def _gain(of: Metric, gains: pd.DataFrame, summary: pd.DataFrame) -> str:
+    """ "Throughput, offloads on over off: ×1.43 [1.19, 1.70] (1024 bytes), …"."""
+    keys = [
+        key
+        for key in summary.attrs["factors"]
+        if not _compared(gains, key) and _tells(gains, key, summary)
+    ]
+    factors = {key: summary.attrs["factors"][key] for key in keys}
+    several = len(gains) > PLACES_AT_MOST
+    rows = gains.sort_values("value", kind="stable").iloc[[0, -1]] if several else gains
+    cells = [_cell(f"×{row['value']:.2f}", row, factors, 2) for _, row in rows.iterrows()]
+    told = f"from {' to '.join(cells)}" if several else ", ".join(cells)
+    return f"{of.title}, {wording.comparison(gains['contrast'].iloc[0])}: {told}."
 
 
-def _range(of: Metric, cells: pd.DataFrame, keys: list[str]) -> Iterator[Answer]:
+def _compared(gains: pd.DataFrame, key: str) -> bool:
+    """Whether the comparison is of this factor's values."""
+    return bool(gains[key].map(lambda value: " over " in str(value)).all())
+
+
+def _tells(gains: pd.DataFrame, key: str, summary: pd.DataFrame) -> bool:
+    """Whether the factor tells improvements apart, or those from other configurations."""
+    means = summary[summary["statistic"] == "mean"]
+    return bool(gains[key].nunique() > 1 or means[key].nunique() > 1)
+
+
+def _costs(summaries: Sequence[pd.DataFrame], *, told: bool) -> Iterator[Answer]:
+    """The range of the first metric, unless a contrast was `told`, and of what it cost."""
+    for summary in summaries:
+        names = [str(name) for name in summary["metric"].unique()]
+        costs = [name for name in names if "_sd_" in name][:1]
+        for name in dict.fromkeys([*([] if told else names[:1]), *costs]):
+            part = summary[(summary["metric"] == name) & (summary["statistic"] == "mean")]
+            yield from _range(metric(name), part, summary.attrs["factors"])
+
+
+def _range(of: Metric, cells: pd.DataFrame, factors: Mapping[str, str]) -> Iterator[Answer]:
     """The cell with the greatest mean and the one with the least."""
     cells = cells[cells["value"].notna()]
     if cells.empty:
@@ -73,17 +133,20 @@ def _range(of: Metric, cells: pd.DataFrame, keys: list[str]) -> Iterator[Answer]
     ordered = [row for _, row in cells.sort_values("value", kind="stable").iterrows()]
     bottom, top = ordered[0], ordered[-1]
     low, high = (
-        _cell(f"{row['value']:,.{decimals}f} {of.unit}".strip(), row, keys, decimals)
+        _cell(f"{row['value']:,.{decimals}f} {of.unit}".strip(), row, factors, decimals)
         for row in (bottom, top)
     )
     between = f"from {low} to {high}" if top["value"] > bottom["value"] else high
-    direction = f"{of.direction}; means of the runs." if of.direction else "Means of the runs."
-    yield Answer(f"{of.title}: {between}.", direction)
+    yield Answer(f"{of.title}: {between}.", f"{of.direction}." if of.direction else "")
 
 
-def _cell(written: str, row: pd.Series[Any], keys: list[str], decimals: int) -> str:
-    """A value with its interval and its configuration: "4,837 Mbit/s [4,180, 5,494] (TCP on)"."""
-    interval, where = "", ", ".join(wording.phrases([row[key] for key in keys], keys))
+def _cell(written: str, row: pd.Series[Any], factors: Mapping[str, str], decimals: int) -> str:
+    """A value with its interval and its configuration: "4,837 Mbit/s [4,180, 5,494] (TCP on)".
+
+    `factors` are the columns that tell the configuration, and their names.
+    """
+    phrases = wording.phrases([row[key] for key in factors], list(factors.values()))
+    interval, where = "", ", ".join(phrases)
     if not math.isnan(row["low"]):
         interval = f"[{row['low']:,.{decimals}f}, {row['high']:,.{decimals}f}]"
     return " ".join(part for part in (written, interval, where and f"({where})") if part)

@@ -19,7 +19,7 @@ from netlimits.report import contents
 from netlimits.report.page import Answer, Exhibit, Page, Rows
 from netlimits.report.svg import inline
 
-ANSWERS = 12
+ANSWERS = 3
 """Rows that are told as sentences; the table has them all."""
 
 
@@ -59,11 +59,13 @@ def page(parts: Sequence[Compared], gate: Sequence[str], made_by: str) -> Page:
         question=first.experiment.question if first else "",
         source=first.experiment.source if first else "",
         summary=_summary(parts, campaigns, named, records),
-        verdicts=[Answer(f"The gate fails: {line}.") for line in gate],
         answers=[
-            answer
-            for part in parts
-            for answer in answers(part.table, f"{part.title}: " if len(parts) > 1 else "")
+            *(Answer(f"The gate fails: {line}.") for line in gate),
+            *(
+                answer
+                for part in parts
+                for answer in answers(part.table, f"{part.title}: " if len(parts) > 1 else "")
+            ),
         ],
         tables=[_table(part) for part in parts],
         figures=[figure for number, part in enumerate(parts) for figure in _figures(part, number)],
@@ -160,7 +162,7 @@ def _sentence(row: Mapping[Hashable, Any], factors: Sequence[str]) -> str:
     if math.isnan(row["ratio"]):
         return f"{text}."
     interval = "" if math.isnan(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
-    return f"{text}: {row['ratio']:.3f}{interval} of what it was."
+    return f"{text}: ×{row['ratio']:.3f}{interval}."
 
 
 def _table(part: Compared) -> Exhibit:

@@ -85,7 +85,6 @@ class Page:
     question: str
     source: str
     summary: Rows
-    verdicts: Sequence[Answer] = ()
     answers: Sequence[Answer] = ()
     tables: Sequence[Exhibit] = ()
     figures: Sequence[Exhibit] = ()

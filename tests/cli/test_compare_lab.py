@@ -67,7 +67,7 @@ def test_a_slower_path_fails_the_workflow_and_the_same_path_passes(lab: Lab, tmp
         assert again(tmp_path, run).returncode == 0
     told = again(tmp_path, compare)
     assert told.returncode == 4, told.stderr
-    ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)
+    ratio = re.search(r"gate: throughput is worse: ×([0-9.]+)", told.stderr)
     assert ratio
     assert float(ratio[1]) == pytest.approx(0.5, abs=0.15)
 
@@ -102,6 +102,6 @@ def test_the_duets_workflow_fails_a_merge_that_is_slower_and_passes_one_that_is_
     assert again(tmp_path, run).returncode == 0
     told = again(tmp_path, compare)
     assert told.returncode == 4, told.stderr
-    ratio = re.search(r"gate: throughput is worse: ([0-9.]+) of what it was", told.stderr)
+    ratio = re.search(r"gate: throughput is worse: ×([0-9.]+)", told.stderr)
     assert ratio
     assert float(ratio[1]) == pytest.approx(0.5, abs=0.15)

@@ -239,6 +239,16 @@ BAD = [
         "- {table: summary, of: throughput, rows: size, improvement: 3 over 1}",
         5, "report.0.improvement", "size has no value 3",
     ),
+    (
+        HEAD + "factors: {size: [1, 2], tso: [on, off]}\nreport:\n"
+        "- {table: summary, of: throughput, rows: size, improvement: {tso: [on over of]}}",
+        5, "report.0.improvement.tso.0", "tso has no value of; did you mean off?",
+    ),
+    (
+        HEAD + "factors: {size: [1, 2]}\nreport:\n"
+        "- {table: summary, of: throughput, rows: size, improvement: {tso: on over off}}",
+        5, "report.0.improvement.tso", "tso",
+    ),
     (HEAD + "report:\n- {chart: percentile, of: throughput}", 4, "report.0.chart", "percentiles?"),
     (HEAD + "report:\n- {}", 4, "report.0", "lacks `table`"),
     (HEAD + "report:\n- {chart: percentiles, of: throughput, sries: [a]}", 4, "report.0.sries",
@@ -556,3 +566,11 @@ def test_a_value_of_another_kind_is_one_error():
     assert error.problem == (
         "must be a whole number, not 1000000000.0; write 1000000000, or divide with //"
     )
+
+
+def test_a_factor_that_set_narrowed_may_lack_a_value_that_a_table_compares() -> None:
+    text = (
+        'experiment: trial\nfactors: {size: [1, 2]}\nmeasure: {netperf: {send_size: "${size}"}}\n'
+        "report:\n- {table: summary, of: throughput, rows: size, improvement: {size: 2 over 1}}\n"
+    )
+    assert read(text, ("factors.size", "[2, 3]")).factors["size"] == (2, 3)

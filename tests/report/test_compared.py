@@ -34,7 +34,7 @@ def test_a_duet_is_a_page_that_reads_well(tmp_path: Path, tab: Page) -> None:
     looked_at(tab, file)
     with opened(tab, file) as page:
         assert page.locator(".answer").first.inner_text().startswith("Throughput")
-        assert " is worse: 0." in page.locator(".answer").first.inner_text()
+        assert " is worse: ×0." in page.locator(".answer").first.inner_text()
         rows = page.locator("#tables tbody tr").count()
         assert rows == page.locator("#charts table tbody tr").count() > 6
         assert page.locator("#charts figure").count() >= 2

@@ -21,8 +21,7 @@ from netlimits.cli.imports import import_
 from netlimits.cli.report import report
 from netlimits.errors import InputError
 from netlimits.experiment import load
-from netlimits.report.answers import verdicts
-from netlimits.report.page import Answer, Page, render
+from netlimits.report.answers import answers, limited
 
 IMPORTS = Path(__file__).parents[1] / "captures" / "imports"
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -48,9 +47,9 @@ def test_the_report_of_a_duet_begins_with_what_its_sides_differ_by(tmp_path: Pat
     change = (("measure.netperf.nodelay", "true"),)
     duet = complete(tmp_path / "duet", EXPERIMENTS / "quickstart.yaml", 10, change, loss=0.1)
     told = text_of(page(duet.path))
-    (first,) = re.findall(r" Answer (new against old: Throughput \(.*?\) is worse: 0\.\d+)", told)
+    (first,) = re.findall(r" Answer (new against old: Throughput \(.*?\) is worse: ×0\.\d+)", told)
     assert "netlimits compare duet" in told
-    assert told.index(first) < told.index("Throughput: from")
+    assert told.index(first) < told.index("What limited: ")
     alone = complete(tmp_path / "alone", EXPERIMENTS / "quickstart.yaml", 2)
     assert "netlimits compare" not in text_of(page(alone.path))
 
@@ -59,9 +58,9 @@ def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
     told = text_of(page(EXAMPLE, "--out", tmp_path / "r.html"))
     order = [
         "What do stateless offloads save, against UDP at the same bytes per packet?",
-        "Of 6 configurations what limited 6 is undetermined.",
-        "Throughput: from 175 Mbit/s [165, 185] (1024 bytes, UDP) to 4,837 Mbit/s",
-        "Throughput, 8192 over 1024: ×5.47 [4.71, 6.36] (UDP)",
+        "Throughput, send size 8192 over 1024: ×5.47 [4.71, 6.36] (UDP)",
+        "Send service demand, send size 8192 over 1024: ×6.76 [6.33, 7.21] (UDP)",
+        "What limited: undetermined in 6 of 6 configurations.",
         "Runs 18: 18 ok",
         "two roles were one machine",
         "Tables",
@@ -88,10 +87,51 @@ def test_the_answer_comes_before_the_evidence(tmp_path: Path) -> None:
     assert places == sorted(places)
 
 
-def test_verdicts_have_their_place_first() -> None:
-    verdict = Answer("The sender's CPU 0 limited it.", "99 % busy")
-    html = render(Page("t", "q", "", (), verdicts=[verdict], answers=[Answer("Throughput: 1.")]))
-    assert html.index("The sender&#39;s CPU 0") < html.index("Throughput: 1.")
+def offloads(runs: int = 6) -> pd.DataFrame:
+    """UDP and TCP by offloads at two sizes; offloads double TCP's rate and halve its cost."""
+    rows = []
+    for block in range(runs):
+        for transport, protocol, switched, gain in (
+            ("UDP", "udp", "on", 1),
+            ("TCP on", "tcp", "on", 4),
+            ("TCP off", "tcp", "off", 2),
+        ):
+            for size in (1024, 8192):
+                rate = gain * size * (1 + block / 100)
+                rows.append(
+                    {
+                        "protocol": protocol, "send_size": size, "offloads": switched,
+                        "mss": size + 12, "transport": transport, "block": block,
+                        "config": f"{transport}-{size}", "run": len(rows), "status": "ok",
+                        "throughput_mbps": rate, "local_sd_us_per_kib": 1e4 / rate,
+                        "remote_sd_us_per_kib": 1e4 / rate, "local_send_calls": 7.0 * size,
+                    }
+                )  # fmt: skip
+    frame = pd.DataFrame(rows)
+    frame.attrs["columns"] = {"metrics": ["local_send_calls"]}
+    return frame
+
+
+def test_the_answer_is_five_sentences_the_asked_contrast_first() -> None:
+    frame = offloads()
+    contrasts = {"offloads": "on over off", "send_size": "8192 over 1024"}
+    table = nl.summary(
+        *(frame, ["throughput", "local_sd", "remote_sd"], "send_size", "transport"),
+        improvement=contrasts,
+    )
+    explained = nl.explain(frame)
+    told = [each.text for each in answers([table], explained, ["mss", "transport"], "results/x")]
+    gain = "offloads on over off: ×2.00 [2.00, 2.00] (1024 bytes), ×2.00 [2.00, 2.00] (8192 bytes)."
+    assert told[:3] == [
+        f"Throughput, {gain}",
+        f"Send service demand, {gain}",
+        f"Receive service demand, {gain}",
+    ]
+    assert told[3].startswith("What limited: ")
+    assert told[4].startswith(
+        "Send service demand: from 0.30 µs CPU/KiB [0.29, 0.30] (8192 bytes, TCP on) to"
+    )
+    assert len(told) == 5
 
 
 def test_it_is_its_owners_alone_and_needs_a_folder(tmp_path: Path) -> None:
@@ -165,20 +205,18 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
         }
     )  # fmt: skip
     explained = nl.explain(frame)
-    told = list(verdicts(explained, "results/x"))
-    decided = explained[explained["state"] != "undetermined"]
+    decided = explained[explained["class"] != "undetermined"]
     assert len(decided) == 1
-    assert told[0].text == f"What limited 64 bytes: {decided.iloc[0]['class']}."
-    suggested = f"{decided.iloc[0]['evidence']} (suggested by 100 % of 2 runs)."
-    assert told[0].evidence == suggested
-    near = decided.assign(runner_up="loss", why_not="too little was lost")
-    (beside,) = verdicts(near, "results/x")
-    assert beside.evidence == f"{suggested} Not loss: too little was lost."
-    assert told[1].text == "Of 2 configurations what limited 1 is undetermined."
-    assert len(told) == 2
-    many = list(verdicts(pd.concat([decided] * 10), "results/x"))
-    assert len(many) == 9
-    assert many[-1].text == "Of 10 configurations 2 more have a verdict."
+    (told,) = limited(explained.assign(mss=[76, 8204]), ["mss"], "results/x")
+    assert told.text == (
+        f"What limited: {decided.iloc[0]['class']}, suggested at 64 bytes; undetermined in 1 of 2 "
+        "configurations."
+    )
+    assert told.evidence.endswith("netlimits explain results/x")
+    (many,) = limited(pd.concat([decided] * 10), [], "results/x")
+    assert "suggested in 10 of 10 configurations." in many.text
+    (refuted,) = limited(explained.assign(state="refuted"), [], "results/x")
+    assert refuted.text == "What limited: undetermined in 2 of 2 configurations."
 
 
 def test_a_text_that_xml_or_mathematics_would_not_take_is_drawn(tmp_path: Path) -> None:
