@@ -118,7 +118,7 @@ RECIPES = (
             ("evidence/counted/__init__.py", "    Nic(),", "    Toys(),"),
         ],
         [
-            (("plan", "toys.yaml", "--commands", "--rows", "1"), r"cat /proc/toys"),
+            (("plan", "toys.yaml", "--commands", "--all"), r"cat /proc/toys"),
             (RUN, r"run 2: ok"),
             (("table", "results", "--of", "remote_toys_broken"), r"Toys broken, receiver(?s:.*)7"),
         ],

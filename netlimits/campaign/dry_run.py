@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from netlimits.archive import raw
 from netlimits.campaign import steps
 from netlimits.campaign.preparation import Preparation, SettingStep
 from netlimits.campaign.specifications import specified
@@ -24,6 +26,20 @@ class Remark:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A step of a run; `sets` has what it sets in words, where it changes a setting."""
+
+    step: Step | Remark
+    sets: str = ""
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is what a person checks: a setting, the tool, or a trace."""
+        named = self.step.name in (steps.SERVER, raw.CLIENT, raw.TRACE)
+        return named or bool(self.sets) or isinstance(self.step, Remark)
+
+
 class DryRun:
     """Runs one after the other, each after what those before it set.
 
@@ -40,7 +56,7 @@ class DryRun:
         }
         self._preparation = Preparation(self._machines)
 
-    def commands(self, setup: Setup, ends: Ends) -> Iterator[Step | Remark]:
+    def commands(self, setup: Setup, ends: Ends) -> Iterator[Planned]:
         """The steps of the next run, of this configuration, between these ends."""
         use, options = None, setup.options
         if setup.around.pace:
@@ -57,17 +73,19 @@ class DryRun:
         if use:
             setup = replace(setup, settings=(*setup.settings, use), options=options)
         specification = specified(setup, ends, self._machines)
-        yield from steps.measurement(specification, self._features, self._machines)
+        yield from map(Planned, steps.measurement(specification, self._features, self._machines))
 
 
-def _commands(step: SettingStep) -> Iterator[Step | Remark]:
+def _commands(step: SettingStep) -> Iterator[Planned]:
     of = setting(step.name)
-    read = Step(step.role, steps.SETTINGS, of.read(step.interface, step.options))
+    read = Planned(Step(step.role, steps.SETTINGS, of.read(step.interface, step.options)))
     yield read
     if step.act == "leave":
-        yield Remark(step.role, steps.SETTINGS, f"{step.name}: back to how it was found")
+        text = f"{step.name}: back to how it was found"
+        yield Planned(Remark(step.role, steps.SETTINGS, text))
         yield read
     if step.act == "reach":
         for command in of.change(step.interface, {}, step.options):
-            yield Step(step.role, steps.SETTINGS, command)
+            words = json.dumps(step.options, ensure_ascii=False).replace('"', "").strip("{}")
+            yield Planned(Step(step.role, steps.SETTINGS, command), f"{step.name}: {words}")
         yield read

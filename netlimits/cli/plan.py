@@ -38,8 +38,10 @@ ROWS = 10
     "--commands",
     "with_commands",
     is_flag=True,
-    help="Show each run's commands on each host instead; all runs, or the first --rows.",
+    help="Show each configuration's settings and the tools' command lines instead; of all runs, "
+    "or of the first --rows.",
 )
+@click.option("--all", "every", is_flag=True, help="With --commands: every command.")
 @click.option(
     "--hosts",
     "hosts_file",
@@ -64,6 +66,7 @@ def plan(
     overrides: Sequence[str],
     rows: int | None,
     with_commands: bool,
+    every: bool,
     hosts_file: Path | None,
     patience: Patience,
     at_once: int | None,
@@ -76,21 +79,25 @@ def plan(
     `plan` contacts no host, except to find missing tools when --hosts is given: their runs are
     shown as skipped. The findings of `check` that need no host follow the plan.
 
-    --commands prints the exact commands of each run. A setting is changed only on hosts where it
-    differs, so some changes may not be needed. Claims, guards, notes, restores, and tests whether a
-    server listens or the link is up are left out.
+    --commands prints what to check: for each configuration what is set on which host, and the
+    tools' command lines. --all adds how settings and evidence are read, to the letter, with the
+    body of each script once; --json has all of it for each run. A setting is changed only on hosts
+    where it differs, so some changes may not be needed. Claims, guards, notes, restores, and tests
+    whether a server listens or the link is up are left out.
 
     With --against the plan has both sides, interleaved as `run` would run them.
 
     \b
     Examples:
       netlimits plan experiments/stateless-offloads.yaml
-      netlimits plan experiments/stateless-offloads.yaml --commands --rows 1
+      netlimits plan experiments/stateless-offloads.yaml --commands
       netlimits plan experiments/stateless-offloads.yaml --set repeat.replicates=3 --csv plan.csv
       netlimits plan before.yaml --against after.yaml --commands --rows 4
     """
     from netlimits.experiment.plan import Plan, seeded
 
+    if every and not with_commands:
+        raise InputError("--all: it is for --commands")
     with findings_beside(experiment_file, pairs(overrides), hosts_file):
         loaded, bound = experiment_of(experiment_file, overrides, against, _binding(hosts_file))
         drawn = loaded.repeat.seed is None
@@ -119,7 +126,7 @@ def plan(
     else:
         plan_summary.print_summary(summary)
         if with_commands:
-            planned_runs.print_commands(experiment_plan, runs, machines)
+            planned_runs.print_commands(experiment_plan, runs, machines, every=every)
         elif runs:
             planned_runs.print_runs(experiment_plan, runs)
     if csv_file is not None:

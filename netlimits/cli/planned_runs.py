@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from netlimits.cli import echo
@@ -14,6 +16,9 @@ from netlimits.experiment.templates import written
 if TYPE_CHECKING:
     from netlimits.experiment.plan import Plan
     from netlimits.model import Machine, Run
+
+LISTED = 8
+"""Runs of a configuration that are named."""
 
 
 def print_runs(experiment_plan: Plan, runs: Sequence[Run]) -> None:
@@ -55,53 +60,143 @@ def _cell(value: Any) -> str:
     return escaped(" ".join(written(value).split("\n")))
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A command as a shell would take it; `sets` says what a setting's script sets."""
+
+    role: str
+    step: str
+    argv: tuple[str, ...]
+    shown: bool = True
+    sets: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The command, to the letter."""
+        return " ".join(self.argv) if self.argv[0] == "#" else shlex.join(self.argv)
+
+    @property
+    def script(self) -> bool:
+        """Whether it is a script of several lines."""
+        return any("\n" in word for word in self.argv)
+
+    def short(self, program: str) -> Iterator[str]:
+        """The lines that a person checks: of a script those that start the tool, each once."""
+        if not self.script:
+            yield self.whole
+        elif self.sets:
+            yield f"# {self.sets} (by a script: --all)"
+        else:
+            started = [
+                ln for word in self.argv for ln in word.splitlines() if ln.startswith(program)
+            ]
+            for line, count in Counter(ln.partition(" >")[0] for ln in started).items():
+                yield line if count == 1 else f"{line}  # {count} times"
+
+
 def _commands(
     experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
-) -> Iterator[tuple[Run, list[tuple[str, str, str]]]]:
-    """Each run with (role, step, command as a shell would take it); none of one left out."""
+) -> Iterator[tuple[Run, list[_Line]]]:
+    """Each run with its commands; none of one left out."""
     from netlimits.campaign.dry_run import DryRun, Remark
     from netlimits.tools import Features
 
     every = Features("", frozenset(("demo", "burst", "intervals", "pacing")))
     rehearsed = DryRun(machines, every)
     for run in runs:
-        commands = []
+        lines = []
         if not experiment_plan.skip(run.values):
             ends = experiment_plan.experiment.ends_of(run.values)
-            for step in rehearsed.commands(experiment_plan.setup(run.values), ends):
+            for planned in rehearsed.commands(experiment_plan.setup(run.values), ends):
+                step = planned.step
                 if isinstance(step, Remark):
-                    commands.append((step.role, step.name, f"# {step.text}"))
-                    continue
-                sudo = ("sudo", "-n") if step.command.sudo else ()
-                commands.append((step.role, step.name, shlex.join((*sudo, *step.command.argv))))
-        yield run, commands
+                    argv: tuple[str, ...] = ("#", step.text)
+                else:
+                    sudo = ("sudo", "-n") if step.command.sudo else ()
+                    argv = (*sudo, *step.command.argv)
+                lines.append(_Line(step.role, step.name, argv, planned.shown, planned.sets))
+        yield run, lines
 
 
 def print_commands(
-    experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine]
+    experiment_plan: Plan, runs: Iterable[Run], machines: Mapping[str, Machine], *, every: bool
 ) -> None:
-    """Each run with the commands of each role, a line each; of one left out the reason."""
-    width = max(map(len, experiment_plan.experiment.roles))
-    for run, commands in _commands(experiment_plan, runs, machines):
-        values = " ".join(f"{name}={_cell(value)}" for name, value in run.values.items())
-        echo(f"\nrun {run.number}, block {run.block}, {run.config}: {values}".rstrip(": "))
+    """Each configuration with its settings and the tool's command lines.
+
+    With `every` all commands, in their order; the body of a script once, before them.
+    """
+    runs = list(runs)
+    numbers: dict[str, list[int]] = {}
+    for run in runs:
+        numbers.setdefault(run.config, []).append(run.number)
+    firsts = {numbers[run.config][0] for run in runs}
+    planned = [
+        (run, lines)
+        for run, lines in _commands(experiment_plan, runs, machines)
+        if run.number in firsts
+    ]
+    scripts = _scripts(line for _, lines in planned for line in lines) if every else {}
+    for body, name in scripts.items():
+        echo(f"\n{name}={shlex.quote(body)}")
+    experiment = experiment_plan.experiment
+    sides = experiment.sides.values() or [experiment]
+    derived = {name for side in sides for name in side.derive}
+    width = max(map(len, experiment.roles))
+    for run, lines in planned:
+        given = {k: v for k, v in run.values.items() if k not in derived}
+        values = " ".join(f"{name}={_cell(value)}" for name, value in given.items())
+        echo(f"\n{run.config}: {values}".rstrip(": "))
+        echo(f"  {_listed(numbers[run.config])}")
         if why := experiment_plan.skip(run.values):
             echo(f"  skipped: {one_line(why)}")
-        for role, _, command in commands:
-            echo(f"  {role.ljust(width)}  {command}")
+        program = experiment_plan.setup(run.values).tool
+        for line in lines if every else _checked(lines):
+            for text in [_with_names(line, scripts)] if every else line.short(program):
+                echo(f"  {line.role.ljust(width)}  {text}")
+
+
+def _checked(lines: Iterable[_Line]) -> Iterator[_Line]:
+    """What a person checks; of a script that follows a command of the same setting nothing."""
+    told: set[tuple[str, str]] = set()
+    for line in lines:
+        place = (line.role, line.sets)
+        if line.shown and not (line.script and line.sets and place in told):
+            told.add(place)
+            yield line
+
+
+def _scripts(lines: Iterable[_Line]) -> dict[str, str]:
+    """The body of each script, and the shell variable that stands for it."""
+    bodies = dict.fromkeys(word for line in lines for word in line.argv if "\n" in word)
+    return {body: f"script_{number}" for number, body in enumerate(bodies, 1)}
+
+
+def _with_names(line: _Line, scripts: Mapping[str, str]) -> str:
+    """The command, with a variable in place of a script's body."""
+    if line.argv[0] == "#":
+        return line.whole
+    words = (f'"${scripts[word]}"' if word in scripts else shlex.quote(word) for word in line.argv)
+    return " ".join(words)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """ "runs 1, 9, 14 and 17 more"."""
+    first = ", ".join(map(str, numbers[:LISTED]))
+    more = f" and {len(numbers) - LISTED:,} more" if len(numbers) > LISTED else ""
+    return f"run{'s' if len(numbers) > 1 else ''} {first}{more}"
 
 
 def as_json(
     experiment_plan: Plan, shown: Iterable[Run], machines: Mapping[str, Machine] | None
 ) -> Iterator[dict[str, Any]]:
-    """Each run, with its commands where machines are given."""
-    no_commands: list[tuple[str, str, str]] = []
+    """Each run, with all its commands where machines are given."""
+    no_commands: list[_Line] = []
     of_runs = (
         _commands(experiment_plan, shown, machines)
         if machines
         else ((run, no_commands) for run in shown)
     )
-    for run, commands in of_runs:
+    for run, lines in of_runs:
         entry: dict[str, Any] = {
             "run": run.number,
             "block": run.block,
@@ -109,8 +204,8 @@ def as_json(
             "values": dict(run.values),
             **({"skip": experiment_plan.skip(run.values)} if experiment_plan.skipped else {}),
         }
-        if commands:
+        if lines:
             entry["commands"] = [
-                {"role": role, "step": step, "command": command} for role, step, command in commands
+                {"role": line.role, "step": line.step, "command": line.whole} for line in lines
             ]
         yield entry

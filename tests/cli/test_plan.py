@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import jsonschema
@@ -55,15 +57,48 @@ def test_json_for_programs():
     assert report["first"][0]["values"]["mss"] == 1036
 
 
-def test_commands_of_each_run_on_each_host():
-    text = run("--commands", "--rows", "1").output
-    assert "run 1, block 1, 062c4a3d818f: protocol=tcp send_size=1024" in text
-    assert "receiver  netserver " in text
-    assert "sender    netperf " in text
+def test_commands_are_what_a_person_checks_of_each_configuration():
+    text = run("--commands").output
+    lines = text.splitlines()
+    assert len(lines) < 100
+    at = lines.index("062c4a3d818f: protocol=tcp send_size=1024 offloads=off")
+    assert lines[at + 1] == "  runs 1, 9, 16, 24, 28, 31, 38, 43 and 12 more"
+    end = lines.index("", at)
+    commands = [line.split()[1:] for line in lines[at + 2 : end]]
+    assert [words[:6] for words in commands[2:5]] == [
+        ["sudo", "-n", "ethtool", "-K", "SENDER_INTERFACE", "tso"],
+        ["sudo", "-n", "ethtool", "-K", "RECEIVER_INTERFACE", "tso"],
+        ["sudo", "-n", "sysctl", "-w", "net.core.rmem_default=2147483647"],
+    ]
+    assert [words[0] for words in commands[5:]] == ["netserver", "netperf"]
     assert " -m 1024 " in text
-    assert "ethtool -K SENDER_INTERFACE" in text
-    report = json.loads(run("--commands", "--rows", "2", "--json").output)
-    assert {command["role"] for command in report["first"][1]["commands"]} == {"sender", "receiver"}
+    assert "/proc/" not in text  # neither how settings are read nor what samples
+    assert str(run("--all").exception) == "--all: it is for --commands"
+
+
+def test_all_commands_have_each_script_once_and_mean_the_same_to_a_shell(tmp_path: Path):
+    whole = run("--commands", "--all", "--rows", "1").output
+    planned = json.loads(run("--commands", "--rows", "1", "--json").output)["first"][0]["commands"]
+    bodies = {word for each in planned for word in shlex.split(each["command"]) if "\n" in word}
+    assert len(bodies) > 3
+    for body in bodies:
+        assert whole.count(shlex.quote(body)) == 1
+    scripts, _, rest = whole[whole.index("script_1=") :].partition("\n\n062c4a3d818f: ")
+    told = [line.split(maxsplit=1) for line in rest.splitlines()[2:]]
+    show = "\n".join(f"set -- {command}; printf '%s\\0' \"$@\" END" for _, command in told)
+    done = subprocess.run(["sh", "-c", f"{scripts}\n{show}"], capture_output=True, text=True)
+    words = [shlex.split(each["command"]) for each in planned]
+    assert done.stdout == "".join("\0".join([*each, "END", ""]) for each in words)
+    assert [role for role, _ in told] == [each["role"] for each in planned]
+
+
+def test_of_parallel_streams_the_tools_lines_are_shown_each_once():
+    file = STATELESS.with_name("mtu-aggregate.yaml")
+    text = CliRunner().invoke(plan, [str(file), "--commands", "--rows", "2"]).output
+    clients = [line for line in text.splitlines() if line.split()[1:2] == ["netperf"]]
+    assert len(clients) == 4
+    assert [line.partition("  # ")[2] for line in clients] == ["", "", "8 times", "8 times"]
+    assert all(">" not in line for line in clients)
 
 
 def test_commands_with_the_names_of_a_hosts_file(tmp_path: Path):
