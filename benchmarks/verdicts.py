@@ -13,6 +13,12 @@ right counts as wrong.
     sudo .venv/bin/python benchmarks/verdicts.py RESULTS --only loss path-cap --next
     .venv/bin/python benchmarks/verdicts.py --from RESULTS [--choose] [--mistakes]
 
+    sudo .venv/bin/python benchmarks/verdicts.py --keep FOLDER [--half development]
+    .venv/bin/python benchmarks/verdicts.py --judge FOLDER [--half held-out] [--mistakes]
+
+The last two are about the situations of situations.yaml, which no class's label makes: they exit 1
+where the held-out half misses its goals (situations.py).
+
 Labs are taken down at the end; `--labs NAME` (at most 6 letters) leaves them, so that a later call
 finds them by that name.
 """
@@ -31,6 +37,7 @@ from typing import Any
 from zlib import crc32
 
 import confusion
+import situations
 import yaml
 from confusion import Judged, Labelled
 from yamlcore import CoreDumper, CoreLoader
@@ -199,7 +206,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="Begin nothing after so long.")
     parser.add_argument("--choose", action="store_true", help="Try other thresholds.")
     parser.add_argument("--mistakes", action="store_true", help="Print each that is not right.")
+    parser.add_argument("--keep", type=Path, help="Make the situations that are not in there.")
+    parser.add_argument("--judge", type=Path, help="Judge situations that were kept.")
+    parser.add_argument("--half", choices=("both", *situations.HALVES), default="both")
     arguments = parser.parse_args()
+    if arguments.keep or arguments.judge:
+        sys.exit(
+            situations.carry_out(
+                arguments.keep, arguments.judge, arguments.half, arguments.only, arguments.mistakes
+            )
+        )
     if arguments.list:
         for trial in every():
             link = f"; lab link {trial.label.link}" if trial.label.link else ""

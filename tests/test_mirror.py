@@ -64,6 +64,7 @@ WAYS = {
     "test_mirror": "this file",
     "test_notebooks": "notebooks/",
     "test_texts": "benchmarks/texts.py",
+    "test_situations": "benchmarks/situations.py",
     "test_verdicts": "benchmarks/verdicts.py",
     "test_pairs": "the pairs in captures/",
     "test_readme": "README.md",

@@ -1,0 +1,238 @@
+"""Situations by other means than the classes' labels, half held out, and what is said of them.
+
+`verdicts.py --keep FOLDER` makes those of situations.yaml that are not in FOLDER, each in a lab of
+its own, and `--judge FOLDER` judges what is there without making any. What is printed: each
+configuration's verdict and proof, the confusion of classes, and whether the goals are met.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import confusion
+import yaml
+from confusion import Judged
+from making import Check, Made, Situation, made
+
+import netlimits as nl
+from netlimits.errors import NetlimitsError
+from netlimits.limits.base import PROVEN, REFUTED
+from netlimits.limits.sequel import sequel
+from netlimits.limits.verdicts import UNDETERMINED
+
+SITUATIONS = Path(__file__).with_name("situations.yaml")
+SEED = 20261126
+"""Of the draw of the half that is held out."""
+
+DEVELOPMENT, HELD_OUT = "development", "held-out"
+HALVES = (DEVELOPMENT, HELD_OUT)
+RIGHT, FIRST = 0.95, 0.70
+"""The goals: shares of the told verdicts that are right, of the undetermined whose first is."""
+
+
+def every() -> list[Situation]:
+    """All situations, in the order of the file."""
+    return [
+        Situation(name=name, **each | {"checks": [Check(**check) for check in each["checks"]]})
+        for name, each in yaml.safe_load(SITUATIONS.read_text("utf-8")).items()
+    ]
+
+
+def halves(situations: Sequence[Situation]) -> dict[str, str]:
+    """The half of each, by name: one of every pair of a family is held out, a draw says which."""
+    half, places = {}, dict[str, int]()
+    for each in situations:
+        place = places[each.family] = places.get(each.family, -1) + 1
+        swapped = Random(f"{SEED} {each.family} {place // 2}").random() < 0.5
+        half[each.name] = HALVES[(place + swapped) % 2]
+    return half
+
+
+def make(situation: Situation, out: Path) -> None:
+    """Run its campaign, and that of the proof, and keep both beside truth.json in its folder."""
+    folder = out / situation.name
+    folder.mkdir(parents=True)
+    with made(situation, folder) as lab:
+        file = folder / "experiment.yaml"
+        file.write_text(
+            f"experiment: {situation.name}\nroles: [sender, receiver]\n"
+            f"{lab.text(situation.experiment)}"
+            f"repeat: {{replicates: {situation.replicates}, order: blocked, seed: 1}}\n"
+        )
+        with lab.verified():
+            _run(file, lab, folder / "campaign")
+        if situation.proof is not None:
+            _go_on(situation.proof, lab, folder)
+
+
+def _go_on(only: Mapping[str, Sequence[str]], lab: Made, folder: Path) -> None:
+    file = folder / "proof.yaml"
+    try:
+        file.write_text(sequel(nl.open(folder / "campaign"), only=only))
+    except NetlimitsError as error:
+        (folder / "no-proof.txt").write_text(f"{error}\n")
+        return
+    _run(file, lab, folder / "proof")
+
+
+def _run(file: Path, lab: Made, out: Path) -> None:
+    command = [sys.executable, "-m", "netlimits", "run", file, "--hosts", lab.hosts_file]
+    done = subprocess.run([*command, "--out", out], capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{file}: {done.stdout[-1000:]}{done.stderr[-2000:]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is said of one configuration of a situation: by counters, or once put to the proof."""
+
+    situation: Situation
+    half: str
+    configuration: str
+    told: str
+    state: str
+    first: str
+    evidence: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether what is told is right; what is refuted may not be what alone was right."""
+        if self.state == REFUTED:
+            return (self.told,) != tuple(self.situation.right)
+        return self.told in self.situation.right
+
+    @property
+    def judged(self) -> Judged:
+        """What counts of it in the matrix: by its first class that is right."""
+        told = self.told if self.is_told else UNDETERMINED
+        return Judged(self.situation.right[0], self.situation.right, told)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a class is named, and not given up again."""
+        return self.told != UNDETERMINED and self.state != REFUTED
+
+
+def verdicts(situation: Situation, half: str, campaign: Path) -> Iterator[Row]:
+    """Each configuration's verdict in a campaign's folder; none where there is no campaign."""
+    if not campaign.is_dir():
+        return
+    for row in nl.explain(nl.open(campaign)).to_dict("records"):
+        names = list(row)[: list(row).index("class")]
+        values = ", ".join(f"{name}={row[name]}" for name in names)
+        words = (row["evidence"], row["proof"], row["why_not"] and f"Not {row['runner_up']}: ")
+        text = " ".join(filter(None, (*words, row["why_not"])))
+        yield Row(situation, half, values, row["class"], row["state"], row["runner_up"], text)
+
+
+def truth(folder: Path) -> list[dict[str, Any]]:
+    """What was verified of a situation, as it was made."""
+    rows: list[dict[str, Any]] = json.loads((folder / "truth.json").read_text("utf-8"))
+    return rows
+
+
+def summary(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
+    """The shares that the goals are about."""
+    told = [row for row in rows if row.is_told]
+    yield f"told, and right: {confusion.shown(sum(row.is_right for row in told), len(told))}"
+    open_ = [row for row in rows if not row.is_told]
+    first = sum(row.first in row.situation.right for row in open_)
+    yield f"undetermined: {confusion.shown(len(open_), len(rows))}"
+    yield f"undetermined, the right class first: {confusion.shown(first, len(open_))}"
+    decided = [row for row in proofs if row.state in (PROVEN, REFUTED)]
+    wrong = sum(not row.is_right for row in decided)
+    yield f"proofs: {len(proofs)}, of which decided {len(decided)}, wrong {wrong}"
+
+
+def missed(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
+    """The goals that are not met."""
+    told = [row for row in rows if row.is_told]
+    if sum(row.is_right for row in told) < RIGHT * len(told):
+        yield f"fewer than {100 * RIGHT:g} % of the told verdicts are right"
+    open_ = [row for row in rows if not row.is_told]
+    if sum(row.first in row.situation.right for row in open_) < FIRST * len(open_):
+        yield f"of fewer than {100 * FIRST:g} % of the undetermined the right class is named first"
+    if any(row.state in (PROVEN, REFUTED) and not row.is_right for row in proofs):
+        yield "a proof is wrong"
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Each configuration with its half, what is right, what is told, and whether it is right."""
+    yield "| half | situation | configuration | right | told | first |  |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in rows:
+        mark = "right" if row.is_right else "WRONG"
+        if not row.is_told and row.state != REFUTED:
+            mark = "points right" if row.first in row.situation.right else "points elsewhere"
+        if row.state in (PROVEN, REFUTED):
+            mark = f"{row.state}, {mark}"
+        right = " / ".join(row.situation.right)
+        cells = (row.half, row.situation.name, row.configuration, right, row.told, row.first, mark)
+        yield f"| {' | '.join(cells)} |"
+
+
+def judge(wanted: Sequence[Situation], out: Path, mistakes: bool) -> list[str]:
+    """Print what is said of those that were made; the goals that the held-out half misses."""
+    half = halves(every())
+    rows, proofs = list[Row](), list[Row]()
+    for each in wanted:
+        folder = out / each.name
+        if not (folder / "truth.json").exists():
+            continue
+        if bad := [check for check in truth(folder) if not check["made"]]:
+            for check in bad:
+                at = f"{each.name} ({half[each.name]})"
+                print(f"not made: {at}: {check['name']}: {check['value']}")
+            continue
+        rows += verdicts(each, half[each.name], folder / "campaign")
+        proofs += verdicts(each, half[each.name], folder / "proof")
+    for title, these in (("Verdicts", rows), ("Put to the proof", proofs)):
+        print(f"\n{title}: {len(these)} configurations", "", *table(these), sep="\n")
+    faults: list[str] = []
+    for name in HALVES:
+        mine, proved = ([row for row in these if row.half == name] for these in (rows, proofs))
+        if not mine:
+            continue
+        print(f"\nThe {name} half: {len(mine)} configurations", "", sep="\n")
+        by_class = [row.judged for row in mine]
+        print(*confusion.matrix(by_class), "", *summary(mine, proved), sep="\n")
+        faults = list(missed(mine, proved)) if name == HELD_OUT else faults
+    if mistakes:
+        for row in (*rows, *proofs):
+            if not row.is_right:
+                print(f"\n{row.situation.name} {row.configuration}: {row.told} ({row.state})")
+                print(row.evidence)
+    return faults
+
+
+def carry_out(
+    keep: Path | None, kept: Path | None, half: str, only: Sequence[str], mistakes: bool
+) -> int:
+    """Make what is missing in `keep`, or judge `kept` as it is; 1 where goals are missed."""
+    of = halves(every())
+    wanted = [
+        each for each in every()
+        if half in ("both", of[each.name]) and (not only or each.name in only)
+    ]  # fmt: skip
+    if keep:
+        for each in wanted:
+            if not (keep / each.name).is_dir():
+                print(f"{each.name} …", file=sys.stderr)
+                start = time.monotonic()
+                try:
+                    make(each, keep)
+                except (RuntimeError, NetlimitsError) as error:
+                    print(f"{each.name}: {error}", file=sys.stderr)
+                print(f"{each.name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
+    faults = judge(wanted, keep or kept or Path(), mistakes)
+    for fault in faults:
+        print(f"missed: {fault}", file=sys.stderr)
+    return 1 if faults else 0
