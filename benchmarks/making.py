@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import IO, Any
 
 from netlimits.lab import labs
@@ -38,13 +37,14 @@ class Check:
     """What must hold if the situation was made: a value of one host, and its bounds.
 
     `look` is a figure of the measured connection, the one that carried most if it carried `bytes`,
-    `number` a command that prints one (both: the median of looks during the runs); `count` a
-    command in whose output `find` matches counters: by how much they grew.
+    `number` a command that prints one (both: the quantile `of` of looks during the runs); `count`
+    a command in whose output `find` matches counters: by how much they grew.
     """
 
     at: str
     look: str = ""
     bytes: float = 50_000
+    of: float = 0.5
     number: str = ""
     count: str = ""
     find: str = r"(\d+)"
@@ -147,7 +147,7 @@ class Made:
                 value: float | None = self._counted(check) - before[check]
             else:
                 values = [*looks(files[check].read_text(), check)]
-                value = median(values) if values else None
+                value = quantile(values, check.of) if values else None
             made = value is not None and check.least <= value <= check.most
             rows.append(asdict(check) | {"name": check.name, "value": value, "made": made})
         (self._folder / "truth.json").write_text(json.dumps(rows, indent=1) + "\n")
@@ -210,6 +210,11 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 def _netlimits(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "netlimits", *words], check=True, capture_output=True)
+
+
+def quantile(values: Sequence[float], of: float) -> float:
+    """The value that a share `of` of the others is below."""
+    return sorted(values)[min(len(values) - 1, int(of * len(values)))]
 
 
 def looks(text: str, check: Check) -> Iterator[float]:
