@@ -60,7 +60,6 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         total = _added([counts[role] for role in roles])
         figures |= {f"{end}_{name}": value for name, value in total.items()}
         figures |= _sampled(entries, end, roles, figures)
-        figures |= unchanged.others(entries, end, roles)
     if not specification.one_stack:
         figures |= ack_ratio.figures(figures)
     figures |= _obeyed(specification, entries, client.seconds, streams, figures, counts)

@@ -124,15 +124,12 @@ def settings(specification: Specification) -> Iterator[tuple[str, Command]]:
 
 
 def _watch(specification: Specification, act: str, role: str) -> Command:
-    """The reading of what others change on a host; CPU time of the tool is not theirs."""
+    """The reading of what others change on a host."""
     ends = specification.ends
     others = ends["remote"] if role in ends["local"] else ends["local"]
     family, machines = specification.around.family, specification.machines
     peers = [machines[other].over(family).address for other in others]
-    programs = [*tool(specification.tool).processes(specification.options)]
-    if any(use.name == "load" and role in use.roles for use in specification.setup.settings):
-        programs.append("stress-ng")
-    return watch.command(act, machines[role].interface or "", programs, filter(None, peers))
+    return watch.command(act, machines[role].interface or "", filter(None, peers))
 
 
 def address(
@@ -200,8 +197,16 @@ def _look(
         connections=specification.connections,
         carrying=carrying,
         interface=machines[role].interface or "",
+        tools=(client, server, *_loads(specification, role)),
         deadline=length + LOOKS_MARGIN,
     )
+
+
+def _loads(specification: Specification, role: str) -> tuple[str, ...]:
+    """The programs that load a host's CPUs because the experiment asks for it."""
+    uses = specification.setup.settings
+    loaded = any(use.name == "load" and role in use.roles for use in uses)
+    return ("stress-ng",) if loaded else ()
 
 
 def _client(

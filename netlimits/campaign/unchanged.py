@@ -14,7 +14,7 @@ from netlimits.archive.raw import SETTING_AFTER, WATCH_AFTER, WATCH_BEFORE, RawE
 from netlimits.campaign.specifications import Specification
 from netlimits.errors import SettingError, ToolFailure
 from netlimits.evidence import watch
-from netlimits.model import Completed, Scalar
+from netlimits.model import Completed
 from netlimits.settings import setting
 
 OF_HOSTS = ("sysctl", "load", "switch", "irq", "rps")
@@ -69,19 +69,6 @@ def _of_host(
     machine = specification.machines[role]
     address = machine.over(specification.around.family).address
     return watch.changes(*pair, machine.interface or "", [address] if address else [])
-
-
-def others(entries: Sequence[RawEntry], end: str, roles: Sequence[str]) -> dict[str, Scalar]:
-    """Return the CPU time of others on an end's hosts, and the busiest host's busiest process."""
-    told = [
-        cpu
-        for role in roles
-        if (pair := _readings(entries, role)) and (cpu := watch.others_cpu_pct(*pair))
-    ]
-    if len(told) < len(roles):
-        return {}
-    pct, name = max(told)
-    return {f"{end}_other_cpu_pct": pct, **({f"{end}_other_cpu_of": name} if name else {})}
 
 
 def _readings(entries: Sequence[RawEntry], role: str) -> tuple[Completed, Completed] | None:

@@ -36,4 +36,4 @@ def test_looks_wait_for_every_connection_that_is_to_carry_data(measure: str, car
     assert {look.role for look in planned.looks} == {"sender", "receiver"}
     for look in planned.looks:
         assert look.command.argv[13] == str(carrying)
-        assert look.command.argv[14] == "dst"
+        assert look.command.argv[15] == "dst"

@@ -12,7 +12,7 @@ from netlimits.campaign.specifications import Specification, specified
 from netlimits.errors import ToolFailure
 from netlimits.experiment import load
 from netlimits.experiment.plan import Plan
-from netlimits.model import Command, Completed, Machine
+from netlimits.model import Completed, Machine
 from netlimits.tools import Features
 
 TEXT = """\
@@ -24,7 +24,7 @@ settings:
 measure: {netperf: {test: TCP_STREAM}}
 repeat: {seed: 1}
 """
-QUIET = "watch 1.0\nifindex 2\nmtu 1500\nfeatures rx-gro\nothers 0.50 of 10.000\n"
+QUIET = "watch 1.0\nifindex 2\nmtu 1500\nfeatures rx-gro\n"
 
 
 @pytest.fixture
@@ -83,15 +83,3 @@ def test_an_interface_that_is_another_after_the_run_is_told_with_its_host(specif
 
 def test_a_setting_that_cannot_be_read_any_more_is_told(specification):
     assert "there is no net.ipv4.tcp_sack" in reason(specification, sack="")
-
-
-def test_other_programs_cpu_time_is_the_busiest_host_s(specification):
-    busy = QUIET.replace("0.50 of", "5.00 of") + "other 4.90 7 stress-ng\n"
-    told = [*entries(specification, after=busy)]
-    assert unchanged.others(told, "remote", ["receiver"]) == {
-        "remote_other_cpu_pct": 50.0,
-        "remote_other_cpu_of": "stress-ng",
-    }
-    assert unchanged.others(told, "local", ["sender"]) == {"local_other_cpu_pct": 5.0}
-    old = [RawEntry("before", Completed("sender", Command(("true",)), 0, "", "", 0.0))]
-    assert unchanged.others(old, "local", ["sender"]) == {}

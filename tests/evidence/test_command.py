@@ -65,7 +65,7 @@ def test_peers_become_arguments_and_never_parts_of_the_script():
         "12865",
         ["2.5", "5", "2", "netserver", "eth0", "", "50", "0.2"],
     ), "twice with ss, fifty times with Perl"
-    assert words[10:] == ["dst", "192.0.2.1", "or", "dst", "[2001:db8::1]"]
+    assert words[11:] == ["dst", "192.0.2.1", "or", "dst", "[2001:db8::1]"]
     assert "192.0.2.1" not in script + words[8]
     assert "\n#" not in words[8], "comments are ours to read"
     assert not command.sudo

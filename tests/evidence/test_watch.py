@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import signal
-import subprocess
-
 import pytest
 
 from netlimits.evidence import watch
-from netlimits.hosts.local import local_host
 from netlimits.model import Command, Completed
 
 LINK = (
@@ -244,39 +237,3 @@ def test_a_big_endian_host_is_read_in_its_own_order():
     after = state.replace("4=dc050000", "4=00000fa0")
     before = state.replace("4=dc050000", "4=000005dc")
     assert changes(after, before=before) == ["data0: its MTU was changed from 1500 to 4000"]
-
-
-def test_cpu_time_of_others_is_in_percent_of_one_cpu():
-    before = completed("watch 1.0\n")
-    after = completed(
-        "watch 1.0\nothers 1.50 of 2.000\nother 1.40 77 stress-ng-cpu\nother 0.10 1 a\n"
-    )
-    assert watch.others_cpu_pct(before, after) == (75.0, "stress-ng-cpu")
-    assert watch.others_cpu_pct(before, completed("watch 1.0\nothers 0.00 of 2.000\n")) == (0.0, "")
-    assert watch.others_cpu_pct(before, completed("watch 1.0\n")) is None
-    assert watch.others_cpu_pct(completed("watch 0.9\n"), after) is None
-    assert watch.others_cpu_pct(completed("mtu 1500\n"), completed("mtu 1500\n")) is None
-
-
-@pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
-def test_the_time_of_a_process_that_is_not_ours_is_counted_on_a_host():
-    busy = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
-    script = f"echo $$; {busy}; exec >/dev/null 2>&1 sleep 100"
-    with contextlib.closing(local_host()) as host:
-
-        def read(act: str) -> Completed:
-            (answer,) = host.run_in_turn([watch.command(act, "lo", ["netperf"], ["127.0.0.1"])])
-            assert answer.status == 0, answer.stderr
-            return answer
-
-        before = read(watch.BEGIN)
-        orphan = ["setsid", "--fork", "sh", "-c", script]
-        pid = int(subprocess.run(orphan, capture_output=True, check=True).stdout)
-        try:
-            after = read(watch.END)
-        finally:
-            os.kill(pid, signal.SIGKILL)
-    others = watch.others_cpu_pct(before, after)
-    assert others
-    assert others[0] > 0
-    assert watch.changes(before, after, "lo", ["127.0.0.1"]) == ()

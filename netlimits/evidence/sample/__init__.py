@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from netlimits.evidence.sample import resources
+from netlimits.evidence.sample import others, resources
 from netlimits.evidence.sample.command import command
 from netlimits.evidence.sample.snapshots import Connection, Look, looks
 from netlimits.model import Completed, Scalar
@@ -47,7 +47,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
 
     `processes` and `threads` of the tool, and `process_cpu_pct`, what they took of one CPU between
     the looks (with a look of `ps` alone: since they were started, where that is more than 0); what
-    `resources` has of the host; `connections` with data. Of the
+    `resources` and `others` have of the host; `connections` with data. Of the
     sending ones: the rates `pacing_rate_mbps` and `delivery_rate_mbps` added up; `cwnd_segs`,
     `mss_bytes`, `rtt_us` and `min_rtt_us` as means; `app_limited_pct` as the share of connections
     whose program had nothing to send just then; between the looks `busy_pct` of the time (the
@@ -69,6 +69,7 @@ def figures(samples: Sequence[Completed]) -> dict[str, Scalar]:
         if used and all(row[3] for row in rows):  # 0: the one that does the work had ended
             values["process_cpu_pct"] = used
     values |= resources.figures(samples)
+    values |= others.figures(samples)
     of_data = [
         [look for look in looks(sample) if look.connections and not look.one_stack]
         for sample in samples

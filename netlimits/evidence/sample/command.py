@@ -15,6 +15,7 @@ result.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
@@ -53,13 +54,13 @@ done
 _SCRIPT = rf"""
 first=$1 every=$2 count=$3 program=$4 interface=$5 counting=$6 looks=$7 often=$8 perl=$9
 shift 9
-carrying=$1
-shift
+carrying=$1 tools=$2
+shift 2
 by_ss='{_BY_SS}'
 export first every count program interface counting by_ss
 ! command -v perl >/dev/null ||
   exec setsid perl -e "$perl" "$often" "$looks" "$program" "$interface" "$counting" \
-    "$carrying" "$@"
+    "$carrying" "$tools" "$@"
 eval "$by_ss"
 """
 
@@ -84,6 +85,7 @@ def command(
     connections: int = 1,
     carrying: int = 1,
     interface: str = "",
+    tools: Iterable[str] = (),
     deadline: float,
 ) -> Command:
     """Look at a run of so many `seconds`, or while it is `counting`, each so many, until ended.
@@ -91,7 +93,8 @@ def command(
     Looks at connections with `peers`, the data addresses of the other end, at `program`, at
     `interface`, and where it is counting at that one's counters. `port` is where the tool's server
     listens: argument 0 of the script, for whoever reads the output. The more `connections` there
-    are, the fewer looks; so many as are `carrying` data are waited for.
+    are, the fewer looks; so many as are `carrying` data are waited for. `tools` are the programs
+    whose CPU time is not others'.
     """
     filters: list[str] = []
     for peer in filter(None, peers):
@@ -106,7 +109,8 @@ def command(
         often = max(SHORTEST, seconds / most)
         schedule = max(2, round(seconds / often)), often
     words = (*map(_number, times), program, interface, "1" if counting else "")
-    words = (*words, *map(_number, schedule), _looks(), _number(carrying))
+    names = "|".join(re.sub(r"[^A-Za-z0-9_.+-]", ".", name)[:15] for name in tools)
+    words = (*words, *map(_number, schedule), _looks(), _number(carrying), names)
     argv = ("sh", "-c", _SCRIPT, str(port), *words, *filters[1:])
     return Command(argv, deadline=deadline, perl=_PERL)
 
@@ -118,6 +122,6 @@ def _number(value: float) -> str:
 @cache
 def _looks() -> str:
     """The program for Perl, less its comments and indents, which only we read."""
-    text = resources.files(__package__).joinpath("looks.pl").read_text(encoding="utf-8")
-    lines = (line.strip() for line in text.splitlines())
+    files = (resources.files(__package__).joinpath(name) for name in ("others.pl", "looks.pl"))
+    lines = (line.strip() for file in files for line in file.read_text("utf-8").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("#"))

@@ -6,9 +6,9 @@ package Looks;
 BEGIN {
     # without them `ss` has to do: loading them here costs no process that only tries
     eval { require Time::HiRes; require Socket; 1 }
-        or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[6 .. $#ARGV];
+        or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[7 .. $#ARGV];
 }
-our ($every, $count, $program, $interface, $counting, $carrying, @peers) = @ARGV;
+our ($every, $count, $program, $interface, $counting, $carrying, $tools, @peers) = @ARGV;
 use Time::HiRes qw(time sleep);
 use Socket qw(inet_pton inet_ntop AF_INET AF_INET6);
 our ($out, $end, $statistics) = ("", 0, "/sys/class/net/$interface/statistics");
@@ -201,6 +201,7 @@ sub step_back {
 
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
 our ($began, $scans) = (time, 0);
+our ($processes, $since);
 for (my $n = 1; !$end; $n++) {
     $out .= sprintf "look %.9f\n", time;
     counters() if $counting;
@@ -209,6 +210,7 @@ for (my $n = 1; !$end; $n++) {
     if (!@threads && $scans < 3 && ($data || time - $began > 0.7 || $count && $n >= $count)) { $scans++; processes() }
     more();
     step_back() if $n == 1 && !$counting;
+    ($processes, $since) = (Others::processes(), time) if $n > 1 && !defined $since;
     printed() if length $out > 16384;
     last if $count && $n >= $count || $end;
     # a look that comes late is not made up for
@@ -216,5 +218,8 @@ for (my $n = 1; !$end; $n++) {
     $n = $passed if $n < $passed;
     my $rest = $began + $n * $every - time;
     sleep($rest) if $rest > 0;
+}
+if ($processes && time - $since > 0.1 && (my $now = Others::processes())) {
+    $out .= Others::grown($processes, $now, time - $since, $tools);
 }
 printed();

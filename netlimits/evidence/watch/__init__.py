@@ -7,8 +7,6 @@ too. A host without Perl has no such socket: there the two states are compared a
 
 What the kernel does by itself is no change: lifetimes and duplicate checks of addresses, router
 advertisements, neighbours, routes that a DHCP client writes again as they were, promiscuous mode.
-
-Both readings also count the CPU time of processes that are neither the tool's nor ours.
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ from netlimits.evidence.watch import rtnetlink
 from netlimits.evidence.watch.rtnetlink import Message
 from netlimits.model import Command, Completed
 
-__all__ = ["changes", "command", "others_cpu_pct"]
+__all__ = ["changes", "command"]
 
 BEGIN, END = "begin", "end"
 
 _SCRIPT = r"""
 act=$1 interface=$2
-shift 3
+shift 2
 cd "/sys/class/net/$interface" 2>/dev/null || { echo absent; exit 0; }
 for file in ifindex mtu flags tx_queue_len carrier_down_count speed duplex \
   gro_flush_timeout napi_defer_hard_irqs threaded; do
@@ -81,14 +79,12 @@ class _Reading:
     lost: bool
 
 
-def command(act: str, interface: str, programs: Iterable[str], peers: Iterable[str]) -> Command:
+def command(act: str, interface: str, peers: Iterable[str]) -> Command:
     """Return the command for the reading before a run (BEGIN) or after it (END).
 
-    `programs` are the tool's, whose CPU time is not others'; `peers` the addresses whose routes
-    matter.
+    `peers` are the addresses whose routes matter.
     """
-    names = "|".join(re.sub(r"[^A-Za-z0-9_.+-]", ".", name)[:15] for name in programs)
-    argv = ("sh", "-c", _SCRIPT, "sh", act, interface, names, *peers)
+    argv = ("sh", "-c", _SCRIPT, "sh", act, interface, *peers)
     return Command(argv, deadline=10, perl=_perl())
 
 
@@ -131,21 +127,6 @@ def changes(
         *([_LOST] if watched and last.lost else ()),
         *dict.fromkeys(f"CPU {number} went {how}" for how, number in cpus),
     )
-
-
-def others_cpu_pct(before: Completed, after: Completed) -> tuple[float, str] | None:
-    """Return the CPU time of processes of others, in percent of one CPU.
-
-    With the name of the busiest one, "" where none was busy. None where that is not known.
-    """
-    if not (watch := _reading(before).watch) or watch != _reading(after).watch:
-        return None
-    text = after.stdout
-    whole = re.search(r"^others ([0-9]{1,12}\.[0-9]{2}) of ([0-9]{1,9}\.[0-9]{3})$", text, re.M)
-    if not whole or not float(whole[2]):
-        return None
-    busiest = re.search(r"^other [0-9.]{1,15} [0-9]{1,10} (.{1,64})$", text, re.M)
-    return 100 * float(whole[1]) / float(whole[2]), busiest[1] if busiest else ""
 
 
 def _reading(completed: Completed) -> _Reading:

@@ -1,7 +1,7 @@
 # Tells what changed on this host during a run, without a process of its own: `begin` before the run,
 # `end` after it. In between the kernel keeps its notifications (rtnetlink, and uevents of CPUs) in
 # the queues of two sockets, which nobody reads until the end. Both print the state of the interface.
-my ($act, $interface, $names, @peers) = @_;
+my ($act, $interface, @peers) = @_;
 my $text = sub { open my $file, "<", $_[0] or return ""; local $/; (<$file> // "") =~ s/\n\z//r };
 my $index = $text->("/sys/class/net/$interface/ifindex") || 0;
 my $overflow = 105;
@@ -61,66 +61,8 @@ my $heard = sub {
     }
 };
 
-# the line of each process in /proc/PID/stat, without the kernel's own
-my $processes = sub {
-    my %line;
-    opendir my $folder, "/proc" or return;
-    for my $pid (grep !/\D/ && !$Watch::kernels{$_}, readdir $folder) {
-        my $file = POSIX::open("/proc/$pid/stat", 0) // next;  # a handle of Perl's costs half as much again
-        my $size = POSIX::read($file, my $text, 1024);
-        POSIX::close($file);
-        $size or next;
-        $line{$pid} = $text;
-        $Watch::kernels{$pid} //= ((split " ", substr $line{$pid}, rindex $line{$pid}, ")")[7] // 0) & 0x200000;
-    }
-    $line{1} ? \%line : undef;
-};
-
-# a line's name, parent, time of beginning, and CPU time with that of the children that it waited for
-my $of = sub {
-    my $end = rindex $_[0], ")";
-    my @is = split " ", substr $_[0], $end + 1;
-    # who waits for all that nobody else does has no part in them
-    my $children = $_[0] =~ /^1 / ? 0 : $is[13] + $is[14];
-    (substr($_[0], index($_[0], "(") + 1, $end - index($_[0], "(") - 1), $is[1], $is[19], $is[11] + $is[12] + $children);
-};
-
-# what processes took that are neither ours nor the tool's
-my $others = sub {
-    my ($was, $is, $seconds) = @_;
-    my $top = $$;
-    while ($is->{$top}) {
-        my ($name, $parent) = $of->($is->{$top});
-        last if $name !~ /^(perl|busybox|\w*sh)$/ || $parent < 2;
-        $top = $parent;
-    }
-    my (%grown, %name);
-    for my $pid (keys %$is) {
-        next if ($was->{$pid} // "") eq $is->{$pid};
-        my ($name, $parent, $began, $ticks) = $of->($is->{$pid});
-        my $above = $pid;
-        (undef, $above) = $of->($is->{$above}) while $above != $top && $is->{$above};
-        next if $above == $top || $name =~ /^($names)/;
-        my (undef, undef, $then, $before) = $was->{$pid} ? $of->($was->{$pid}) : ("", 0, -1, 0);
-        $grown{$pid} = $ticks - ($then == $began ? $before : 0);
-        $name{$pid} = $name =~ s/[^ -~]/?/gr;
-    }
-    # what a process took before is in the account of the one that waited for its end
-    for my $pid (keys %$was) {
-        my ($name, $heir, $began, $ticks) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : $of->($was->{$pid});
-        next if $is->{$pid} && ($of->($is->{$pid}))[2] == $began;
-        (undef, $heir) = $of->($was->{$heir}) while $was->{$heir} && !$is->{$heir};
-        $grown{$heir} -= $ticks if exists $grown{$heir};
-    }
-    my ($all, @busy) = (0, sort { $grown{$b} <=> $grown{$a} } grep $grown{$_} > 0, keys %grown);
-    $all += $grown{$_} for @busy;
-    printf "others %.2f of %.3f\n", $all / 100, $seconds;
-    printf "other %.2f %d %s\n", $grown{$_} / 100, $_, $name{$_} for grep defined, @busy[0 .. 2];
-};
-
 if ($act eq "begin") {
     ($Watch::index, $Watch::id) = ($index, sprintf "%d.%.6f", $$, Time::HiRes::time());
-    ($Watch::processes, $Watch::began) = ($processes->(), Time::HiRes::time());
     my $listen = sub {
         my ($protocol, $groups, @filter) = @_;
         my $program = join "", map pack("S C2 L", @$_), @filter;
@@ -155,9 +97,7 @@ if ($act eq "begin") {
         }
     });
     $heard->($Watch::cpus, sub { print "cpu $1 $2\n" if $_[0] =~ m{^(offline|online)\@/devices/system/cpu/cpu(\d+)\0} }) if $Watch::cpus;
-    my ($now, $seconds) = ($Watch::processes && $processes->(), Time::HiRes::time() - $Watch::began);
-    $others->($Watch::processes, $now, $seconds) if $now;
-    undef $_ for $Watch::links, $Watch::cpus, $Watch::processes;
+    undef $_ for $Watch::links, $Watch::cpus;
 }
 print("absent\n"), return 0 unless $index;
 print "order ", unpack("H*", pack "S", 1), "\n";

@@ -1,0 +1,62 @@
+# CPU time of processes that are neither the tool's nor ours, between two readings of /proc/PID/stat.
+package Others;
+use POSIX ();
+our (%kernels, $ticks);
+
+# the line of each process, without the kernel's own
+sub processes {
+    my %line;
+    opendir my $folder, "/proc" or return;
+    for my $pid (grep !/\D/ && !$kernels{$_}, readdir $folder) {
+        my $file = POSIX::open("/proc/$pid/stat", 0) // next;  # a handle of Perl's costs half as much again
+        my $size = POSIX::read($file, my $text, 1024);
+        POSIX::close($file);
+        $size or next;
+        $line{$pid} = $text;
+        $kernels{$pid} //= ((split " ", substr $text, rindex $text, ")")[7] // 0) & 0x200000;
+    }
+    $line{1} ? \%line : undef;
+}
+
+# a line's name, parent, time of beginning, and CPU time with that of the children that it waited for
+sub of {
+    my $end = rindex $_[0], ")";
+    my @is = split " ", substr $_[0], $end + 1;
+    # who waits for all that nobody else does has no part in them
+    my $children = $_[0] =~ /^1 / ? 0 : $is[13] + $is[14];
+    (substr($_[0], index($_[0], "(") + 1, $end - index($_[0], "(") - 1), $is[1], $is[19], $is[11] + $is[12] + $children);
+}
+
+# `others SECONDS of SECONDS`, and the three busiest, each as `other SECONDS PID NAME`; `$names` are the tool's
+sub grown {
+    my ($was, $is, $seconds, $names) = @_;
+    my $top = $$;
+    while ($is->{$top}) {
+        my ($name, $parent) = of($is->{$top});
+        last if $name !~ /^(perl|busybox|\w*sh)$/ || $parent < 2;
+        $top = $parent;
+    }
+    my (%grown, %name);
+    for my $pid (keys %$is) {
+        next if ($was->{$pid} // "") eq $is->{$pid};
+        my ($name, $parent, $began, $now) = of($is->{$pid});
+        my $above = $pid;
+        (undef, $above) = of($is->{$above}) while $above != $top && $is->{$above};
+        next if $above == $top || $name =~ /^($names)/;
+        my (undef, undef, $then, $before) = $was->{$pid} ? of($was->{$pid}) : ("", 0, -1, 0);
+        $grown{$pid} = $now - ($then == $began ? $before : 0);
+        $name{$pid} = $name =~ s/[^ -~]/?/gr;
+    }
+    # what a process took before is in the account of the one that waited for its end
+    for my $pid (keys %$was) {
+        my ($name, $heir, $began, $then) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : of($was->{$pid});
+        next if $is->{$pid} && (of($is->{$pid}))[2] == $began;
+        (undef, $heir) = of($was->{$heir}) while $was->{$heir} && !$is->{$heir};
+        $grown{$heir} -= $then if exists $grown{$heir};
+    }
+    $ticks ||= POSIX::sysconf(POSIX::_SC_CLK_TCK()) || 100;
+    my ($all, @busy) = (0, sort { $grown{$b} <=> $grown{$a} } grep $grown{$_} > 0, keys %grown);
+    $all += $grown{$_} for @busy;
+    join "", sprintf("others %.2f of %.3f\n", $all / $ticks, $seconds),
+        map { sprintf "other %.2f %d %s\n", $grown{$_} / $ticks, $_, $name{$_} } grep defined, @busy[0 .. 2];
+}

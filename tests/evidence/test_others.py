@@ -1,0 +1,64 @@
+"""CPU time of others on a host, from what the sampler prints, and on a real one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from netlimits.evidence import sample
+from netlimits.evidence.sample import others
+from netlimits.hosts.local import local_host
+from netlimits.model import Completed
+
+
+def printed(text: str) -> Completed:
+    return Completed("h", ("sh",), 0, text, "", 1.0)
+
+
+BUSY = printed("others 1.50 of 2.000\nother 1.40 77 stress-ng-cpu\nother 0.10 1 a\n")
+
+
+@pytest.mark.parametrize(
+    ("samples", "figures"),
+    [
+        ([BUSY], {"other_cpu_pct": 75.0, "other_cpu_of": "stress-ng-cpu"}),
+        ([printed("others 0.00 of 2.000\n")], {"other_cpu_pct": 0.0}),
+        ([printed("look 1.0\n")], {}),
+        ([printed("others 1.50 of 0.000\n")], {}),
+        ([BUSY, printed("others 1.00 of 2.000\nother 1.00 7 sh\n")],
+         {"other_cpu_pct": 75.0, "other_cpu_of": "stress-ng-cpu"}),
+        ([BUSY, printed("look 1.0\n")], {}),
+        ([], {}),
+    ],
+)  # fmt: skip
+def test_it_is_in_percent_of_one_cpu_of_the_busiest_host(samples, figures):
+    assert others.figures(samples) == figures
+
+
+@pytest.mark.skipif(not shutil.which("perl"), reason="needs Perl")
+@pytest.mark.parametrize("kept", [True, False], ids=["kept Perl", "own Perl"])
+@pytest.mark.parametrize("tools", [("netperf",), ("netperf", "hog")], ids=["a hog", "a tool"])
+def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(tmp_path, kept, tools):
+    hog = tmp_path / "hog"
+    hog.write_text("#!/bin/sh\necho $$; exec >/dev/null 2>&1; while :; do :; done\n")
+    hog.chmod(0o755)
+    command = sample.command(
+        *("netperf", ("127.0.0.1",), 1),
+        seconds=1.5, interface="lo", tools=tools, deadline=20,
+    )  # fmt: skip
+    pid = int(subprocess.run(["setsid", "--fork", hog], capture_output=True, check=True).stdout)
+    try:
+        with contextlib.closing(local_host()) as host:
+            seen = host.run_in_turn([command])[0] if kept else host.run(command)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    figures = others.figures([seen])
+    assert seen.stdout.count("\nothers ") == 1, seen.stderr
+    ours = f" {pid} hog\n" in seen.stdout
+    assert ours == ("hog" not in tools)
+    assert not ours or figures["other_cpu_pct"] > 0
