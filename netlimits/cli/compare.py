@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, gates, quoted
-from netlimits.cli.options import JSON, LIST
+from netlimits.cli.options import JSON, LIST, separated
 from netlimits.cli.outputs import refuse_file, refuse_folder
 from netlimits.cli.results import Results, list_metrics, opened
 from netlimits.errors import ArchiveError, DataError, InputError
@@ -43,7 +43,8 @@ def _bound(_: click.Context, option: click.Parameter, text: str | None) -> float
     "--of",
     multiple=True,
     metavar="METRIC",
-    help="What to compare; repeatable. list: show what there is.",
+    callback=separated,
+    help="What to compare; repeatable, or with commas. list: show what there is.",
 )
 @click.option(
     "--threshold",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from netlimits.charts import CHARTS, KINDS, REQUIRED
 from netlimits.errors import DataError
 from netlimits.experiment import report_schema
+from netlimits.model import SIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ def tables(
     """The tables to make: only one where an option says what is shown, or each would repeat it."""
     from netlimits.analysis import defaults
 
-    named = [dict(entry) for entry in report if "table" in entry]
+    named = [_beside_no_other(entry, frame) for entry in report if "table" in entry]
     laid = {key: value for key, value in options.items() if value}
     if not laid and named:
         only_verdicts = all(entry["table"] == report_schema.VERDICTS for entry in named)
@@ -45,7 +46,7 @@ def charts(
     """The charts to draw; without a metric among the options, those of the report that fit."""
     from netlimits.analysis import defaults
 
-    named = [dict(entry) for entry in report if "chart" in entry]
+    named = [_beside_no_other(entry, frame) for entry in report if "chart" in entry]
     laid = {key: value for key, value in options.items() if value}
     if not named and not laid.get("chart"):
         chosen = defaults.chart(frame)
@@ -75,6 +76,15 @@ def _laid_over(entry: Mapping[str, Any], laid: Mapping[str, Any]) -> Entry:
     if rows != base.get("rows") and isinstance(base.get("improvement"), str):
         del base["improvement"]
     return _without_pooled({**base, **laid, "rows": rows, "columns": columns})
+
+
+def _beside_no_other(entry: Mapping[str, Any], frame: pd.DataFrame) -> Entry:
+    """The entry without the factor `side`, where the campaign is no duet."""
+    if SIDE in frame.columns:
+        return dict(entry)
+    without = _without_pooled({**entry, "pool": [*listed(entry.get("pool")), SIDE]})
+    without.pop("pool")
+    return without | ({"pool": entry["pool"]} if "pool" in entry else {})
 
 
 def _without_pooled(entry: Entry) -> Entry:

@@ -15,7 +15,7 @@ import click
 
 from netlimits import charts
 from netlimits.cli import drawing, echo, entries, needed
-from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.options import LIST, pool_option, separated, window_option
 from netlimits.cli.outputs import OutputFolder, refuse_folder
 from netlimits.cli.results import (
     Results,
@@ -39,9 +39,16 @@ from netlimits.model.folder import Folder
     "of",
     multiple=True,
     metavar="METRIC",
-    help="A chart for each; repeatable. list: show what there is.",
+    callback=separated,
+    help="A chart for each; repeatable, or with commas. list: show what there is.",
 )
-@click.option("--series", multiple=True, metavar="FACTOR", help="Factors that make a curve each.")
+@click.option(
+    "--series",
+    multiple=True,
+    metavar="FACTOR",
+    callback=separated,
+    help="Factors that make a curve each; repeatable, or with commas.",
+)
 @pool_option("curve or point")
 @click.option("--title", help="The title.")
 @click.option("--run", type=click.IntRange(1), help="The run to draw, where a chart is of one run.")
@@ -77,7 +84,7 @@ def figures(
     Examples:
       netlimits figures results/stateless-offloads-20260101-120000
       netlimits figures results/n2-standard-32 results/n2-standard-80
-      netlimits figures runs.csv --of throughput --series transport --series send_size --format pdf
+      netlimits figures runs.csv --of throughput --series transport,send_size --format pdf
     """
     if chart == "list":
         for kind in charts.CHARTS:

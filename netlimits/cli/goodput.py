@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--link", default="1G", show_default=True, help="Bit rate: 2.5G, 100M, bit/s.")
-@click.option("--mtu", default=1500, show_default=True, help="Bytes of an IP packet at most.")
+@click.option(
+    "--mtu",
+    "mtus",
+    type=int,
+    multiple=True,
+    default=(1500,),
+    show_default=True,
+    help="Bytes of an IP packet at most; repeatable.",
+)
 @click.option(
     "--mtu-of",
     type=click.Choice(["link", "guest"]),
@@ -47,7 +56,7 @@ if TYPE_CHECKING:
 )
 def goodput(
     link: str,
-    mtu: int,
+    mtus: tuple[int, ...],
     mtu_of: str,
     transport: str,
     timestamps: bool,
@@ -67,7 +76,8 @@ def goodput(
     \b
     Examples:
       netlimits goodput --link 2.5G
-      netlimits goodput --link 2.5G --mtu 1500 --timestamps --stack vxlan
+      netlimits goodput --link 2.5G --mtu 1500 --mtu 9000 --timestamps
+      netlimits goodput --link 2.5G --timestamps --stack vxlan
       netlimits goodput --link 100G --mtu 8896 --timestamps --egress-cap 50G --json
       netlimits goodput --link 100G --timestamps --stack vlan,geneve+8 --chart mtu.svg
     """
@@ -81,26 +91,29 @@ def goodput(
         "outer_ipv6": outer_ipv6,
         "mtu_of": mtu_of,
     }
-    capacity = bound(mtu, link, names, data=data, **options)  # type: ignore[arg-type]
-    most = limit(capacity, egress_cap) if egress_cap else None
+    bounds = [bound(mtu, link, names, data=data, **options) for mtu in mtus]  # type: ignore[arg-type]
+    each = [(at, limit(at, egress_cap) if egress_cap else None) for at in bounds]
     if as_json:
-        echo(json.dumps(_json(capacity, most, names), indent=1))
+        documents = [_json(*pair, names) for pair in each]
+        echo(json.dumps(documents if len(documents) > 1 else documents[0], indent=1))
     else:
-        echo(_text(capacity, most))
+        heads = [f"MTU {at.mtu} bytes\n" if len(mtus) > 1 else "" for at in bounds]
+        texts = [head + _text(*pair) for head, pair in zip(heads, each, strict=True)]
+        echo("\n\n".join(texts))
     if chart:
         from netlimits import charts
 
-        over_mtus = curve(_mtus(mtu), [names] if not names else [[], names], link, **options)
+        over_mtus = curve(_mtus(mtus), [names] if not names else [[], names], link, **options)
         about = f"{transport.upper()}{' with timestamps' if timestamps else ''}"
         about += f" over IPv{6 if ipv6 else 4}; MTU of the {mtu_of}"
         echo(charts.save(charts.goodput(over_mtus, subtitle=about), chart), err=as_json)
 
 
-def _mtus(mtu: int) -> list[int]:
+def _mtus(mtus: Sequence[int]) -> list[int]:
     """MTUs of the chart: 576 to 9000, or further where the reader asks for a larger or smaller."""
-    low, high = min(576, mtu), max(9000, mtu)
+    low, high = min(576, *mtus), max(9000, *mtus)
     steps = {round(low * (high / low) ** (i / 200)) for i in range(201)}
-    return sorted(steps | {1500, 9000, mtu})
+    return sorted(steps | {1500, 9000, *mtus})
 
 
 def _text(capacity: Bound, limit: Limit | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netlimits.cli import quoted
+from netlimits.cli import echo, quoted
 from netlimits.errors import ConnectError, HostError, InputError
 
 if TYPE_CHECKING:
@@ -31,12 +31,17 @@ def machines_of(
     if local and hosts_file:
         raise InputError("say either --hosts FILE or --local")
     if hosts_file:
-        return machines(hosts_file, roles)
+        return machines(hosts_file, roles, aside)
     if not local:
         return _in_lab(roles)
     if tuple(roles) == mesh.names(len(roles)):
         raise InputError("--local is one machine, and each host of a mesh is its own")
     return {role: Machine(role, interface="lo", address="127.0.0.1") for role in roles}
+
+
+def aside(note: str) -> None:
+    """Print a note of a hosts file beside the output."""
+    echo(f"note: {note}", err=True)
 
 
 def _in_lab(roles: Sequence[str]) -> Mapping[str, Machine]:

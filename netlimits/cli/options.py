@@ -124,6 +124,11 @@ def pairs(overrides: Sequence[str], option: str = "--set") -> list[tuple[str, st
     return [(key, value) for key, _, value in split]
 
 
+def separated(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Several names in one option, with commas between them, as if each had been given alone."""
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+
+
 def window_option(what: str) -> Callable[[Any], Any]:
     """`--window`, over which `what` is taken."""
     return click.option(
@@ -140,6 +145,7 @@ def pool_option(what: str) -> Callable[[Any], Any]:
         "--pool",
         multiple=True,
         metavar="FACTOR",
+        callback=separated,
         help=f"A factor that may differ within one {what}: it is meant. Repeatable.",
     )
 

@@ -16,6 +16,7 @@ import click
 
 from netlimits.cli import echo, plan_summary, planned_runs
 from netlimits.cli.beside import LARGE, findings_beside
+from netlimits.cli.hosts import aside
 from netlimits.cli.options import AT_ONCE, JSON, PATIENCE, SET, pairs
 from netlimits.cli.outputs import OutputFile
 from netlimits.cli.sides import Against, against_options, experiment_of, pairs_at_once
@@ -171,7 +172,7 @@ def _binding(hosts_file: Path | None) -> Callable[[Sequence[str]], Mapping[str, 
     def bind(roles: Sequence[str]) -> Mapping[str, Machine]:
         from netlimits.experiment.hosts_file import machines
 
-        return machines(hosts_file, roles)
+        return machines(hosts_file, roles, aside)
 
     return bind
 

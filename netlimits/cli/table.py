@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from netlimits.cli import echo, entries, needed
-from netlimits.cli.options import LIST, pool_option, window_option
+from netlimits.cli.options import LIST, pool_option, separated, window_option
 from netlimits.cli.outputs import OutputFile
 from netlimits.cli.results import Results, end, list_metrics, opened, say_missing, whole_if_need_be
 from netlimits.errors import DataError, InputError
@@ -33,10 +33,17 @@ if TYPE_CHECKING:
     "of",
     multiple=True,
     metavar="METRIC",
-    help="What to summarize; repeatable. list: show what there is.",
+    callback=separated,
+    help="What to summarize; repeatable, or with commas. list: show what there is.",
 )
 @click.option("--rows", metavar="FACTOR", help="The factor whose values are rows.")
-@click.option("--columns", multiple=True, metavar="FACTOR", help="Factors across; repeatable.")
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="FACTOR",
+    callback=separated,
+    help="Factors across; repeatable, or with commas.",
+)
 @pool_option("figure")
 @click.option(
     "--improvement",
@@ -71,7 +78,7 @@ def table(
     \b
     Examples:
       netlimits table results/stateless-offloads-20260101-120000 --intervals
-      netlimits table runs.csv --of throughput --of local_sd --rows send_size \\
+      netlimits table runs.csv --of throughput,local_sd --rows send_size \\
           --columns transport --improvement '8192 over 1024' --format markdown
       netlimits table results/tso-20260101-120000 --improvement 'tso=on over off' --intervals
     """

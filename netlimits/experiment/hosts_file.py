@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,15 @@ _CONFIG = "ssh_config"
 _KEYS = tuple(key for key in KEYS if key != _CONFIG)
 
 
-def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, Machine]:
+def machines(
+    path: Path | str,
+    roles: Iterable[str] | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> dict[str, Machine]:
     """The machine of each role, in the roles' order; other hosts in the file are ignored.
 
-    Without `roles` it is every machine in the file.
+    Without `roles` it is every machine in the file. Where the file names none of the roles, its
+    first machines play them, and `note` gets a sentence that says so.
 
     Raises DocumentError of all keys and values that cannot be, and roles bound to nothing.
     """
@@ -55,6 +60,13 @@ def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, 
         bound = _of_mesh(document, written, roles, errors)
         raise_all(errors)
         return bound
+    if roles and not errors and _other_names(document, written, roles):
+        names = list(written)[: len(roles)]
+        pairs = ", ".join(f"{role}: {name}" for role, name in zip(roles, names, strict=True))
+        note(f"{path}: names none of the roles; its machines play them in order: {pairs}")
+        return {
+            role: replace(written[name], role=role) for role, name in zip(roles, names, strict=True)
+        }
     bound = {}
     for role in written if roles is None else roles:
         if role in written:
@@ -68,6 +80,14 @@ def machines(path: Path | str, roles: Iterable[str] | None = None) -> dict[str, 
             errors.append(document.error(f"no machine plays {role}; add {add}{hint}", role))
     raise_all(errors)
     return bound
+
+
+def _other_names(
+    document: Document, written: Mapping[str, Machine], roles: tuple[str, ...]
+) -> bool:
+    """Whether the file names enough machines and, alone or as several, none of the roles."""
+    groups = {role.rpartition("-")[0] for role in roles}
+    return len(written) >= len(roles) and not {*roles, *groups} & {*written, *document.data}
 
 
 def _of_mesh(

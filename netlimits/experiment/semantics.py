@@ -20,7 +20,7 @@ from netlimits.experiment.names import Names
 from netlimits.experiment.overrides import Source
 from netlimits.experiment.salvage import Salvage
 from netlimits.metrics import metric
-from netlimits.model import Experiment, Mesh, Repeat, Scalar, SettingUse, Values
+from netlimits.model import SIDE, Experiment, Mesh, Repeat, Scalar, SettingUse, Values
 from netlimits.tools import PROGRAMS
 
 Lists = Mapping[str, tuple[Scalar, ...]]
@@ -41,6 +41,7 @@ class Reader:
         self.text = text
         self.names = Names(where, salvaged)
         self.mesh: Mesh | None = None
+        self.unchosen: tuple[str, ...] = ()
         if isinstance(self.data.get("roles"), dict):
             self.mesh = mesh.mesh(self.data["roles"])
             self.names.known += [Mesh.SENDER, Mesh.RECEIVER]
@@ -77,6 +78,7 @@ class Reader:
             include=tuple(self.include(given)),
             settings=tuple(self.settings(ends)),
             measure=measure,
+            unchosen=self.unchosen,
             around=self.around(ends),
             repeat=self.repeat(),
             report=tuple(self.report(given)),
@@ -280,10 +282,9 @@ class Reader:
                 self.names.fault(
                     f"no tool under measure is called {shown(tool)}{near}", *self.tool_key()
                 )
-        for name in tools:
-            if name not in chosen and tools.keys() >= {*chosen}:
-                self.names.fault("no value of the factor `tool` chooses it", "measure", name)
-        return tools
+        if tools.keys() >= {*chosen}:
+            self.unchosen = tuple(name for name in tools if name not in chosen)
+        return {name: options for name, options in tools.items() if name not in self.unchosen}
 
     def sure(self, given: Lists) -> Lists:
         """The factors whose values have no error."""
@@ -348,7 +349,7 @@ class Reader:
                     self.names.fault(str(error), *key, *place)
             for part in ("rows", "columns", "series", "by", "size", "pool"):
                 for place, name in _named(entry, part):
-                    if name not in self.names.known:
+                    if name not in (*self.names.known, SIDE):
                         self.names.no_factor(name, self.names.known, *key, *place)
             self.comparisons(entry, key, given)
             yield entry
@@ -360,7 +361,7 @@ class Reader:
         """
         narrowed = {name.partition(".")[2] for name, _ in self.where.overrides}
         for place, factor, written in _comparisons(entry):
-            if factor not in self.names.known:
+            if factor not in (*self.names.known, SIDE):
                 self.names.no_factor(factor, self.names.known, *key, *place)
             elif factor in given and not (factor in narrowed and len(place) > 1):
                 values = [templates.written(value) for value in given[factor]]

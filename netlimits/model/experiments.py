@@ -73,11 +73,11 @@ class Experiment:
 
     `factors` and each group of `zips` map a name to its values, in the file's order; `dummies` are
     names that are to change nothing. `derive` maps a name to an expression, in an order that can
-    be evaluated. `measure` maps a tool's name to its options; `around` holds `streams`, `pace`,
-    `bulk` and the like as written. `roles` are those of single machines; `groups` maps each role as
-    written to them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and
-    `overrides` what `--set` changed, as (key, value as written): the two together make the
-    experiment again.
+    be evaluated. `measure` maps a tool's name to its options; `unchosen` names those in the file
+    that no value of the factor `tool` chooses; `around` holds `streams`, `pace`, `bulk` and the
+    like as written. `roles` are those of single machines; `groups` maps each role as written to
+    them (`sinks: 2` is `sinks-1`, `sinks-2`). `text` is the file to the letter and `overrides`
+    what `--set` changed, as (key, value as written): the two together make the experiment again.
 
     A duet (experiment.duet) has `sides`: the experiments whose runs are interleaved, by the values
     of the factor `side`. What a configuration sets and measures is then its side's.
@@ -101,6 +101,7 @@ class Experiment:
     include: tuple[Values, ...] = ()
     settings: tuple[SettingUse, ...] = ()
     measure: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unchosen: tuple[str, ...] = ()
     around: Mapping[str, Any] = field(default_factory=dict)
     repeat: Repeat = Repeat()
     report: tuple[Mapping[str, Any], ...] = ()

@@ -61,5 +61,5 @@ def test_where_no_link_limited_the_runs_the_chart_says_so_and_marks_none():
     figure = charts.acks(frame, series="tso")
     hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"]
     assert not any(len(line.get_xdata()) for line in hollow)
-    assert "no link limited these runs" in subtitle(figure)
+    assert "no anomalies marked: most runs carried less than 99 %" in subtitle(figure)
     assert "hollow" not in subtitle(figure)

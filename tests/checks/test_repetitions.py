@@ -50,3 +50,11 @@ def test_a_derived_value_that_comes_to_the_same():
     (finding,) = findings(text)
     assert "only 1 of 2 configurations differ" in finding
     assert "uses size" in finding
+
+
+def test_a_tool_that_nothing_chooses_is_a_warning() -> None:
+    (told, *_) = findings(TWO_TOOLS.replace("[netperf, iperf3]", "[netperf]"))
+    assert told == (
+        "plan: measure.iperf3: no value of the factor `tool` chooses it; it is left out; add iperf3 "
+        "to the factor to measure with it"
+    )

@@ -58,3 +58,16 @@ def test_wrong_input_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="png, svg, pdf"):
         call("--chart", tmp_path / "a.gif")
     assert call("--mtu", "big").exit_code == 2
+
+
+def test_several_mtus_are_shown_one_after_the_other() -> None:
+    words = ["--link", "2.5G", "--timestamps", "--mtu", 1500, "--mtu", 9000]
+    lines = call(*words).output.splitlines()
+    told = [line for line in lines if line.startswith(("MTU", "Goodput"))]
+    assert told == [
+        "MTU 1500 bytes",
+        "Goodput at most          2.354 Gbit/s",
+        "MTU 9000 bytes",
+        "Goodput at most          2.475 Gbit/s",
+    ]
+    assert [at["mtu"] for at in json.loads(call(*words, "--json").stdout)] == [1500, 9000]

@@ -184,3 +184,22 @@ def test_what_is_loaded_is_gone_through_by_nobody(tmp_path: Path, threads: str |
         [sys.executable, "-c", code, path], env=environment, capture_output=True, check=True
     )
     assert ran.stdout.decode().split() == ["True", "True", threads or "1", "True"]
+
+
+def test_names_may_stand_in_one_option_with_commas(results: Path) -> None:
+    apart = call(table, results, "--of", "remote_sd", "--of", "throughput").output
+    assert call(table, results, "--of", "remote_sd, throughput").output == apart
+    folder = results / "drawn"
+    call(figures, results, "--of", "throughput,local_sd", "--format", "png", "--out", folder)
+    assert {path.name for path in folder.iterdir()} == {
+        "percentiles-throughput.png",
+        "percentiles-local_sd.png",
+    }
+
+
+def test_a_campaign_that_is_no_duet_leaves_its_report_s_side_out(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = call(table, results).output
+    monkeypatch.setitem(REPORT[0], "columns", "side")
+    assert call(table, results).output == plain

@@ -122,3 +122,32 @@ def test_what_is_wrong_in_a_list_is_named(tmp_path, text, says):
     with pytest.raises(DocumentError) as caught:
         read(tmp_path, text, ("source", "sinks-1", "sinks-2"))
     assert says in str(caught.value)
+
+
+LAB = "sender: {ssh: a}\nreceiver: {ssh: b}\nhost3: {ssh: c}\n"
+
+
+def test_where_no_name_fits_roles_are_bound_by_position_with_a_note(tmp_path):
+    file = tmp_path / "hosts.yaml"
+    file.write_text(LAB)
+    notes: list[str] = []
+    bound = machines(file, ("source", "sinks-1", "sinks-2"), notes.append)
+    assert {role: (m.role, m.ssh) for role, m in bound.items()} == {
+        "source": ("source", "a"),
+        "sinks-1": ("sinks-1", "b"),
+        "sinks-2": ("sinks-2", "c"),
+    }
+    assert notes == [
+        f"{file}: names none of the roles; its machines play them in order: source: sender, "
+        "sinks-1: receiver, sinks-2: host3"
+    ]
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [("sender", "other"), ("w", "x", "y", "z"), ("host3", "sendr")],
+    ids=["one is named", "too few machines", "one is misspelt"],
+)
+def test_a_role_that_the_file_lacks_is_an_error_where_position_would_guess(tmp_path, roles):
+    with pytest.raises(DocumentError, match="no machine plays"):
+        read(tmp_path, LAB, roles)

@@ -279,8 +279,8 @@ def test_several_tools_are_chosen_by_a_factor(monkeypatch: pytest.MonkeyPatch):
     both = "experiment: a\nmeasure:\n  netperf: {seconds: 1}\n  other: {seconds: 2}\n"
     with pytest.raises(DocumentError, match=r"choose by a factor: tool: \[netperf, other\]"):
         read(both)
-    with pytest.raises(DocumentError, match=r"measure.other: no value of the factor `tool`"):
-        read(both + "factors: {tool: [netperf]}")
+    left = read(both + "factors: {tool: [netperf]}")
+    assert (list(left.measure), left.unchosen) == (["netperf"], ("other",))
     experiment = read(both + "factors: {tool: [netperf, other]}")
     assert resolution.setup(experiment, {"tool": "other"}) == Setup("other", {"seconds": 2})
     assert resolution.setup(experiment, {"tool": "netperf"}) == Setup("netperf", {"seconds": 1})
@@ -574,3 +574,13 @@ def test_a_factor_that_set_narrowed_may_lack_a_value_that_a_table_compares() -> 
         "report:\n- {table: summary, of: throughput, rows: size, improvement: {size: 2 over 1}}\n"
     )
     assert read(text, ("factors.size", "[2, 3]")).factors["size"] == (2, 3)
+
+
+def test_a_report_may_name_the_sides_of_a_duet_that_it_may_be_of() -> None:
+    entry = "{table: summary, of: throughput, rows: send_size, columns: side"
+    text = (
+        "experiment: trial\nfactors: {send_size: [1, 2]}\n"
+        'measure: {netperf: {send_size: "${send_size}"}}\n'
+        f"report:\n- {entry}, improvement: {{side: after over before}}}}\n"
+    )
+    assert read(text).report[0]["columns"] == "side"

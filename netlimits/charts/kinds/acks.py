@@ -68,7 +68,10 @@ def acks(
         marks.key(figure)
         rule = f"hollow: throughput anomaly, below {100 * (1 - tolerance):g} % of the link's rate"
         if not table.attrs.get("link_limited", True):
-            rule = "no link limited these runs: their throughput differs by more than that"
+            share = f"{100 * (1 - tolerance):g} %"
+            rule = (
+                f"no anomalies marked: most runs carried less than {share} of their curve's fastest"
+            )
         if _measured(table) and table[CONFIG].duplicated().any():
             rule += " · faint: single runs, the curve: configurations' means, 95 % intervals"
         heading(

@@ -21,7 +21,18 @@ LARGE = 10_000
 
 
 def findings(plan: Plan) -> Iterator[Finding]:
-    """A warning for each set of factors by which alone such configurations differ."""
+    """A warning for each set of factors by which alone such configurations differ.
+
+    Also for each tool of the file that no configuration measures with.
+    """
+    for tool in plan.experiment.unchosen:
+        yield Finding(
+            "",
+            NAME,
+            "warning",
+            f"measure.{tool}: no value of the factor `tool` chooses it",
+            f"it is left out; add {tool} to the factor to measure with it",
+        )
     if len(plan.configurations) > LARGE:
         return
     groups: dict[Any, list[Values]] = defaultdict(list)
