@@ -84,6 +84,8 @@ def _texts(held: Held) -> str | None:
     frame = pd.DataFrame({"run": range(5), "rate": -1.5, "reason": texts})
     for written in (spreadsheets.to_csv(frame), render(frame, "csv")):
         rows = [*csv.reader(io.StringIO(written, newline=""))]
+        if begun := [text for text in _split_elsewhere(written) if _FORMULA.match(text)]:
+            return f"a formula where cells end otherwise: {begun}"
         if begun := [row[2] for row in rows if _FORMULA.match(row[2])]:
             return f"a formula: {begun}"
         if any(_FORMULA.match(text) for text in texts) and rows[1][1] != "-1.5":
@@ -100,6 +102,16 @@ def _texts(held: Held) -> str | None:
         return None
     numbers = all(text.strip(" \t\n").isdigit() for text in texts)
     return None if numbers or back == texts else f"read back as {back}"
+
+
+def _split_elsewhere(written: str) -> list[str]:
+    """The cells as a spreadsheet sees them that knows other separators, and so no quotes of ours."""
+    return [
+        text
+        for separator in (";", "|", "\t", "; ", "| ")
+        for line in re.split(r"[\r\n]", written)
+        for text in line.split(separator)[1:]
+    ]
 
 
 FAMILY = Family("outputs", attack, weight=0.5)
