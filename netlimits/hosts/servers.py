@@ -84,9 +84,16 @@ class Servers:
         server = self._running[key] = host.serve(command)
         deadline = time.monotonic() + host.patience.seconds
         while not _listens(host, ends):
-            if not server.alive() or time.monotonic() > deadline:
+            alive = server.alive()
+            if not alive or time.monotonic() > deadline:
                 completed = self._running.pop(key).stop()
                 printed = completed.complaint
+                if alive and not must(host.run(sockets.LISTENING)).stdout.strip():
+                    raise HostError(
+                        f"`{' '.join(sockets.LISTENING.argv)}` lists no socket at all, so nobody "
+                        f"can see whether {tool.server_program} listens; run it there by hand",
+                        host=host.name,
+                    )
                 raise HostError(
                     f"{tool.server_program} does not listen on {ends.address} port "
                     f"{ends.port}: {printed or 'it printed nothing'}",
@@ -102,7 +109,7 @@ class Servers:
         ports = [ends.port] if fixed else range(ends.port, ends.port - PORTS, -1)
         deadline = time.monotonic() + TIME_WAIT + host.patience.seconds
         while True:
-            taken = sockets.ports(host.run(sockets.near(ports[-1], ports[0])))
+            taken = sockets.ports(must(host.run(sockets.near(ports[-1], ports[0]))))
             free = next((port for port in ports if port not in taken), None)
             if free is not None:
                 return ServerAddress(ends.address, free, ends.extra)

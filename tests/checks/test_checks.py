@@ -25,7 +25,7 @@ from netlimits.checks.trace import Traces
 from netlimits.errors import CheckError, DocumentError
 from netlimits.evidence.clocks import Offset
 from netlimits.experiment import load, plan, resolution
-from netlimits.hosts.scripted import answer
+from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.model import Command, Completed, Machine
 from netlimits.tools import Features
 
@@ -321,6 +321,17 @@ def test_the_port_that_meets_silence():
     )
     assert list(trial.connecting(sockets, "192.0.2.2")) == [12866]
     assert list(trial.connecting(sockets, "2001:db8::2")) == [5201]
+
+
+def test_what_hangs_is_named_and_its_port_is_not_blamed():
+    def hangs(command: Command) -> Completed:
+        return replace(answer(command, status=124, host="receiver"), timed_out=True)
+
+    hosts = {role: ScriptedHost(hangs, role) for role in ("sender", "receiver")}
+    (finding,) = trial.findings(site(), hosts)
+    assert (finding.host, finding.severity) == ("receiver", "error")
+    assert finding.problem.startswith("`ss -Hltn` did not end within 10 s")
+    assert finding.advice == "run `ss -Hltn` there by hand, and find out why it does not work"
 
 
 # -- what is skipped ------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from netlimits.errors import HostError
-from netlimits.hosts.scripted import ScriptedHost
+from netlimits.hosts.scripted import ScriptedHost, answer
 from netlimits.hosts.servers import Servers
-from netlimits.model import ServerAddress
+from netlimits.model import Command, Completed, ServerAddress
 from netlimits.tools import tool
 
 ENDS = ServerAddress("192.0.2.2", 5037)
@@ -68,3 +70,22 @@ def test_what_is_no_list_of_sockets_is_no_closed_port():
     host = ScriptedHost({"ss -Hltn": ["Segmentation fault\n"]}, "receiver")
     with pytest.raises(HostError, match="printed no sockets, but: Segmentation fault"):
         Servers().serve(tool("netperf"), {}, host, ends)
+
+
+def hangs(command: Command) -> Completed | None:
+    if command.argv[0] != "ss":
+        return answer(command)
+    return replace(answer(command, status=124), timed_out=True)
+
+
+@pytest.mark.parametrize(("name", "what"), [("netperf", "ss -Hltn"), ("nttcp", "ss -Htan")])
+def test_an_ss_that_hangs_is_named_and_no_port_is_free_or_closed(name: str, what: str):
+    with pytest.raises(HostError, match=f"`{what}.*` did not end within 10 s"):
+        Servers().serve(tool(name), {}, ScriptedHost(hangs, "receiver"), ENDS)
+
+
+def test_an_ss_that_lists_nothing_tells_of_no_server(monkeypatch):
+    host = ScriptedHost(answer, "receiver")
+    monkeypatch.setattr(type(host.patience), "seconds", -1.0, raising=False)
+    with pytest.raises(HostError, match="`ss -Hltn` lists no socket at all"):
+        Servers().serve(tool("netperf"), {}, host, ENDS)

@@ -16,7 +16,14 @@ from netlimits.checks import _base
 from netlimits.checks._base import Finding, Site
 from netlimits.checks.fragments import UDP_HEADERS, transfer, version
 from netlimits.checks.survey import tools
-from netlimits.errors import ConnectionLost, HostError, OutputError, SessionRefused, ToolFailure
+from netlimits.errors import (
+    CommandFailed,
+    ConnectionLost,
+    HostError,
+    OutputError,
+    SessionRefused,
+    ToolFailure,
+)
 from netlimits.hosts.base import Host
 from netlimits.hosts.servers import Servers
 from netlimits.hosts.threads import at_once
@@ -164,6 +171,11 @@ def _finding(site: Site, hosts: Mapping[str, Host], servers: Servers, trial: Tri
     except (ConnectionLost, SessionRefused) as error:
         problem = str(error).removeprefix(f"{error.host}: ")
         return Finding(error.host or trial.role, NAME, "error", problem)
+    except CommandFailed as error:
+        command = " ".join(error.completed.command.argv)
+        problem = str(error).removeprefix(f"{error.host}: ")
+        advice = f"run `{command}` there by hand, and find out why it does not work"
+        return Finding(error.host or trial.role, NAME, "error", problem, advice)
     except HostError as error:
         advice = (
             f"free port {trial.port} there, or name another: `port` under `measure.{trial.tool}`"
