@@ -58,13 +58,15 @@ def explain(
     """Say what limited the runs of RESULTS: a campaign's folder, or a CSV or Parquet file of runs.
 
     For each configuration one verdict: the class of limit, the evidence with its figures, the
-    runner-up and why it is not the verdict, and the share of the runs that agree. Counters
-    suggest; what would prove it is named. `undetermined` is an answer, and the one for a
-    configuration whose runs all failed: how they ended stands below.
+    runner-up and why it is not the verdict, and the share of the runs that agree. Then what is
+    known whatever the verdict, and the bounds: what each mechanism near the measured rate allows.
+    Counters suggest; what would prove it is named. `undetermined` is an answer, with the class
+    that it points to, and the one for a configuration whose runs all failed: how they ended
+    stands below.
 
     --next writes the experiment that would prove it: the same configurations, with and without the
-    change that decides, in the same blocks. Run it, and what this command says of its results is
-    `proven`, `refuted` or `open`, with the ratio within blocks and its interval.
+    change that decides, in the same blocks, each change once. Run it, and what this command says
+    of its results is `proven`, `refuted` or `open`, with the ratio within blocks and its interval.
 
     \b
     Examples:
@@ -195,7 +197,8 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
         if row["evidence"].startswith(DISAGREE):
             agree = f"at most {agree} agree"
     state = f"{row['state']}, " if row["proof"] else ""
-    lines = [f"{where or 'all runs'}: {row['class']} ({state}{agree})"]
+    points = f", points to {row['points_to']}" if row["points_to"] else ""
+    lines = [f"{where or 'all runs'}: {row['class']}{points} ({state}{agree})"]
     lines += _wrapped(row["evidence"])
     if row["not_ok"] and row["runs"]:
         lines += _wrapped(f"Not counted: {row['not_ok']}")
@@ -203,6 +206,9 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
         lines += _wrapped(row["proof"])
     if row["runner_up"]:
         lines += _wrapped(f"Not {row['runner_up']}: {row['why_not']}")
+    for told in ("known", "bounds"):
+        if row[told]:
+            lines += _wrapped(row[told])
     if row["decide"]:
         lines += _wrapped(f"To decide: {row['decide']}")
     return [*lines, ""]

@@ -89,6 +89,11 @@ class Intervention:
     alone: bool = True
 
     @property
+    def level(self) -> str:
+        """Return the name of the change, which all classes share that make it: `streams-x2`."""
+        return f"{self.what.replace('_', '-')}-x{self.times:g}" if self.what else ""
+
+    @property
     def expectation(self) -> str:
         """What must follow, in words."""
         if math.isinf(self.most):
@@ -101,6 +106,8 @@ class Intervention:
         """`proven`, `refuted` or `open`, by the interval of the ratio."""
         if self.least <= low and high <= self.most:
             return PROVEN
+        if self.what == "streams" and high < min(1.0, self.least):
+            return OPEN  # streams in each other's way: a sum that shrinks tells nothing
         return REFUTED if high < self.least or low > self.most else OPEN
 
 

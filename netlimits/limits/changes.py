@@ -74,6 +74,26 @@ def rate(of: Configured, times: float) -> Levels | str:
     return {("measure", of.setup.tool, "rate"): round(decimal_bits(rate_option) * times)}
 
 
+def arrived(of: Configured, times: float) -> Levels | str:
+    """`times` as much as arrived is sent: by the tool's own rate option, else by a pace."""
+    if of.throughput is None:
+        return "what arrived is not known"
+    if of.setup.options.get("rate"):
+        streams = int(of.setup.options.get("parallel") or 1) * of.setup.around.streams
+        return {("measure", of.setup.tool, "rate"): round(of.throughput * times / streams)}
+    if of.setup.around.pace:
+        return pace(of, of.throughput * times / of.setup.around.pace.rate)
+    return pace(of, times)
+
+
+def seconds(of: Configured, times: float) -> Levels | str:
+    """A run of `times` as many seconds."""
+    length = of.setup.options.get("seconds")
+    if not isinstance(length, int | float):
+        return f"{of.setup.tool} is told no seconds"
+    return {("measure", of.setup.tool, "seconds"): round(length * times)}
+
+
 def send_size(of: Configured, times: float) -> Levels | str:
     """The send size (bytes) times `times`."""
     size = of.size("send_size")
@@ -159,6 +179,8 @@ CHANGES: Mapping[str, Callable[[Configured, float], Levels | str]] = {
     "streams": streams,
     "pace": pace,
     "rate": rate,
+    "arrived": arrived,
+    "seconds": seconds,
     "send_size": send_size,
     "packet_size": packet_size,
     "datagram": datagram,

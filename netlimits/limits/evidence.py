@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from netlimits.archive.reader import Campaign
 
+STREAMS = ("streams", "parallel")
+"""Factors that say how many connections there are."""
 LEAST_RUNS = 3
 """Runs of a configuration from which on it is said how far they are apart."""
 
@@ -46,12 +48,14 @@ def evidence_of(
     if proof.tested(frame):  # what an intervention changes tells no configurations apart
         factors = [name for name in factors if not name.startswith(proof.CHANGED)]
     rates = _rates_by_size(frame, evidence, factors)
+    sums = _rates_by_streams(frame, evidence, factors)
     most = _most(frame, evidence, factors, links)
     slowest = _slowest(frame, evidence, factors)
     return frame, {
         index: replace(
             run,
             rates_by_size=rates.get(index, {}),
+            rates_by_streams=sums.get(index, {}),
             most_mbps=most.get(index),
             slowest=slowest.get(index),
         )
@@ -118,6 +122,23 @@ def _rates_by_size(
             if points:
                 by_size[median(size for size, _ in points)] = median(rate for _, rate in points)
         rates |= dict.fromkeys(part.index, by_size)
+    return rates
+
+
+def _rates_by_streams(
+    frame: pd.DataFrame, evidence: Mapping[Any, RunFigures], factors: list[str]
+) -> dict[Any, dict[float, float]]:
+    """Each run's `RunFigures.rates_by_streams`: configurations that differ in streams alone."""
+    others = [name for name in factors if name not in STREAMS]
+    rates: dict[Any, dict[float, float]] = {}
+    for _, part in frames.groups(proof.bare(frame), others) if others != factors else ():
+        by_number: dict[float, list[float]] = {}
+        for index in part.index:
+            run = evidence[index]
+            if run.throughput:
+                by_number.setdefault(run.flows, []).append(run.throughput)
+        sums = {number: median(each) for number, each in by_number.items()}
+        rates |= dict.fromkeys(part.index, sums)
     return rates
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netlimits.analysis import contrasts, frames, wording
 from netlimits.errors import DataError
-from netlimits.limits import imported, proof
+from netlimits.limits import bounds, imported, known, proof
 from netlimits.limits.base import OPEN, REFUTED
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
@@ -26,7 +26,9 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
     `proven`, `refuted` or `open`, with the sentence in `proof` and `ratio`, `ratio_low` and
     `ratio_high`; `confidence` is the share of the runs that agree; `evidence` the sentence and
     `figures` the columns behind it; then `runner_up`, `why_not`, `decide`, `runs`, and `not_ok`,
-    how those ended that do not count. A configuration whose runs all failed is undetermined, of 0
+    how those ended that do not count; `points_to` the likeliest class of what is undetermined;
+    `known` and `known_figures` what is known whatever the verdict, and `bounds` and `bounds_mbps`
+    what each mechanism allows. A configuration whose runs all failed is undetermined, of 0
     runs, and its evidence says how they ended. A frame without a campaign has no link to hold
     throughput against. Raises DataError when no run is ok.
     """
@@ -34,7 +36,7 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
 
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
-    factors = proof.factors(frame) or [name for name in ("config",) if name in frame.columns]
+    factors = _told_by(frame)
     every = frames.with_outcome(results if isinstance(results, pd.DataFrame) else results.frame())
     bad = every[every["status"] != "ok"] if "status" in every.columns else every[:0]
     rows_of = []
@@ -45,8 +47,8 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row["not_ok"] = wording.outcomes(rest) if len(rest) else ""
         row["proof"] = " ".join([row["proof"], *proof.unmade(part, rest)]).strip()
         bare = proof.bare(part)
-        told = imported.known([evidence[index] for index in (bare if len(bare) else part).index])
-        row["evidence"] = f"{told} {row['evidence']}".strip()
+        of = [evidence[index] for index in (bare if len(bare) else part).index]
+        row |= _known(of)
         rows_of.append(row)
     for part in _failed(bad, frame):
         sentence = f"0 of {len(part)} runs ok ({wording.outcomes(part)})"
@@ -55,6 +57,25 @@ def explain(results: Campaign | pd.DataFrame) -> pd.DataFrame:
         row = values | _row(verdict, tested=proof.tested(frame))
         rows_of.append(row | {"not_ok": wording.outcomes(part)})
     return pd.DataFrame(rows_of)
+
+
+def _told_by(frame: pd.DataFrame) -> list[str]:
+    """The columns to tell configurations by; none where there is one configuration."""
+    own = "config" in frame.columns and frame["config"].nunique(dropna=False) > 1
+    return proof.factors(frame) or (["config"] if own else [])
+
+
+def _known(runs: Sequence[RunFigures]) -> dict[str, Any]:
+    """The columns on what is known of a configuration's runs, and what bounds them."""
+    figures = known.figures(runs)
+    middle = sorted(runs, key=lambda run: run.throughput or 0.0)[(len(runs) - 1) // 2]
+    bounding = bounds.of_run(middle)
+    return {
+        "known": imported.known(runs) or known.sentence(figures),
+        "known_figures": figures,
+        "bounds": bounds.sentence(bounding, middle.throughput) if middle.throughput else "",
+        "bounds_mbps": {name: bound.mbps for name, bound in bounding.items()},
+    }
 
 
 def limited_by(results: Campaign | pd.DataFrame) -> pd.Series[str]:
@@ -153,14 +174,18 @@ def _key(frame: pd.DataFrame) -> list[str]:
 
 
 def runs(results: Campaign | pd.DataFrame) -> pd.DataFrame:
-    """The same for each run that is ok: `run` and its factors, then the verdict."""
+    """Return the same for each run that is ok: `run` and its factors, then the verdict."""
     import pandas as pd
 
     frame, evidence = evidence_of(results)
     rows = {index: of_run(run) for index, run in evidence.items()}
     names = [*(["run"] if "run" in frame.columns else []), *frames.varied(frame)]
     records = [
-        {**{heading(name): frame[name][index] for name in names}, **_row(verdict, tested=False)}
+        {
+            **{heading(name): frame[name][index] for name in names},
+            **_row(verdict, tested=False),
+            **_known([evidence[index]]),
+        }
         for index, verdict in rows.items()
     ]
     return pd.DataFrame(records)
@@ -170,6 +195,7 @@ COLUMNS = (
     *("class", "state", "confidence", "evidence", "figures"),
     *("runner_up", "why_not", "decide", "runs", "not_ok"),
     *("proof", "ratio", "ratio_low", "ratio_high"),
+    *("points_to", "known", "known_figures", "bounds", "bounds_mbps"),
 )
 """The columns of a verdict."""
 
@@ -199,4 +225,6 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "not_ok": "",
         "proof": "",
         **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),
+        "points_to": verdict.points_to,
+        **{"known": "", "known_figures": {}, "bounds": "", "bounds_mbps": {}},
     }

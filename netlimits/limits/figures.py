@@ -20,6 +20,7 @@ DERIVED = {
     "bound_mbps": "What the link leaves for data at the run's MTU, headers counted, Mbit/s",
     "bytes_per_call": "Bytes that the sender hands over with each call",
     "datagrams_lost": "Datagrams that were sent and did not arrive",
+    "loss_bound_mbps": "What losses by chance of this share allow at this round trip, Mbit/s",
     "goal_mbps": "The rate that the tool was told to send at, of all its streams, Mbit/s",
     "most_mbps": "The highest median `wire_mbps` of a configuration on the run's path, Mbit/s",
     "own_cpu_pct": "How busy one CPU of either end was with the run itself, % of it: what the tool "
@@ -46,9 +47,10 @@ class RunFigures:
     `bound_mbps` is the goodput bound of the link at the run's MTU, headers counted; `mtu` is the
     data link's; None where they are not known. `one_machine` says that both ends share CPUs.
     `goal_mbps` is the rate that the tool was told to send at, if any.
-    Two are evidence from other configurations, which no run has by itself, medians of their runs:
+    Three are evidence from other configurations, which no run has by itself, medians of their runs:
     `rates_by_size`, of those that differ from the run's in sizes alone, bytes a packet ->
-    packets/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path. And one from
+    packets/s; `rates_by_streams`, of those that differ in the number of streams, connections ->
+    Mbit/s; and `most_mbps`, the highest `wire_mbps` of those with the run's path. And one from
     other runs of the same: `slowest` over the fastest of them, where there are three and more.
     `shapers` are the rates of frames, Mbit/s, that the experiment gives an end's own qdisc, and
     `send_bytes` is the send size that it asks the tool for. Of a run `of_file` no experiment is
@@ -61,6 +63,7 @@ class RunFigures:
     one_machine: bool = False
     goal_mbps: float | None = None
     rates_by_size: Mapping[float, float] = field(default_factory=dict)
+    rates_by_streams: Mapping[float, float] = field(default_factory=dict)
     most_mbps: float | None = None
     slowest: float | None = None
     shapers: Mapping[str, float] = field(default_factory=dict)
@@ -152,6 +155,55 @@ class RunFigures:
         return datagrams is not None and segments is not None and datagrams > segments
 
     @property
+    def transactions(self) -> float | None:
+        """Return the transactions a second of a run of requests and responses; None of another."""
+        return self.figure("transaction_rate_tps")
+
+    @property
+    def achieved(self) -> float | None:
+        """Return what interventions are judged by: transactions a second, else what arrived."""
+        return self.transactions or self.throughput
+
+    @property
+    def flows(self) -> float:
+        """Return how many connections carry the data, at least one."""
+        return max(1.0, self.sent("connections") or 1.0)
+
+    @property
+    def inflation(self) -> float | None:
+        """Return the round trip over its minimum: 1 where no packet waits for another."""
+        rtt, least = self.sent("rtt_us"), self.sent("min_rtt_us")
+        return rtt / least if rtt and least else None
+
+    @property
+    def queueing_us(self) -> float | None:
+        """Return the part of the round trip that packets wait in queues, µs."""
+        rtt, least = self.sent("rtt_us"), self.sent("min_rtt_us")
+        return None if rtt is None or not least else max(0.0, rtt - least)
+
+    @property
+    def retransmitted(self) -> float | None:
+        """Return the share of TCP's segments that were sent again; None where it is not known."""
+        again, out = self.sent("tcp_retrans_segs"), self.sent("tcp_out_segs")
+        return None if again is None or not out or self.udp else again / out
+
+    @property
+    def unread(self) -> float | None:
+        """Return the share of the receive window that is full of data nobody has read yet."""
+        waiting, room = self.received("recv_q_bytes"), self.sent("snd_wnd_bytes")
+        if waiting is None or room is None or not waiting + room:
+            return None
+        return waiting / (waiting + room)
+
+    @property
+    def sent_datagrams_lost(self) -> float | None:
+        """Return the share of the datagrams sent that no program took; None of TCP."""
+        sent, arrived = self.sent("udp_out_datagrams"), self.received("udp_in_datagrams")
+        if not self.udp or not sent or arrived is None:
+            return None
+        return max(0.0, 1 - arrived / sent)
+
+    @property
     def elapsed(self) -> float | None:
         """How long it was measured, seconds."""
         return self.figure("elapsed_s")
@@ -178,8 +230,10 @@ class RunFigures:
 
     @property
     def shaper_mbps(self) -> float | None:
-        """The rate that the experiment gives the sender's own qdisc."""
-        return self.shapers.get(self.sender)
+        """Return the rate that the sender's own qdisc has: by the experiment, else as found."""
+        of_flow = self.sent("qdisc_flow_rate_mbps")
+        found = self.sent("qdisc_rate_mbps") or (of_flow and of_flow * self.flows)
+        return self.shapers.get(self.sender) or found or None
 
     @property
     def window_mbps(self) -> float | None:

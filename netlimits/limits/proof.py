@@ -1,19 +1,21 @@
 """What interventions say: within blocks, the runs with each of them against those without.
 
-A campaign that `sequel` planned has a factor `intervention`: `none`, and names of classes whose
-intervention was made. What it changed stands in columns that begin with `next_`.
+A campaign that `sequel` planned has a factor `intervention`: `none`, and names of changes
+(`streams-x2`), each of which may serve several classes. What was changed stands in columns that
+begin with `next_`. A change that did not move what it was meant to move leaves a class open.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netlimits.analysis import contrasts, frames
+from netlimits.analysis import contrasts, frames, wording
+from netlimits.limits import mediators
 from netlimits.limits.base import OPEN, PROVEN, REFUTED, LimitClass
 from netlimits.limits.classes import CLASSES
 from netlimits.limits.figures import RunFigures
@@ -28,16 +30,30 @@ INTERVENTION, NONE, CHANGED = "intervention", "none", "next_"
 _PAIRED = (contrasts.WILCOXON, contrasts.TWO_WAY)
 
 
+_NO_LIMIT = (0.9, 1.1)
+"""The sensitivity's distance from 0 within which a resource does not limit, as a ratio of 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What the intervention of one class came to: `proven`, `refuted` or `open`."""
+    """What one change says of one class: `proven`, `refuted` or `open`, and `why` it is open.
 
-    limit: str
+    `level` is the change, `figures` the ratio and its interval in words.
+    """
+
+    limit: LimitClass
+    level: str
     state: str
-    sentence: str
-    ratio: float
-    low: float
-    high: float
+    figures: str
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the class's name."""
+        return self.limit.name
 
 
 def tested(frame: pd.DataFrame) -> bool:
@@ -62,14 +78,23 @@ def bare(part: pd.DataFrame) -> pd.DataFrame:
 def proofs(
     part: pd.DataFrame, evidence: Mapping[Any, RunFigures], blocks: pd.Series[Any] | None
 ) -> Mapping[str, Proof]:
-    """Class -> what its intervention came to, of one configuration's runs."""
+    """Return class -> what its change came to, of one configuration's runs.
+
+    Runs whose levels changed the same are one sample, whatever the levels are called.
+    """
     without = bare(part)
-    changed = {limit: part[part[INTERVENTION] == limit.name] for limit in CLASSES}
-    return {
-        limit.name: _proof(limit, _ratio(runs, without, evidence, blocks))
-        for limit, runs in changed.items()
-        if len(runs)
-    }
+    made = part[part[INTERVENTION] != NONE]
+    columns = [name for name in map(str, part.columns) if name.startswith(CHANGED)]
+    same = [tuple(wording.text(value) for value in row) for row in made[columns].to_numpy()]
+    by_class = {}
+    for limit in CLASSES:
+        own = made[INTERVENTION].isin([limit.name, limit.intervention.level or limit.name])
+        changes = {each for each, mine in zip(same, own, strict=True) if mine}
+        runs = made[[each in changes for each in same]]
+        if len(runs):
+            level = limit.intervention.level
+            by_class[limit.name] = _proof(limit, level, runs, without, evidence, blocks)
+    return by_class
 
 
 def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
@@ -77,29 +102,33 @@ def unmade(part: pd.DataFrame, rest: pd.DataFrame) -> list[str]:
     if INTERVENTION not in part.columns or not len(rest):
         return []
     missing = {*map(str, rest[INTERVENTION])} - {*map(str, part[INTERVENTION]), NONE}
-    return [f"{name} is open: none of its runs is ok." for name in sorted(missing)]
+    return [f"{name}: none of its runs is ok." for name in sorted(missing)]
 
 
-def _proof(limit: LimitClass, ratio: contrasts.Contrast | None) -> Proof:
-    """What a ratio, with the intervention over without it, says of a class."""
-    expected = limit.intervention
+def _proof(
+    limit: LimitClass,
+    level: str,
+    changed: pd.DataFrame,
+    without: pd.DataFrame,
+    evidence: Mapping[Any, RunFigures],
+    blocks: pd.Series[Any] | None,
+) -> Proof:
+    """Return what the runs with a change, and those without, say of a class."""
+    ratio = _ratio(changed, without, evidence, blocks)
     if ratio is None:
-        sentence = (
-            f"{limit.name} is open: a run with or without it lacks its throughput, or no run "
-            "without it is ok."
-        )
-        return Proof(limit.name, OPEN, sentence, math.nan, math.nan, math.nan)
-    state = expected.state(ratio.low, ratio.high)
+        why = "a run with or without it lacks its throughput, or no run without it is ok"
+        return Proof(limit, level, OPEN, "", why=why)
     over = f"{ratio.n} blocks" if ratio.method in _PAIRED else f"{ratio.n} runs"
     interval = f"95 % interval {ratio.low:.3g} to {ratio.high:.3g}, {over}"
     if math.isnan(ratio.low) or math.isnan(ratio.high):
         interval = f"too few for an interval: {over}"
-    sentence = (
-        f"{limit.name} is {state}: with {expected.change.partition(':')[0]} throughput was "
-        f"{ratio.value:.3g} times as much ({interval}), where {expected.expectation} would "
-        "prove it."
+    figures = f"{ratio.value:.3g} times as much ({interval})"
+    with_, bare_ = ([evidence[index] for index in side.index] for side in (changed, without))
+    state = limit.intervention.state(ratio.low, ratio.high)
+    why = mediators.unmoved(limit.name, limit.intervention.what, with_, bare_)
+    return Proof(
+        limit, level, OPEN if why else state, figures, ratio.value, ratio.low, ratio.high, why
     )
-    return Proof(limit.name, state, sentence, ratio.value, ratio.low, ratio.high)
 
 
 def _ratio(
@@ -110,7 +139,7 @@ def _ratio(
 ) -> contrasts.Contrast | None:
     """The ratio of throughput; None where a run lacks it, or it is 0."""
     values = [
-        np.array([evidence[index].throughput or math.nan for index in side.index])
+        np.array([evidence[index].achieved or math.nan for index in side.index])
         for side in (top, bottom)
     ]
     if not len(bottom) or not all(bool((side > 0).all()) for side in values):
@@ -137,29 +166,29 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     place while one that would explain it is suggested, or tried, and not refuted. What was never
     tried, or is undetermined still, is `open`.
     """
+    by_class = _considered(verdict, by_class)
     own = by_class.get(verdict.limit)
     specific = {limit.name for limit in CLASSES if limit.intervention.alone}
-    refuted = {proof.limit for proof in by_class.values() if proof.state == REFUTED}
+    refuted = {proof.name for proof in by_class.values() if proof.state == REFUTED}
     standing = {*by_class, *verdict.leading} - refuted
     others = [
         proof
         for proof in by_class.values()
         if proof.state == PROVEN
         and proof is not own
-        and proof.limit in {*specific, *verdict.leading}
-        and not any(_explains(name, proof.limit) for name in standing)
+        and proof.name in {*specific, *verdict.leading}
+        and not any(_explains(name, proof.name) for name in standing)
     ]
     if own and own.state != REFUTED:
-        others = [p for p in others if p.limit in specific and _explains(p.limit, own.limit)]
+        others = [p for p in others if p.name in specific and _explains(p.name, own.name)]
     if len(others) == 1:
         own = others[0]
     state = own.state if own else OPEN
-    limit = own.limit if own else verdict.limit
-    rest = [proof.sentence for proof in by_class.values() if proof is not own]
+    limit = own.name if own else verdict.limit
     row: dict[str, Any] = {
         "class": limit,
         "state": state,
-        "proof": " ".join([*([own.sentence] if own else []), *rest]),
+        "proof": " ".join(_sentences(own, by_class)),
     }
     if own:
         row |= {"ratio": own.ratio, "ratio_low": own.low, "ratio_high": own.high}
@@ -170,3 +199,88 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     if state in (PROVEN, REFUTED):
         row["decide"] = ""
     return row
+
+
+def _considered(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Proof]:
+    """Return the proofs of the classes that counters suggest, or that a change moves alone.
+
+    A second stream is the change of half a dozen classes: of those without any evidence it tells
+    nothing. Where nothing suggests any class of a change, somebody asked for it: all of them stay.
+    """
+    likely = {verdict.limit, *verdict.leading, *verdict.likely}
+    kept = {
+        proof.level or proof.name
+        for proof in by_class.values()
+        if proof.name in likely or proof.limit.intervention.alone
+    }
+    return {
+        name: proof
+        for name, proof in by_class.items()
+        if name in likely
+        or proof.limit.intervention.alone
+        or (proof.level or proof.name) not in kept
+    }
+
+
+def _sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str]:
+    """Return one sentence a change: its ratio once, and what that says of each class it serves."""
+    first = [] if own is None else [own]
+    by_level: dict[str, list[Proof]] = {}
+    for proof in [*first, *(proof for proof in by_class.values() if proof is not own)]:
+        by_level.setdefault(proof.level or proof.name, []).append(proof)
+    for group in by_level.values():
+        head, *_ = group
+        change = head.limit.intervention.change.partition(":")[0]
+        told = [_said(proof, own) for proof in group]
+        if not head.figures:
+            yield f"{change.capitalize()}: {'; '.join(told)}."
+            continue
+        yield f"With {change} throughput was {head.figures}: {'; '.join(told)}."
+        if supported := _supported(group):
+            yield supported
+
+
+def _said(proof: Proof, own: Proof | None) -> str:
+    """What a change says of one class. Only one class is proven; others are as they would be."""
+    expected = proof.limit.intervention.expectation
+    if proof.why:
+        had = "the change had no effect on its cause: " if proof.figures else ""
+        return f"{proof.name} is open: {had}{proof.why}"
+    if proof.state == PROVEN and proof is not own:
+        return (
+            f"{proof.name} would have it so, too ({expected}), and is not the likeliest by counters"
+        )
+    tail = "would prove it" if proof.state != PROVEN else "proves it"
+    return f"{proof.name} is {proof.state} ({expected} {tail})"
+
+
+def _supported(group: Sequence[Proof]) -> str:
+    """Return what a ratio supports where it refuted a class; "" where it refuted none."""
+    head, *_ = group
+    if all(proof.state != REFUTED for proof in group) or any(
+        proof.state == PROVEN for proof in group
+    ):
+        return ""
+    what = head.limit.intervention.what
+    for least, most, words in SUPPORTS.get(what, ()):
+        if least <= head.low and head.high <= most:
+            return f"That supports that {words}."
+    low, high = _NO_LIMIT
+    if low <= head.low and head.high <= high:
+        return "Throughput does not follow what was changed: that supports another limit."
+    return ""
+
+
+SUPPORTS: Mapping[str, Sequence[tuple[float, float, str]]] = {
+    "streams": (
+        (1.6, 2.5, "the limit is that of each connection: a window, a pace, its losses, a thread"),
+        (1.05, 1.6, "the limit is partly that of each connection, and partly what they share"),
+        (0.85, 1.05, "what both streams share is the limit: a path, a CPU, or one program"),
+    ),
+    "sender_load": ((0.9, 1.1, "the sender has CPU left"),),
+    "receiver_load": ((0.9, 1.1, "the receiver has CPU left"),),
+    "receive_buffer": ((0.9, 1.1, "the window is wide enough"),),
+    "send_buffer": ((0.9, 1.1, "the send buffer is large enough"),),
+    "packet_size": ((0.9, 1.1, "bits, not packets, are what is limited"),),
+}
+"""Change -> an interval of the ratio, and what it supports."""

@@ -1,9 +1,10 @@
 """The experiment that would prove a campaign's verdicts, as a file.
 
-It holds the same configurations, each without an intervention and with those of its leading
-classes, in the same blocks. They stand as lists that move together (`zip`): what one configuration
-was measured to be sets how its intervention is made. A key that an intervention changes becomes
-`${next_…}`; its value without is what it was, or null where it was left out.
+It holds the same configurations, each without an intervention and with the changes of its leading
+classes, in the same blocks: each change once, whatever number of classes it serves. They stand as
+lists that move together (`zip`): what one configuration was measured to be sets how its
+intervention is made. A key that an intervention changes becomes `${next_…}`; its value without is
+what it was, or null where it was left out.
 """
 
 from __future__ import annotations
@@ -42,11 +43,15 @@ _WIDTH = 98
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A configuration with its verdict: each intervention's levels, and what to do by hand."""
+    """A configuration with its verdict: the levels of each change, and what to do by hand.
+
+    `serves` has the classes that a change is for: one change is made once.
+    """
 
     values: Values
     verdict: Verdict
     levels: Mapping[str, Levels]
+    serves: Mapping[str, Sequence[str]]
     by_hand: Mapping[str, str]
 
 
@@ -111,7 +116,9 @@ def _planned(
             },
             cpus=_cpus(campaign),
         )
-        levels, by_hand = {}, {}
+        levels: dict[str, Levels] = {}
+        serves: dict[str, list[str]] = {}
+        by_hand = {}
         leading = tuple(dict.fromkeys((*verdict.leading, *suspects)))
         for each in CLASSES:
             if each.name not in leading:
@@ -120,9 +127,11 @@ def _planned(
             change = CHANGES[what.what](configured, what.times) if what.what else "no setting does"
             if isinstance(change, str):
                 by_hand[each.name] = f"{what.change} ({change})"
-            else:
-                levels[each.name] = change
-        yield _Planned(values, verdict, levels, by_hand)
+                continue
+            same = next((level for level, made in levels.items() if made == change), what.level)
+            levels[same] = change
+            serves.setdefault(same, []).append(each.name)
+        yield _Planned(values, verdict, levels, serves, by_hand)
 
 
 def _sysctls(campaign: Campaign, role: str) -> Mapping[str, Any]:
@@ -259,9 +268,10 @@ def _head(campaign: Campaign, planned: list[_Planned]) -> str:
         lines.append(each.verdict.sentence)
         if not each.levels:
             lines.append("  It is left out: nothing that a setting could change would tell more.")
-        for name in each.levels:
-            what = interventions[name]
-            lines.append(f"  {name}: {what.change}; {what.expectation} would prove it")
+        for level, names in each.serves.items():
+            for name in names:
+                what = interventions[name]
+                lines.append(f"  {level}, for {name}: {what.change}; {what.expectation} proves it")
         lines += [f"  {name}, by hand: {text}" for name, text in each.by_hand.items()]
     wrapped = []
     for line in lines:

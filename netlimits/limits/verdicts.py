@@ -29,6 +29,9 @@ OF_CONNECTIONS = (
 )
 """Figures of connections, which datagrams have none of."""
 
+TRANSACTIONS = "transaction_rate_tps"
+"""What only runs of requests and responses have."""
+
 SUSPECT = "--next FILE --suspect CLASS puts the class that you suspect to the proof"
 """What is left to do where no class is even near."""
 
@@ -45,7 +48,8 @@ class Verdict:
 
     `limit` is a class's name or UNDETERMINED; `share` the part of the runs that agree;
     `runner_up` the next class, if any, and `why_not` why it is not the verdict; `decide` what
-    would settle it, by the interventions of the `leading` classes.
+    would settle it, by the interventions of the `leading` classes. `likely` are classes by how near
+    their evidence is, the nearest first.
     """
 
     limit: str
@@ -57,11 +61,28 @@ class Verdict:
     share: float = 1.0
     runs: int = 1
     leading: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
+
+    @property
+    def points_to(self) -> str:
+        """Return the likeliest class of a run that is undetermined; "" where a class is told."""
+        return self.likely[0] if self.limit == UNDETERMINED and self.likely else ""
 
 
 def of_run(run: RunFigures) -> Verdict:
     """The verdict of one run."""
     signs = {limit: sign for limit in CLASSES if (sign := limit.sign(run)) is not None}
+    return replace(_of_signs(signs, run), likely=_likely(signs))
+
+
+def _likely(signs: dict[LimitClass, Sign]) -> tuple[str, ...]:
+    """Return the classes with any evidence, that with the strongest first."""
+    near = [limit for limit, sign in signs.items() if sign.strength > 0]
+    near.sort(key=lambda limit: -min(1.0, signs[limit].strength))
+    return tuple(limit.name for limit in near)[:LEADING]
+
+
+def _of_signs(signs: dict[LimitClass, Sign], run: RunFigures) -> Verdict:
     fired = [limit for limit, sign in signs.items() if sign.fires]
     if not fired:
         return _nothing(signs, [limit for limit in CLASSES if not _measured(limit, signs, run)])
@@ -91,8 +112,12 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     share = agreeing / len(verdicts)
     of = _middle([verdict for verdict in verdicts if verdict.limit == limit])
     leading = tuple(dict.fromkeys(name for verdict in (of, *verdicts) for name in verdict.leading))
+    nearest = Counter(verdict.points_to or verdict.limit for verdict in verdicts)
+    likely = tuple(name for name, _ in nearest.most_common() if name != UNDETERMINED)[:LEADING]
     if share >= AGREEMENT:
-        return replace(of, share=share, runs=len(verdicts), leading=leading[:LEADING])
+        return replace(
+            of, share=share, runs=len(verdicts), leading=leading[:LEADING], likely=likely
+        )
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
     told = [name for name, _ in counts.most_common() if name != UNDETERMINED]
     decide = next(verdict.decide for verdict in verdicts if verdict.limit == told[0])
@@ -106,6 +131,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
         share,
         len(verdicts),
         leading[:LEADING],
+        likely,
     )
 
 
@@ -113,6 +139,7 @@ def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures)
     """Whether a class could be judged, or has what it needs, and says nothing of such a run."""
     ends = ("", "local_", "remote_")
     needs = [name for name in limit.needs if not (run.udp and name in OF_CONNECTIONS)]
+    needs = [name for name in needs if name != TRANSACTIONS or run.throughput is None]
     return limit in signs or all(
         any(run.figure(f"{end}{name}") is not None for end in ends) for name in needs
     )

@@ -106,6 +106,8 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     # the local queue (evidence.counted.queues) and the ring (evidence.counted.nic)
     ("qdisc_drops", "qdisc_drops", "Qdisc drops", "packets", "lower"),
     ("qdisc_overlimits", "qdisc_overlimits", "Qdisc overlimits", "times", ""),
+    ("qdisc_rate", "qdisc_rate_mbps", "Rate of the qdisc", "Mbit/s", ""),
+    ("qdisc_flow_rate", "qdisc_flow_rate_mbps", "Rate of the qdisc, each flow", "Mbit/s", ""),
     ("qdisc_requeues", "qdisc_requeues", "Qdisc requeues", "times", "lower"),
     ("ingress_drops", "ingress_drops", "Drops by policers on the way in", "packets", "lower"),
     ("nic_rx_drops", "nic_rx_drops", "NIC receive drops, at least", "packets", "lower"),

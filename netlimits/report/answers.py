@@ -23,7 +23,7 @@ PLACES_AT_MOST = 4
 """Configurations whose ratio is told one by one; of more the least and the greatest."""
 NAMED_AT_MOST = 2
 """Configurations of one class that are named; of more their number is told."""
-UNDETERMINED, REFUTED = "undetermined", "refuted"
+UNDETERMINED, REFUTED, OPEN = "undetermined", "refuted", "open"
 
 
 def answers(
@@ -55,7 +55,8 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
     keys = list(explained.columns[: list(explained.columns).index("class")])
     keys = [key for key in keys if key not in derived]
     names = list(pooling.left_out(explained, [], keys))
-    decided = explained[(explained["class"] != UNDETERMINED) & (explained["state"] != REFUTED)]
+    told = explained["class"] != UNDETERMINED
+    decided = explained[told & ~explained["state"].isin([REFUTED, OPEN])]
     parts = []
     for (limit, state), rows in decided.groupby(["class", "state"], sort=False):
         where = f"in {len(rows)} of {len(explained)} configurations"
@@ -63,7 +64,10 @@ def limited(explained: pd.DataFrame, derived: Collection[str], folder: str) -> I
             each = [wording.phrases([row[n] for n in names], names) for _, row in rows.iterrows()]
             where = f"at {' and '.join(', '.join(words) for words in each)}"
         parts.append(f"{limit}, {state} {where if len(explained) > 1 else 'in all runs'}")
-    if rest := len(explained) - len(decided):
+    tried = int((told & (explained["state"] == OPEN)).sum())
+    if tried:
+        parts.append(f"open in {tried} of {len(explained)} configurations: nothing is proven")
+    if rest := len(explained) - len(decided) - tried:
         parts.append(f"undetermined in {rest} of {len(explained)} configurations")
     if parts:
         yield Answer(

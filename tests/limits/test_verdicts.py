@@ -95,11 +95,63 @@ BY_CLASS = {
     "path-cap": (TCP | CAPPED, None),
     "loss": (TCP | {"local_tcp_retrans_segs": 8e3, "throughput_mbps": 1500.0}, None),
     "application": (TCP | {"local_app_limited_pct": 100.0, "local_busy_pct": 12.0}, None),
+    "latency": (
+        IDLE
+        | {
+            "transaction_rate_tps": 44.45,
+            "elapsed_s": 3.0,
+            "local_rtt_us": 22020.0,
+            "local_min_rtt_us": 21120.0,
+        },
+        None,
+    ),
+    "cpu-quota": (TCP | {"remote_throttled_pct": 40.0}, None),
+    "udp-above-path": (UDP | {"remote_udp_in_datagrams": 5e5}, None),
+    "host-full": (TCP | {"local_cpu_pct": 99.0}, None),
+    "slow-reader": (
+        TCP
+        | {
+            "local_rwnd_limited_pct": 96.0,
+            "local_snd_wnd_bytes": 20_000.0,
+            "remote_recv_q_bytes": 180_000.0,
+        },
+        None,
+    ),
+    "per-flow-cap": (TCP | CAPPED, None),
+    "too-short": (
+        TCP
+        | {
+            "throughput_mbps": 40.0,
+            "elapsed_s": 1.0,
+            "local_rtt_us": 101e3,
+            "local_min_rtt_us": 100e3,
+            "local_cwnd_segs": 300.0,
+            "local_late_data_pct": 85.0,
+        },
+        None,
+    ),
+    "ack-path": (TCP | CAPPED | {"remote_tcp_out_segs": 4e5, "local_tcp_in_segs": 3.2e5}, None),
+    "policer": (
+        TCP
+        | {
+            "throughput_mbps": 18.8,
+            "local_rtt_us": 18000.0,
+            "local_min_rtt_us": 16550.0,
+            "local_tcp_out_segs": 5085.0,
+            "local_tcp_retrans_segs": 203.0,
+            "local_tcp_recoveries": 10.0,
+        },
+        None,
+    ),
 }
 """A run of each class, and the goodput bound of its link where one is known."""
 
-BY_SIZE = {"packet-rate": {625.0: 1e5, 312.5: 1.02e5, 1250.0: 0.6e5}}
-"""Packets/s by bytes a packet of other configurations, where a class is judged by them."""
+BESIDE_IT = {
+    "packet-rate": {"rates_by_size": {625.0: 1e5, 312.5: 1.02e5, 1250.0: 0.6e5}},
+    "host-full": {"one_machine": True},
+    "per-flow-cap": {"rates_by_streams": {1: 900.0, 4: 3590.0}},
+}
+"""What else is known of a run than its figures: other configurations, one machine."""
 
 
 def test_every_class_has_a_run_here():
@@ -109,7 +161,7 @@ def test_every_class_has_a_run_here():
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_a_run_made_so_has_this_verdict(name):
     figures, bound = BY_CLASS[name]
-    verdict = of_run(RunFigures(figures, bound, rates_by_size=BY_SIZE.get(name, {})))
+    verdict = of_run(RunFigures(figures, bound, **BESIDE_IT.get(name, {})))
     assert verdict.limit == name
     assert verdict.figures
     assert verdict.decide
@@ -131,7 +183,7 @@ def test_what_the_client_received_is_read_from_the_other_end(name):
         for column, value in figures.items()
         for end, _, rest in [column.partition("_")]
     }
-    run = RunFigures(swapped, bound, rates_by_size=BY_SIZE.get(name, {}))
+    run = RunFigures(swapped, bound, **BESIDE_IT.get(name, {}))
     assert of_run(run).limit == name
 
 
@@ -256,11 +308,11 @@ def test_why_a_class_does_not_fire_is_never_the_sentence_of_one_that_does(name):
     """ "Not path-cap: neither host was short of CPU (100 % at most)", it said."""
     (each,) = [limit for limit in CLASSES if limit.name == name]
     figures, bound = BY_CLASS[name]
-    sizes = BY_SIZE.get(name, {})
-    of_its_own = each.sign(RunFigures(figures, bound, rates_by_size=sizes))
+    beside = BESIDE_IT.get(name, {})
+    of_its_own = each.sign(RunFigures(figures, bound, **beside))
     assert of_its_own.fires
     for others, _ in BY_CLASS.values():
-        sign = each.sign(RunFigures(others, bound, rates_by_size=sizes))
+        sign = each.sign(RunFigures(others, bound, **beside))
         if sign and not sign.fires:
             assert sign.weakest.short
             assert sign.weakest.short not in sign.sentence or sign.sentence == ""
@@ -352,7 +404,7 @@ def test_a_quota_that_holds_the_tool_back_is_the_cpu():
     """A quota of 15 % read as a small receive window."""
     quota = BY_CLASS["receive-window"][0] | {"remote_throttled_pct": 85.0}
     verdict = of_run(RunFigures(quota))
-    assert verdict.limit == "receiver-cpu"
+    assert verdict.limit == "cpu-quota"
     assert verdict.sentence == ("The receiver's CPU quota: it held the tool back 85 % of the time.")
 
 
@@ -449,7 +501,7 @@ def test_a_table_that_is_none_of_runs_is_one_line_with_its_name(text, why, tmp_p
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_every_figure_of_a_verdict_is_described(name):
     figures, bound = BY_CLASS[name]
-    verdict = of_run(RunFigures(figures, bound, rates_by_size=BY_SIZE.get(name, {})))
+    verdict = of_run(RunFigures(figures, bound, **BESIDE_IT.get(name, {})))
     columns = {metric.column.partition("_")[2] for metric in METRICS}
     columns |= {metric.column for metric in METRICS} | DERIVED.keys()
     assert {

@@ -27,6 +27,10 @@ from netlimits.model import Command, Completed, Scalar, decoding
 
 _INGRESS = ("ingress", "clsact")
 _SUMS_OF_CHILDREN = ("mq", "mqprio")
+_RATE = {"tbf": ("rate",), "netem": ("rate", "rate"), "cake": ("bandwidth",), "fq": ("maxrate",)}
+"""Kind -> where `tc -j` has its rate, bytes/s."""
+_MOST = 0.5
+"""Of the interface's bytes, what goes through a qdisc at least whose rate is the interface's."""
 
 
 class _Qdisc(TypedDict):
@@ -74,6 +78,9 @@ class Queues:
     def figures(self, before: Completed, after: Completed) -> dict[str, Scalar]:
         """`qdisc_drops`, `qdisc_overlimits` and `ingress_drops` in packets, `qdisc_requeues`.
 
+        `qdisc_rate_mbps` is the rate of the slowest qdisc that most of the run went through, and
+        `qdisc_flow_rate_mbps` that of each flow (`fq maxrate`); nothing where none has a rate.
+
         Nothing where the host has no `tc`. Raises ToolFailure for other qdiscs than before.
         """
         first = qdiscs(before)
@@ -102,7 +109,8 @@ class Queues:
             for counter, pairs in counted
             if all(counter in qdisc for pair in pairs for qdisc in pair)
         }
-        return figures | _on_the_way_in(before, after) | _of_classes(before, after)
+        figures |= _on_the_way_in(before, after)
+        return figures | _rates(pairs) | _of_classes(before, after)
 
 
 def qdiscs(completed: Completed) -> Qdiscs | None:
@@ -142,6 +150,20 @@ def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:
         growth(f"{host}: {counter} of {_words(a)}", a[counter], b[counter], bits=32)
         for a, b in pairs
     )
+
+
+def _rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Scalar]:
+    """Return the least rate of the qdiscs that carried most, of all traffic and of each flow."""
+    grown = [b.get("bytes", 0) - a.get("bytes", 0) for a, b in pairs]
+    found: dict[str, list[float]] = {}
+    for (qdisc, _), bytes_ in zip(pairs, grown, strict=True):
+        value = qdisc.get("options") or {}
+        for key in _RATE.get(qdisc["kind"], ("none",)):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if isinstance(value, int | float) and 0 < value < 2**32 - 1 and bytes_ > _MOST * max(grown):
+            name = "qdisc_flow_rate_mbps" if qdisc["kind"] == "fq" else "qdisc_rate_mbps"
+            found.setdefault(name, []).append(value * 8 / 1e6)
+    return {name: min(rates) for name, rates in found.items()}
 
 
 def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Premise, Sign
-from netlimits.limits.classes import _told
+from netlimits.limits.classes import _places, _told
 from netlimits.limits.figures import RunFigures, mbps
 
 BUSY_PCT = 95.0
@@ -23,9 +23,6 @@ NEAR = 0.95
 LOADED = 0.75
 """Of the throughput, what a load leaves that takes half of each CPU or more from the tool. One that
 needs less than two thirds of a CPU, for a path that limits it, is left more."""
-QUOTA_PCT = 20.0
-"""Of the time, for which a control group's quota held the tool back."""
-
 UNKNOWN = 0.9
 """The strength of a premise of which nothing is known: it is not met, and no reason against it."""
 
@@ -39,8 +36,8 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     with the time for which it waited for a CPU.
 
     A CPU that others fill is the tool's limit only if the tool asked for it (`_asked`), and kept
-    neither a rate that it was told nor the link's. A control group's quota that held the tool back
-    is a limit of its CPU, too.
+    neither a rate that it was told nor the link's. Datagrams that were lost behind their sender are
+    no sender's limit.
     """
     thread, peak = run.thread_pct(end), run.figure(f"{end}_cpu_peak_pct")
     waited = run.own(f"{end}_cpu_wait_pct") or 0.0
@@ -59,6 +56,8 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
             told += f" and waited {waited:.0f} % of the time for a CPU"
     premises = [Premise.reached(busiest, BUSY_PCT, f"the {told}"), *_asked(run, whose, end)]
     premises += _told.premises(run)
+    if end == run.sender:
+        premises += _places.arrived_as_sent(run)
     rate = run.throughput
     if run.bound_mbps and rate is not None:
         short = f"{mbps(rate)} are {100 * rate / run.bound_mbps:.1f} % of what the link leaves"
@@ -68,14 +67,6 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
     if clock:
         figures[f"{end}_cpu_mhz"] = clock
         at = f", at {clock:,.0f} MHz"
-    throttled = run.figure(f"{end}_throttled_pct")
-    if throttled and throttled >= QUOTA_PCT:
-        figures[f"{end}_throttled_pct"] = throttled
-        return Sign(
-            (Premise.reached(throttled, QUOTA_PCT, ""), *_told.premises(run)),
-            f"The {whose}'s CPU quota: it held the tool back {throttled:.0f} % of the time.",
-            figures,
-        )
     return Sign(tuple(premises), f"The {told}{at}.", figures)
 
 
@@ -89,7 +80,8 @@ def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
         short = f"what the tool itself used of the {whose}'s CPUs was not measured"
         return [Premise(UNKNOWN, short)]
     share = SHARE_PCT if queued is None else READER_PCT
-    strength = max((used + (waited or 0.0)) / share, (queued or 0.0) / QUEUED_PCT)
+    waits = 0.0 if waited is not None else queued or 0.0  # a reader that sleeps lets data wait, too
+    strength = max((used + (waited or 0.0)) / share, waits / QUEUED_PCT)
     return [Premise(strength, f"the tool on the {whose} used only {used:.0f} % of a CPU")]
 
 

@@ -36,12 +36,13 @@ class LocalShaper:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """The rate of the experiment's own qdisc, reached; else overlimits for each packet."""
+        """Return how near frames came to the rate of the qdisc; else overlimits for each packet."""
         overlimits, packets = run.sent("qdisc_overlimits"), run.sent("tx_packets")
         rate, shaper = run.wire_mbps, run.shaper_mbps
         if rate is not None and shaper:
             least = UNCOUNTED if overlimits == 0 else OF_RATE
-            told = f"frames of {mbps(rate)}, where the experiment lets {mbps(shaper)} through"
+            who = "the experiment" if run.shapers.get(run.sender) else "it"
+            told = f"frames of {mbps(rate)}, where {who} lets {mbps(shaper)} through"
             return Sign(
                 (Premise.reached(rate / shaper, least, f"there were {told}"),),
                 f"The sender's own qdisc: {told}.",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from netlimits.limits import bounds
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.figures import RunFigures, mbps
 
 MET_PCT = 1.0
 """How far from the rate asked for a run may be, percent."""
+OF_PACE = 0.9
+"""Of TCP's pacing rate, what arrived where that is the limit; frames' headers are in it."""
 
 LABEL = Label(
     """factors: {send_size: [1448, 16384]}
@@ -29,8 +32,19 @@ class Pacing:
     labels = (LABEL,)
 
     def sign(self, run: RunFigures) -> Sign:
-        """The rate asked for, and how far off the run was."""
+        """Return how far off the rate asked for the run was; else how near TCP's own pacing rate.
+
+        TCP paces at 1.2 windows a round trip and more, unless a program told the socket less.
+        """
         pace, off = run.figure("pace_mbps"), run.figure("pace_off_pct")
+        own, rate = bounds.of_run(run).get("pace"), run.throughput
+        if pace is None and own and rate:
+            told = f"the socket is paced at {mbps(own.mbps)}, and {mbps(rate)} arrived"
+            return Sign(
+                (Premise.reached(rate / own.mbps, OF_PACE, told),),
+                f"A pace that the program set: {told}.",
+                {"pacing_rate_mbps": own.mbps, "throughput_mbps": rate},
+            )
         if pace is None or off is None:
             return Sign((Premise(0.0, "no pace was asked for"),), "")
         return Sign(

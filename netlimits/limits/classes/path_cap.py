@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import SAME_SUM, Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _allowance, _cpu, _told
+from netlimits.limits.classes import _allowance, _cpu, _places, _told
 from netlimits.limits.figures import RunFigures, mbps
 
 RTT_INFLATION = 2.3
@@ -18,6 +18,8 @@ OF_SHAPER = 0.7
 """Of the rate of the sender's own qdisc: from there on the queue may be there."""
 OVERLIMITS_PER_PACKET = 0.1
 """Of the sender's own qdisc: from there on the queue may be there."""
+LOST = 0.001
+"""Of the segments, those that are lost from which on it matters where."""
 STEADY = 0.75
 """The slowest run of a configuration over the fastest: a cap is the same in all of them."""
 
@@ -75,7 +77,9 @@ class PathCap:
                 busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
             ),
         ]
-        premises += _told.premises(run)
+        premises += [*_told.premises(run), *_places.read_at_once(run)]
+        if (run.retransmitted or 0) >= LOST:
+            premises += _places.lost_on_path(run)
         figures = {"rtt_us": rtt, "min_rtt_us": least_rtt, "own_cpu_pct": busiest}
         if run.bound_mbps:
             near = run.throughput / run.bound_mbps

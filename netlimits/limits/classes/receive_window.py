@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _told
+from netlimits.limits.classes import _places, _told
 from netlimits.limits.figures import RunFigures, mbps
 
 LIMITED_PCT = 50.0
@@ -49,6 +49,7 @@ class ReceiveWindow:
             (
                 *filled,
                 *_told.premises(run),
+                *_places.read_at_once(run),
                 Premise.reached(
                     limited, LIMITED_PCT, f"the sender waited for it {limited:.0f} % of the time"
                 ),

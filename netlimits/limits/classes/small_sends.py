@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _cpu, _told
+from netlimits.limits.classes import _cpu, _places, _told
 from netlimits.limits.figures import RunFigures
 
 THREAD_PCT = 75.0
@@ -55,6 +55,7 @@ class SmallSends:
                 Premise.reached(busy, THREAD_PCT, f"it is {calls_told}"),
                 Premise.below(size, OF_SEGMENT * mss, f"they are not small: {told}"),
                 *_told.premises(run),
+                *_places.arrived_as_sent(run),
             ),
             f"Small sends: {told}, from {calls_told}.",
             {"bytes_per_call": size, "mss_bytes": mss, "process_cpu_pct": busy},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _reader
 from netlimits.limits.figures import RunFigures
 
 SHARE_OF_LOST = 0.8
@@ -39,7 +40,7 @@ class UdpReceiveBuffer:
 
     def sign(self, run: RunFigures) -> Sign | None:
         """The share of lost datagrams that found the socket's buffer full, with CPU left."""
-        errors, peak = run.received("udp_rcvbuf_errors"), run.busiest_pct(run.receiver)
+        errors, peak = run.received("udp_rcvbuf_errors"), _busy_pct(run)
         sent, arrived = run.sent("udp_out_datagrams"), run.received("udp_in_datagrams")
         if None in (errors, sent, arrived, peak) or not run.udp:
             return None
@@ -53,7 +54,8 @@ class UdpReceiveBuffer:
             little = Premise(0.0, f"{share} % of the datagrams were lost: it would gain little")
             return Sign((little,), "", {"udp_rcvbuf_errors": errors})
         told = f"{errors:,.0f} of {lost:,.0f} lost datagrams found it full"
-        cpu = f"the receiver's busiest CPU was {peak:.0f} % busy"
+        which = "program" if run.one_machine else "busiest CPU"
+        cpu = f"the receiver's {which} was {peak:.0f} % busy"
         return Sign(
             (
                 Premise.reached(errors / lost, SHARE_OF_LOST, f"only {told}"),
@@ -62,3 +64,8 @@ class UdpReceiveBuffer:
             f"The receive buffer of the UDP socket: {told}, while {cpu}.",
             {"udp_rcvbuf_errors": errors, "datagrams_lost": lost, "cpu_peak_pct": peak},
         )
+
+
+def _busy_pct(run: RunFigures) -> float | None:
+    """Return how busy the receiver was: its busiest CPU, or of a shared machine its program."""
+    return _reader.wanted_pct(run) if run.one_machine else run.busiest_pct(run.receiver)

@@ -1,0 +1,161 @@
+"""What each mechanism allows a run, in Mbit/s, from the run's own figures.
+
+A class whose bound is far above what arrived does not limit it; one whose bound is far below is
+misread: 50 Mbit/s at 8 % sent again and 17 ms is no flow that losses limit, which they would hold
+to 3 Mbit/s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from netlimits.limits.figures import RunFigures, mbps
+
+MATHIS = 1.22
+"""Rate = MSS / RTT × MATHIS / √p of Reno (Mathis, Semke, Mahdavi and Ott, 1997)."""
+CUBIC = 1.054
+"""Segments a round trip = CUBIC × (RTT s)^0.75 / p^0.75 (RFC 9438, section 5.2, C = 0.4)."""
+INITIAL_WINDOW = 10.0
+"""Segments that Linux sends in the first round trip (RFC 6928)."""
+LONG = 40.0
+"""Round trips that no slow start lasts: 2⁴⁰ segments."""
+NEAR = 5.0
+"""Bounds up to so many times what arrived are worth a reader's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What one mechanism allows: Mbit/s, and how that follows, in words."""
+
+    mbps: float
+    how: str
+
+
+def _link(run: RunFigures) -> Bound | None:
+    return Bound(run.bound_mbps, "less headers") if run.bound_mbps else None
+
+
+def _shaper(run: RunFigures) -> Bound | None:
+    rate, wire = run.throughput, run.wire_mbps
+    if not run.shaper_mbps or not rate or not wire:
+        return None
+    return Bound(run.shaper_mbps * rate / wire, "less headers")
+
+
+def _told(run: RunFigures) -> Bound | None:
+    return Bound(run.goal_mbps, "as it was told") if run.goal_mbps else None
+
+
+def _window(run: RunFigures, column: str, what: str) -> Bound | None:
+    size, rtt = run.sent(column), run.sent("min_rtt_us")
+    if not size or not rtt:
+        return None
+    return Bound(
+        size * 8 / rtt * run.flows, f"{size:,.0f} bytes{what} a round trip of {rtt:,.0f} µs"
+    )
+
+
+def _receive_window(run: RunFigures) -> Bound | None:
+    return _window(run, "snd_wnd_bytes", "")
+
+
+def _send_buffer(run: RunFigures) -> Bound | None:
+    return _window(run, "sndbuf_bytes", "")
+
+
+def _congestion_window(run: RunFigures) -> Bound | None:
+    rate, cwnd, rtt = run.window_mbps, run.sent("cwnd_segs"), run.sent("rtt_us")
+    if not rate or not cwnd or not rtt:
+        return None
+    return Bound(rate, f"{cwnd:,.0f} segments a round trip of {rtt:,.0f} µs")
+
+
+def _loss(run: RunFigures) -> Bound | None:
+    """The greater of Reno's and CUBIC's rates at this share of loss; of BBR none: it looks away."""
+    share, rtt, mss = run.retransmitted, run.sent("rtt_us"), run.sent("mss_bytes")
+    if not share or not rtt or not mss or (run.sent("own_pace_pct") or 0) > 50:
+        return None
+    segments = max(MATHIS / math.sqrt(share), CUBIC * (rtt / 1e6 / share) ** 0.75)
+    told = f"{100 * share:.2g} % sent again at a round trip of {rtt:,.0f} µs"
+    return Bound(segments * mss * 8 / rtt * run.flows, told)
+
+
+def _pace(run: RunFigures) -> Bound | None:
+    """TCP's own pacing rate, where a program or a qdisc holds it below 1.2 windows a round trip."""
+    rate, window = run.sent("pacing_rate_mbps"), run.window_mbps
+    if not rate or not window or (run.sent("own_pace_pct") or 0) > 50:
+        return None
+    return Bound(rate, "TCP's pacing rate") if rate < window else None
+
+
+def _slow_start(run: RunFigures) -> Bound | None:
+    """What doubling from INITIAL_WINDOW carries within the run."""
+    rtt, mss, elapsed = run.sent("min_rtt_us"), run.sent("mss_bytes"), run.elapsed
+    if not rtt or not mss or not elapsed or elapsed * 1e6 / rtt > LONG:
+        return None
+    segments = INITIAL_WINDOW * (2 ** (elapsed * 1e6 / rtt) - 1)
+    told = f"{elapsed * 1e6 / rtt:.0f} round trips from {INITIAL_WINDOW:.0f} segments"
+    return Bound(segments * mss * 8 / 1e6 / elapsed * run.flows, told)
+
+
+def _cpu(run: RunFigures, end: str) -> Bound | None:
+    """What arrived, times what the busiest CPU or thread has left."""
+    busy, rate = run.busiest_pct(end), run.throughput
+    if run.one_machine:
+        busy = run.thread_pct(end)
+    if not busy or not rate or busy < 1:
+        return None
+    return Bound(rate * 100 / busy, f"at {busy:.0f} % now")
+
+
+def _sender_cpu(run: RunFigures) -> Bound | None:
+    return _cpu(run, run.sender)
+
+
+def _receiver_cpu(run: RunFigures) -> Bound | None:
+    return _cpu(run, run.receiver)
+
+
+BOUNDS: Mapping[str, Callable[[RunFigures], Bound | None]] = {
+    "link": _link,
+    "the sender's qdisc": _shaper,
+    "the rate asked for": _told,
+    "pace": _pace,
+    "receive window": _receive_window,
+    "send buffer": _send_buffer,
+    "congestion window": _congestion_window,
+    "loss": _loss,
+    "slow start": _slow_start,
+    "the sender's CPU": _sender_cpu,
+    "the receiver's CPU": _receiver_cpu,
+}
+"""Mechanism -> its bound; None where a figure is missing, or it has no part in the run."""
+
+OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", "slow start")
+"""Mechanisms of TCP, which datagrams know nothing of."""
+
+
+def of_run(run: RunFigures) -> dict[str, Bound]:
+    """Return the bounds that can be computed of a run; nothing of one without throughput."""
+    if not run.throughput:
+        return {}
+    named = {
+        name: bound(run)
+        for name, bound in BOUNDS.items()
+        if not (run.udp and name in OF_CONNECTIONS)
+    }
+    return {name: bound for name, bound in named.items() if bound}
+
+
+def sentence(bounds: Mapping[str, Bound], rate: float) -> str:
+    """Return the bounds near a rate, the nearest first, in words; "" where there are none."""
+    near = {n: b for n, b in bounds.items() if b.mbps <= NEAR * rate or n == "link"}
+    ordered = sorted(near, key=lambda name: abs(math.log(near[name].mbps / rate)))
+    parts = [
+        f"{name} {mbps(near[name].mbps)} ({near[name].how}; "
+        f"{100 * rate / near[name].mbps:.0f} % of it arrived)"
+        for name in ordered
+    ]
+    return f"Bounds: {'; '.join(parts)}." if parts else ""

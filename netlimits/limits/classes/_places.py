@@ -1,0 +1,45 @@
+"""Premises on where data waits and where packets were lost."""
+
+from __future__ import annotations
+
+from netlimits.limits import places
+from netlimits.limits.base import Premise
+from netlimits.limits.figures import RunFigures
+
+UNREAD = 0.5
+"""Of the receive window: where more than half is data that nobody has read, the reader is behind.
+Windows over a delay had 0.00, free paths 0.01 to 0.14, readers that slept 0.8 and more."""
+ELSEWHERE = 0.5
+"""Of what was lost: what hosts dropped themselves, where the path is not what loses."""
+LOST_BEHIND = 0.09
+"""Of the datagrams sent: from there on what arrived is less by a tenth, and no sender's limit."""
+
+
+def read_at_once(run: RunFigures) -> list[Premise]:
+    """Return the premise that the receiving program reads what arrives; none if not known."""
+    unread = run.unread
+    if unread is None:
+        return []
+    short = f"{100 * unread:.0f} % of the receive window is data that its program has not read"
+    return [Premise.below(unread, UNREAD, short)]
+
+
+def lost_on_path(run: RunFigures) -> list[Premise]:
+    """Return the premise that hosts dropped less than half of what was lost."""
+    where = {place: n for place, n in places.losses(run).items() if place != places.PATH}
+    total = places.lost(run)
+    if not where or not total:
+        return []
+    most = max(where, key=where.__getitem__)
+    short = f"{where[most]:,.0f} of the {total:,.0f} lost packets were dropped {most}"
+    return [Premise.below(sum(where.values()) / total, ELSEWHERE, short)]
+
+
+def arrived_as_sent(run: RunFigures) -> list[Premise]:
+    """Return the premise that datagrams were not lost behind their sender; none of TCP."""
+    lost = run.sent_datagrams_lost
+    if lost is None:
+        return []
+    short = f"{100 * lost:.0f} % of the datagrams sent were lost behind it"
+    own = places.share(run, *places.ON_SENDER) or 0.0
+    return [Premise.below(lost * (1 - own), LOST_BEHIND, short)]

@@ -1,0 +1,58 @@
+"""The way back: acknowledgements wait for it and are lost there, and the sender waits for them."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _cpu, _places, _told
+from netlimits.limits.classes.path_cap import QUEUE_US, RTT_INFLATION
+from netlimits.limits.figures import RunFigures
+
+LOST = 0.05
+"""Of the acknowledgements, what is lost where the way back is full. Paths that lost 0.1 to 2 % of
+all frames lost 0.5 to 4 % of these."""
+FORWARD = 0.01
+"""Of the segments, what is sent again at most where the way there has room."""
+
+
+class AckPath:
+    """`ack-path`."""
+
+    name = "ack-path"
+    title = "The way back, of acknowledgements"
+    needs = ("tcp_out_segs", "tcp_in_segs", "rtt_us", "min_rtt_us")
+    intervention = Intervention(
+        "a faster way back, or fewer acknowledgements (GRO, quickack 0)", least=1.2
+    )
+    labels: tuple[Label, ...] = ()
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return the share of acknowledgements lost, while few segments were and packets wait."""
+        made, came, again = (
+            run.received("tcp_out_segs"),
+            run.sent("tcp_in_segs"),
+            run.retransmitted,
+        )
+        inflation, queue = run.inflation, run.queueing_us
+        if not made or came is None or again is None or inflation is None or queue is None:
+            return None
+        lost = max(0.0, 1 - came / made)
+        told = f"{100 * lost:.0f} % of the {made:,.0f} segments that came back were lost on the way"
+        grown = f"the round trip is {inflation:.1f} times its minimum"
+        busiest = _cpu.its_own_pct(run)
+        premises = [
+            Premise.reached(lost, LOST, f"only {told}"),
+            Premise.reached(inflation, RTT_INFLATION, grown),
+            Premise.reached(queue, QUEUE_US, grown),
+            Premise.below(again, FORWARD, f"{100 * again:.1f} % were lost on the way there, too"),
+            *_told.premises(run),
+            *_places.read_at_once(run),
+        ]
+        if busiest is not None:
+            short = f"a CPU that is {busiest:.0f} % busy may be what queues"
+            premises.append(Premise.below(busiest, _cpu.ROOM_PCT, short))
+        return Sign(
+            tuple(premises),
+            f"The way back: {told}, {grown}, and {100 * again:.2g} % of the segments were sent "
+            "again.",
+            {f"{run.receiver}_tcp_out_segs": made, f"{run.sender}_tcp_in_segs": came},
+        )

@@ -1,0 +1,38 @@
+"""A control group's quota: the tool is ready, has CPUs beside it, and may not run."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _told
+from netlimits.limits.figures import RunFigures
+
+QUOTA_PCT = 20.0
+"""Of the time, for which a control group's quota held the tool back."""
+
+
+class CpuQuota:
+    """`cpu-quota`."""
+
+    name = "cpu-quota"
+    title = "A CPU quota"
+    needs = ("process_cpu_pct",)  # a host without a quota has no `throttled_pct`
+    intervention = Intervention("a quota (cpu.max) a quarter larger", least=1.1)
+    labels: tuple[Label, ...] = ()
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return how long quotas held the tool back, at the end where that was longer."""
+        held = {
+            end: share
+            for end in (run.sender, run.receiver)
+            if (share := run.own(f"{end}_throttled_pct")) is not None
+        }
+        if not held:
+            return None
+        end = max(held, key=held.__getitem__)
+        who = "sender" if end == run.sender else "receiver"
+        told = f"it held the tool back {held[end]:.0f} % of the time"
+        return Sign(
+            (Premise.reached(held[end], QUOTA_PCT, told), *_told.premises(run)),
+            f"The {who}'s CPU quota: {told}.",
+            {f"{end}_throttled_pct": held[end]},
+        )

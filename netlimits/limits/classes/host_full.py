@@ -1,0 +1,44 @@
+"""Both ends on one kernel, whose CPUs are used up."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _told
+from netlimits.limits.figures import RunFigures
+
+FULL_PCT = 95.0
+WANTED_PCT = 30.0
+"""Of a CPU, what both ends of the tool use and wait for at least, to be what wants CPUs."""
+
+
+class HostFull:
+    """`host-full`."""
+
+    name = "host-full"
+    title = "The CPUs that both ends share"
+    needs = ("cpu_pct", "process_cpu_pct")
+    intervention = Intervention("ends on two machines, or fewer others beside them", least=1.1)
+    labels: tuple[Label, ...] = ()
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return how busy the one machine was, and with what; None where ends are two machines."""
+        busy = run.sent("cpu_pct")
+        used = [run.own(f"{end}_process_cpu_pct") for end in ("local", "remote")]
+        if not run.one_machine or busy is None or None in used:
+            return None
+        waited = [run.own(f"{end}_cpu_wait_pct") or 0.0 for end in ("local", "remote")]
+        wanted = sum(filter(None, used)) + sum(waited)
+        softirq, others = run.sent("softirq_pct"), run.sent("other_cpu_pct")
+        parts = [f"the tool {sum(filter(None, used)):.0f} % of one CPU"]
+        parts += [f"softirq {softirq:.0f} % of all"] if softirq is not None else []
+        parts += [f"other programs {others:.0f} % of one"] if others is not None else []
+        told = f"the CPUs of the one machine that both ends are on were {busy:.0f} % busy"
+        return Sign(
+            (
+                Premise.reached(busy, FULL_PCT, told),
+                Premise.reached(wanted, WANTED_PCT, f"the tool wanted {wanted:.0f} % of a CPU"),
+                *_told.premises(run),
+            ),
+            f"One machine: {told}: {', '.join(parts)}.",
+            {f"{run.sender}_cpu_pct": busy, "process_cpu_pct": wanted},
+        )

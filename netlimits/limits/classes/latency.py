@@ -1,0 +1,46 @@
+"""The round trip: each transaction waits for the one before it."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.figures import RunFigures
+
+OF_ROUND_TRIPS = 0.7
+"""Of the time, what transactions spend on their round trips where nothing else takes it."""
+CPU_PCT = 80.0
+
+LABEL = Label(
+    """factors: {request: [1, 64, 512, 1024], response: [1, 512]}
+measure:
+  netperf: {test: TCP_RR, seconds: 2, request: "${request}", response: "${response}"}
+""",
+    link="--delay 5ms",
+)
+
+
+class Latency:
+    """`latency`."""
+
+    name = "latency"
+    title = "The round trip"
+    needs = ("transaction_rate_tps", "rtt_us", "cpu_peak_pct")
+    intervention = Intervention("a fifth more delay: a fifth fewer transactions", most=0.88)
+    labels = (LABEL,)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return the transactions of a round trip's time, and how busy CPUs were."""
+        rate, busiest = run.transactions, run.busiest
+        rtt = run.sent("rtt_us") or run.received("rtt_us") or run.figure("latency_mean_us")
+        if not rate or not rtt or busiest is None:
+            return None
+        each = rate * rtt / 1e6
+        told = f"{rate:,.0f} transactions/s at a round trip of {rtt:,.0f} µs"
+        cpu = f"the busiest CPU was {busiest:.0f} % busy"
+        return Sign(
+            (
+                Premise.reached(each, OF_ROUND_TRIPS, told),
+                Premise.below(busiest, CPU_PCT, cpu),
+            ),
+            f"The round trip: {told}, {each:.2g} in each; {cpu}.",
+            {"transaction_rate_tps": rate, "rtt_us": rtt, "cpu_peak_pct": busiest},
+        )

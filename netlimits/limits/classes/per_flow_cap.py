@@ -1,0 +1,59 @@
+"""A cap on each connection: another number of them has another sum, and each the same rate."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _cpu, _places, _told
+from netlimits.limits.figures import RunFigures, mbps
+
+WITHIN = 0.1
+"""How far rates of a connection may be apart, as a share, for other numbers of connections."""
+OTHER_NUMBER = 1.5
+"""How many times as many connections another configuration has at least."""
+WAITED_PCT = 50.0
+"""Of the time: what waits for a window is limited by that, a connection at a time."""
+
+
+class PerFlowCap:
+    """`per-flow-cap`."""
+
+    name = "per-flow-cap"
+    title = "A cap on each connection"
+    needs = ("connections", "cpu_peak_pct", "rwnd_limited_pct")
+    intervention = Intervention(
+        "a second stream: nearly twice the sum", "streams", 2, 1.7, 2.3, alone=False
+    )
+    labels: tuple[Label, ...] = ()
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return a connection's rate beside that with another number of connections."""
+        rate, busiest = run.throughput, _cpu.its_own_pct(run)
+        others = {
+            number: other
+            for number, other in run.rates_by_streams.items()
+            if max(number / run.flows, run.flows / number) >= OTHER_NUMBER
+        }
+        if not rate or busiest is None or run.udp or not others:
+            return None
+        each = rate / run.flows
+        apart = {number: abs(other / number / each - 1) for number, other in others.items()}
+        number = max(apart, key=apart.__getitem__)
+        told = f"{mbps(each)} a connection of {run.flows:.0f}"
+        beside = f"{mbps(others[number] / number)} of {number:.0f}"
+        premises = [
+            Premise.below(apart[number], WITHIN, f"they differ: {told}, {beside}"),
+            Premise.below(busiest, _cpu.ROOM_PCT, f"the busiest CPU was {busiest:.0f} % busy"),
+            *_told.premises(run),
+            *_places.read_at_once(run),
+        ]
+        for name in ("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct"):
+            if (waited := run.sent(name)) is not None:
+                short = (
+                    f"each waited for a window, a buffer or its program {waited:.0f} % of the time"
+                )
+                premises.append(Premise.below(waited, WAITED_PCT, short))
+        return Sign(
+            tuple(premises),
+            f"A cap on each connection: {told}, and {beside}.",
+            {"throughput_mbps": rate, "connections": run.flows},
+        )

@@ -1,0 +1,127 @@
+"""A policer: it drops what is above its rate, and holds nothing back."""
+
+from __future__ import annotations
+
+from netlimits.limits import bounds, places
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _cpu, _places, _told
+from netlimits.limits.classes.loss import BURST, INFLATED, MOST, RETRANSMITTED, WAITED_PCT, WAITS
+from netlimits.limits.figures import RunFigures, mbps
+
+SEGMENTS = 30.0
+"""Segments sent again from which on their share is known to a fifth: a bound by fewer is no bound.
+Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rate of their bound."""
+QUEUE_US = 200.0
+"""What packets wait, at most: a host's own scheduling is as much where round trips are short."""
+STEADY = 0.75
+"""The slowest run of a configuration over the fastest: a policed rate is the same in all."""
+COUNTED = 0.1
+"""Of what was lost, what a policer on the receiver counts itself, in packets of up to 45 segments:
+GRO comes before it, so that 42 were 178 segments."""
+
+LABELS = tuple(
+    Label(
+        f"""factors: {{send_size: [4096, 16384]}}
+settings:
+  - roles: [receiver]
+    switch:
+      verify: [sh, -c, "tc qdisc show dev data0 | grep -c ingress || :"]
+      command:
+        "0": [tc, qdisc, del, dev, data0, ingress]
+        "1":
+          - sh
+          - -c
+          - >-
+            tc qdisc add dev data0 ingress && tc filter add dev data0 ingress matchall
+            action police rate {rate} burst 64k conform-exceed drop
+      to: "1"
+measure:
+  netperf: {{test: TCP_STREAM, seconds: 2, send_size: "${{send_size}}"}}
+""",
+        link=f"--delay {delay}",
+    )
+    for rate, delay in (("10mbit", "5ms"), ("20mbit", "8ms"), ("40mbit", "2ms"), ("30mbit", "15ms"))
+)
+
+
+class Policer:
+    """`policer`."""
+
+    name = "policer"
+    title = "A policer"
+    needs = ("tcp_retrans_segs", "tcp_out_segs", "rtt_us", "min_rtt_us", "mss_bytes")
+    intervention = Intervention(
+        "95 % of what arrived is sent: nothing is lost, and as much arrives",
+        "arrived",
+        0.95,
+        0.88,
+        1.05,
+    )
+    labels = LABELS
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return what a policer of the receiver's counted, else losses that are not by chance.
+
+        They come in bursts, or at a rate far above what TCP has at such a share of loss; and
+        nothing queues: the round trip is near its minimum.
+        """
+        counted = _counted(run)
+        if counted and counted.fires:
+            return counted
+        share, again, rate = run.retransmitted, run.sent("tcp_retrans_segs"), run.throughput
+        inflation, queue = run.inflation, run.queueing_us
+        bound = bounds.of_run(run).get("loss")
+        if share is None or again is None or not rate or inflation is None or queue is None:
+            return counted
+        lost = f"{100 * share:.2g} % of the segments were sent again ({again:,.0f})"
+        recoveries = run.sent("tcp_recoveries")
+        burst = again / recoveries if recoveries else 0.0
+        unlikely = max(rate / bound.mbps / MOST if bound else 0.0, burst / BURST)
+        most = f"losses by chance would allow {mbps(bound.mbps)}" if bound else "no bound is known"
+        grown = f"the round trip is {inflation:.1f} times its minimum: packets wait in a queue"
+        premises = [
+            Premise.reached(share, RETRANSMITTED, f"only {lost}"),
+            Premise.reached(again, SEGMENTS, f"only {lost}"),
+            Premise(unlikely, f"{mbps(rate)} arrived, and {most}, {burst:.1f} lost at a time"),
+            Premise(max(INFLATED / inflation, QUEUE_US / max(queue, 1.0)), grown),
+            *_told.premises(run),
+            *_places.read_at_once(run),
+            *_places.lost_on_path(run),
+        ]
+        for name, what in WAITS.items():
+            if waited := run.sent(name):
+                short = f"the flow waited for {what} {waited:.0f} % of the time"
+                premises.append(Premise.below(waited, WAITED_PCT, short))
+        if run.busiest:
+            short = f"the busiest CPU was {run.busiest:.0f} % busy"
+            premises.append(Premise.below(run.busiest, _cpu.ROOM_PCT, short))
+        if run.slowest is not None:
+            short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
+            premises.append(Premise.reached(run.slowest, STEADY, short))
+        return Sign(
+            tuple(premises),
+            f"A policer on the path: {lost}, {burst:.1f} at a time, at a round trip near its "
+            f"minimum; {most}, and {mbps(rate)} arrived.",
+            {
+                "tcp_retrans_segs": again,
+                "rtt_us": run.sent("rtt_us") or 0.0,
+                "throughput_mbps": rate,
+            },
+        )
+
+
+def _counted(run: RunFigures) -> Sign | None:
+    """Return what a policer on the receiver's way in dropped."""
+    drops, lost = run.received("ingress_drops"), places.lost(run)
+    if drops is None or not lost:
+        return None
+    told = f"the receiver's own policer dropped {drops:,.0f}, of {lost:,.0f} packets that were lost"
+    enough = lost / max(1.0, run.sent("udp_out_datagrams" if run.udp else "tcp_out_segs") or 1.0)
+    return Sign(
+        (
+            Premise.reached(drops / lost, COUNTED, told),
+            Premise.reached(enough, RETRANSMITTED, f"only {100 * enough:.2g} % of all were lost"),
+        ),
+        f"A policer: {told}.",
+        {f"{run.receiver}_ingress_drops": drops},
+    )

@@ -1,0 +1,66 @@
+"""A receiving program that reads too slowly and has CPU left: it sleeps, or waits for a disk."""
+
+from __future__ import annotations
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.classes import _places, _reader, _told
+from netlimits.limits.figures import RunFigures
+
+LIMITED_PCT = 50.0
+"""Of the sender's busy time, what waited for the receive window."""
+ROOM_PCT = 75.0
+"""Of a CPU, what the reader uses and waits for at most: above it, receiver-cpu is what it is."""
+
+LABEL = Label(
+    """factors: {asleep: ["0.02", "0.05"], send_size: [4096, 16384, 65536, 131072]}
+settings:
+  - roles: [receiver]
+    switch:
+      verify: [sh, -c, "cat /run/asleep 2> /dev/null || echo 0"]
+      command:
+        "0": [sh, -c, "echo 0 > /run/asleep"]
+        "*": [sh, -c, "echo {} > /run/asleep; while s=$(cat /run/asleep); [ $s != 0 ]; do
+              killall -STOP netserver; sleep $s; killall -CONT netserver; sleep 0.01; done &"]
+      to: "${asleep}"
+measure:
+  netperf: {test: TCP_STREAM, seconds: 2, send_size: "${send_size}"}
+"""
+)
+
+
+class SlowReader:
+    """`slow-reader`."""
+
+    name = "slow-reader"
+    title = "The receiving program"
+    needs = ("rwnd_limited_pct", "recv_q_bytes", "process_cpu_pct")
+    intervention = Intervention(
+        "a second stream with a server process of its own: nearly twice the sum",
+        "streams",
+        2,
+        1.6,
+        alone=False,
+    )
+    labels = (LABEL,)
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return how full of unread data the window is that the sender waits for."""
+        limited, unread = run.sent("rwnd_limited_pct"), run.unread
+        wanted = _reader.wanted_pct(run)
+        if limited is None or unread is None or wanted is None:
+            return None
+        waiting = run.received("recv_q_bytes") or 0.0
+        thread = f"its program used and wanted {wanted:.0f} % of a CPU"
+        told = f"{waiting:,.0f} bytes waited for it, {100 * unread:.0f} % of the receive window"
+        return Sign(
+            (
+                Premise.reached(unread, _places.UNREAD, f"only {told}"),
+                Premise.reached(
+                    limited, LIMITED_PCT, f"the sender waited for it {limited:.0f} % of the time"
+                ),
+                Premise.below(wanted, ROOM_PCT, thread),
+                *_told.premises(run),
+            ),
+            f"The receiving program: {told}, while {thread}.",
+            {"recv_q_bytes": waiting, "rwnd_limited_pct": limited, "process_cpu_pct": wanted},
+        )

@@ -1,0 +1,69 @@
+"""A run that ends while TCP still doubles its window."""
+
+from __future__ import annotations
+
+import math
+
+from netlimits.limits.base import Intervention, Label, Premise, Sign
+from netlimits.limits.bounds import INITIAL_WINDOW
+from netlimits.limits.classes import _told
+from netlimits.limits.classes.loss import RETRANSMITTED
+from netlimits.limits.figures import RunFigures
+
+RAMP = 0.3
+"""Of the run, what slow start takes from which on the rate is the start-up's."""
+LATE_PCT = 65.0
+"""Of the data, what the later half of the looks sent: 70 where slow start takes 0.3 of a run that
+is steady then, 50 where all of it is steady."""
+WAITED_PCT = 50.0
+"""Of the time: what waits for a window or a program does not double its own."""
+
+LABELS = tuple(
+    Label(
+        """factors: {send_size: [4096, 16384, 65536, 131072]}
+measure:
+  netperf: {test: TCP_STREAM, seconds: 1, send_size: "${send_size}"}
+""",
+        link=f"--delay {delay}",
+    )
+    for delay in ("60ms", "100ms")
+)
+
+
+class TooShort:
+    """`too-short`."""
+
+    name = "too-short"
+    title = "Slow start"
+    needs = ("cwnd_segs", "min_rtt_us", "elapsed_s")
+    intervention = Intervention("a run twice as long: a higher rate", "seconds", 2, 1.15)
+    labels = LABELS
+
+    def sign(self, run: RunFigures) -> Sign | None:
+        """Return the share of the run that doubling to its window took, without loss."""
+        cwnd, rtt, elapsed = run.sent("cwnd_segs"), run.sent("min_rtt_us"), run.elapsed
+        if not cwnd or not rtt or not elapsed:
+            return None
+        trips = math.log2(max(1.0, cwnd / INITIAL_WINDOW))
+        share = trips * rtt / 1e6 / elapsed
+        told = (
+            f"{trips:.1f} round trips of {rtt:,.0f} µs, in which the window grew to {cwnd:,.0f} "
+            f"segments, are {100 * share:.0f} % of the run"
+        )
+        short = f"slow start took only {100 * share:.2g} % of the run"
+        premises = [Premise.reached(share, RAMP, short), *_told.premises(run)]
+        if (late := run.sent("late_data_pct")) is not None:
+            short = f"its later half sent {late:.0f} % of the data"
+            premises.append(Premise.reached(late, LATE_PCT, short))
+        if (again := run.retransmitted) is not None:
+            short = f"{100 * again:.2g} % of the segments were lost, which ends slow start"
+            premises.append(Premise.below(again, RETRANSMITTED, short))
+        for name in ("rwnd_limited_pct", "sndbuf_limited_pct"):
+            if (waited := run.sent(name)) is not None:
+                short = f"the sender waited for a buffer or window {waited:.0f} % of the time"
+                premises.append(Premise.below(waited, WAITED_PCT, short))
+        return Sign(
+            tuple(premises),
+            f"Slow start: {told}.",
+            {"cwnd_segs": cwnd, "min_rtt_us": rtt, "elapsed_s": elapsed},
+        )

@@ -1,0 +1,145 @@
+"""What is known of a configuration whatever the verdict: rate, round trip, losses, queues, CPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
+
+from netlimits.limits import places
+from netlimits.limits.figures import RunFigures, mbps
+
+Runs = Sequence[RunFigures]
+Figure = Callable[[RunFigures], float | None]
+
+
+def _of(end: str, column: str) -> Figure:
+    def figure(run: RunFigures) -> float | None:
+        return run.sent(column) if end == "sender" else run.received(column)
+
+    return figure
+
+
+def _percent(share: Figure) -> Figure:
+    def figure(run: RunFigures) -> float | None:
+        value = share(run)
+        return None if value is None else 100 * value
+
+    return figure
+
+
+def _of_bound(run: RunFigures) -> float | None:
+    rate, bound = run.throughput, run.bound_mbps
+    return rate / bound if rate is not None and bound else None
+
+
+KNOWN: Mapping[str, Figure] = {
+    "throughput_mbps": lambda run: run.throughput,
+    "transaction_rate_tps": lambda run: run.transactions,
+    "of_bound_pct": _percent(_of_bound),
+    "slowest_pct": _percent(lambda run: run.slowest),
+    "rtt_us": _of("sender", "rtt_us"),
+    "min_rtt_us": _of("sender", "min_rtt_us"),
+    "snd_wnd_bytes": _of("sender", "snd_wnd_bytes"),
+    "cwnd_segs": _of("sender", "cwnd_segs"),
+    "sndbuf_bytes": _of("sender", "sndbuf_bytes"),
+    "rcvbuf_bytes": _of("receiver", "rcvbuf_bytes"),
+    "rwnd_limited_pct": _of("sender", "rwnd_limited_pct"),
+    "sndbuf_limited_pct": _of("sender", "sndbuf_limited_pct"),
+    "app_limited_pct": _of("sender", "app_limited_pct"),
+    "retransmitted_pct": _percent(lambda run: run.retransmitted),
+    "datagrams_lost_pct": _percent(lambda run: run.sent_datagrams_lost),
+    "notsent_bytes": _of("sender", "notsent_bytes"),
+    "qdisc_overlimits": _of("sender", "qdisc_overlimits"),
+    "recv_q_bytes": _of("receiver", "recv_q_bytes"),
+    **{
+        f"{end}_{column}": _of(end, column)
+        for end in ("sender", "receiver")
+        for column in ("cpu_peak_pct", "process_cpu_pct", "cpu_wait_pct")
+    },
+}
+"""Figure -> what it is of one run; of a configuration it is the median of the runs that know it."""
+
+
+def figures(runs: Runs) -> dict[str, float]:
+    """Return the figures of a configuration's runs that are known, and how many were lost where."""
+    known = {name: value for name, of in KNOWN.items() if (value := _median(runs, of)) is not None}
+    where = [places.losses(run) for run in runs]
+    for place in dict.fromkeys(place for run in where for place in run):
+        known[f"lost {place}"] = median(run.get(place, 0.0) for run in where)
+    return known
+
+
+def sentence(known: Mapping[str, float]) -> str:
+    """Return these figures in words, a clause for each kind; "" where nothing is known."""
+    parts = [
+        clause
+        for clauses in (_rate, _round_trip, _windows, _losses, _queues, _cpus)
+        if (clause := ", ".join(clauses(known)))
+    ]
+    return f"Known: {'; '.join(parts)}." if parts else ""
+
+
+def _median(runs: Runs, of: Figure) -> float | None:
+    values = [value for run in runs if (value := of(run)) is not None]
+    return median(values) if values else None
+
+
+def _rate(known: Mapping[str, float]) -> Iterator[str]:
+    if "throughput_mbps" in known:
+        yield f"{mbps(known['throughput_mbps'])} arrived"
+    if "transaction_rate_tps" in known:
+        yield f"{known['transaction_rate_tps']:,.0f} transactions/s"
+    if "of_bound_pct" in known:
+        yield f"{known['of_bound_pct']:.1f} % of what the link leaves for data"
+    if "slowest_pct" in known:
+        yield f"the slowest run had {known['slowest_pct']:.0f} % of the fastest"
+
+
+def _round_trip(known: Mapping[str, float]) -> Iterator[str]:
+    if "rtt_us" in known:
+        least = known.get("min_rtt_us")
+        tail = "" if least is None else f", at least {least:,.0f}"
+        yield f"round trip {known['rtt_us']:,.0f} µs{tail}"
+
+
+def _windows(known: Mapping[str, float]) -> Iterator[str]:
+    for name, words in (
+        ("snd_wnd_bytes", "receive window {:,.0f} bytes"),
+        ("cwnd_segs", "congestion window {:,.0f} segments"),
+        ("rwnd_limited_pct", "{:.0f} % of the busy time limited by the former"),
+        ("sndbuf_limited_pct", "{:.0f} % by the send buffer"),
+        ("app_limited_pct", "{:.0f} % of the looks found nothing to send"),
+    ):
+        if name in known:
+            yield words.format(known[name])
+
+
+def _losses(known: Mapping[str, float]) -> Iterator[str]:
+    what = {"retransmitted_pct": "segments sent again", "datagrams_lost_pct": "datagrams lost"}
+    for name, words in what.items():
+        if name in known:
+            yield f"{known[name]:.2g} % of the {words}"
+    for name, count in known.items():
+        if name.startswith("lost "):
+            yield f"{count:,.0f} {name.removeprefix('lost ')}"
+
+
+def _queues(known: Mapping[str, float]) -> Iterator[str]:
+    for name, words in (
+        ("notsent_bytes", "{:,.0f} bytes wait at the sender"),
+        ("recv_q_bytes", "{:,.0f} bytes wait to be read"),
+        ("qdisc_overlimits", "the sender's qdisc held back {:,.0f} times"),
+    ):
+        if name in known:
+            yield words.format(known[name])
+
+
+def _cpus(known: Mapping[str, float]) -> Iterator[str]:
+    for end in ("sender", "receiver"):
+        peak, tool = (known.get(f"{end}_{name}_pct") for name in ("cpu_peak", "process_cpu"))
+        waited = known.get(f"{end}_cpu_wait_pct")
+        parts = [f"busiest CPU {peak:.0f} %"] if peak is not None else []
+        parts += [f"tool {tool:.0f} % of one"] if tool is not None else []
+        parts += [f"which waited for one {waited:.0f} % of the time"] if waited else []
+        if parts:
+            yield f"{end}: {', '.join(parts)}"

@@ -1,0 +1,170 @@
+"""Whether an intervention moved what it was meant to move: else it tells nothing of the limit.
+
+A larger buffer has to open the window, a second stream has to have a server of its own, less to
+send has to end the losses. Each check compares the runs with the change with those without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from netlimits.limits.figures import RunFigures
+
+Runs = Sequence[RunFigures]
+Check = Callable[[Runs, Runs], str]
+"""The runs with the change, and those without -> why it had no effect; "" where it had."""
+
+GROWN, MORE, FEWER, ENDED = 1.2, 1.5, 0.7, 1 / 3
+"""How many times as much as before counts as moved: a window, a number or length, a size, and
+losses that are to end."""
+SAME_READER = 0.5
+"""Of the receive windows, what is unread where streams wait for one reader (`_places.UNREAD`)."""
+LOADED_PCT = 95.0
+EASED = 0.95
+"""Of the softirq of the busiest CPU, what is left of it where some of it went to other CPUs."""
+
+
+def _median(runs: Runs, figure: Callable[[RunFigures], float | None]) -> float | None:
+    values = [value for run in runs if (value := figure(run)) is not None]
+    return median(values) if values else None
+
+
+def _both(
+    changed: Runs, without: Runs, figure: Callable[[RunFigures], float | None]
+) -> tuple[float, float] | None:
+    """Return the medians with and without the change; None where a side does not know it."""
+    now, before = _median(changed, figure), _median(without, figure)
+    return None if now is None or before is None else (now, before)
+
+
+def _connections(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, lambda run: run.sent("connections"))
+    if pair and pair[0] < MORE * pair[1]:
+        return f"{pair[0]:.0f} connections carried data, as {pair[1]:.0f} did before"
+    return ""
+
+
+def _own_server(changed: Runs, without: Runs) -> str:
+    """A second stream that waits for the same reader adds nothing, whatever limits."""
+    unread = _median(changed, lambda run: run.unread)
+    if unread is None or unread < SAME_READER:
+        return ""
+    pair = _both(changed, without, lambda run: run.received("processes"))
+    if pair is None or pair[0] > pair[1]:
+        return ""
+    return (
+        f"{100 * unread:.0f} % of the receive windows is data that nobody read, and all streams "
+        f"have the same {pair[0]:.0f} server process{'es' if pair[0] > 1 else ''}"
+    )
+
+
+def _reader(changed: Runs, without: Runs) -> str:
+    """A sum that stays, where the receiving programs are behind with reading, is no path's."""
+    unread = _median(changed, lambda run: run.unread)
+    if unread is None or unread < SAME_READER:
+        return ""
+    return f"{100 * unread:.0f} % of the receive windows is data that the program has not read"
+
+
+def _window(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, lambda run: run.sent("snd_wnd_bytes"))
+    if pair and pair[0] < GROWN * pair[1]:
+        return (
+            f"the window stayed at {pair[0]:,.0f} bytes (before: {pair[1]:,.0f}), so that another "
+            "thing than this buffer sets it: a route's `window`, or a program's own SO_RCVBUF"
+        )
+    return ""
+
+
+def _send_buffer(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, lambda run: run.sent("sndbuf_bytes"))
+    if pair and pair[0] < GROWN * pair[1]:
+        return f"the buffer stayed at {pair[0]:,.0f} bytes (before: {pair[1]:,.0f})"
+    return ""
+
+
+def _lost(run: RunFigures) -> float | None:
+    return run.sent_datagrams_lost if run.udp else run.retransmitted
+
+
+def _losses(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, _lost)
+    if pair and pair[0] > ENDED * pair[1]:
+        return (
+            f"{100 * pair[0]:.2g} % were lost still (before: {100 * pair[1]:.2g} %), so that it is "
+            "not how much is sent that loses them"
+        )
+    return ""
+
+
+def _load(end: str) -> Check:
+    def check(changed: Runs, without: Runs) -> str:
+        def peak(run: RunFigures) -> float | None:
+            return run.figure(f"{run.sender if end == 'sender' else run.receiver}_cpu_peak_pct")
+
+        pair = _both(changed, without, peak)
+        if pair and pair[0] < LOADED_PCT and pair[0] < GROWN * pair[1]:
+            return f"the {end}'s busiest CPU was {pair[0]:.0f} % busy (before: {pair[1]:.0f} %)"
+        return ""
+
+    return check
+
+
+def _softirq(changed: Runs, without: Runs) -> str:
+    def softirq(run: RunFigures) -> float | None:
+        return run.received("cpu_peak_softirq_pct")
+
+    pair = _both(changed, without, softirq)
+    if pair and pair[0] > EASED * pair[1]:
+        return f"the busiest CPU has {pair[0]:.0f} % softirq still (before: {pair[1]:.0f} %)"
+    return ""
+
+
+def _packets(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, lambda run: run.packet_bytes)
+    if pair and pair[0] > FEWER * pair[1]:
+        return f"packets carry {pair[0]:,.0f} bytes still (before: {pair[1]:,.0f})"
+    return ""
+
+
+def _fragments(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, lambda run: run.sent("ip_frag_creates"))
+    if pair and pair[0] > ENDED * pair[1]:
+        return f"{pair[0]:,.0f} fragments were made still (before: {pair[1]:,.0f})"
+    return ""
+
+
+def _length(changed: Runs, without: Runs) -> str:
+    pair = _both(changed, without, lambda run: run.elapsed)
+    if pair and pair[0] < MORE * pair[1]:
+        return f"runs took {pair[0]:.1f} s (before: {pair[1]:.1f} s)"
+    return ""
+
+
+CHECKS: Mapping[str, tuple[Check, ...]] = {
+    "streams": (_connections,),
+    "arrived": (_losses,),
+    "seconds": (_length,),
+    "packet_size": (_packets,),
+    "datagram": (_fragments,),
+    "receive_buffer": (_window,),
+    "send_buffer": (_send_buffer,),
+    "sender_load": (_load("sender"),),
+    "receiver_load": (_load("receiver"),),
+    "rps": (_softirq,),
+}
+"""Change -> what it has to move."""
+
+OF_CLASSES: Mapping[str, tuple[Check, ...]] = {
+    "slow-reader": (_own_server,),
+    "path-cap": (_reader,),
+    "link": (_reader,),
+}
+"""Class -> what has to hold beside, for the change to tell something of it."""
+
+
+def unmoved(limit: str, change: str, changed: Runs, without: Runs) -> str:
+    """Return why a change had no effect on what it was meant to move; "" where it had one."""
+    checks = (*CHECKS.get(change, ()), *OF_CLASSES.get(limit, ()))
+    return next((why for check in checks if (why := check(changed, without))), "")

@@ -1,0 +1,64 @@
+"""Where packets were lost and where bytes waited, by the counters of both hosts.
+
+What neither host counts was lost on the path. Hosts count the packets that they drop; TCP counts
+the segments that it sends again, and a host's drops among them are at most all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from netlimits.limits.figures import RunFigures
+
+PATH = "on the path"
+
+OF_SENDER: Mapping[str, str] = {
+    "qdisc_drops": "in the sender's qdisc",
+    "tx_dropped": "by the sender's driver",
+}
+OF_RECEIVER: Mapping[str, str] = {
+    "ingress_drops": "by a policer on the receiver",
+    "nic_rx_drops": "in the receiver's NIC",
+    "softnet_dropped": "in the receiver's backlog",
+    "tcp_backlog_drops": "in the receiver's socket backlog",
+    "tcp_rcvq_drops": "in the receiver's socket",
+    "udp_rcvbuf_errors": "in the receiver's socket, which was full",
+}
+"""Counter -> where it counts, on the way from the program that sends to the one that receives."""
+
+
+def lost(run: RunFigures) -> float | None:
+    """Return how many segments or datagrams were lost; None where it is not known."""
+    if run.udp:
+        sent, share = run.sent("udp_out_datagrams"), run.sent_datagrams_lost
+        return None if sent is None or share is None else share * sent
+    return run.sent("tcp_retrans_segs") if run.retransmitted is not None else None
+
+
+def losses(run: RunFigures) -> dict[str, float]:
+    """Return place -> how many of the lost packets were lost there, without places of none."""
+    total = lost(run)
+    if not total:
+        return {}
+    counted = {where: run.sent(name) for name, where in OF_SENDER.items()}
+    counted |= {where: run.received(name) for name, where in OF_RECEIVER.items()}
+    places, rest = {}, total
+    for where, count in counted.items():
+        if count:
+            places[where] = min(count, rest)
+            rest -= places[where]
+    return {where: count for where, count in (*places.items(), (PATH, rest)) if count >= 1}
+
+
+def share(run: RunFigures, *places: str) -> float | None:
+    """Return the share of what was lost that was lost at these places; None where nothing was."""
+    total = lost(run)
+    if not total:
+        return None
+    where = losses(run)
+    return sum(where.get(place, 0.0) for place in places) / total
+
+
+IN_SOCKET = OF_RECEIVER["udp_rcvbuf_errors"]
+ON_RECEIVER = tuple(OF_RECEIVER.values())
+ON_SENDER = tuple(OF_SENDER.values())
