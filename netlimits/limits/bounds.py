@@ -26,99 +26,99 @@ NEAR = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Ceiling:
     """What one mechanism allows: Mbit/s, and how that follows, in words."""
 
     mbps: float
     how: str
 
 
-def _link(run: RunFigures) -> Bound | None:
-    return Bound(run.bound_mbps, "less headers") if run.bound_mbps else None
+def _link(run: RunFigures) -> Ceiling | None:
+    return Ceiling(run.bound_mbps, "less headers") if run.bound_mbps else None
 
 
-def _shaper(run: RunFigures) -> Bound | None:
+def _shaper(run: RunFigures) -> Ceiling | None:
     rate, wire = run.throughput, run.wire_mbps
     if not run.shaper_mbps or not rate or not wire:
         return None
-    return Bound(run.shaper_mbps * rate / wire, "less headers")
+    return Ceiling(run.shaper_mbps * rate / wire, "less headers")
 
 
-def _told(run: RunFigures) -> Bound | None:
-    return Bound(run.goal_mbps, "as it was told") if run.goal_mbps else None
+def _told(run: RunFigures) -> Ceiling | None:
+    return Ceiling(run.goal_mbps, "as it was told") if run.goal_mbps else None
 
 
-def _window(run: RunFigures, column: str, what: str) -> Bound | None:
+def _window(run: RunFigures, column: str, what: str) -> Ceiling | None:
     size, rtt = run.sent(column), run.sent("min_rtt_us")
     if not size or not rtt:
         return None
-    return Bound(
+    return Ceiling(
         size * 8 / rtt * run.flows, f"{size:,.0f} bytes{what} a round trip of {rtt:,.0f} µs"
     )
 
 
-def _receive_window(run: RunFigures) -> Bound | None:
+def _receive_window(run: RunFigures) -> Ceiling | None:
     return _window(run, "snd_wnd_bytes", "")
 
 
-def _send_buffer(run: RunFigures) -> Bound | None:
+def _send_buffer(run: RunFigures) -> Ceiling | None:
     return _window(run, "sndbuf_bytes", "")
 
 
-def _congestion_window(run: RunFigures) -> Bound | None:
+def _congestion_window(run: RunFigures) -> Ceiling | None:
     rate, cwnd, rtt = run.window_mbps, run.sent("cwnd_segs"), run.sent("rtt_us")
     if not rate or not cwnd or not rtt:
         return None
-    return Bound(rate, f"{cwnd:,.0f} segments a round trip of {rtt:,.0f} µs")
+    return Ceiling(rate, f"{cwnd:,.0f} segments a round trip of {rtt:,.0f} µs")
 
 
-def _loss(run: RunFigures) -> Bound | None:
+def _loss(run: RunFigures) -> Ceiling | None:
     """The greater of Reno's and CUBIC's rates at this share of loss; of BBR none: it looks away."""
     share, rtt, mss = run.retransmitted, run.sent("rtt_us"), run.sent("mss_bytes")
     if not share or not rtt or not mss or (run.sent("own_pace_pct") or 0) > 50:
         return None
     segments = max(MATHIS / math.sqrt(share), CUBIC * (rtt / 1e6 / share) ** 0.75)
     told = f"{100 * share:.2g} % sent again at a round trip of {rtt:,.0f} µs"
-    return Bound(segments * mss * 8 / rtt * run.flows, told)
+    return Ceiling(segments * mss * 8 / rtt * run.flows, told)
 
 
-def _pace(run: RunFigures) -> Bound | None:
+def _pace(run: RunFigures) -> Ceiling | None:
     """TCP's own pacing rate, where a program or a qdisc holds it below 1.2 windows a round trip."""
     rate, window = run.sent("pacing_rate_mbps"), run.window_mbps
     if not rate or not window or (run.sent("own_pace_pct") or 0) > 50:
         return None
-    return Bound(rate, "TCP's pacing rate") if rate < window else None
+    return Ceiling(rate, "TCP's pacing rate") if rate < window else None
 
 
-def _slow_start(run: RunFigures) -> Bound | None:
+def _slow_start(run: RunFigures) -> Ceiling | None:
     """What doubling from INITIAL_WINDOW carries within the run."""
     rtt, mss, elapsed = run.sent("min_rtt_us"), run.sent("mss_bytes"), run.elapsed
     if not rtt or not mss or not elapsed or elapsed * 1e6 / rtt > LONG:
         return None
     segments = INITIAL_WINDOW * (2 ** (elapsed * 1e6 / rtt) - 1)
     told = f"{elapsed * 1e6 / rtt:.0f} round trips from {INITIAL_WINDOW:.0f} segments"
-    return Bound(segments * mss * 8 / 1e6 / elapsed * run.flows, told)
+    return Ceiling(segments * mss * 8 / 1e6 / elapsed * run.flows, told)
 
 
-def _cpu(run: RunFigures, end: str) -> Bound | None:
+def _cpu(run: RunFigures, end: str) -> Ceiling | None:
     """What arrived, times what the busiest CPU or thread has left."""
     busy, rate = run.busiest_pct(end), run.throughput
     if run.one_machine:
         busy = run.thread_pct(end)
     if not busy or not rate or busy < 1:
         return None
-    return Bound(rate * 100 / busy, f"at {busy:.0f} % now")
+    return Ceiling(rate * 100 / busy, f"at {busy:.0f} % now")
 
 
-def _sender_cpu(run: RunFigures) -> Bound | None:
+def _sender_cpu(run: RunFigures) -> Ceiling | None:
     return _cpu(run, run.sender)
 
 
-def _receiver_cpu(run: RunFigures) -> Bound | None:
+def _receiver_cpu(run: RunFigures) -> Ceiling | None:
     return _cpu(run, run.receiver)
 
 
-BOUNDS: Mapping[str, Callable[[RunFigures], Bound | None]] = {
+BOUNDS: Mapping[str, Callable[[RunFigures], Ceiling | None]] = {
     "link": _link,
     "the sender's qdisc": _shaper,
     "the rate asked for": _told,
@@ -137,7 +137,7 @@ OF_CONNECTIONS = ("pace", "receive window", "send buffer", "congestion window", 
 """Mechanisms of TCP, which datagrams know nothing of."""
 
 
-def of_run(run: RunFigures) -> dict[str, Bound]:
+def of_run(run: RunFigures) -> dict[str, Ceiling]:
     """Return the bounds that can be computed of a run; nothing of one without throughput."""
     if not run.throughput:
         return {}
@@ -149,7 +149,7 @@ def of_run(run: RunFigures) -> dict[str, Bound]:
     return {name: bound for name, bound in named.items() if bound}
 
 
-def sentence(bounds: Mapping[str, Bound], rate: float) -> str:
+def sentence(bounds: Mapping[str, Ceiling], rate: float) -> str:
     """Return the bounds near a rate, the nearest first, in words; "" where there are none."""
     near = {n: b for n, b in bounds.items() if b.mbps <= NEAR * rate or n == "link"}
     ordered = sorted(near, key=lambda name: abs(math.log(near[name].mbps / rate)))

@@ -226,5 +226,8 @@ def _row(verdict: Verdict, *, tested: bool) -> dict[str, Any]:
         "proof": "",
         **dict.fromkeys(("ratio", "ratio_low", "ratio_high"), float("nan")),
         "points_to": verdict.points_to,
-        **{"known": "", "known_figures": {}, "bounds": "", "bounds_mbps": {}},
+        "known": "",
+        "known_figures": {},
+        "bounds": "",
+        "bounds_mbps": {},
     }

@@ -232,8 +232,8 @@ class RunFigures:
     def shaper_mbps(self) -> float | None:
         """Return the rate that the sender's own qdisc has: by the experiment, else as found."""
         of_flow = self.sent("qdisc_flow_rate_mbps")
-        found = self.sent("qdisc_rate_mbps") or (of_flow and of_flow * self.flows)
-        return self.shapers.get(self.sender) or found or None
+        rate = self.sent("qdisc_rate_mbps") or (of_flow and of_flow * self.flows)
+        return self.shapers.get(self.sender) or rate or None
 
     @property
     def window_mbps(self) -> float | None:

@@ -83,14 +83,14 @@ def proofs(
     Runs whose levels changed the same are one sample, whatever the levels are called.
     """
     without = bare(part)
-    made = part[part[INTERVENTION] != NONE]
+    with_any = part[part[INTERVENTION] != NONE]
     columns = [name for name in map(str, part.columns) if name.startswith(CHANGED)]
-    same = [tuple(wording.text(value) for value in row) for row in made[columns].to_numpy()]
+    same = [tuple(wording.text(value) for value in row) for row in with_any[columns].to_numpy()]
     by_class = {}
     for limit in CLASSES:
-        own = made[INTERVENTION].isin([limit.name, limit.intervention.level or limit.name])
+        own = with_any[INTERVENTION].isin([limit.name, limit.intervention.level or limit.name])
         changes = {each for each, mine in zip(same, own, strict=True) if mine}
-        runs = made[[each in changes for each in same]]
+        runs = with_any[[each in changes for each in same]]
         if len(runs):
             level = limit.intervention.level
             by_class[limit.name] = _proof(limit, level, runs, without, evidence, blocks)

@@ -128,7 +128,7 @@ def _planned(
             if isinstance(change, str):
                 by_hand[each.name] = f"{what.change} ({change})"
                 continue
-            same = next((level for level, made in levels.items() if made == change), what.level)
+            same = next((level for level, other in levels.items() if other == change), what.level)
             levels[same] = change
             serves.setdefault(same, []).append(each.name)
         yield _Planned(values, verdict, levels, serves, by_hand)

@@ -160,16 +160,17 @@ def _nothing(signs: dict[LimitClass, Sign], unjudged: list[LimitClass]) -> Verdi
     if len(unjudged) > len(CLASSES) / 2:
         decide = "runs made by netlimits, which reads the evidence"
     nearest = max(signs, key=lambda limit: signs[limit].strength, default=None)
-    if nearest is None or signs[nearest].strength < LEAST_SIGN:
+    if nearest is None or not signs[nearest].strength:
         return Verdict(UNDETERMINED, sentence, {}, decide=decide)
+    near = signs[nearest].strength >= LEAST_SIGN
     return Verdict(
         UNDETERMINED,
         sentence,
         dict(signs[nearest].figures),
         nearest.name,
         _short(signs[nearest]),
-        nearest.intervention.change,
-        leading=(nearest.name,),
+        nearest.intervention.change if near else decide,
+        leading=(nearest.name,) if near else (),
     )
 
 

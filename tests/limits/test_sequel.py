@@ -21,7 +21,7 @@ from netlimits.limits.configured import Configured
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.sequel import sequel
 from netlimits.model import Around, Pace, SettingUse, Setup
-from netlimits.report.answers import verdicts
+from netlimits.report.answers import limited
 
 KEPT = Path(__file__).parents[2] / "experiments" / "gallery"
 GALLERY = sorted(folder for folder in KEPT.iterdir() if folder.name != "mesh")
@@ -311,7 +311,14 @@ def test_what_is_refuted_limits_nothing_in_charts_and_answers():
     told = explain(frame)
     assert list(told["state"]) == ["refuted"]
     assert set(limited_by(frame)) == {"undetermined"}
-    assert not [answer for answer in verdicts(told, "x") if "path-cap" in answer.text]
+    assert not [answer for answer in limited(told, (), "x") if "path-cap" in answer.text]
+
+
+def test_an_open_verdict_is_no_headline():
+    told = explain(campaign(FULL, sender_cpu={}))
+    assert [*told["class"], *told["state"]] == ["path-cap", "open"]
+    (answer,) = limited(told, (), "x")
+    assert answer.text == "What limited: open in 1 of 1 configurations: nothing is proven."
 
 
 def test_what_interventions_change_hides_no_packet_rate_of_another_size():

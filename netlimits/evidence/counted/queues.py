@@ -155,15 +155,15 @@ def _grown(host: str, counter: str, pairs: Sequence[tuple[Any, Any]]) -> int:
 def _rates(pairs: Sequence[tuple[Any, Any]]) -> dict[str, Scalar]:
     """Return the least rate of the qdiscs that carried most, of all traffic and of each flow."""
     grown = [b.get("bytes", 0) - a.get("bytes", 0) for a, b in pairs]
-    found: dict[str, list[float]] = {}
+    rates: dict[str, list[float]] = {}
     for (qdisc, _), bytes_ in zip(pairs, grown, strict=True):
         value = qdisc.get("options") or {}
         for key in _RATE.get(qdisc["kind"], ("none",)):
             value = value.get(key) if isinstance(value, Mapping) else None
         if isinstance(value, int | float) and 0 < value < 2**32 - 1 and bytes_ > _MOST * max(grown):
             name = "qdisc_flow_rate_mbps" if qdisc["kind"] == "fq" else "qdisc_rate_mbps"
-            found.setdefault(name, []).append(value * 8 / 1e6)
-    return {name: min(rates) for name, rates in found.items()}
+            rates.setdefault(name, []).append(value * 8 / 1e6)
+    return {name: min(every) for name, every in rates.items()}
 
 
 def _of_classes(before: Completed, after: Completed) -> dict[str, Scalar]:

@@ -27,16 +27,16 @@ class AckPath:
 
     def sign(self, run: RunFigures) -> Sign | None:
         """Return the share of acknowledgements lost, while few segments were and packets wait."""
-        made, came, again = (
+        sent_back, arrived, again = (
             run.received("tcp_out_segs"),
             run.sent("tcp_in_segs"),
             run.retransmitted,
         )
         inflation, queue = run.inflation, run.queueing_us
-        if not made or came is None or again is None or inflation is None or queue is None:
+        if not sent_back or arrived is None or again is None or inflation is None or queue is None:
             return None
-        lost = max(0.0, 1 - came / made)
-        told = f"{100 * lost:.0f} % of the {made:,.0f} segments that came back were lost on the way"
+        lost = max(0.0, 1 - arrived / sent_back)
+        told = f"{100 * lost:.0f} % of the {sent_back:,.0f} segments on the way back were lost"
         grown = f"the round trip is {inflation:.1f} times its minimum"
         busiest = _cpu.its_own_pct(run)
         premises = [
@@ -54,5 +54,5 @@ class AckPath:
             tuple(premises),
             f"The way back: {told}, {grown}, and {100 * again:.2g} % of the segments were sent "
             "again.",
-            {f"{run.receiver}_tcp_out_segs": made, f"{run.sender}_tcp_in_segs": came},
+            {f"{run.receiver}_tcp_out_segs": sent_back, f"{run.sender}_tcp_in_segs": arrived},
         )
