@@ -6,14 +6,21 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from netlimits.charts._colours import GREY, SeriesStyle
 from netlimits.metrics import Metric
 
 ROOM = 0.075
 """The share of an axis that a label of a number needs."""
+
+LINE = 8.5
+"""The size of a label beside a line, points."""
+
+FEW_DECADES = 300
+"""Greatest over least value up to which a logarithmic axis has more ticks than one a decade."""
 
 TEXTS, GAP = 1.03, 0.006
 """Where the texts beside lines begin, and what is left free before what they point to: shares."""
@@ -68,26 +75,46 @@ def goodput_bound(axes: Axes, bound: float, unit: str) -> None:
 def label_ends(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]]) -> None:
     """Write each series' label at the right edge, beside its last point (x, y), texts moved apart.
 
-    Call it when the axes have their final limits and scale.
+    They follow the points when the axes get other limits.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None
-    panels = len([other for other in figure.axes if other.get_subplotspec() is not None])
-    height = figure.get_size_inches()[1] * 72 * 0.75 / max(panels, 1)
-    to_axes = axes.transData + axes.transAxes.inverted()
-    points = [to_axes.transform((x, y)).tolist() for x, y, _ in ends]
-    places = apart([point[1] for point in points], 11.5 / height)
-    for (x, y), (_, _, look), place in zip(points, ends, places, strict=True):
-        axes.text(
-            *(TEXTS, place, look.label),
+    labels = []
+    for _, _, look in ends:
+        text = axes.text(
+            *(TEXTS, 0, look.label),
             transform=axes.transAxes,
             color=look.color,
-            fontsize=8.5,
+            fontsize=LINE,
             va="center",
         )
-        line = Line2D([x + GAP, TEXTS - GAP], [y, place], color=look.color, linewidth=0.6)
-        line.set_transform(axes.transAxes)
-        figure.add_artist(line)  # it is no line of the axes
+        leader = Line2D([], [], color=look.color, linewidth=0.6)
+        leader.set_transform(axes.transAxes)
+        figure.add_artist(leader)  # it is no line of the axes
+        labels.append((text, leader))
+
+    def place(_: Axes) -> None:
+        panels = len([other for other in figure.axes if other.get_subplotspec() is not None])
+        height = figure.get_size_inches()[1] * 72 * 0.75 / max(panels, 1)
+        to_axes = axes.transData + axes.transAxes.inverted()
+        points = [to_axes.transform((x, y)).tolist() for x, y, _ in ends]
+        places = apart([point[1] for point in points], 1.35 * LINE / height)
+        for (x, y), (text, leader), beside in zip(points, labels, places, strict=True):
+            text.set_y(beside)
+            leader.set_data([x + GAP, TEXTS - GAP], [y, beside])
+
+    for limits in ("xlim_changed", "ylim_changed"):
+        axes.callbacks.connect(limits, place)
+    place(axes)
+
+
+def log_axis(axis: Axis) -> None:
+    """Label a logarithmic axis with plain numbers: at 1, 2 and 5 over few decades, else at 1."""
+    low, high = sorted(axis.get_view_interval())
+    few = low > 0 and high / low < FEW_DECADES
+    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 def log_ticks(values: Iterable[float]) -> list[float]:

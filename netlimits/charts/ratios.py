@@ -9,17 +9,20 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import MaxNLocator
 
 from netlimits.analysis import wording
 from netlimits.analysis.comparison import band
 from netlimits.charts._colours import BLUE, GREY, ORANGE, VERMILION
-from netlimits.charts._labels import heading
+from netlimits.charts._labels import heading, log_axis
 from netlimits.charts._style import blank, style
 from netlimits.metrics import metric
 
 MOST = 30
 """Configurations of a panel; the table has them all."""
+
+NARROW = 5
+"""Greatest over least ratio up to which a logarithmic axis has evenly spaced ticks."""
 
 _LOOKS = {
     "better": (BLUE, "^"),
@@ -49,10 +52,11 @@ def ratios(table: pd.DataFrame, of: str, threshold: float, title: str) -> Figure
         axes.set_yticks(range(len(rows)), [name or "all runs" for name in names])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-        axes.tick_params(axis="x", which="minor", labelsize=7)
-        axes.set_xlim(*_limits(rows, threshold))
+        low, high = _limits(rows, threshold)
+        axes.set_xlim(low, high)
+        log_axis(axes.xaxis)
+        if high / low < NARROW:
+            axes.xaxis.set_major_locator(MaxNLocator(7))
         axes.set_xlabel(f"{metric(of).title}: ratio, and its interval (above 1 is better)")
         more = f" · {len(part) - MOST} more in the table" if len(part) > MOST else ""
         differ = " ◆ two sessions differ" if any(r["verdict"] == "differ" for r in rows) else ""

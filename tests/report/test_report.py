@@ -21,6 +21,7 @@ from netlimits.cli.imports import import_
 from netlimits.cli.report import report
 from netlimits.errors import InputError
 from netlimits.experiment import load
+from netlimits.report import svg
 from netlimits.report.answers import answers, limited
 
 IMPORTS = Path(__file__).parents[1] / "captures" / "imports"
@@ -217,6 +218,18 @@ def test_what_limited_a_configuration_is_told_with_its_evidence() -> None:
     assert "suggested in 10 of 10 configurations." in many.text
     (refuted,) = limited(explained.assign(state="refuted"), [], "results/x")
     assert refuted.text == "What limited: undetermined in 2 of 2 configurations."
+
+
+def test_a_chart_s_title_stands_once_and_the_chart_is_as_wide_as_the_page(tmp_path: Path) -> None:
+    html = page(EXAMPLE, "--out", tmp_path / "r.html")
+    drawn = html[html.index('id="charts"') : html.index('id="failures"')]
+    titles = re.findall(r"<figcaption>(.*?)</figcaption>", drawn)
+    assert len(titles) == len(set(titles)) == drawn.count("<svg")
+    frame = nl.open(EXAMPLE).frame()
+    figure = nl.charts.percentiles(frame, "throughput", ["transport", "send_size"], title="Once")
+    svg.inline(figure, "chart-1", "Once")
+    assert not any(axes.get_title(loc="left") for axes in figure.axes)
+    assert "svg { display: block; width: 100%;" in html
 
 
 def test_a_text_that_xml_or_mathematics_would_not_take_is_drawn(tmp_path: Path) -> None:

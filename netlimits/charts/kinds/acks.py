@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from netlimits.analysis import frames, intervals
 from netlimits.analysis.acks import CONFIG, TOLERANCE
 from netlimits.analysis.acks import acks as acks_frame
+from netlimits.analysis.intervals import ENOUGH
 from netlimits.charts._colours import SeriesStyle, looks
-from netlimits.charts._labels import heading, two_lines
+from netlimits.charts._labels import heading, log_axis, two_lines
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
@@ -73,7 +73,9 @@ def acks(
                 f"no anomalies marked: most runs carried less than {share} of their curve's fastest"
             )
         if _measured(table) and table[CONFIG].duplicated().any():
-            rule += " · faint: single runs, the curve: configurations' means, 95 % intervals"
+            rule += " · faint: single runs, the curve: configurations' means"
+            if table.groupby(CONFIG).size().max() >= ENOUGH:
+                rule += ", 95 % intervals"
         heading(
             costs,
             title or f"{metric.title} against segments per ACK",
@@ -95,7 +97,7 @@ def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: SeriesStyle) -
     if _measured(part):
         axes.plot(good[x], good[y], look.marker, color=look.color, alpha=0.3, markeredgewidth=0)
         together = good.groupby(CONFIG)
-        errors = together[y].agg(lambda runs: _half(runs.to_numpy(dtype=float)))
+        errors = together[y].agg(_half)
         good = together[[x, y]].mean().assign(half=errors).sort_values(x)
         bars = good[good["half"].notna()]
         axes.errorbar(bars[x], bars[y], bars["half"], fmt="none", ecolor=look.color, elinewidth=1)
@@ -103,9 +105,10 @@ def _series(axes: Axes, part: pd.DataFrame, x: str, y: str, look: SeriesStyle) -
     axes.plot(odd[x], odd[y], look.marker, markerfacecolor="white", markeredgecolor=look.color)
 
 
-def _half(sample: np.ndarray) -> float:
-    interval = intervals.mean(sample)
-    return interval.high - interval.value
+def _half(runs: pd.Series[float]) -> float:
+    """Half of the mean's interval; of fewer than six runs none, as the runs are drawn."""
+    interval = intervals.mean(runs.to_numpy(dtype=float))
+    return interval.high - interval.value if len(runs) >= ENOUGH else np.nan
 
 
 def _across(axes: Axes, ratios: pd.Series[float]) -> None:
@@ -116,6 +119,4 @@ def _across(axes: Axes, ratios: pd.Series[float]) -> None:
         return
     axes.set_xscale("log")
     axes.set_xlim(low / 1.1, high * 1.1)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    log_axis(axes.xaxis)

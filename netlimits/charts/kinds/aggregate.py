@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
 
 from netlimits.analysis import frames, pooling, wording
 from netlimits.analysis.aggregate import OF_AN_INTERVAL, highest_averages, highest_window
@@ -31,6 +30,9 @@ GROUP = 0.8
 
 HATCHES = ("", "///", "...", "xxx", "---")
 """What tells bars of one colour apart."""
+
+LINE_OF_LIMITS = 0.06
+"""The share of the axis that a line of text above the bars takes."""
 
 DOTS: Mapping[str, Any] = {"ls": "", "marker": "o", "ms": 4, "mfc": "white", "mec": BLACK}
 
@@ -146,11 +148,10 @@ def highest_average(
             if len(part) > len(means):
                 dots = [places.index(value) + middle for value in part[by]]
                 axes.plot(dots, part[metric.column], **DOTS)
-        top = max(float(runs[metric.column].max()), *_limits(axes, runs, by, places, link, cap))
+        _limits(axes, runs, by, places, link, cap)
         axes.set_xticks(range(len(places)), [wording.text(place) for place in places])
         axes.grid(visible=False, axis="x")
         axes.set_xlim(-0.5, len(places) - 0.5)
-        axes.set_ylim(0, top * 1.12)
         axes.set_xlabel(wording.title(by))
         axes.set_ylabel(metric.label)
         thousands(axes)
@@ -178,28 +179,33 @@ def _limits(
     places: Sequence[Any],
     link: str | float | None,
     cap: str | float | None,
-) -> list[float]:
-    """Draw what could hold each value of `by` back; returns the rates, Mbit/s."""
-    drawn = [0.0]
-    for what, limit, side in (("goodput bound", link, -0.48), ("egress cap", cap, 0.48)):
+) -> None:
+    """Draw what could hold each value of `by` back, and name it above all bars."""
+    drawn: list[float] = [0.0]
+    told: dict[int, list[str]] = {at: [] for at in range(len(places))}
+    for what, limit in (("goodput bound", link), ("egress cap", cap)):
         if limit is None:
             continue
         rates = runs.apply(_limit_of, axis=1, limit=limit, of_link=what == "goodput bound")
         for at, place in enumerate(places):
-            for rate in sorted(rates[runs[by] == place].unique()):
-                axes.hlines(rate, at - 0.48, at + 0.48, color=GREY, lw=1, ls=(0, (6, 2)))
-                axes.annotate(
-                    f"{what} {rate:,.0f} {'Mbit/s' if at == 0 else ''}".strip(),
-                    (at + side, rate),
-                    xytext=(0, 3),
-                    textcoords="offset points",
-                    ha="left" if side < 0 else "right",
-                    fontsize=8,
-                    color=GREY,
-                    path_effects=[withStroke(linewidth=2.5, foreground="white")],
-                )
-                drawn.append(float(rate))
-    return drawn
+            here = sorted(rates[runs[by] == place].unique())
+            axes.hlines(here, at - 0.48, at + 0.48, color=GREY, lw=1, ls=(0, (6, 2)))
+            values = " and ".join(f"{rate:,.3g}" if rate < 100 else f"{rate:,.0f}" for rate in here)
+            told[at].append(f"{what} {values} Mbit/s")
+            drawn += map(float, here)
+    top = max(*drawn, float(axes.dataLim.y1))
+    for at, words in told.items():
+        if words:
+            axes.annotate(
+                "\n".join(words),
+                (at, top),
+                xytext=(0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+                color=GREY,
+            )
+    axes.set_ylim(0, top * (1.06 + LINE_OF_LIMITS * max(map(len, told.values()), default=0)))
 
 
 def _limit_of(run: pd.Series[Any], limit: str | float, of_link: bool) -> float:

@@ -11,10 +11,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from netlimits.analysis import caveats, frames, wording
+from netlimits.analysis.intervals import ENOUGH
 from netlimits.analysis.percentiles import percentiles
 from netlimits.analysis.spread import spread
 from netlimits.charts._colours import SeriesStyle, looks
-from netlimits.charts._labels import heading, thousands
+from netlimits.charts._labels import heading, log_axis, thousands
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
@@ -57,9 +58,10 @@ def boxes(
     (axes,) = chart.axes
     if log:
         axes.set_xscale("log")
+        log_axis(axes.xaxis)
     else:
         axes.set_xlim(min(0.0, 1.06 * least), max(0.0, 1.06 * most) or 1.0)
-    thousands(axes, "x")
+        thousands(axes, "x")
     return chart
 
 
@@ -72,21 +74,29 @@ def bars(
 ) -> Chart:
     """The mean of each combination of `series` as a bar from 0, with its 95 % interval.
 
+    Of fewer than six runs the runs stand in place of an interval.
+
     Raises DataError as `analysis.spread` does, and where no factor differs. `pool` names factors
     that differ within a bar and are meant to.
     """
     table = means(frame, of, series, pool)
     frame, (keys, _) = frames.apart(frame, series, pool)
     metric = frames.metric_beside(frame, of, keys)
+    runs = {wording.hashed(key): part for key, part in frames.groups(frames.usable(frame), keys)}
 
     def draw(axes: Axes, place: int, part: pd.DataFrame, look: SeriesStyle) -> None:
         (row,) = part.to_dict("records")
         axes.barh(place, row["mean"], 0.6, color=look.color, alpha=0.55)
-        if pd.notna(row["low"]):
+        if row["n"] < ENOUGH:
+            values = runs[wording.hashed(row[key] for key in keys)][metric.column]
+            axes.plot(values, [place] * len(values), "o", color="#222222", ms=3)
+        elif pd.notna(row["low"]):
             half = row["high"] - row["mean"]
             axes.errorbar(row["mean"], place, xerr=half, color="#222222", lw=1, capsize=3)
 
     about = "bars: means, lines: their 95 % intervals"
+    if table["n"].min() < ENOUGH:
+        about = "bars: means, dots: runs"
     chart = _chart(frame, metric, keys, frames.groups(table, keys), draw, title, about)
     thousands(chart.axes[0], "x")
     return chart

@@ -14,7 +14,7 @@ from netlimits.analysis import frames, wording
 from netlimits.analysis.packet_rate import Regimes, regimes
 from netlimits.analysis.packet_rate import packet_rate as packet_rate_frame
 from netlimits.charts._colours import BLUE, GREY
-from netlimits.charts._labels import heading, log_ticks
+from netlimits.charts._labels import heading, log_axis, log_ticks
 from netlimits.charts._marks import Marks
 from netlimits.charts._style import Chart, blank, style
 from netlimits.errors import DataError
@@ -74,7 +74,7 @@ def packet_rate(
             axes.set_ylabel(panel.title)
             if panel.log:
                 axes.set_yscale("log")
-                axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+                log_axis(axes.yaxis)
             else:
                 axes.set_ylim(0, float(table[panel.column].max()) / panel.per * 1.1)
         marks.key(figure)

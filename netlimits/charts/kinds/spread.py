@@ -1,6 +1,7 @@
 """Goodput and CPU against buffer length: the mean, and a band from the least run to the most.
 
-Bars about the means are their intervals: what repeating all would move them by.
+Bars about the means are their intervals: what repeating all would move them by. Of fewer than six
+runs the runs are drawn instead, since such intervals dwarf the curves.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator
 
 from netlimits.analysis import caveats, frames, wording
+from netlimits.analysis.intervals import ENOUGH
 from netlimits.analysis.spread import spread as spread_frame
 from netlimits.charts._colours import looks
 from netlimits.charts._labels import (
     goodput_bound,
     heading,
     label_ends,
+    log_axis,
     log_ticks,
     thousands,
     two_lines,
@@ -54,6 +57,8 @@ def spread(
     frame = frame.assign(**{by: numbers})
     metrics = [frames.metric_beside(frame, name, [*keys, by]) for name in names]
     marks = Marks.of(frame, [*keys, by])
+    runs = frames.usable(frame)
+    few_runs = int(runs.groupby([*keys, by], dropna=False).size().min()) < ENOUGH
     with style():
         figure, panels = blank(6.8, 3.9 if len(names) == 1 else 2.9 * len(names), len(names))
         for axes, metric in zip(panels, metrics, strict=True):
@@ -66,16 +71,18 @@ def spread(
                 keys,
                 bound,
                 marks,
+                runs,
             )
         marks.key(figure, KEY_OF_LINES)
         last = panels[-1]
         last.set_xlabel(wording.title(by))
         values = sorted(pd.to_numeric(frame[by]).unique())
-        few = len(values) <= FEW
-        last.xaxis.set_major_locator(FixedLocator(log_ticks(values)) if few else LogLocator(10))
-        last.xaxis.set_minor_locator(NullLocator())
-        last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        log_axis(last.xaxis)
+        if len(values) <= FEW:
+            last.xaxis.set_major_locator(FixedLocator(log_ticks(values)))
         about = "lines: means, bars: their 95 % intervals, bands: least to greatest run"
+        if few_runs:
+            about = "lines: means, dots: runs, bands: least to greatest run"
         notes = caveats.notes(frame, [m.column for m in metrics])
         rest = [m.title[:1].lower() + m.title[1:] for m in metrics[1:]]
         titles = " and ".join([metrics[0].title, *rest])
@@ -95,24 +102,31 @@ def _panel(
     keys: Sequence[str],
     bound: float | None,
     marks: Marks,
+    runs: pd.DataFrame,
 ) -> None:
     """One metric: means, bands, the bound, what limited each, each series' name at its end."""
     parts = frames.groups(table, keys)
     look_of = looks([key for key, _ in parts], keys)
+    runs_of = {wording.hashed(key): part for key, part in frames.groups(runs, keys)}
+    enough = table["n"].min() >= ENOUGH
     ends = []
     for number, (key, part) in enumerate(parts):
         look = look_of[key]
         part = part.sort_values(by)
         axes.fill_between(part[by], part["min"], part["max"], color=look.color, alpha=0.22, lw=0)
         axes.plot(part[by], part["mean"], **look.plot)
-        bars = part[part["low"].notna()]
-        half = bars["high"] - bars["mean"]
-        axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
+        if enough:
+            bars = part[part["low"].notna()]
+            half = bars["high"] - bars["mean"]
+            axes.errorbar(bars[by], bars["mean"], half, fmt="none", ecolor=look.color, elinewidth=1)
+        else:
+            own = runs_of[wording.hashed(key)]
+            axes.plot(own[by], own[metric.column], "o", color=look.color, ms=2.5, alpha=0.6, mew=0)
         points = zip(part[by], part["mean"], strict=True)
         keyed = (((*key, x), x, y) for x, y in points)
         marks.along(axes, keyed, color=look.color, below=number % 2 == 1)
         ends.append((float(part[by].iloc[-1]), float(part["mean"].iloc[-1]), look))
-    top = float(max(table["max"].max(), table["high"].fillna(0).max()))
+    top = float(max(table["max"].max(), table["high"].fillna(0).max() if enough else 0))
     if bound is not None:
         goodput_bound(axes, bound, metric.unit)
         top = max(top, bound)
