@@ -122,6 +122,6 @@ def _number(value: float) -> str:
 @cache
 def _looks() -> str:
     """The program for Perl, less its comments and indents, which only we read."""
-    files = (resources.files(__package__).joinpath(name) for name in ("others.pl", "looks.pl"))
+    files = (resources.files(__package__).joinpath(name) for name in ("looks.pl", "others.pl"))
     lines = (line.strip() for file in files for line in file.read_text("utf-8").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("#"))

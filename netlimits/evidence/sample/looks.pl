@@ -201,7 +201,7 @@ sub step_back {
 
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
 our ($began, $scans) = (time, 0);
-our ($processes, $since);
+our ($processes, $now);
 for (my $n = 1; !$end; $n++) {
     $out .= sprintf "look %.9f\n", time;
     counters() if $counting;
@@ -210,7 +210,7 @@ for (my $n = 1; !$end; $n++) {
     if (!@threads && $scans < 3 && ($data || time - $began > 0.7 || $count && $n >= $count)) { $scans++; processes() }
     more();
     step_back() if $n == 1 && !$counting;
-    ($processes, $since) = (Others::processes(), time) if $n > 1 && !defined $since;
+    $processes //= Others::processes() if $n > 1;
     printed() if length $out > 16384;
     last if $count && $n >= $count || $end;
     # a look that comes late is not made up for
@@ -219,7 +219,6 @@ for (my $n = 1; !$end; $n++) {
     my $rest = $began + $n * $every - time;
     sleep($rest) if $rest > 0;
 }
-if ($processes && time - $since > 0.1 && (my $now = Others::processes())) {
-    $out .= Others::grown($processes, $now, time - $since, $tools);
-}
+$now = Others::processes() if $processes;
+$out .= Others::grown($processes, $now, $tools) if $now;
 printed();

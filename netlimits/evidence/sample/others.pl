@@ -1,11 +1,14 @@
-# CPU time of processes that are neither the tool's nor ours, between two readings of /proc/PID/stat.
+# CPU time of processes that are neither the tool's nor ours, between two readings of /proc/PID/stat. It
+# follows looks.pl, which makes sure first that the host has the modules.
 package Others;
 use POSIX ();
+use Time::HiRes ();
 our (%kernels, $ticks);
 
-# the line of each process, without the kernel's own
+# the line of each process, without the kernel's own, and the middle of the time that it took to read them:
+# on a busy host that is long
 sub processes {
-    my %line;
+    my ($began, %line) = Time::HiRes::time();
     opendir my $folder, "/proc" or return;
     for my $pid (grep !/\D/ && !$kernels{$_}, readdir $folder) {
         my $file = POSIX::open("/proc/$pid/stat", 0) // next;  # a handle of Perl's costs half as much again
@@ -15,7 +18,7 @@ sub processes {
         $line{$pid} = $text;
         $kernels{$pid} //= ((split " ", substr $text, rindex $text, ")")[7] // 0) & 0x200000;
     }
-    $line{1} ? \%line : undef;
+    $line{1} ? [($began + Time::HiRes::time()) / 2, \%line] : undef;
 }
 
 # a line's name, parent, time of beginning, and CPU time with that of the children that it waited for
@@ -29,7 +32,9 @@ sub of {
 
 # `others SECONDS of SECONDS`, and the three busiest, each as `other SECONDS PID NAME`; `$names` are the tool's
 sub grown {
-    my ($was, $is, $seconds, $names) = @_;
+    my ($then, $now, $names) = @_;
+    my ($seconds, $was, $is) = ($now->[0] - $then->[0], $then->[1], $now->[1]);
+    return "" if $seconds < 0.1;
     my $top = $$;
     while ($is->{$top}) {
         my ($name, $parent) = of($is->{$top});
@@ -39,20 +44,20 @@ sub grown {
     my (%grown, %name);
     for my $pid (keys %$is) {
         next if ($was->{$pid} // "") eq $is->{$pid};
-        my ($name, $parent, $began, $now) = of($is->{$pid});
+        my ($name, $parent, $began, $used) = of($is->{$pid});
         my $above = $pid;
         (undef, $above) = of($is->{$above}) while $above != $top && $is->{$above};
         next if $above == $top || $name =~ /^($names)/;
-        my (undef, undef, $then, $before) = $was->{$pid} ? of($was->{$pid}) : ("", 0, -1, 0);
-        $grown{$pid} = $now - ($then == $began ? $before : 0);
+        my (undef, undef, $first, $before) = $was->{$pid} ? of($was->{$pid}) : ("", 0, -1, 0);
+        $grown{$pid} = $used - ($first == $began ? $before : 0);
         $name{$pid} = $name =~ s/[^ -~]/?/gr;
     }
     # what a process took before is in the account of the one that waited for its end
     for my $pid (keys %$was) {
-        my ($name, $heir, $began, $then) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : of($was->{$pid});
+        my ($name, $heir, $began, $used) = $is->{$pid} && $was->{$pid} eq $is->{$pid} ? next : of($was->{$pid});
         next if $is->{$pid} && (of($is->{$pid}))[2] == $began;
         (undef, $heir) = of($was->{$heir}) while $was->{$heir} && !$is->{$heir};
-        $grown{$heir} -= $then if exists $grown{$heir};
+        $grown{$heir} -= $used if exists $grown{$heir};
     }
     $ticks ||= POSIX::sysconf(POSIX::_SC_CLK_TCK()) || 100;
     my ($all, @busy) = (0, sort { $grown{$b} <=> $grown{$a} } grep $grown{$_} > 0, keys %grown);
