@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netlimits.analysis import contrasts, frames, wording
+from netlimits.analysis import contrasts, frames
 from netlimits.limits import mediators
 from netlimits.limits.base import OPEN, PROVEN, REFUTED, LimitClass
 from netlimits.limits.classes import CLASSES
@@ -80,19 +80,15 @@ def proofs(
 ) -> Mapping[str, Proof]:
     """Return class -> what its change came to, of one configuration's runs.
 
-    Runs whose levels changed the same are one sample, whatever the levels are called.
+    Levels that are the same change, whatever class they are called after, are one sample.
     """
     without = bare(part)
-    with_any = part[part[INTERVENTION] != NONE]
-    columns = [name for name in map(str, part.columns) if name.startswith(CHANGED)]
-    same = [tuple(wording.text(value) for value in row) for row in with_any[columns].to_numpy()]
     by_class = {}
     for limit in CLASSES:
-        own = with_any[INTERVENTION].isin([limit.name, limit.intervention.level or limit.name])
-        changes = {each for each, mine in zip(same, own, strict=True) if mine}
-        runs = with_any[[each in changes for each in same]]
+        level = limit.intervention.level or limit.name
+        same = [each.name for each in CLASSES if (each.intervention.level or each.name) == level]
+        runs = part[part[INTERVENTION].isin([level, *same])]
         if len(runs):
-            level = limit.intervention.level
             by_class[limit.name] = _proof(limit, level, runs, without, evidence, blocks)
     return by_class
 
@@ -209,16 +205,14 @@ def _considered(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Pr
     """
     likely = {verdict.limit, *verdict.leading, *verdict.likely}
     kept = {
-        proof.level or proof.name
+        proof.level
         for proof in by_class.values()
         if proof.name in likely or proof.limit.intervention.alone
     }
     return {
         name: proof
         for name, proof in by_class.items()
-        if name in likely
-        or proof.limit.intervention.alone
-        or (proof.level or proof.name) not in kept
+        if name in likely or proof.limit.intervention.alone or (proof.level) not in kept
     }
 
 
@@ -227,7 +221,7 @@ def _sentences(own: Proof | None, by_class: Mapping[str, Proof]) -> Iterator[str
     first = [] if own is None else [own]
     by_level: dict[str, list[Proof]] = {}
     for proof in [*first, *(proof for proof in by_class.values() if proof is not own)]:
-        by_level.setdefault(proof.level or proof.name, []).append(proof)
+        by_level.setdefault(proof.level, []).append(proof)
     for group in by_level.values():
         head, *_ = group
         change = head.limit.intervention.change.partition(":")[0]

@@ -115,6 +115,9 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     nearest = Counter(verdict.points_to or verdict.limit for verdict in verdicts)
     likely = tuple(name for name, _ in nearest.most_common() if name != UNDETERMINED)[:LEADING]
     if share >= AGREEMENT:
+        if limit == UNDETERMINED:  # of them one that points where most do
+            same = [verdict for verdict in verdicts if verdict.points_to in likely[:1]]
+            of = _middle(same or [of])
         return replace(
             of, share=share, runs=len(verdicts), leading=leading[:LEADING], likely=likely
         )

@@ -107,7 +107,7 @@ BY_CLASS = {
     ),
     "cpu-quota": (TCP | {"remote_throttled_pct": 40.0}, None),
     "udp-above-path": (UDP | {"remote_udp_in_datagrams": 5e5}, None),
-    "host-full": (TCP | {"local_cpu_pct": 99.0}, None),
+    "host-full": (TCP | {"local_cpu_pct": 99.0, "local_cpu_wait_pct": 40.0}, None),
     "slow-reader": (
         TCP
         | {

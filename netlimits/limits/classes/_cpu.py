@@ -7,6 +7,9 @@ from netlimits.limits.classes import _places, _told
 from netlimits.limits.figures import RunFigures, mbps
 
 BUSY_PCT = 95.0
+WANTED_PCT = 90.0
+"""What a thread uses and waits for that does nothing else: both are sums of moments, and what
+begins or ends between two looks is in neither."""
 ROOM_PCT = 75.0
 """How busy CPUs and the tool's threads are, at most, where something else holds a run back: what
 waits for a CPU now and then is not fully busy, either."""
@@ -54,7 +57,8 @@ def sign(run: RunFigures, whose: str, end: str) -> Sign | None:
         if waited:
             figures[f"{end}_cpu_wait_pct"] = waited
             told += f" and waited {waited:.0f} % of the time for a CPU"
-    premises = [Premise.reached(busiest, BUSY_PCT, f"the {told}"), *_asked(run, whose, end)]
+    full = WANTED_PCT if by_thread and waited else BUSY_PCT
+    premises = [Premise.reached(busiest, full, f"the {told}"), *_asked(run, whose, end)]
     premises += _told.premises(run)
     if end == run.sender:
         premises += _places.arrived_as_sent(run)
@@ -86,9 +90,10 @@ def _asked(run: RunFigures, whose: str, end: str) -> list[Premise]:
 
 
 def its_own_pct(run: RunFigures) -> float | None:
-    """How busy a CPU of either end was with the run, at most; None if that is unknown.
+    """Return how busy a CPU of either end was with the run, at most; None if that is unknown.
 
-    Of a CPU that others fill it is what the tool used and softirq took.
+    Of a CPU that others fill it is what the tool used and softirq took; of a machine that both ends
+    share, what the tool used and waited for, and the most softirq of a CPU.
     """
     parts = []
     for end in ("local", "remote"):
@@ -96,7 +101,11 @@ def its_own_pct(run: RunFigures) -> float | None:
         if busiest is None:
             return None
         used, softirq = run.process_pct(end), run.own(f"{end}_cpu_peak_softirq_pct")
-        if used is not None and softirq is not None and not run.one_machine:
-            busiest = min(busiest, used + softirq)
+        waited = run.own(f"{end}_cpu_wait_pct")
+        if used is not None and softirq is not None:
+            if not run.one_machine:
+                busiest = min(busiest, used + softirq)
+            elif waited is not None:
+                busiest = min(busiest, max(used + waited, softirq))
         parts.append(busiest)
     return max(parts)

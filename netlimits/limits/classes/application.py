@@ -9,9 +9,12 @@ MET_PCT, OVER_PCT = 2.0, 10.0
 """How far below the rate that the tool was told what arrived may be, and how far above, percent.
 
 Tools catch up with what they did not send in time, and a short run has their first burst in it."""
-BUSY_PCT = 50.0
-CPU_PCT = 90.0
-"""A sender whose CPU has less left than the rest may hand over little for want of it."""
+BUSY_PCT, SHORT_PCT, USED_PCT = 50.0, 95.0, 50.0
+"""Of the time, what data is in flight for at most, where nothing else is known; or of the looks,
+those that found nothing to send, in a send buffer that is at most so full."""
+CPU_PCT, WAITED_PCT = 90.0, 25.0
+"""A sender whose CPU has less left than the rest, or that waits for one for so much of the time,
+may hand over little for want of it."""
 
 LABELS = tuple(
     Label(
@@ -47,16 +50,46 @@ class Application:
                 {"throughput_mbps": rate, "goal_mbps": goal},
             )
         limited, busy = run.sent("app_limited_pct"), run.sent("busy_pct")
-        cpu = run.busiest_pct(run.sender)
-        if limited is None or busy is None or cpu is None:
+        if limited is None or busy is None or run.transactions:
             return None
         told = f"data was in flight {busy:.0f} % of the time"
+        short = f"{limited:.0f} % of the looks found nothing to send"
         return Sign(
-            (
-                Premise.reached(limited, 100, f"{limited:.0f} % of the looks found it short"),
-                Premise.below(busy, BUSY_PCT, told),
-                Premise.below(cpu, CPU_PCT, f"the sender's busiest CPU was {cpu:.0f} % busy"),
-            ),
-            f"The program had no more to send: {told}.",
+            (_idle(run, limited, busy, f"{told}, and {short}"), *_room(run)),
+            f"The program had no more to send: {told}; {short}.",
             {"app_limited_pct": limited, "busy_pct": busy},
         )
+
+
+def _idle(run: RunFigures, limited: float, busy: float, short: str) -> Premise:
+    """Return the premise that the connection waits for its program.
+
+    Nothing is in flight for most of the time; or the looks find nothing to send, in a send buffer
+    that has room.
+    """
+    used = run.sent("sndbuf_used_pct")
+    strength = (100.0 - busy) / (100.0 - BUSY_PCT)
+    if used is None:
+        strength = min(strength, limited / SHORT_PCT)
+    else:
+        strength = max(strength, min(limited / SHORT_PCT, USED_PCT / max(used, 1.0)))
+    return Premise(strength, short)
+
+
+def _room(run: RunFigures) -> list[Premise]:
+    """Return the premises that the sender has CPU left; of a shared machine, its program."""
+    used, waited = (
+        run.process_pct(run.sender),
+        run.own(f"{run.sender}_cpu_wait_pct"),
+    )
+    cpu = run.busiest_pct(run.sender)
+    if run.one_machine and used is not None and waited is not None:
+        wanted = used + waited
+        told = f"it used and waited for {wanted:.0f} % of a CPU"
+        return [
+            Premise.below(wanted, CPU_PCT, told),
+            Premise.below(waited, WAITED_PCT, f"it waited for a CPU {waited:.0f} % of the time"),
+        ]
+    if cpu is None:
+        return [Premise(0.9, "how busy the sender's CPUs were was not measured")]
+    return [Premise.below(cpu, CPU_PCT, f"the sender's busiest CPU was {cpu:.0f} % busy")]

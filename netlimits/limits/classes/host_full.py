@@ -7,8 +7,9 @@ from netlimits.limits.classes import _told
 from netlimits.limits.figures import RunFigures
 
 FULL_PCT = 95.0
-WANTED_PCT = 30.0
-"""Of a CPU, what both ends of the tool use and wait for at least, to be what wants CPUs."""
+WANTED_PCT = 40.0
+"""Of a CPU, what one end of the tool uses and waits for at least, to be what wants CPUs: programs
+that slept, and paths that were full, had 0 to 18 on a machine that others kept full."""
 
 
 class HostFull:
@@ -27,7 +28,7 @@ class HostFull:
         if not run.one_machine or busy is None or None in used:
             return None
         waited = [run.own(f"{end}_cpu_wait_pct") or 0.0 for end in ("local", "remote")]
-        wanted = sum(filter(None, used)) + sum(waited)
+        wanted = max((a or 0.0) + b for a, b in zip(used, waited, strict=True))
         softirq, others = run.sent("softirq_pct"), run.sent("other_cpu_pct")
         parts = [f"the tool {sum(filter(None, used)):.0f} % of one CPU"]
         parts += [f"softirq {softirq:.0f} % of all"] if softirq is not None else []

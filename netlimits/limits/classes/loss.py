@@ -76,9 +76,9 @@ class Loss:
                 premises.append(Premise.below(waited, WAITED_PCT, short))
         short = f"the round trip is {rtt / least_rtt:.1f} times its least: a full queue drops"
         premises.append(Premise.below(rtt / least_rtt, INFLATED, short))
-        if run.busiest:  # a flow that its losses hold back leaves both hosts time
-            short = f"the busiest CPU was {run.busiest:.0f} % busy"
-            premises.append(Premise.below(run.busiest, _cpu.ROOM_PCT, short))
+        if busiest := _cpu.its_own_pct(run):  # a flow that losses hold back leaves hosts time
+            short = f"the busiest CPU was {busiest:.0f} % busy with it"
+            premises.append(Premise.below(busiest, _cpu.ROOM_PCT, short))
         short = f"its window would let {mbps(window)} through, and {mbps(rate)} arrived"
         premises.append(Premise.reached(rate / window, NEAR, short))
         if bound := bounds.of_run(run).get("loss"):

@@ -45,7 +45,7 @@ class PacketRate:
         counted = _allowance.sign(run, "pps", "packets")
         if counted and counted.fires:
             return counted
-        size, rate, busiest = run.packet_bytes, run.packet_rate, run.busiest
+        size, rate, busiest = run.packet_bytes, run.packet_rate, _cpu.its_own_pct(run)
         if not size or not rate or busiest is None:
             return counted
         smaller = [other for other in run.rates_by_size if other * OTHER_SIZE <= size]

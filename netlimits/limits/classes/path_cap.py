@@ -8,8 +8,9 @@ from netlimits.limits.figures import RunFigures, mbps
 
 RTT_INFLATION = 2.3
 """rtt over min_rtt from which on packets wait in a queue: without one it varies by less."""
-QUEUE_US = 200.0
-"""What packets wait there, at least, µs: less is a host's own scheduling."""
+QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
+"""What packets wait there, at least, µs, and how many at once: less is a host's own scheduling, and
+what holds two packets and drops the others a policer."""
 OF_BOUND = 0.9
 """Of what a link of known rate leaves for data: nearer to it, the link itself may be the cap."""
 OF_MOST = 0.8
@@ -63,6 +64,7 @@ class PathCap:
         if rtt is None or not least_rtt or busiest is None or run.throughput is None or not rate:
             return counted
         inflation = rtt / least_rtt
+        held = (rtt - least_rtt) * run.throughput / 8 / (run.sent("mss_bytes") or 1448.0)
         grown = f"to {rtt:,.0f} µs, {inflation:.1f} times its least"
         most = max(busiest, run.busiest or 0.0)
         cpu = f"neither host was short of CPU ({most:.0f} % at most)"
@@ -73,6 +75,7 @@ class PathCap:
             Premise.reached(
                 rtt - least_rtt, QUEUE_US, f"what waits for {rtt - least_rtt:,.0f} µs is no queue"
             ),
+            Premise.reached(held, QUEUE_SEGMENTS, f"{held:.0f} packets wait at once: no queue"),
             Premise.below(
                 busiest, _cpu.ROOM_PCT, f"a CPU that is {busiest:.0f} % busy may be what queues"
             ),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _cpu, _places, _told
+from netlimits.limits.classes.path_cap import PathCap
 from netlimits.limits.figures import RunFigures, mbps
 
 WITHIN = 0.1
 """How far rates of a connection may be apart, as a share, for other numbers of connections."""
 OTHER_NUMBER = 1.5
 """How many times as many connections another configuration has at least."""
+UNTOLD = 0.75
+"""The strength of the premise that another number of connections was measured, where none was."""
 WAITED_PCT = 50.0
 """Of the time: what waits for a window is limited by that, a connection at a time."""
 
@@ -26,15 +29,26 @@ class PerFlowCap:
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return a connection's rate beside that with another number of connections."""
+        """Return a connection's rate beside that with another number of connections.
+
+        Where there is none, what looks like a cap on the path may be one on each connection: then
+        the sign is that of the former, less UNTOLD.
+        """
         rate, busiest = run.throughput, _cpu.its_own_pct(run)
+        if not rate or busiest is None or run.udp:
+            return None
         others = {
             number: other
             for number, other in run.rates_by_streams.items()
             if max(number / run.flows, run.flows / number) >= OTHER_NUMBER
         }
-        if not rate or busiest is None or run.udp or not others:
-            return None
+        figures = {"throughput_mbps": rate, "connections": run.flows}
+        if not others:
+            cap = PathCap().sign(run)
+            if cap is None:
+                return None
+            short = f"only {run.flows:.0f} at a time were measured"
+            return Sign((Premise(UNTOLD * min(1.0, cap.strength), short),), "", figures)
         each = rate / run.flows
         apart = {number: abs(other / number / each - 1) for number, other in others.items()}
         number = max(apart, key=apart.__getitem__)
@@ -52,8 +66,4 @@ class PerFlowCap:
                     f"each waited for a window, a buffer or its program {waited:.0f} % of the time"
                 )
                 premises.append(Premise.below(waited, WAITED_PCT, short))
-        return Sign(
-            tuple(premises),
-            f"A cap on each connection: {told}, and {beside}.",
-            {"throughput_mbps": rate, "connections": run.flows},
-        )
+        return Sign(tuple(premises), f"A cap on each connection: {told}, and {beside}.", figures)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from netlimits.limits import bounds, places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _cpu, _places, _told
@@ -11,8 +13,12 @@ from netlimits.limits.figures import RunFigures, mbps
 SEGMENTS = 30.0
 """Segments sent again from which on their share is known to a fifth: a bound by fewer is no bound.
 Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rate of their bound."""
-QUEUE_US = 200.0
-"""What packets wait, at most: a host's own scheduling is as much where round trips are short."""
+QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
+"""What packets wait, at most: a host's own scheduling is as much where round trips are short; or of
+how many at once, for which no cap has a queue. Policers that hold two were seen."""
+STEADIER = 0.5
+"""Fastest less slowest run, over what chance makes of so many losses (1 / √n): a policed rate is
+steadier than its losses. By chance 1.0 to 1.8 were, under policers 0.0 to 0.2, once 1.5."""
 STEADY = 0.75
 """The slowest run of a configuration over the fastest: a policed rate is the same in all."""
 COUNTED = 0.1
@@ -62,8 +68,8 @@ class Policer:
     def sign(self, run: RunFigures) -> Sign | None:
         """Return what a policer of the receiver's counted, else losses that are not by chance.
 
-        They come in bursts, or at a rate far above what TCP has at such a share of loss; and
-        nothing queues: the round trip is near its minimum.
+        They come in bursts, or at a rate far above what TCP has at such a share of loss, or at one
+        that is steadier than they are; and nothing queues.
         """
         counted = _counted(run)
         if counted and counted.fires:
@@ -77,13 +83,24 @@ class Policer:
         recoveries = run.sent("tcp_recoveries")
         burst = again / recoveries if recoveries else 0.0
         unlikely = max(rate / bound.mbps / MOST if bound else 0.0, burst / BURST)
+        if run.slowest is not None:
+            apart = (1 - run.slowest) * math.sqrt(again)
+            unlikely = max(unlikely, min(2.0, STEADIER / max(apart, 1e-9)))
+        held = queue * rate / 8 / (run.sent("mss_bytes") or 1448.0)
         most = f"losses by chance would allow {mbps(bound.mbps)}" if bound else "no bound is known"
         grown = f"the round trip is {inflation:.1f} times its minimum: packets wait in a queue"
         premises = [
             Premise.reached(share, RETRANSMITTED, f"only {lost}"),
             Premise.reached(again, SEGMENTS, f"only {lost}"),
             Premise(unlikely, f"{mbps(rate)} arrived, and {most}, {burst:.1f} lost at a time"),
-            Premise(max(INFLATED / inflation, QUEUE_US / max(queue, 1.0)), grown),
+            Premise(
+                max(
+                    INFLATED / inflation,
+                    QUEUE_US / max(queue, 1.0),
+                    QUEUE_SEGMENTS / max(held, 0.1),
+                ),
+                grown,
+            ),
             *_told.premises(run),
             *_places.read_at_once(run),
             *_places.lost_on_path(run),
@@ -92,9 +109,9 @@ class Policer:
             if waited := run.sent(name):
                 short = f"the flow waited for {what} {waited:.0f} % of the time"
                 premises.append(Premise.below(waited, WAITED_PCT, short))
-        if run.busiest:
-            short = f"the busiest CPU was {run.busiest:.0f} % busy"
-            premises.append(Premise.below(run.busiest, _cpu.ROOM_PCT, short))
+        if busiest := _cpu.its_own_pct(run):
+            short = f"the busiest CPU was {busiest:.0f} % busy with it"
+            premises.append(Premise.below(busiest, _cpu.ROOM_PCT, short))
         if run.slowest is not None:
             short = f"the slowest run had {100 * run.slowest:.0f} % of the fastest"
             premises.append(Premise.reached(run.slowest, STEADY, short))

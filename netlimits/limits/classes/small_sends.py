@@ -41,8 +41,11 @@ class SmallSends:
         size = _bytes_per_call(run)
         mss = run.figure("transport_mss_bytes") or run.sent("mss_bytes")
         busy = run.process_pct(run.sender)
+        waited = run.own(f"{run.sender}_cpu_wait_pct")
         if busy is None:
             busy = run.sent("cpu_peak_pct")
+        elif waited:
+            busy = min(100.0, busy + waited)  # as it would be with a CPU of its own
         if size is None or mss is None or busy is None:
             return None
         cpu = _cpu.sign(run, "sender", run.sender)

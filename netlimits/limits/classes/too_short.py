@@ -15,6 +15,8 @@ RAMP = 0.3
 LATE_PCT = 65.0
 """Of the data, what the later half of the looks sent: 70 where slow start takes 0.3 of a run that
 is steady then, 50 where all of it is steady."""
+OVERSHOT = 2.0
+"""Recoveries from the losses that end slow start, and no more: what follows has not begun."""
 WAITED_PCT = 50.0
 """Of the time: what waits for a window or a program does not double its own."""
 
@@ -55,8 +57,9 @@ class TooShort:
         if (late := run.sent("late_data_pct")) is not None:
             short = f"its later half sent {late:.0f} % of the data"
             premises.append(Premise.reached(late, LATE_PCT, short))
-        if (again := run.retransmitted) is not None:
-            short = f"{100 * again:.2g} % of the segments were lost, which ends slow start"
+        again, recoveries = run.retransmitted, run.sent("tcp_recoveries")
+        if again is not None and (recoveries is None or recoveries > OVERSHOT):
+            short = f"{100 * again:.2g} % of the segments were lost, again and again"
             premises.append(Premise.below(again, RETRANSMITTED, short))
         for name in ("rwnd_limited_pct", "sndbuf_limited_pct"):
             if (waited := run.sent(name)) is not None:
