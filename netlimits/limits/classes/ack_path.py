@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from netlimits.limits.base import Intervention, Label, Premise, Sign
 from netlimits.limits.classes import _cpu, _places, _told
-from netlimits.limits.classes.path_cap import QUEUE_US, RTT_INFLATION
+from netlimits.limits.classes.path_cap import QUEUE_US, RTT_INFLATION, way_back
 from netlimits.limits.figures import RunFigures
 
 LOST = 0.05
 """Of the acknowledgements, what is lost where the way back is full. Paths that lost 0.1 to 2 % of
 all frames lost 0.5 to 4 % of these."""
+NEARLY = 0.95
+"""The strength of acknowledgements that are bunched, and not lost."""
 FORWARD = 0.01
 """Of the segments, what is sent again at most where the way there has room."""
 
@@ -40,7 +42,7 @@ class AckPath:
         grown = f"the round trip is {inflation:.1f} times its minimum"
         busiest = _cpu.its_own_pct(run)
         premises = [
-            Premise.reached(lost, LOST, f"only {told}"),
+            Premise(max(lost / LOST, NEARLY * way_back(run)), f"only {told}"),
             Premise.reached(inflation, RTT_INFLATION, grown),
             Premise.reached(queue, QUEUE_US, grown),
             Premise.below(again, FORWARD, f"{100 * again:.1f} % were lost on the way there, too"),

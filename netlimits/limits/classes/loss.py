@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netlimits.limits import bounds
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _cpu, _places
+from netlimits.limits.classes import _chance, _cpu, _places
 from netlimits.limits.figures import RunFigures, mbps
 
 RETRANSMITTED = 0.001
@@ -21,11 +21,9 @@ INFLATED = 2.3
 """rtt over min_rtt from which on what is lost is lost by a queue that is full (`path-cap`)."""
 NEAR = 0.5
 """Throughput over cwnd x mss / rtt from which on the window is what sets it."""
-LEAST, MOST = 0.2, 3.0
-"""Throughput over what losses by chance of this share allow (`bounds`). Paths that lost 0.5 and 2 %
-had 0.9 to 1.3, 0.1 % in 3 s 1.3 to 3.2, policers 3.7 to 17; timeouts cost up to three quarters."""
-BURST = 3.0
-"""Segments sent again in each recovery, at most: by chance 1.0 to 1.4, under policers 3.5 to 20."""
+LEAST = 0.2
+"""Throughput over what losses by chance of this share allow: timeouts cost up to three quarters,
+and what has less is limited by something else."""
 
 LABELS = tuple(
     Label(
@@ -83,12 +81,10 @@ class Loss:
         premises.append(Premise.reached(rate / window, NEAR, short))
         if bound := bounds.of_run(run).get("loss"):
             short = f"losses by chance would allow {mbps(bound.mbps)}, and {mbps(rate)} arrived"
-            premises.append(Premise.below(rate / bound.mbps, MOST, short))
             premises.append(Premise.reached(rate / bound.mbps, LEAST, short))
             figures["loss_bound_mbps"] = bound.mbps
-        if recoveries := run.sent("tcp_recoveries"):
-            short = f"{again / recoveries:.1f} segments were lost at a time, as by a policer"
-            premises.append(Premise.below(again / recoveries, BURST, short))
+        against, what = _chance.against(run)
+        premises.append(Premise.below(against, 1.0, f"they are not by chance: {what}"))
         premises += [*_places.read_at_once(run), *_places.lost_on_path(run)]
         figures["window_mbps"] = window
         return Sign(tuple(premises), f"Loss: {told}.", figures)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
-from netlimits.limits import bounds, places
+from netlimits.limits import places
 from netlimits.limits.base import Intervention, Label, Premise, Sign
-from netlimits.limits.classes import _cpu, _places, _told
-from netlimits.limits.classes.loss import BURST, INFLATED, MOST, RETRANSMITTED, WAITED_PCT, WAITS
-from netlimits.limits.figures import RunFigures, mbps
+from netlimits.limits.classes import _chance, _cpu, _places, _told
+from netlimits.limits.classes.loss import INFLATED, RETRANSMITTED, WAITED_PCT, WAITS
+from netlimits.limits.figures import RunFigures
 
 SEGMENTS = 30.0
 """Segments sent again from which on their share is known to a fifth: a bound by fewer is no bound.
@@ -16,9 +14,6 @@ Paths that lost 0.1 % by chance had 7 to 15 in 3 s, and 1.3 to 3.2 times the rat
 QUEUE_US, QUEUE_SEGMENTS = 200.0, 5.0
 """What packets wait, at most: a host's own scheduling is as much where round trips are short; or of
 how many at once, for which no cap has a queue. Policers that hold two were seen."""
-STEADIER = 0.5
-"""Fastest less slowest run, over what chance makes of so many losses (1 / √n): a policed rate is
-steadier than its losses. By chance 1.0 to 1.8 were, under policers 0.0 to 0.2, once 1.5."""
 STEADY = 0.75
 """The slowest run of a configuration over the fastest: a policed rate is the same in all."""
 COUNTED = 0.1
@@ -76,23 +71,16 @@ class Policer:
             return counted
         share, again, rate = run.retransmitted, run.sent("tcp_retrans_segs"), run.throughput
         inflation, queue = run.inflation, run.queueing_us
-        bound = bounds.of_run(run).get("loss")
         if share is None or again is None or not rate or inflation is None or queue is None:
             return counted
         lost = f"{100 * share:.2g} % of the segments were sent again ({again:,.0f})"
-        recoveries = run.sent("tcp_recoveries")
-        burst = again / recoveries if recoveries else 0.0
-        unlikely = max(rate / bound.mbps / MOST if bound else 0.0, burst / BURST)
-        if run.slowest is not None:
-            apart = (1 - run.slowest) * math.sqrt(again)
-            unlikely = max(unlikely, min(2.0, STEADIER / max(apart, 1e-9)))
+        against, what = _chance.against(run)
         held = queue * rate / 8 / (run.sent("mss_bytes") or 1448.0)
-        most = f"losses by chance would allow {mbps(bound.mbps)}" if bound else "no bound is known"
         grown = f"the round trip is {inflation:.1f} times its minimum: packets wait in a queue"
         premises = [
             Premise.reached(share, RETRANSMITTED, f"only {lost}"),
             Premise.reached(again, SEGMENTS, f"only {lost}"),
-            Premise(unlikely, f"{mbps(rate)} arrived, and {most}, {burst:.1f} lost at a time"),
+            Premise(against, f"they may be by chance: {what}"),
             Premise(
                 max(
                     INFLATED / inflation,
@@ -105,9 +93,9 @@ class Policer:
             *_places.read_at_once(run),
             *_places.lost_on_path(run),
         ]
-        for name, what in WAITS.items():
+        for name, cause in WAITS.items():
             if waited := run.sent(name):
-                short = f"the flow waited for {what} {waited:.0f} % of the time"
+                short = f"the flow waited for {cause} {waited:.0f} % of the time"
                 premises.append(Premise.below(waited, WAITED_PCT, short))
         if busiest := _cpu.its_own_pct(run):
             short = f"the busiest CPU was {busiest:.0f} % busy with it"
@@ -117,8 +105,8 @@ class Policer:
             premises.append(Premise.reached(run.slowest, STEADY, short))
         return Sign(
             tuple(premises),
-            f"A policer on the path: {lost}, {burst:.1f} at a time, at a round trip near its "
-            f"minimum; {most}, and {mbps(rate)} arrived.",
+            f"A policer on the path: {lost} with hardly a packet in a queue, and not by chance: "
+            f"{what}.",
             {
                 "tcp_retrans_segs": again,
                 "rtt_us": run.sent("rtt_us") or 0.0,

@@ -1,0 +1,56 @@
+"""Whether losses are by chance, as on a path with errors, or made by whoever polices a rate.
+
+Losses by chance come one by one, hold TCP to the rate that Mathis's formula has, spread the runs as
+much as so many of them spread, and hit what is sent again as often as what is sent first.
+"""
+
+from __future__ import annotations
+
+import math
+
+from netlimits.limits import bounds
+from netlimits.limits.figures import RunFigures
+
+MOST = 3.0
+"""Throughput over what chance allows (`bounds`), from which on it is not chance. Paths that lost
+0.5 and 2 % had 0.9 to 1.3, 0.1 % in 3 s 1.3 to 3.2, policers 3.7 to 17."""
+BURST = 3.0
+"""Segments sent again in each recovery: by chance 1.0 to 1.4 were, under policers 3.5 to 20."""
+STEADIER = 0.1
+"""Fastest less slowest run over 1 / √n of n losses, three runs and more: by chance it is so little
+once in a hundred times (1.0 to 1.8 were seen), under policers it was 0.0 to 1.5."""
+SPARED, EXPECTED = 0.5, 10.0
+"""Of the retransmissions that chance would lose, those that were lost at most; and how many it has
+to lose for that to tell: under policers 3 to 35 were, of 86 to 104."""
+SURE = 2.0
+"""The most that one of these counts for."""
+
+
+def against(run: RunFigures) -> tuple[float, str]:
+    """Return how strongly a run's losses speak against chance, 1 and more do, and what does most.
+
+    0 where nothing is known, or nothing was lost.
+    """
+    again, rate, share = run.sent("tcp_retrans_segs"), run.throughput, run.retransmitted
+    if not again or not rate or not share:
+        return 0.0, "nothing was lost"
+    told: dict[str, float] = {}
+    if bound := bounds.of_run(run).get("loss"):
+        times = rate / bound.mbps
+        told[f"{times:.1f} times what so many losses by chance allow arrived"] = times / MOST
+    if recoveries := run.sent("tcp_recoveries"):
+        burst = again / recoveries
+        told[f"{burst:.1f} segments were lost at a time"] = burst / BURST
+    if run.slowest is not None:
+        apart = (1 - run.slowest) * math.sqrt(again)
+        words = f"the runs' rates are within {100 * (1 - run.slowest):.2g} % of each other"
+        told[words] = STEADIER / max(apart, 1e-9)
+    twice, timeouts = run.sent("tcp_lost_retransmits"), run.sent("tcp_timeouts")
+    expected = share * again
+    if twice is not None and timeouts is not None and expected >= EXPECTED:
+        words = f"{twice:,.0f} retransmissions were lost, where chance loses {expected:,.0f}"
+        told[words] = SPARED * expected / max(1.0, twice + timeouts)
+    if not told:
+        return 0.0, "no bound is known"
+    most = max(told, key=told.__getitem__)
+    return min(SURE, told[most]), most
