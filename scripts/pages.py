@@ -38,7 +38,7 @@ TOPICS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "hosts": ("Hosts", "The file that `--hosts` names binds roles to machines.", []),
     "settings": (
         "Settings",
-        "What an experiment may set on hosts: each is read before, read back, and put back.",
+        "What an experiment may set on hosts: each is read before, read back, and restored.",
         [setting.name for setting in SETTINGS],
     ),
     "tools": (

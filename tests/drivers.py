@@ -61,7 +61,7 @@ for file in /run/netlimits/*.deadline; do
     read -r guard <"${file%.deadline}.pid"
     pkill -P "$guard" sleep || true
     until [ "$(tail -n 1 "$log" 2>&1)" = done ]; do sleep 0.1; done
-    [ "$(sed -n 's/^put back at .*uptime \([0-9]*\).*/\1/p;T;q' "$log")" -ge "$time" ]
+    [ "$(sed -n 's/^restoring at .*uptime \([0-9]*\).*/\1/p;T;q' "$log")" -ge "$time" ]
 done
 """
 """Its time is in 3 s, by its own clock; it has put back twice when it says that it is done."""

@@ -135,8 +135,8 @@ def compare(
         raise DataError(
             f"no configuration that is on both sides has a figure: {listed(keys, factors)}"
         )
-    unlike = [*remarks.few(rows, unit), *remarks.unlike(rows, metrics, factors, called)]
-    unlike += remarks.alike(rows, metrics, called)
+    cautions = [*remarks.few(rows, unit), *remarks.mixed_kinds(rows, metrics, factors, called)]
+    cautions += remarks.dependent_runs(rows, metrics, called)
     chances = [row["p"] for row in rows if not math.isnan(row["p"])]
     discovered = contrasts.discovered(chances, FALSE_DISCOVERIES)
     better = {metric.name: metric.better for metric in metrics}
@@ -155,12 +155,12 @@ def compare(
     table.attrs["factors"] = headings
     gaps = sides.gaps(ok, tried, factors, called)
     how = sessions.notes(unit, called) if unit else remarks.INTERLEAVED
-    meaning = remarks.meaning(len(chances), threshold, how)
+    verdicts = remarks.verdict_notes(len(chances), threshold, how)
     some = [
         (name, runs) for name, runs, side in zip(called, told, good, strict=True) if not side.empty
     ]
     known = caveats.of_sides(some, [metric.column for metric in metrics])
-    table.attrs["notes"] = (*gaps, *ended, *meaning, *known, *unlike)
+    table.attrs["notes"] = (*gaps, *ended, *verdicts, *known, *cautions)
     return table
 
 

@@ -66,7 +66,7 @@ def _few_blocks(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
 
 
-def unlike(
+def mixed_kinds(
     rows: Sequence[dict[str, Any]],
     metrics: Sequence[Metric],
     factors: Sequence[str],
@@ -85,7 +85,7 @@ def unlike(
                 )
 
 
-def alike(
+def dependent_runs(
     rows: Sequence[dict[str, Any]], metrics: Sequence[Metric], called: Sequence[str]
 ) -> Iterator[str]:
     """Yield the sides whose runs depend on one another; remove `series` from the rows.
@@ -102,7 +102,7 @@ def alike(
                 yield from dependence.notes(dependence.by_place(told), metric, about)
 
 
-def meaning(count: int, threshold: float, how: str) -> tuple[str, ...]:
+def verdict_notes(count: int, threshold: float, how: str) -> tuple[str, ...]:
     """Return the notes on how ratios are computed and what their verdicts mean."""
     return (
         how,

@@ -146,7 +146,7 @@ EVENTS: Mapping[str, Any] = {
 
 opened    a process starts or goes on with the campaign
 put_back  it is as it was found again
-forgotten it is not, and nobody is to put it back any more
+forgotten it is not, and nobody is to restore it any more
 compared  what hosts' whole network state differed in after the last put-back, if in anything
 parsed    the same attempt, read again from raw output; the last one counts
 closed    the process left in good order

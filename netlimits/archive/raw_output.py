@@ -61,7 +61,7 @@ class RawOutput:
                 path, data = self._packed((run, attempt))
             if sha256 and hashlib.sha256(data).hexdigest() != sha256:
                 raise ArchiveError(
-                    f"{path}: is not what was written when the run ended; put it back from a copy"
+                    f"{path}: is not what was written when the run ended; restore it from a copy"
                 )
             return raw.entries(data.decode("utf-8"))
         except (OSError, ValueError) as error:
@@ -98,7 +98,7 @@ class RawOutput:
             raise ArchiveError(
                 f"{self.folder.path / 'journal.jsonl'}: its last lines are lost: it does not know "
                 f"of attempt {attempt} at run {run}, whose output is {self._place(run, attempt)}; "
-                "put it back from a copy"
+                "restore it from a copy"
             )
 
     def pack(self, attempts: Iterable[Attempt]) -> bool:
@@ -203,7 +203,7 @@ class RawOutput:
 
     def _lost(self, pack: Pack, error: Exception) -> ArchiveError:
         path = self.folder.path / pack.name
-        return ArchiveError(f"{path}: {one_line(error)}; put it back from a copy")
+        return ArchiveError(f"{path}: {one_line(error)}; restore it from a copy")
 
 
 def files(names: Iterable[str]) -> Iterator[Attempt]:

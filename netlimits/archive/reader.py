@@ -76,7 +76,7 @@ class Campaign:
         if loaded.repeat.seed not in (None, meta["seed"]):
             raise ArchiveError(
                 f"{path}: has the seed {loaded.repeat.seed}, and campaign.json {meta['seed']}; one "
-                "of them was edited: put it back"
+                "of them was edited: restore it"
             )
         if lacking := [role for role in loaded.roles if role not in meta["machines"]]:
             raise ArchiveError(f"{self.path / 'campaign.json'}: has no machine for {lacking[0]}")
@@ -283,7 +283,7 @@ class Campaign:
         return frames.frame(self.experiment, history.records, shared)
 
     def state(self, history: History | None = None) -> dict[str, Any]:
-        """How far it is: runs by outcome, runs left, attempts interrupted, what is not put back.
+        """How far it is: runs by outcome, runs left, attempts interrupted, what is not restored.
 
         `running` says by whom it is being run right now, and at which run; None where nobody does.
         """
@@ -349,5 +349,5 @@ def check_plan(campaign: Campaign) -> None:
     if digest.hexdigest() != kept:
         raise ArchiveError(
             f"{campaign.path}: experiment.yaml no longer makes plan.csv; one of them was edited, "
-            "or another netlimits wrote them: put it back, or start a new campaign"
+            "or another netlimits wrote them: restore it, or start a new campaign"
         )

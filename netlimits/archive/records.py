@@ -122,7 +122,7 @@ def imported(archive: Archive, runs: int | None = None) -> dict[int, dict[str, A
             rows |= {row["run"]: row for row in event["rows"]}
     if runs is not None and len(rows) != runs:
         raise ArchiveError(
-            f"{archive.journal.path}: tells of {len(rows)} runs, and {runs} came in; put it back "
+            f"{archive.journal.path}: tells of {len(rows)} runs, and {runs} came in; restore it "
             "from a copy, or import the files in raw/imported again"
         )
     return rows

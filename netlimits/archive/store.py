@@ -169,7 +169,7 @@ class Archive:
                 raise ArchiveError(f"{self.path / name}: {one_line(error)}") from None
             if digest != self._created[name]:
                 raise ArchiveError(
-                    f"{self.path / name}: was changed since the campaign began; put it back, or "
+                    f"{self.path / name}: was changed since the campaign began; restore it, or "
                     "start a new campaign"
                 )
 
@@ -271,7 +271,7 @@ class Archive:
     def own_part(self) -> Part | None:
         """The last one that this user is known to have written here.
 
-        What is put back on hosts goes by no others: a folder may have got parts from elsewhere.
+        What is restored on hosts goes by no others: a folder may have got parts from elsewhere.
         """
         entry = registry.entry(self.identity) if self.identity else None
         own = (p for p in self.each_part() if entry and p.about["sha256"] == entry.part)

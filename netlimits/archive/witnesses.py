@@ -49,5 +49,5 @@ def hold(journal: Journal, witnesses: tuple[Witness, ...], lines: int) -> None:
         if lines < witness.lines:
             raise ArchiveError(
                 f"{journal.path}:{lines + 1}: is lost, and all after it: it had "
-                f"{witness.lines} lines {witness.when}; put it back from a copy"
+                f"{witness.lines} lines {witness.when}; restore it from a copy"
             )

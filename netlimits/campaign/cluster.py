@@ -116,7 +116,7 @@ class ClusterRunner:
         self._not_put_back: list[str] = []
 
     def carry_out(self, on_progress: Callable[[Progress], None]) -> Progress:
-        """Every run of the plan that has no outcome yet; workers put their hosts back.
+        """Every run of the plan that has no outcome yet; workers restore their hosts.
 
         Returns how it stood at the end. Raises Interrupted after Ctrl-C, once all have ended.
         """

@@ -74,7 +74,7 @@ def _refuse_fired(entries: Entries) -> None:
     for entry in entries:
         if entry.step == GUARD and "fired" in entry.stdout.split():
             raise ToolFailure(
-                f"{entry.host}: its guard put settings back in mid-run, having waited too long",
+                f"{entry.host}: its guard restored settings during the run, having waited too long",
                 status="invalid",
             )
 

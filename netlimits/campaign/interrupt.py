@@ -34,7 +34,7 @@ BEAT = 0.5
 
 
 class Interrupted(NetlimitsError):
-    """The user asked for the end; hosts are put back on the way out."""
+    """The user asked for the end; hosts are restored on the way out."""
 
     exit_status = 130
 

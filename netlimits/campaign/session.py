@@ -140,7 +140,7 @@ class Session:
                 new_host, tries = within_budget(lambda: self._connect(machine), self._budget[role])
         except HostError as error:
             self._budget[role] = 0
-            why = f"the connection does not come back: {error}"
+            why = f"could not reconnect: {error}"
             self._failures[role] = time.monotonic(), why
             raise ConnectionLost(why) from None
         why = host.lost
@@ -155,8 +155,7 @@ class Session:
         if before and now and now != before:
             self.guards.forget(role)
             raise HostError(
-                f"it was booted in mid-campaign (boot {before} is now {now}): what was set there "
-                "is gone, and this campaign stops; `netlimits resume --accept-changed-hosts` "
-                "goes on all the same",
+                f"it rebooted during the campaign (boot {before} is now {now}): its settings are "
+                "lost, and the campaign stops; `netlimits resume --accept-changed-hosts` continues",
                 host=role,
             )

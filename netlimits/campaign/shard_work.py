@@ -123,7 +123,7 @@ class ShardRunner(PairsRunner):
 
 
 def carry_out(order: Order) -> ShardOutcome:
-    """Every run of a shard that has no outcome; hosts are put back whatever happens."""
+    """Every run of a shard that has no outcome; hosts are restored whatever happens."""
     try:
         campaign = _campaign(order)
         stop = StopFile(campaign.archive)

@@ -7,7 +7,7 @@ one plan and one seed hold, and a worker logs in once for many runs.
 
 Each shard has a journal of its own, in `shards/NAME` of the campaign's folder, and claims its hosts
 with an identity of its own: that is the lease. A shard that is begun again (its worker was killed)
-goes on as `resume` does: what was left changed is put back, a run that has an outcome is not run
+goes on as `resume` does: what was left changed is restored, a run that has an outcome is not run
 again. What its journal tells is copied into the campaign's; what that has is not copied twice.
 """
 
@@ -193,11 +193,11 @@ def put_back(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Original]:
-    """Put back what shards left changed whose workers are gone, and take in what they measured.
+    """Restore what shards left changed whose workers are gone, and take in what they measured.
 
     The campaign's journal is locked. Raises ArchiveError where a worker is still at one of them,
     HostError where one left something changed on a host that is `unreached`: a shard is there until
-    all of it is put back, which nobody else may.
+    all of it is restored, which nobody else may.
     """
     for shard in present(campaign):
         for event in records.unfinished(shard):

@@ -83,7 +83,7 @@ class Chart(Figure):
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our rcParams for the duration of a block; the reader's own are put back after it."""
+    """Our rcParams for the duration of a block; the reader's own are restored after it."""
     with mpl.rc_context(STYLE):
         yield
 

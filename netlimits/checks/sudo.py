@@ -1,7 +1,7 @@
 """Whether a login that is not root may run every command of the plan that needs root.
 
 Not only the first of them: the changes of every configuration, from what is there now and from
-what other configurations leave, and what puts back in the end. `sudo -l COMMAND` asks without
+what other configurations leave, and what restores them in the end. `sudo -l COMMAND` asks without
 running anything.
 """
 
@@ -117,4 +117,4 @@ def _rooted(commands: Iterable[Command]) -> Iterator[tuple[str, ...]]:
         # without a state, `route` names what only a state could
         if command.sudo and not {"NETWORK", "…"} & set(command.argv):
             yield command.argv
-        yield from command.by_hand
+        yield from (by_hand.argv for by_hand in command.by_hand if by_hand.sudo)

@@ -36,9 +36,9 @@ SHARE = click.option(
 def sharing(copy: RunsCopy | None, folder: Path, *, as_json: bool) -> Iterator[None]:
     """Leave the runs of the campaign in a folder at the place, however what is within it ends.
 
-    Where that fails, or Ctrl-C ends it, an error tells the command that does it; what ended with an
-    error of its own keeps that, and tells the other one beside it. There are no runs before the
-    campaign is made.
+    Where that fails, or Ctrl-C interrupts it, an error names the command that does it; what ended
+    with an error of its own keeps that, and shows the other one beside it. There are no runs before
+    the campaign is made.
     """
     try:
         yield

@@ -178,7 +178,7 @@ def _settings() -> dict[str, Any]:
 
     return {
         "title": "Settings of the hosts",
-        "description": "Applied in this order before each run, read back, and put back at the end.",
+        "description": "Applied in this order before each run, read back, and restored at the end.",
         "type": "array",
         "items": {
             "type": "object",

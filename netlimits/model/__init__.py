@@ -73,7 +73,7 @@ class Command:
     `perl` does the same in Perl, for a host that keeps one (hosts.perl), to which it costs no
     process: as the script where all that is `sh -c SCRIPT NAME ARGUMENT…`, else as the program
     where nothing else runs it.
-    `by_hand` are the commands, as root, that a person would type in place of a script.
+    `by_hand` are the commands that a person would type in place of a script.
     """
 
     argv: tuple[str, ...]
@@ -82,7 +82,7 @@ class Command:
     stdin: str = ""
     within: tuple[str, ...] = ()
     perl: str = ""
-    by_hand: tuple[tuple[str, ...], ...] = ()
+    by_hand: tuple[Command, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def _text(value: Any) -> str:
 
 
 def changes(campaign: Campaign) -> Iterator[Change]:
-    """Every place that the journal says was changed, and when it was put back."""
+    """Every place that the journal says was changed, and when it was restored."""
     states: dict[tuple[str, str, str], Any] = {}
     back: dict[tuple[str, str, str], str] = {}
     for event in campaign.archive.events():

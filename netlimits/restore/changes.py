@@ -3,7 +3,7 @@
 `Changes` is the only place that changes a host. It reads a setting before it writes it, has what
 it found written down (`UndoLog`) before the first write, reads back after every write, and puts
 everything back in reverse order. A state that is known from the journal of a killed campaign is
-put back by the same code.
+restored by the same code.
 
 What was read back after one change is what the next one goes on from, in one round trip: if
 somebody else has changed it meanwhile, the reading after it shows what is missing, and it is read
@@ -65,7 +65,7 @@ class Changes:
 
     @property
     def changed(self) -> tuple[Original, ...]:
-        """What is to be put back, in the order of the first changes."""
+        """What is to be restored, in the order of the first changes."""
         return tuple(self._originals.values())
 
     def look(self, role: str, interface: str, name: str, wanted: Any) -> None:
@@ -198,7 +198,7 @@ class Changes:
         self._read_back.pop(place, None)
         if original and (problem := self._put_one_back(original, linger=True)):
             raise SettingError(
-                f"is left out and not as it was found: {problem}",
+                f"is left out of this run, but could not be restored: {problem}",
                 setting=original.setting,
                 host=original.role,
             )
@@ -206,7 +206,7 @@ class Changes:
     def _remember(self, original: Original) -> None:
         """Write down what was found, if that is new; of each part the first state found counts.
 
-        What could be written down in part alone is to be put back too, which takes it away.
+        What could be written down in part alone is to be restored too, which takes it away.
         """
         earlier = self._originals.get(original.place)
         if earlier:
@@ -217,7 +217,7 @@ class Changes:
             self._durable[original.place] = frozenset(original.state)
 
     def put_back(self) -> None:
-        """Put back all that was changed, last change first, and verify it leaf by leaf.
+        """Restore all that was changed, last change first, and verify it leaf by leaf.
 
         One that fails does not stop the others, and is tried once more after them: IPv6, and with
         it a route, is there again only once the MTU is. Raises RestoreError with what is left and
@@ -273,7 +273,8 @@ class Changes:
             self._log.putting_back(original)
             problem = self._put_one_back(original)
         except ConnectionLost as error:
-            return f"{str(error).removeprefix(f'{original.role}: ')}; {_whole_way_back(original)}"
+            commands = setting_of(original.setting).undo(original.interface, original.state, {})
+            return _by_hand(str(error).removeprefix(f"{original.role}: "), commands)
         except NetlimitsError as error:
             return str(error)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -324,14 +325,14 @@ class Changes:
                 f"{'; '.join(differences)}: that is not restored from somebody else's folder; "
                 "`netlimits restore --hosts FILE` does it from the host's own notes"
             )
-        by_hand = setting.undo(original.interface, target, state) or commands
-        return f"{'; '.join(differences)}; by hand: " + "; ".join(map(typed, by_hand))
+        commands = setting.undo(original.interface, target, state) or commands
+        return _by_hand("; ".join(differences), commands)
 
 
-def _whole_way_back(original: Original) -> str:
-    """The commands that put it back by hand, from any state."""
-    commands = setting_of(original.setting).undo(original.interface, original.state, {})
-    return "by hand: " + "; ".join(map(typed, commands))
+def _by_hand(problem: str, commands: Iterable[Command]) -> str:
+    """Return the problem with the commands that mend it by hand, if any can be typed."""
+    by_hand = typed(commands)
+    return f"{problem}; by hand: {by_hand}" if by_hand else problem
 
 
 def current(host: Host, name: str, interface: str, about: Any) -> State:

@@ -125,5 +125,5 @@ def _given_up(original: Original) -> str:
         commands = script.commands(original)
     except (NetlimitsError, LookupError, TypeError, ValueError, AttributeError):
         return where
-    by_hand = "; ".join(typed(c) for c in commands if c.argv[:2] != ("sh", "-c"))
+    by_hand = typed(commands)
     return f"{where}; to restore it by hand: {by_hand}" if by_hand else where

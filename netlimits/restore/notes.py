@@ -2,7 +2,7 @@
 
 The journal undoes what a killed campaign left, but it lies with the controller. A note on the
 host lets `netlimits restore --hosts FILE` do it from any machine. A note is one JSON file for each
-setting of a role's interface, made before the first change and removed once it is put back. It
+setting of a role's interface, made before the first change and removed once it is restored. It
 lies under /run/netlimits for root, since offloads do not outlive a boot either, and in the login's
 own state folder otherwise. The scripts are constants; what varies goes in as arguments.
 """
@@ -106,7 +106,7 @@ def notes(completed: Completed) -> tuple[list[dict[str, Any]], str]:
 
 
 def beyond(original: Original, now: State) -> str:
-    """What a note would put back although no setting of ours removes it; "" for nothing.
+    """What a note would restore although no setting of ours removes it; "" for nothing.
 
     A note may be another's: in `now`, what is there at first look, such a thing would have to be
     missing for a reason that is not there. It is for a person to decide.

@@ -1,4 +1,4 @@
-"""The state of hosts before we changed them, and the order in which it is put back."""
+"""The state of hosts before we changed them, and the order in which it is restored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Original:
 def way_back(changed: Iterable[Original]) -> tuple[Original, ...]:
     """Last change first, but an interface's MTU and channels before what hangs on them.
 
-    Put back earlier that would be lost with the queues; and a default qdisc that comes back while
+    Restored earlier, that would be lost with the queues; and a default qdisc that comes back while
     there are fewer queues, or another MTU, is another than was found.
     """
     back = [*changed][::-1]
@@ -51,7 +51,18 @@ def from_event(event: Mapping[str, Any]) -> Original:
     return Original(event["role"], event["interface"], event["setting"], event["state"])
 
 
-def typed(command: Command) -> str:
-    """Return a command as somebody would type it, in backquotes."""
+def typed(commands: Iterable[Command]) -> str:
+    """Return commands as somebody would type them, each in backquotes; "" for none.
+
+    A script that has no command `by_hand` waits for something or tidies up: it is left out.
+    """
+    return "; ".join(f"`{line}`" for command in commands for line in in_words(command))
+
+
+def in_words(command: Command) -> tuple[str, ...]:
+    """Return the lines that a person would type for a command: one, but for a script."""
+    if command.by_hand or command.argv[:2] == ("sh", "-c"):
+        return tuple(line for each in command.by_hand for line in in_words(each))
     fed = f"echo {shlex.quote(command.stdin.strip())} | " if command.stdin else ""
-    return f"`{fed}{shlex.join(command.argv)}`"
+    # sysctl shows tabs, and takes blanks: a shell at a terminal completes at a tab
+    return ((fed + shlex.join(command.argv)).replace("\t", " "),)

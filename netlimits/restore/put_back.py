@@ -1,8 +1,8 @@
 """The way back: from the journal, or from the notes on the hosts, to the hosts as they were found.
 
 What is found is written to the journal first, to the host second, and into the host's guard
-third, all before the first change; what is put back is taken off the host first and then noted
-in the journal. So a process that is killed anywhere leaves at most something to be put back
+third, all before the first change; what is restored is taken off the host first and then noted
+in the journal. So a process that is killed anywhere leaves at most something to be restored
 twice, which does no harm. Guards and claims go last, once the put-back is confirmed.
 """
 
@@ -112,7 +112,7 @@ def put_back(
     states: WholeState | None = None,
     beyond: Collection[str] = (),
 ) -> None:
-    """Put everything back, compare, and end the guards and claims of hosts where nothing is left.
+    """Restore everything, compare, and end the guards and claims of hosts where nothing is left.
 
     Raises RestoreError for what is left; its host's guard stays, and tries again at its time. Also
     for what the comparison of a host's whole state finds: that keeps no host. The hosts of the
@@ -142,7 +142,7 @@ def restore_from_journal(
     unreached: Collection[str] = (),
     tell: Callable[[str], object] = lambda _: None,
 ) -> tuple[Original, ...]:
-    """Put back what a killed process left changed, as its journal tells; returns what that was.
+    """Restore what a killed process left changed, as its journal tells; returns what that was.
 
     `ours` says that this user's netlimits wrote the journal, on this machine: then the hosts' whole
     state is compared, too, and `tell` gets a line for each difference that is not ours. What was
@@ -171,7 +171,7 @@ def restore_from_journal(
 
 
 def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[Original, ...]:
-    """Put back what the notes on the hosts themselves tell; returns what that was.
+    """Restore what the notes on the hosts themselves tell; returns what that was.
 
     Every host is claimed for that, so that nobody else changes it meanwhile; guards and claims that
     lost campaigns left end with it. Raises HostError, and nothing is touched, when a campaign is at
@@ -198,7 +198,7 @@ def restore_from_notes(hosts: Mapping[str, Host], force: bool = False) -> tuple[
 
 
 def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
-    """Put back what one host's notes tell, last change first, whatever becomes of each.
+    """Restore what one host's notes tell, last change first, whatever becomes of each.
 
     What could not be is tried once more after the others: a route that IPv6 lost with the MTU is
     there again once that is. Raises RestoreError in the end for that, and for a damaged note.
@@ -236,7 +236,7 @@ def _from_notes(role: str, host: Host, guarding: Guards) -> Iterator[Original]:
 def _one_from_notes(
     host: Host, guarding: Guards, original: Original, noted: Original, mac: str
 ) -> None:
-    """Put one back, and take its note away, which is under the role that it was `noted` for."""
+    """Restore one, and take its note away, which is under the role that it was `noted` for."""
     _refuse_beyond(host, original)
     Changes(lambda _: host, NoteLog(guarding, noted, mac), (original,)).put_back()
 

@@ -1,4 +1,4 @@
-"""Whether a state that was written down may be put back: by the rules of its setting.
+"""Whether a state that was written down may be restored: by the rules of its setting.
 
 A journal may come from somebody else, and a note from a host that is not ours alone. So what they
 hold is not only of the right shape: its names and values are held to the setting's own schema, to
@@ -12,7 +12,7 @@ from netlimits.settings.sysctl import MOVES_MORE
 
 
 def fault(name: str, state: State) -> str:
-    """Why a state of a setting is not put back, in words; "" when it may be."""
+    """Why a state of a setting is not restored, in words; "" when it may be."""
     try:
         reason = next(iter(setting(name).faults(state)), "")
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
@@ -21,7 +21,7 @@ def fault(name: str, state: State) -> str:
 
 
 def ours_alone(name: str) -> str:
-    """Why only who changed a setting puts it back, and no stranger's folder; "" where it may."""
+    """Why only who changed a setting restores it, and no stranger's folder; "" where it may."""
     if name not in OF_COMMANDS:
         return ""
     return (
@@ -31,10 +31,10 @@ def ours_alone(name: str) -> str:
 
 
 def settable(name: str, state: State) -> State:
-    """The parts of somebody else's state that are put back: none that `settings:` refuses.
+    """The parts of somebody else's state that are restored: none that `settings:` refuses.
 
     A change of the MTU resets sysctls of the interface's IPv6 that nobody may ask for: they change
-    addresses, routes or other sysctls. Only who wrote them down puts these back.
+    addresses, routes or other sysctls. Only who wrote them down restores these.
     """
     if name != "mtu":
         return state

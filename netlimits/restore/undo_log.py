@@ -20,7 +20,7 @@ class UndoLog(Protocol):
     """Where `Changes` writes what it found, and through which it writes to hosts.
 
     Each method raises a NetlimitsError for what could not be done; a change is then not made, and
-    what is put back counts as not put back.
+    what is restored counts as not restored.
     """
 
     def keep(self, original: Original) -> None:
@@ -38,7 +38,7 @@ class UndoLog(Protocol):
         """
 
     def putting_back(self, original: Original) -> None:
-        """Take note that an original is about to be put back."""
+        """Take note that an original is about to be restored."""
 
     def put_back(self, original: Original) -> None:
-        """Strike an original off: it is put back."""
+        """Strike an original off: it is restored."""

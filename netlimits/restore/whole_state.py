@@ -76,7 +76,7 @@ class Found:
     def problem(self) -> str:
         """Return what is left of our own changes, a line each; "" when nothing is."""
         lines = [f"{role}: {line}" for role, some in self.ours.items() for line in _few(some)]
-        return "not as it was found:\n  " + "\n  ".join(lines) if lines else ""
+        return "these side effects were not restored:\n  " + "\n  ".join(lines) if lines else ""
 
 
 class WholeState:
@@ -225,5 +225,5 @@ def _few(lines: list[str]) -> list[str]:
 
 def _by_hand(difference: Difference) -> str:
     """Return a difference with the commands that undo it by hand."""
-    by_hand = "; ".join(map(typed, ways_back.commands([difference])))
+    by_hand = typed(ways_back.commands([difference]))
     return f"{difference}; by hand: {by_hand}" if by_hand else str(difference)

@@ -1,7 +1,7 @@
 """The settings, in the order in which they have to be applied where several are named.
 
 Within a run they are applied in the order of the experiment's file; this tuple is the registry
-and says which one comes first where no file is at hand. They are put back in reverse.
+and says which one comes first where no file is at hand. They are restored in reverse.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ SETTINGS: tuple[Setting, ...] = (
     Napi(),  # the queues again; it works through GRO, which offload switches
     Qdisc(),  # after the queues are there; nothing later touches it
     Route(),  # metrics are lost with a route when anything above takes the link down
-    Load(),  # last and so first to end: nothing else has to be set or put back on a loaded host
+    Load(),  # last and so first to end: nothing else has to be set or restored on a loaded host
 )
 
 MADE_ANEW: Mapping[str, tuple[str, ...]] = {
     "mtu": ("qdisc",),
     "channels": ("ring", "coalesce", "irq", "rps", "qdisc"),
 }
-"""Setting -> those that the driver or the kernel makes anew when it changes: put back after it."""
+"""Setting -> those that the driver or the kernel makes anew when it changes: restored after it."""
 
 OF_COMMANDS = ("switch",)
 """Settings whose states are commands: no stranger's experiment, journal or folder has them run."""

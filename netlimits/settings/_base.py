@@ -1,7 +1,7 @@
 """What a setting is: how to read it, reach what is wanted, check that it took, and undo it.
 
 A setting is pure: it makes commands and reads their output; `restore.changes` acts. A state is
-what `read` found, as JSON-able data, complete enough to put the interface back from it.
+what `read` found, as JSON-able data, complete enough to restore the interface from it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Setting(Protocol):
     def read(self, interface: str, about: Any) -> Command:
         """The command that shows the state, as far as it concerns `about`.
 
-        `about` are the options wanted, or a state that was found and is to be put back. Only a
+        `about` are the options wanted, or a state that was found and is to be restored. Only a
         setting of more things than can be read (sysctls) looks at it.
         """
 
@@ -58,7 +58,7 @@ class Setting(Protocol):
         """What in `state` differs from `original`, in words, leaf by leaf."""
 
     def faults(self, state: State) -> Iterator[str]:
-        """What of a state that was written down may not be put back, in words.
+        """What of a state that was written down may not be restored, in words.
 
         A journal or a note may come from a stranger: its names and values are held to what the
         schema lets an experiment set and to what the commands take. What is no state at all may

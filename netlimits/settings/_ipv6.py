@@ -148,7 +148,7 @@ def state(lines: Iterable[str], interface: str) -> State:
 
 
 def undo(interface: str, original: State, now: State) -> Iterator[Command]:
-    """The commands that put back what is missing or differs.
+    """The commands that restore what is missing or differs.
 
     Where IPv6 is off the interface altogether there is nothing to be done before the MTU is back;
     an empty `now` stands for an interface that nobody has looked at: all is then written.

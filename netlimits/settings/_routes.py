@@ -224,7 +224,7 @@ def undo_unseen(
         metrics, add = original["routes"][route], _add(original, route)
         arguments += _arguments(route, metrics, add)
         verb = "change" if now and route in now["routes"] else add
-        by_hand.append(command(interface, route, metrics, verb).argv)
+        by_hand.append(command(interface, route, metrics, verb))
     if routes:
         script = ("sh", "-c", _RESTORE, "restore routes", interface, *arguments)
         yield Command(script, by_hand=tuple(by_hand))

@@ -89,7 +89,8 @@ class Channels(Quantities):
         if not queues or (not numbers and queues == state.get("queues")):
             return numbers
         pairs = (f"{name}={value}" for name, value in queues.items())
-        return (*numbers, Command(("sh", "-c", _WRITE, "restore queues", interface, *pairs)))
+        script = ("sh", "-c", _WRITE, "restore queues", interface, *pairs)
+        return (*numbers, Command(script, by_hand=(*_by_hand(interface, queues, state),)))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Yield each number, queue file or interrupt's CPUs that differs from the original."""
@@ -110,6 +111,15 @@ class Channels(Quantities):
             good = cpus.search(value) if " " in name else re.fullmatch("[0-9a-f,]+", value)
             if not re.fullmatch(rf"{_QUEUE}|{_INTERRUPT}(:[A-Za-z0-9_.@-]+)*", name) or not good:
                 yield f"{name[:40]!r} cannot be {value[:40]!r}"
+
+
+def _by_hand(interface: str, queues: Mapping[str, str], state: State) -> Iterator[Command]:
+    """The files of queues that differ, or that may; an interrupt's number is another each time."""
+    now = state.get("queues", {})
+    for name, value in queues.items():
+        if " " not in name and now.get(name) != value:
+            path = f"/sys/class/net/{interface}/queues/{name}"
+            yield Command(("tee", path), sudo=True, stdin=value)
 
 
 CHANNELS = Channels(

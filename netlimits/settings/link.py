@@ -1,7 +1,7 @@
 """Speed, duplex and autonegotiation of the NIC's link, through `ethtool` and `ethtool -s`.
 
 Where the link negotiates, a speed is asked for by advertising its modes alone: 2.5GBASE-T and
-faster copper cannot be forced, and drivers refuse to try. What is put back are the modes that were
+faster copper cannot be forced, and drivers refuse to try. What is restored are the modes that were
 advertised. A change takes the link down for seconds, so each waits until it is up again.
 
 A virtual NIC has no modes: virtio takes any number and carries what it carried before, veth

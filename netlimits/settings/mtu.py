@@ -4,7 +4,7 @@ A change of the MTU is no change of one number. VLANs and macvlans on the interf
 with it, and so is what is stacked on those; all stay small when it grows again. A bridge above it
 follows its ports both ways until somebody sets its MTU, which nothing undoes: so that is not done.
 IPv6 resets its own MTU and that of routes, and leaves the interface below 1280 (see `_ipv6`). All
-of that is read before, and put back. Some NICs take their link down for seconds when the MTU
+of that is read before, and restored. Some NICs take their link down for seconds when the MTU
 changes.
 
 A VLAN or macvlan in another network namespace is cut down as well. It is looked for before an MTU
@@ -104,7 +104,7 @@ Also print as `unseen` the number of each network namespace that this one knows,
 found. Without root, or where that takes too long, none is; then print how many have joined the
 group of all hosts on each interface: the interface itself, and each that is up on it.
 """
-_FORGET = ("sysctl", "-w", "net.ipv4.route.flush=1")
+_FORGET = Command(("sysctl", "-w", "net.ipv4.route.flush=1"), sudo=True)
 _FLUSH = r"""! ip -4 -o route show cache | grep -q -- " dev $1 .* mtu lock " || {
     root=
     [ "$(id -u)" = 0 ] || root="sudo -n --"
@@ -301,7 +301,7 @@ class Mtu:
             script = ("sh", "-c", _FLUSH, "forget path MTUs", interface)
             commands.append(Command(script, by_hand=(_FORGET,)))
         elif _new_exceptions(original, state):
-            commands.append(Command(_FORGET, sudo=True))
+            commands.append(_FORGET)
         return tuple(commands)
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 `ethtool` shows features as a tree: a group (`tcp-segmentation-offload`) and its leaves
 (`tx-tcp-segmentation`, …). An experiment names groups or leaves, by long or short name. What is
-put back are the leaves, each to the value that was *requested* when it was found, since a
+restored are the leaves, each to the value that was *requested* when it was found, since a
 feature can be `off [requested on]` while another one blocks it and come back by itself.
 
 `ethtool -K` exits 0 when only a part took, and features move each other (`sg off` drops tso):

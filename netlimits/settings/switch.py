@@ -219,4 +219,5 @@ def _part(wanted: Any) -> dict[str, Any]:
 
 
 def _run(words: Sequence[str]) -> Command:
-    return Command(("sh", "-c", _RUN, Switch.name, *words), deadline=LONGEST)
+    script = ("sh", "-c", _RUN, Switch.name, *words)
+    return Command(script, deadline=LONGEST, by_hand=(Command((*words,)),))

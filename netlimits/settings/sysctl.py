@@ -23,7 +23,7 @@ from netlimits.settings._base import State
 _LINE = re.compile(r"^(?P<name>net\.[^\s=]+) = ?(?P<value>.*)$")
 
 NAME = re.compile(r"^net(\.[A-Za-z0-9_-]+)+$(?!\n)")
-"""Also what is put back, from a journal or a note, stays under net."""
+"""Also what is restored, from a journal or a note, stays under net."""
 
 MOVES_MORE = re.compile(
     r"\.(disable_ipv6|forwarding|mc_forwarding|ip_forward|addr_gen_mode|stable_secret|flush|mtu)$"
@@ -139,7 +139,7 @@ class Sysctl:
     }
 
     def read(self, interface: str, about: Any) -> Command:
-        """`sysctl NAME …` of the names that are wanted or to be put back.
+        """`sysctl NAME …` of the names that are wanted or to be restored.
 
         `-e` where one of them may be missing.
         """
@@ -209,10 +209,7 @@ class Sysctl:
         values = {n: v for n, v in reversed([*original.items()]) if v is not None}
         values = {n: v for n, v in values.items() if state.get(n) != v}
         beside = [f"{n}={values.pop(n)}" for n in _MOVED.values() if n in values]
-        after = (
-            Command(("sh", "-c", _WRITE_WRITABLE, "write sysctls", "", pair)) for pair in beside
-        )
-        return (*_write(values), *after)
+        return (*_write(values), *map(_write_writable, beside))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
         """Yield each name whose value differs from the original.
@@ -261,7 +258,8 @@ def _watched(command: Command) -> Command:
         return command
     views = [name.rpartition("_")[0] for name in names if "_" in name.rpartition(".")[2]]
     passing = "|".join([sysctl_tree.PASSING.pattern, *(view.replace(".", r"\.") for view in views)])
-    return Command(("sh", "-c", _WRITE_WATCHED, "write sysctls", passing, *pairs))
+    script = ("sh", "-c", _WRITE_WATCHED, "write sysctls", passing, *pairs)
+    return Command(script, by_hand=(command,))
 
 
 def _accepts(value: Any) -> bool:
@@ -284,6 +282,11 @@ def _write(values: Mapping[str, Any]) -> tuple[Command, ...]:
         raise SettingError(f"{strange[0]!r} is no sysctl under net.", setting="sysctl")
     pairs = (f"{name}={value}" for name, value in values.items())
     return (Command(("sysctl", "-w", *pairs), sudo=True),) if values else ()
+
+
+def _write_writable(pair: str) -> Command:
+    script = ("sh", "-c", _WRITE_WRITABLE, "write sysctls", "", pair)
+    return Command(script, by_hand=(Command(("sysctl", "-w", pair), sudo=True),))
 
 
 def _shown(value: Any) -> str:

@@ -90,7 +90,7 @@ def test_a_damaged_pack_is_named(tmp_path, digests):
     with pytest.raises(ArchiveError, match=r"runs-1-5\.zst: is damaged: a checksum does not hold"):
         RawOutput(Folder(tmp_path)).read(1, 1)
     path.write_bytes(data[:-1])
-    with pytest.raises(ArchiveError, match=r"runs-1-5\.zst: is damaged: .*; put it back from"):
+    with pytest.raises(ArchiveError, match=r"runs-1-5\.zst: is damaged: .*; restore it from"):
         RawOutput(Folder(tmp_path)).read(1, 1)
     assert RawOutput(Folder(tmp_path)).attempts() == set(), "figures are there all the same"
 

@@ -105,7 +105,7 @@ def test_a_run_whose_guard_fired_is_invalid() -> None:
     _, specification, entries = of(ONE_STREAM)
     (first, *_) = [entry for entry in entries if entry.step == GUARD]
     fired = replace(first, completed=replace(first.completed, stdout="fired\n"))
-    with pytest.raises(ToolFailure, match="guard put settings back in mid-run") as failure:
+    with pytest.raises(ToolFailure, match="guard restored settings during the run") as failure:
         interpret.read(specification, [*entries, fired])
     assert failure.value.status == "invalid"
     assert first.host in str(failure.value)

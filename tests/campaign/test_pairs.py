@@ -86,7 +86,7 @@ class Fake(pairs.PairsRunner):
 
     def call_again(self, role):
         if not self.comes_back:
-            raise ConnectionLost("the connection does not come back", host=role)
+            raise ConnectionLost("could not reconnect", host=role)
         self.away.discard(role)
 
     def cut_short(self, roles):

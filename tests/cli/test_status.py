@@ -66,7 +66,7 @@ def test_of_what_was_changed_hosts_say_whether_it_is_restored(tmp_path):
     place = {"role": "sender", "interface": "data0", "setting": "mtu"}
     state = {"path": str(tmp_path), "not_put_back": [place]}
     answer = {"guard": "none", "log": [], "changed": [{**place, "campaign": "out"}]}
-    fired = {"guard": "fired", "log": ["put back at noon", "done"], "changed": []}
+    fired = {"guard": "fired", "log": ["restoring at noon", "done"], "changed": []}
     outcomes = {
         "changed, and not known to be restored": {},
         "changed, not restored yet": {"sender": answer},

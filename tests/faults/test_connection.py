@@ -161,7 +161,7 @@ def test_a_connection_that_does_not_come_back_within_the_budget(ground):
         printed = ground.ended(process, 3)
         # within the time 0.25, 0.5, 1, 2, 4, 5 s apart, and then once for each that is left
         assert refused(ground, "receiver") < before + 40, "not for each setting as often again"
-        assert "receiver: data0: mtu: the connection does not come back" in printed
+        assert "receiver: data0: mtu: could not reconnect" in printed
         assert f"by hand: `ip link set dev data0 mtu {ground.lab.mtu}`" in printed
         assert "sender: data0" not in printed
         assert f"netlimits resume {out}" in printed

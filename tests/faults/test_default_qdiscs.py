@@ -45,6 +45,6 @@ def test_an_mtu_and_a_qdisc_are_both_as_found(machine_ground: GuestGround, by: s
         process.communicate()
         wait(lambda: qdiscs(ground) == before, lambda: f"{qdiscs(ground)}, not {before}")
         log = ("sh", "-c", "cat /run/netlimits/*.log")
-        wait(lambda: "put back at " in ground.on("sender", *log), "its guard says that it fired")
+        wait(lambda: "restoring at " in ground.on("sender", *log), "its guard says that it fired")
         ground("restore", *ground.hosts)
     ground.hosts_are_as_found()

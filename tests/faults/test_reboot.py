@@ -95,7 +95,7 @@ def test_a_host_reboots_in_mid_run(switched):
         assert ground.leaves() != ground.original
         new = reboot(ground, "receiver")
     printed = ground.ended(process, 1)
-    assert "receiver: it was booted in mid-campaign" in printed
+    assert "receiver: it rebooted during the campaign" in printed
     assert old["receiver"] in printed
     assert new in printed
     assert "netlimits resume --accept-changed-hosts" in printed

@@ -299,7 +299,7 @@ def test_what_failed_is_tried_again_while_it_fails(folder, monkeypatch):
     assert ended(folder.start()) == 0
     assert folder.calls.read_text().split() == 2 * 4 * ["net.test.first=1"], "once, and three times"
     log = (folder.path / "key.log").read_text()
-    assert log.count("put back at ") == 4
+    assert log.count("restoring at ") == 4
     assert log.count("  exit status 1\n") == 8
     folder.calls.unlink()
     (folder.path / "sysctl").write_text(
@@ -648,7 +648,7 @@ def test_one_guard_for_all_roles_of_a_host_with_every_change_in_it(place):
     seen = place.look()
     assert seen.pid == pid
     assert seen.would == [
-        "write 5 tee /sys/class/net/eth7/gro_flush_timeout",
+        "echo 5 | tee /sys/class/net/eth7/gro_flush_timeout",
         "sysctl -w net.test.second=2",
         "sysctl -w net.test.first=1",
     ]
@@ -790,7 +790,7 @@ def test_what_is_shown_to_people():
     )  # fmt: skip
     assert lines("a", report(seen)) == [
         "a: claimed by campaign small of ada at desk (process 7) since 2027-01-15 08:00 UTC, "
-        "its connection stands, 60 s left",
+        "its connection is open, 60 s left",
         "a: guard waits (process 9), 50 s left",
         "a: changed: a: data0: mtu, by small",
         "a: would run: ip link set dev data0 mtu 1500",
@@ -816,11 +816,11 @@ def test_a_campaign_whose_connection_is_gone_is_not_called_at_work():
 @pytest.mark.parametrize(
     ("log", "guard", "restored"),
     [
-        (["put back at noon", "tc", "  exit status 0", "done"], "fired", True),
-        (["put back at noon", "tc", "  exit status 2", "done"], "fired", False),
-        (["put back at 1", "tc", "  exit status 2", "done", "put back at 2", "done"], "fired", True),
-        (["put back at noon", "tc"], "fired", False),
-        (["put back at noon", "tc", "  exit status 0", "done"], "waiting", False),
+        (["restoring at noon", "tc", "  exit status 0", "done"], "fired", True),
+        (["restoring at noon", "tc", "  exit status 2", "done"], "fired", False),
+        (["restoring at 1", "tc", "  exit status 2", "done", "restoring at 2", "done"], "fired", True),
+        (["restoring at noon", "tc"], "fired", False),
+        (["restoring at noon", "tc", "  exit status 0", "done"], "waiting", False),
         ([], "none", False),
     ],
 )  # fmt: skip
@@ -835,11 +835,11 @@ def test_a_note_that_is_none_is_shown_as_damaged(note):
 
 
 def test_of_a_log_people_see_what_failed_and_no_line_of_thousands():
-    log = ["put back at noon", "sysctl -w " + "a=1 " * 999, "a = 1", "  exit status 0",
+    log = ["restoring at noon", "sysctl -w " + "a=1 " * 999, "a = 1", "  exit status 0",
            "ethtool -K x tso on", "no such device", "  exit status 1", "done"]  # fmt: skip
     shown = lines("a", {**report(commands.Seen(key="1-2")), "log": log})
     assert shown[0] == "a: claimed by nobody"
-    assert shown[1] == "a: log: put back at noon"
+    assert shown[1] == "a: log: restoring at noon"
     assert shown[2].startswith("a: log: sysctl -w a=1 a=1")
     assert shown[2].endswith(" … (whole with --json)")
     assert len(shown[2]) < 200

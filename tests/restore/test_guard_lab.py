@@ -201,7 +201,7 @@ def test_a_stopped_controller_that_goes_on_sets_again_what_its_guards_put_back(o
     records = nl.open(out).records()
     assert sorted(r.status for r in records) == ["invalid", "ok", "ok"]
     (reason,) = (r.reason for r in records if r.status == "invalid")
-    assert "put settings back in mid-run" in reason
+    assert "restored settings during the run" in reason
     assert on.ours() == []
     assert on.leaves() == before
 
@@ -358,7 +358,7 @@ def test_a_put_back_that_fails_keeps_its_guard(on, hosts):
     finally:
         subprocess.run([*inside, "umount", ip], check=True)
     wait(lambda: on.status(*hosts)["receiver"]["guard"] == "fired")
-    times = on.over_ssh("receiver", "cat /run/netlimits/*.log | grep -c '^put back at '")
+    times = on.over_ssh("receiver", "cat /run/netlimits/*.log | grep -c '^restoring at '")
     assert int(times) > 1
     assert on.leaves() == before
     on("restore", out)

@@ -121,7 +121,7 @@ def test_what_is_ours_and_stays_is_an_error_until_it_is_as_found_or_forgotten(sc
     scene.obeys = False
     problem = scene.compared().problem()
     assert problem.splitlines() == [
-        "not as it was found:",
+        "these side effects were not restored:",
         "  source: sysctl net.core.somaxconn is 99, was 4096; by hand: "
         "`sysctl -w net.core.somaxconn=4096`",
         "  source: data0: token is gone; by hand: `ip token set ::9 dev data0`",

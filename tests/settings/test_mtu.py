@@ -108,8 +108,8 @@ def test_what_the_kernel_changed_on_the_way_is_put_back(more):
         "data0", "-6", "append", "table main exact 2001:db8:1::/64 metric 1024",
         route.removeprefix("inet6 "), "mtu 8000",
     )  # fmt: skip
-    ((*by_hand,),) = routes.by_hand
-    assert " ".join(by_hand) == (
+    (by_hand,) = routes.by_hand
+    assert " ".join(by_hand.argv) == (
         "ip -6 route change 2001:db8:1::/64 via 2001:db8::2 metric 1024 pref medium mtu 8000 "
         "dev data0"
     )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
 from netlimits.model import Completed
+from netlimits.restore.originals import typed
 from netlimits.settings import setting
 
 SETTINGS = {name: setting(name) for name in ("ring", "coalesce", "channels")}
@@ -164,4 +165,7 @@ def test_what_a_queue_held_comes_back_with_it():
     assert channels.undo("data0", original, original) == ()
     moved = {**original, "queues": {**original["queues"], "tx-0/xps_cpus": "3"}}
     assert channels.differences(original, moved) == ("tx-0/xps_cpus is 3, was 2",)
-    assert len(channels.undo("data0", original, moved)) == 1
+    (command,) = channels.undo("data0", original, moved)
+    path = "/sys/class/net/data0/queues/tx-0/xps_cpus"
+    assert typed([command]) == f"`echo 2 | tee {path}`"
+    assert typed([queues]).count(" | tee ") == sum("1" in name[:5] for name in original["queues"])

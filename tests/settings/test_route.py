@@ -138,7 +138,7 @@ def test_who_has_not_looked_names_the_routes_and_how_to_find_them(state):
         "-4", "prepend", "table main exact 203.0.113.0/24 metric 0 tos 0", ONLINK,
         "mtu lock 8000 cwnd lock 44 advmss 7000 initcwnd 20 rto_min 5ms quickack 1",
     ]  # fmt: skip
-    assert " ".join(command.by_hand[0]) == (
+    assert " ".join(command.by_hand[0].argv) == (
         "ip -4 route prepend default via 198.51.100.2 metric 9 dev data0"
     )
     assert arguments[15:18] == ["-6", "append", "table main exact 2001:db8::/64 metric 256"]

@@ -7,7 +7,7 @@ one host is, also where home folders are shared or one machine plays several. A 
 time (of /proc/uptime) until when it holds unless it is renewed, so a dead campaign's runs out.
 
 Beside it lies a file, KEY.alive, which a process of the campaign's own connection keeps locked. So
-the host itself knows at once whether that connection stands: who puts a host back may take over a
+the host itself knows at once whether that connection is open: who restores a host may take over a
 claim that nobody holds. A new campaign waits for its time to be over, or for the put-back.
 """
 
@@ -33,7 +33,7 @@ LONGEST = 200
 class Holder:
     """A campaign that claims hosts. `id` is its own for good, `since` epoch seconds.
 
-    Who only puts hosts back, from their notes, has no `campaign`.
+    Who only restores hosts, from their notes, has no `campaign`.
     """
 
     campaign: str

@@ -20,7 +20,7 @@ class Seen:
     """A host as `look` shows it; times in seconds of its /proc/uptime.
 
     `key` is what a guard's files are called after, `claims` are (path, text), `held` the paths of
-    those whose campaign's connection stands, `pid` is the guard's process (0: there is a guard's
+    those whose campaign's connection is open, `pid` is the guard's process (0: there is a guard's
     file and no process; None: there is no guard), `doing` is `watch` or `now`, `deadline` when it
     fires, `would` the commands it would run, `log` what it logged once it `fired`, `notes` the
     notes in the folder, `links` link addresses.
@@ -91,7 +91,7 @@ def _take_in(snapshot: Seen, word: str, rest: str) -> None:
         case "deadline":
             snapshot.deadline = int(rest)
         case "would":
-            snapshot.would.append(printable(rest.replace("$root ", "", 1)))
+            snapshot.would.append(printable(rest))
         case "fired":
             snapshot.fired = True
         case "said":
@@ -150,7 +150,7 @@ def arm(
 
 
 def fired(holder: Holder, claim: str) -> Command:
-    """The command that prints `fired` when the guard put something back since it was armed.
+    """The command that prints `fired` when the guard restored something since it was armed.
 
     It prints `dead` when no guard is there, its process is gone, or somebody stopped it.
     """

@@ -29,7 +29,7 @@ from netlimits.restore.undo_log import Changed
 from netlimits.units import durations
 
 PATIENCE = 300.0
-"""Seconds without word from the controller, beyond a run's own, after which hosts are put back."""
+"""Seconds without word from the controller, beyond a run's own, after which hosts are restored."""
 
 OVER = 0.1
 """Of the patience, how much longer than needed claims and guards are told to hold each time.
@@ -40,7 +40,7 @@ Until that is used up a run costs no word: with the usual patience there is one 
 NOTHING: Mapping[str, Completed] = {}
 
 PUT_BACK = 60.0
-"""Seconds that a claim holds, at least, while the controller puts one setting back.
+"""Seconds that a claim holds, at least, while the controller restores one setting.
 
 As long as it is held no guard fires; a controller that dies holds it no more.
 """
@@ -99,7 +99,7 @@ class Guards:
     def renew(self, seconds: float) -> tuple[str, ...]:
         """Hold on for another `seconds` and the patience, and a little longer.
 
-        Returns the roles whose guard had put settings back since the last time: what is set has to
+        Returns the roles whose guard had restored settings since the last time: what is set has to
         be read again. Guards that are no longer there are started again. Raises HostError when the
         host is no longer ours, and when it cannot store the time.
         """
@@ -126,7 +126,7 @@ class Guards:
         return _roles(places, at_once(lambda place: self._renew(place, claim, guard), places))
 
     def fired(self, answers: Mapping[str, Completed] = NOTHING) -> tuple[str, ...]:
-        """The roles whose guard put settings back since `renew`; what was measured is invalid.
+        """The roles whose guard restored settings since `renew`; what was measured is invalid.
 
         `answers` are those to `questions`, by role; hosts without a whole one are asked. Raises
         HostError when the host is no longer ours, and what was measured as little worth.
@@ -184,7 +184,7 @@ class Guards:
         return changed
 
     def arm(self, original: Original, note: NoteFile | None = None) -> None:
-        """Make sure that a guard on the host would put this setting back as well.
+        """Make sure that a guard on the host would restore this setting as well.
 
         A `note` is left there first. Call it before the change. Raises HostError when no guard can
         be started there.
@@ -222,10 +222,10 @@ class Guards:
             ) from None
 
     def putting_back(self, original: Original) -> None:
-        """Prolong claim and guard while a setting is put back; the guard stays until that is done.
+        """Prolong claim and guard while a setting is restored; the guard stays until that is done.
 
-        A host that cannot store the new time, its disk being full, is put back all the same: if its
-        guard fires meanwhile, it puts back the same. Raises HostError when the host is not ours.
+        A host that cannot store the new time, its disk being full, is restored all the same: if its
+        guard fires meanwhile, it restores the same. Raises HostError when the host is not ours.
         """
         if original.role not in self._claims:
             return
@@ -240,7 +240,7 @@ class Guards:
     def release(self, left: Collection[str] = ()) -> None:
         """End the guards and the claims, but for the hosts of the roles where something is left.
 
-        Raises RestoreError when a guard cannot be ended: it would put back again later.
+        Raises RestoreError when a guard cannot be ended: it would restore again later.
         """
         problems = []
         for place in reversed(self._places):

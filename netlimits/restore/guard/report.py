@@ -24,7 +24,7 @@ def report(now: Seen) -> dict[str, Any]:
     "guard": none, waiting, restoring, trying again, fired or dead, "pid", "seconds_left",
     "puts_back": [command], "log": [line],
     "changed": [{"role", "interface", "setting", "campaign"}]}. Seconds are below 0 once the time is
-    over; `held` says that the campaign's connection stands; `changed` is what the notes there tell.
+    over; `held`: the campaign's connection is open; `changed` is what the notes there list.
     """
     left = None if now.deadline is None else now.deadline - now.uptime
     return {
@@ -49,7 +49,7 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
         since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(claim["since"]))
         who = "of {user} at {controller} (process {pid})".format(**claim)
         what = f"campaign {claim['campaign']}" if claim["campaign"] else "`netlimits restore`"
-        held = "its connection stands" if claim["held"] else "its connection is gone"
+        held = "its connection is open" if claim["held"] else "its connection is gone"
         left = _time(claim["seconds_left"])
         shown.append(f"claimed by {what} {who} since {since}, {held}, {left}")
     if not answer["claims"]:
@@ -76,7 +76,7 @@ def lines(role: str, answer: dict[str, Any]) -> list[str]:
 
 def has_restored(answer: Mapping[str, Any]) -> bool:
     """Return True if a host's guard has run all of its commands, each with success."""
-    times = [n for n, line in enumerate(answer["log"]) if line.startswith("put back at ")]
+    times = [n for n, line in enumerate(answer["log"]) if line.startswith("restoring at ")]
     last = answer["log"][times[-1] :] if times else []
     failed = [line for line in last if line.startswith("  exit status ") and line[-2:] != " 0"]
     return answer["guard"] == "fired" and "done" in last and not failed
@@ -97,7 +97,7 @@ def _told(log: list[str]) -> Iterator[str]:
     command: list[str] = []
     for line in log:
         command.append(line)
-        if line.startswith("put back at "):
+        if line.startswith("restoring at "):
             yield command.pop()
         elif line.startswith("  exit status "):
             yield from command[:1] if line.endswith(" 0") else command

@@ -2,11 +2,11 @@
 
 It needs `sh`, `timeout` and `sleep`, which every host of ours has, and nothing is installed. It
 sleeps until a time that the controller moves on at each run; when that time comes, nobody moved
-it, and the script puts back what was found. Time is /proc/uptime's, which no clock step touches.
+it, and the script restores what was found. Time is /proc/uptime's, which no clock step touches.
 
-It waits on while somebody at work here holds the claim (who puts the host back, say), for a while;
-and it puts each setting back under the lock that every change is made under, so that two never mix,
-and whoever ends it leaves no setting half put back.
+It waits on while somebody at work here holds the claim (who restores the host, say), for a while;
+and it restores each setting under the lock that every change is made under, so that two never mix,
+and whoever ends it leaves no setting half restored.
 
 A command that fails in the second of its two passes has it try again, a few times, each time after
 twice as long: what stood in its way may go.
@@ -26,7 +26,7 @@ from netlimits.hosts.shell import ROOTS_PATH, SUDO
 from netlimits.model import Command
 from netlimits.restore.guard import scripts
 from netlimits.restore.guard.claim import PLACES, Holder, printable
-from netlimits.restore.originals import Original, way_back
+from netlimits.restore.originals import Original, in_words, way_back
 from netlimits.settings import setting
 
 SECOND_PASS = 3
@@ -45,7 +45,7 @@ LONGEST_HOLD = 600
 _HEAD = """\
 #!/bin/sh
 # A netlimits guard. A campaign changed settings of this host. If it is not heard from until the
-# time in the file ending in .deadline (seconds, as in /proc/uptime), this puts them back.
+# time in the file ending in .deadline (seconds, as in /proc/uptime), this restores them.
 #
 """
 
@@ -65,10 +65,15 @@ status() {{
     [ "$1" = 0 ] || failed=$((failed + 1))
 }}
 
+told() {{  # a command on one line: a script by its name
+    [ "$1" != sh ] || shift 3
+    printf '%s\\n' "$*"
+}}
+
 act() {{
     seconds=$1
     shift
-    printf '%s\\n' "$*"
+    told "$@"
     timeout -k {grace:g} "$seconds" "$@"
     status $?
 }} </dev/null
@@ -76,7 +81,7 @@ act() {{
 fed() {{
     seconds=$1 text=$2
     shift 2
-    printf '%s <- %s\\n' "$*" "$text"
+    told "$@" "<- $text"
     printf '%s\\n' "$text" | timeout -k {grace:g} "$seconds" "$@"
     status $?
 }}
@@ -138,7 +143,7 @@ now)
     unlocked
     {{
         read -r up _ </proc/uptime
-        printf 'put back at %s (/proc/uptime %s)\\n' "$(date -u)" "$up"
+        printf 'restoring at %s (/proc/uptime %s)\\n' "$(date -u)" "$up"
         put_back
         sleep {second_pass}
         failed=0
@@ -158,7 +163,7 @@ esac
 
 
 def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
-    """The script that puts back `originals` (in the order of the first changes), last change first.
+    """The script that restores `originals` (in the order of the first changes), last change first.
 
     `patience` is in seconds: the longest that it sleeps before it looks at its deadline again.
     """
@@ -168,12 +173,12 @@ def render(holder: Holder, originals: Sequence[Original], patience: int) -> str:
         f"#   since      {since}",
         f"#   run by     {holder.user} at {holder.controller}, process {holder.pid}",
         *(
-            f"#   puts back  {original.role}: {original.interface}: {original.setting}"
+            f"#   restores   {original.role}: {original.interface}: {original.setting}"
             for original in way_back(originals)
         ),
         "#",
-        "# To put it back now:  sh FILE now     To stop it:  kill PID, which is in the file .pid",
-        "# To put back, verify and clear away:  netlimits restore --hosts FILE",
+        "# To restore them now:  sh FILE now     To stop it:  kill PID, which is in the file .pid",
+        "# To restore, verify and clear away:  netlimits restore --hosts FILE",
     )
     body = _BODY.format(
         path=ROOTS_PATH,
@@ -207,5 +212,6 @@ def _lines(originals: Sequence[Original]) -> Iterator[str]:
             how = f"act {command.deadline:g}"
             if command.stdin:
                 how = f"fed {command.deadline:g} {shlex.quote(command.stdin.rstrip())}"
+            yield from (printable(f"    # would {line}") for line in in_words(command))
             yield f"    {how} {root}{shlex.join(command.argv)}"
         yield "    unlocked"

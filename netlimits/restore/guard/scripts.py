@@ -145,7 +145,7 @@ for l in /sys/class/net/*/address; do echo "link $(cat "$l" 2>/dev/null)"; done
 [ -f "$f.guard" ] || exit 0
 if alive; then echo "guard $pid $doing"; else echo "guard 0 dead"; fi
 [ ! -f "$f.deadline" ] || {{ read -r until <"$f.deadline" && echo "deadline $until"; }} 2>/dev/null
-sed -n "s/^    act [0-9.]* /would /p; s/^    fed [0-9.]* /would write /p" "$f.guard"
+sed -n "s/^    # would /would /p" "$f.guard"
 [ ! -f "$f.log" ] || {{ echo fired; tail -n 400 "$f.log" | sed "s/^/said /"; }}
 exit 0
 """
@@ -257,10 +257,10 @@ state=
 case $state in *") "[!TtXZ]*) [ -f "$f.guard" ] || echo dead ;; *) echo dead ;; esac
 """
 )
-"""Say whether the guard put something back since it was armed, and `dead` unless it guards: where
+"""Say whether the guard restored something since it was armed, and `dead` unless it guards: where
 there is none, its process is gone or somebody stopped it.
 
-It needs no lock: a guard logs before it puts anything back, and a claim goes before its host is
+It needs no lock: a guard logs before it restores anything, and a claim goes before its host is
 touched.
 """
 

@@ -335,7 +335,7 @@ def _anew(interface: str, state: State) -> tuple[Command, ...]:
     """The commands that make the kernel's default, also where one stands already.
 
     It takes its parameters from the interface when it is made: fq_codel's quantum from the MTU. So
-    one that was made before the MTU was put back is another, until another qdisc went between.
+    one that was made before the MTU was restored is another, until another qdisc went between.
     """
     between = Command(("tc", "qdisc", "replace", "dev", interface, "root", "pfifo"), sudo=True)
     clear = _clear(interface, state)

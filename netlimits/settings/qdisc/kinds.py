@@ -2,7 +2,7 @@
 
 Both are tables. `KINDS` is what can be asked for: every parameter is either required or has a
 value here when left out, so that what a run gets never depends on the qdisc before it.
-`RETURNABLE` is what can be put back: kinds all of whose parameters `tc -r -d -j` of
+`RETURNABLE` is what can be restored: kinds all of whose parameters `tc -r -d -j` of
 iproute2 6.1 shows. tbf's peak rate is not among them (its JSON leaves it out), nor are classes.
 """
 

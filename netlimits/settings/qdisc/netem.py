@@ -1,7 +1,7 @@
 """netem: delay, jitter, loss, duplicates, corruption, reordering, a rate, slots (tc-netem(8)).
 
 `tc` does not show which distribution a jitter or a slot has: it is written, and cannot be read
-back, so that a netem with jitter that somebody else made cannot be put back.
+back, so that a netem with jitter that somebody else made cannot be restored.
 """
 
 from __future__ import annotations

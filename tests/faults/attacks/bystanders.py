@@ -221,7 +221,7 @@ def _campaign(held: Held, text: str) -> str | None:
     told = ran.stderr
     held.says(f"exit status {ran.returncode}")
     if ran.returncode == 3:
-        if "not as it was found" not in told and "not restored" not in told:
+        if "not restored" not in told:
             return f"exit status 3 without a reason: {told}"
         commands = [line for line in told.splitlines() if line.endswith(" --forget")]
         if not commands:
