@@ -107,6 +107,7 @@ def lines(count: int) -> list[bytes]:
         labels = {"run": run, "block": run // 6, "config": "ab12cd34", "values": values}
         start = {"event": "start", "at": 1.8e9, "attempt": 1, "started": 1.8e9 + run}
         event = {**(ends[run % len(ends)] if number % 2 else start), **labels}
+        event = {key: value for key, value in event.items() if key not in ("n", "crc")}
         sealed.append(head.sealed(json.dumps(event).encode()))
         head.add(sealed[-1])
     return sealed
@@ -149,10 +150,10 @@ def main() -> int:
         (Path(place) / NAME).write_bytes(b"".join(journal))
 
         def whole() -> int:
-            return sum(1 for _ in Journal(Folder(Path(place)), sealed=True).events())
+            return sum(1 for _ in Journal(Folder(Path(place))).events())
 
         def chain() -> int:
-            return sum(1 for _ in Journal(Folder(Path(place)), sealed=True).lines())
+            return sum(1 for _ in Journal(Folder(Path(place))).lines())
 
         ways = (shapes, checked, ours, typed, whole, chain)
         times = [{way.__name__: seconds(way) for way in ways} for _ in range(ROUNDS)]

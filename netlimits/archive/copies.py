@@ -99,7 +99,7 @@ class RunsCopy:
         """
         if find_spec("duckdb") is None:
             raise DataError("a copy of runs needs DuckDB: pip install 'netlimits[large]'")
-        identity = campaign and (campaign.archive.identity or campaign.path.resolve().name)
+        identity = campaign and campaign.archive.identity
         if self.local:
             self._refuse_folder()
         with self._in_a_line("cannot be written"):

@@ -13,11 +13,13 @@ from typing import Any, TextIO
 
 from netlimits.archive import registry
 from netlimits.archive.journal import Head
-from netlimits.archive.versions import VERSION
 from netlimits.errors import ArchiveError, one_line
 from netlimits.model.folder import Folder
 
 AGAINST = "against.yaml"
+
+VERSION = 2
+"""The version of the folder: campaign.json says it, and no other is read."""
 
 
 def create(

@@ -79,13 +79,13 @@ class StartEvent(TypedDict):
     run: Count
     attempt: Count
     started: Instant
-    block: NotRequired[Number]
-    config: NotRequired[str]
-    values: NotRequired[Values]
+    block: Number
+    config: str
+    values: Values
 
 
 class Outcome(TypedDict):
-    """The outcome of an attempt."""
+    """The outcome of an attempt or of an imported run, with its configuration."""
 
     run: Count
     attempt: Count
@@ -96,22 +96,15 @@ class Outcome(TypedDict):
     interim: NotRequired[list[dict[str, Number]]]
     raw: NotRequired[str]
     started: NotRequired[Instant | None]
-    block: NotRequired[Number]
     controller: NotRequired[ControllerCost]
+    config: str
+    values: Values
 
 
 class EndEvent(Outcome):
-    """An attempt's outcome, and the configuration again."""
+    """An attempt's outcome, and the run's configuration again."""
 
-    config: NotRequired[str]
-    values: NotRequired[Values]
-
-
-class ImportedRow(Outcome):
-    """A run that was imported, and its configuration."""
-
-    config: str
-    values: Values
+    block: Number
 
 
 class ReconnectedEvent(TypedDict):
@@ -126,7 +119,7 @@ class ReconnectedEvent(TypedDict):
 class ImportedEvent(TypedDict):
     """Runs read from a file that was there before, all in one event; the last reading counts."""
 
-    rows: list[ImportedRow]
+    rows: list[Outcome]
 
 
 EVENTS: Mapping[str, Any] = {
@@ -241,7 +234,7 @@ class SecondSide(TypedDict):
 class CampaignFile(TypedDict):
     """campaign.json."""
 
-    id: NotRequired[Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]]
+    id: Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     netlimits: NotRequired[str]
     experiment: NotRequired[str]
     created: str
@@ -253,7 +246,6 @@ class CampaignFile(TypedDict):
     file: NotRequired[str]
     imported: NotRequired[ImportedFiles | None]
     against: NotRequired[SecondSide | None]
-    upgraded: NotRequired[dict[str, str | int]]
 
 
 def meta(value: Any) -> bool:

@@ -6,8 +6,6 @@
 the line before's: so it stands for the whole journal up to here. A line that was lost, doubled,
 moved or changed is found without reading its JSON, and named. What no line can tell is that the
 last ones are gone; that is held against what else knows of them (archive).
-
-Journals of version 1 of the archive have neither, and are read and continued as they are.
 """
 
 from __future__ import annotations
@@ -72,8 +70,9 @@ class Head:
         self.lines += 1
         self.last = self.size
         self.size += len(line)
-        if match := _ENVELOPE.match(line):
-            self.crc = int(match[2], 16)
+        match = _ENVELOPE.match(line)
+        assert match
+        self.crc = int(match[2], 16)
 
 
 def _ends(file: int, head: Head) -> bool:
@@ -94,8 +93,6 @@ class Journal:
     """The journal of a folder, for reading, and for appending while it is locked."""
 
     folder: Folder
-    sealed: bool
-    """Whether its lines are numbered and chained: from version 2 of the archive on."""
     head: Head = field(default_factory=Head)
     digest: BlockDigest = field(default_factory=BlockDigest)
     """The checksum of it all, kept up while it is locked."""
@@ -147,15 +144,10 @@ class Journal:
             if not (line := file.readline(LINE_LIMIT)):
                 return
             if not line.endswith(b"\n") and len(line) < LINE_LIMIT:
-                if self.sealed and not head.problem(line[:-1]):
+                if not head.problem(line[:-1]):
                     raise ArchiveError(f"{self.path}:{number}: was changed: it has no end")
                 return
-            if not self.sealed and _ENVELOPE.match(line):
-                raise ArchiveError(
-                    f"{self.path}:{number}: is numbered, as in no journal of version 1: "
-                    f"{self.folder.path / 'campaign.json'} was changed"
-                )
-            if self.sealed and (problem := head.problem(line)):
+            if problem := head.problem(line):
                 raise ArchiveError(f"{self.path}:{number}: {problem}")
             head.add(line)
             yield number, line
@@ -229,7 +221,7 @@ class Journal:
         assert self._file, "lock() comes first"
         self._refuse_lost()
         body = json.dumps(event, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        line = self.head.sealed(body) if self.sealed else body + b"\n"
+        line = self.head.sealed(body)
         end = self._file.seek(0, os.SEEK_END)
         syncing = False
         try:

@@ -154,8 +154,6 @@ def of_journal(written_parts: Iterable[Part], journal: Journal) -> tuple[Part, .
 
 
 def _of(journal: Journal, parts: Iterable[Part]) -> Iterator[Part]:
-    if not journal.sealed:
-        return
     parts, ends = itertools.tee(parts)
     holding = journal.ends(part.end for part in ends)
     for part, holds in zip(parts, holding, strict=False):

@@ -95,10 +95,7 @@ def _hold_to_plan(archive: Archive, line: int, row: Mapping[str, Any], run: Run 
     where = f"{archive.journal.path}:{line}"
     if run is None:
         raise ArchiveError(f"{where}: tells of run {row['run']}, which the plan does not have")
-    if not {"config", "values"} <= row.keys():
-        if archive.journal.sealed:
-            raise ArchiveError(f"{where}: does not say what run {run.number} was set to")
-    elif row["config"] != run.config or row["values"] != run.values:
+    if row["config"] != run.config or row["values"] != run.values:
         raise ArchiveError(
             f"{where}: run {run.number} was of {_in_words(row['values'])}, and experiment.yaml now "
             f"makes it {_in_words(run.values)}: it was changed, or another netlimits wrote it"

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netlimits.archive.blocks import BLOCK, BlockDigest
+from netlimits.archive.blocks import BlockDigest
 from netlimits.model import decoding
 from netlimits.model.folder import Folder
 from netlimits.model.named_file import whole
@@ -136,13 +136,11 @@ def _continues(registration: Registration, folder: Folder) -> bool:
             return False
         if same and (about.st_size, about.st_ctime_ns) == (registration.size, registration.changed):
             return True  # nothing was written since
-        whole, blocks, left = hashlib.sha256(), BlockDigest(), registration.size
+        blocks, left = BlockDigest(), registration.size
         while left and (part := file.read(min(left, 2**20))):
             blocks.update(part)
-            if registration.size > BLOCK and not registration.changed:
-                whole.update(part)  # as it was summed before there were blocks
             left -= len(part)
-    return not left and registration.sha256 in (blocks.hexdigest(), whole.hexdigest())
+    return not left and registration.sha256 == blocks.hexdigest()
 
 
 def _keep(entry: Registration) -> None:

@@ -93,7 +93,7 @@ class Roller:
     def _due(self) -> bool:
         journal = self._archive.journal
         enough = rolling.due(rolling.end_of(self.last), journal.head, parts.ATTEMPTS)
-        return journal.sealed and enough and journal.head.lines >= self._not_before
+        return enough and journal.head.lines >= self._not_before
 
     def _accept(self, part: Part | None) -> None:
         """Go on after this part. Raises OSError where it cannot be read."""

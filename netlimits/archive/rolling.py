@@ -106,7 +106,7 @@ def row_of(event: Mapping[str, Any]) -> dict[str, Any]:
     ended = "status" in event
     return {
         "run": event["run"],
-        "block": event.get("block", 1),
+        "block": event["block"],
         "config": event["config"],
         "attempt": event["attempt"],
         "status": event["status"] if ended else "interrupted",
@@ -119,23 +119,11 @@ def row_of(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def take_in(told: Tally | Stretch, journal: Journal, begin: Head, end: int | None = None) -> int:
-    """Add what stands between two places of a journal to `told`; how many lines there are in all.
-
-    Raises ArchiveError for a line that does not say what its run was set to.
-    """
-    line = begin.lines
-    for line, event in journal.events(begin, end):
-        _labelled(journal, line, event)
+    """Add the events between two places of a journal to `told`; return the last line's number."""
+    number = begin.lines
+    for number, event in journal.events(begin, end):  # noqa: B007  returned
         told.add(event)
-    return line
-
-
-def _labelled(journal: Journal, line: int, event: Mapping[str, Any]) -> None:
-    of_run = journal.sealed and event["event"] in ("start", "end", "parsed")
-    if of_run and not {"config", "values"} <= event.keys():
-        raise ArchiveError(
-            f"{journal.path}:{line}: does not say what run {event['run']} was set to"
-        )
+    return number
 
 
 def due(begin: Head, head: Head, attempts: int) -> bool:
@@ -169,7 +157,6 @@ def next_part(journal: Journal, last: Part | None, durable: int, attempts: int) 
             raise ArchiveError(f"{journal.path}:{number}: is damaged")
         if event["event"] == "imported":
             return None  # such a campaign is read as a whole
-        _labelled(journal, number, event)
         section.add(event)
         head.add(line)
         block.update(line)

@@ -23,8 +23,6 @@ Nothing in the folder is opened through a link (model.folder), and what was chan
 it is told: the journal's lines are numbered and chained (archive.journal), the first of them has
 the checksums of what is never written again, each run's events have its configuration. That the
 last lines are gone is told by raw output of runs that the others do not know, and by results.json.
-
-archive.versions tells what each version of it has.
 """
 
 from __future__ import annotations
@@ -46,7 +44,6 @@ from netlimits.archive.raw import RawEntry
 from netlimits.archive.raw_output import RawOutput
 from netlimits.archive.roller import Roller
 from netlimits.archive.tally import Tally
-from netlimits.archive.versions import READ, VERSION
 from netlimits.errors import ArchiveError, one_line
 from netlimits.model import Machine
 from netlimits.model.folder import Folder
@@ -55,10 +52,10 @@ from netlimits.model.folder import Folder
 class Archive:
     """One campaign's folder, open for reading, and for appending while `lock` is held."""
 
-    def __init__(self, path: Path, version: int = VERSION) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.folder = Folder(path)
-        self.journal = Journal(self.folder, sealed=version > 1)
+        self.journal = Journal(self.folder)
         self._turn = Lock()
         self._bound: Mapping[str, Machine] | None = None
         self.raw = RawOutput(self.folder)
@@ -94,13 +91,13 @@ class Archive:
             raise ArchiveError(f"{_at(path, error)}: {one_line(error)}") from None
         except (ValueError, KeyError, TypeError):
             raise ArchiveError(f"{path / 'campaign.json'}: is no campaign's description") from None
-        if version not in READ or isinstance(version, bool):
+        if version != creation.VERSION:
             raise ArchiveError(
                 f"{path / 'campaign.json'}: is of version {version} of the archive, this netlimits "
-                f"reads versions 1 to {VERSION}; use the netlimits that made it "
+                f"reads version {creation.VERSION}; use the netlimits that made it "
                 f"({meta.get('netlimits', '?')})"
             )
-        return cls(path, version)
+        return cls(path)
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -114,7 +111,7 @@ class Archive:
 
     @cached_property
     def identity(self) -> str:
-        """The campaign's unique id; "" for an archive of version 1."""
+        """The campaign's unique id."""
         return str(self.meta.get("id", ""))
 
     @property
@@ -156,10 +153,7 @@ class Archive:
         return facts
 
     def check(self, *names: str) -> None:
-        """Raise ArchiveError for a file that is not what it was when the campaign began.
-
-        Version 1 knows nothing of that.
-        """
+        """Raise ArchiveError for a file that is not what it was when the campaign began."""
         for name in names:
             if name not in self._created:
                 continue
@@ -175,9 +169,7 @@ class Archive:
 
     @cached_property
     def _created(self) -> Mapping[str, str]:
-        """The checksums in the journal's first line; none in version 1."""
-        if not self.journal.sealed:
-            return {}
+        """The checksums in the journal's first line."""
         first = next((event for _, event in self.journal.events()), None)
         if first is None or first["event"] != "created":
             raise ArchiveError(f"{self.journal.path}:1: is lost, or was changed")
@@ -273,7 +265,7 @@ class Archive:
 
         What is restored on hosts goes by no others: a folder may have got parts from elsewhere.
         """
-        entry = registry.entry(self.identity) if self.identity else None
+        entry = registry.entry(self.identity)
         own = (p for p in self.each_part() if entry and p.about["sha256"] == entry.part)
         return next(own, None)
 

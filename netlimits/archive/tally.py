@@ -84,19 +84,15 @@ class Tally:
         elif name == "start":
             self.attempts[event["run"], event["attempt"]] = ("interrupted", CUT_OFF, False)
             self.going[event["run"], event["attempt"]] = {**event}
-            self._configured(event)
+            self.configurations[event["run"]] = event["config"]
         elif name in ("end", "parsed"):
             key = (event["run"], event["attempt"])
             self.going.pop(key, None)
             self.again |= key not in self.attempts
-            self._configured(event)
+            self.configurations[event["run"]] = event["config"]
             ok = event["status"] == "ok"
             disturbed = ok and bool(event["figures"].get("disturbed_pct"))
             self.attempts[key] = (event["status"], event["reason"], disturbed)
-
-    def _configured(self, event: Mapping[str, Any]) -> None:
-        if "config" in event:  # in version 1 no event says it
-            self.configurations[event["run"]] = event["config"]
 
     @property
     def outcomes(self) -> dict[int, str]:

@@ -25,7 +25,7 @@ class Witness:
 
 
 def of(journal: Journal, identity: str) -> tuple[Witness, ...]:
-    """What knows of the journal of the campaign with this id ("" for none)."""
+    """What knows of the journal of the campaign with this id."""
     witnesses = []
     folder = journal.folder
     if sources := made_of(folder):
@@ -34,7 +34,7 @@ def of(journal: Journal, identity: str) -> tuple[Witness, ...]:
         when = f"when {parts.json_name(last.number)} was made of it"
         witnesses.append(Witness(last.about["end"][0], when))
     try:
-        entry = registry.entry(identity) if identity else None
+        entry = registry.entry(identity)
         with folder.reader("journal.jsonl") as file:
             if entry and os.fstat(file.fileno()).st_ino == entry.inode:
                 witnesses.append(Witness(entry.lines, "when it was last written to"))

@@ -42,7 +42,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("netlimits.cli.status", "Say how far a campaign is and what it changed on hosts."),
     "restore": ("netlimits.cli.restore", "Restore hosts to what a campaign found."),
     "parse": ("netlimits.cli.parse", "Read the raw output of a campaign again."),
-    "upgrade": ("netlimits.cli.upgrade", "Make a results folder of an older version one of this."),
     "import": ("netlimits.cli.imports", "Make a results folder of files that you already have."),
     "table": ("netlimits.cli.table", "Print a campaign's tables."),
     "figures": ("netlimits.cli.figures", "Draw a campaign's charts."),

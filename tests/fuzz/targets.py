@@ -21,6 +21,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +30,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from netlimits import checks
 from netlimits.analysis import traces
 from netlimits.archive import reader, registry
-from netlimits.archive.records import unfinished
+from netlimits.archive.journal import Head
+from netlimits.archive.records import run_fields, unfinished
 from netlimits.campaign import interpret
 from netlimits.checks import survey
 from netlimits.errors import NetlimitsError
@@ -500,11 +502,8 @@ def _results(kind: str) -> Callable[[bytes], object]:
     def read(data: bytes) -> None:
         folder = SCRATCH / "results"
         (folder / "raw").mkdir(parents=True, exist_ok=True)
-        for name, texts in RESULTS.items():
-            if name != "raw":
-                (folder / name).write_bytes(texts[0])
-        path = folder / "raw" / "000001-1.jsonl" if kind == "raw" else folder / kind
-        path.write_bytes(data)
+        files = {name: texts[0] for name, texts in RESULTS.items() if name != "raw"}
+        _fill(folder, files | {"raw/000001-1.jsonl" if kind == "raw" else kind: data})
         opened = reader.open(folder)
         if kind == "raw":
             interpret.has_client(opened.archive.read_raw(1, 1))
@@ -518,14 +517,14 @@ def _results(kind: str) -> Callable[[bytes], object]:
 
 @cache
 def campaign_files() -> Mapping[str, bytes]:
-    """The files of a campaign of ours, of version 1: no checksum keeps a change from its reader."""
+    """The files of a campaign of ours; its journal without checksums, which `_fill` adds."""
     text = CHECKED.replace("trace: {roles: [sender], packets: 10}", "repeat: {seed: 1}")
     experiment = plan.seeded(load.parse(text, "x.yaml"))
     csv = io.StringIO(newline="")
     plan.write_csv(experiment, csv)
     machine = {"interface": "data0", "ssh_config": "/x/ssh_config"}
     meta = {
-        "version": 1, "netlimits": "0", "experiment": "checked", "overrides": [["repeat.seed", "1"]],
+        "version": 2, "id": "0" * 32, "netlimits": "0", "experiment": "checked", "overrides": [["repeat.seed", "1"]],
         "seed": 1, "created": "2026-01-01", "shared_kernel": False, "skipped": {},
         "machines": {
             "sender": {"ssh": "vm1", "address": "192.0.2.1", **machine},
@@ -536,12 +535,14 @@ def campaign_files() -> Mapping[str, bytes]:
     link = {"address": "02:00:00:00:00:01", "addresses": ["192.0.2.1"]}
     facts_ = {"kernel": {"value": "Linux", **source}, "link": {"value": link, **source},
               "rings": {"absent": "no", **source}}  # fmt: skip
-    outcome = {"run": 1, "attempt": 1, "status": "ok", "reason": "", "started": 1.0,
+    (run,) = islice(plan.Plan(experiment).runs(), 1)
+    labels = run_fields(run)
+    outcome = {**labels, "attempt": 1, "status": "ok", "reason": "", "started": 1.0,
                "duration_s": 1.0, "figures": {"throughput_mbps": 94.1, "calls": 5},
                "interim": [{"ending_s": 2.0, "interval_s": 1.0, "throughput_mbps": 9.0}]}  # fmt: skip
     events = (
         _event("opened"),
-        _event("start", run=1, attempt=1, started=1.0),
+        _event("start", **labels, attempt=1, started=1.0),
         _event("found", **_PLACE, state={"mtu": 1500, "others": {}}),
         _event("end", **outcome),
         _event("parsed", **outcome),
@@ -552,7 +553,7 @@ def campaign_files() -> Mapping[str, bytes]:
         "experiment.yaml": text.encode(),
         "plan.csv": csv.getvalue().encode(),
         "hosts/sender.json": json.dumps(facts_).encode(),
-        "journal.jsonl": ("\n".join(events) + "\n").encode(),
+        "journal.jsonl": "\n".join(events).encode(),
     }
 
 
@@ -569,8 +570,7 @@ def _campaign(name: str) -> Callable[[bytes], object]:
         folder = SCRATCH / "campaign"
         for inner in ("raw", "hosts"):
             (folder / inner).mkdir(parents=True, exist_ok=True)
-        for other, text in campaign_files().items():
-            (folder / other).write_bytes(data if other == name else text)
+        _fill(folder, {**campaign_files(), name: data})
         opened = reader.open(folder)
         if name.startswith("hosts/"):
             values = opened.archive.facts("sender")
@@ -590,6 +590,19 @@ def _campaign(name: str) -> Callable[[bytes], object]:
     return read
 
 
+def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder's files, with all checksums right: none keeps a change from its reader."""
+    others = {name: data for name, data in files.items() if name != "journal.jsonl"}
+    for name, data in others.items():
+        (folder / name).write_bytes(data)
+    digests = {name: sha256(data).hexdigest() for name, data in others.items()}
+    head, lines = Head(), []
+    for body in (_event("created", files=digests).encode(), *files["journal.jsonl"].split(b"\n")):
+        lines.append(head.sealed(body))
+        head.add(lines[-1])
+    (folder / "journal.jsonl").write_bytes(b"".join(lines))
+
+
 def _event(event: str, **fields: Any) -> str:
     return json.dumps({"event": event, "at": 1.5, **fields})
 
@@ -600,7 +613,7 @@ _ROW = {
     "figures": {"throughput_mbps": 94.1},
 }  # fmt: skip
 _META: dict[str, Any] = {
-    "version": 1, "netlimits": "0", "experiment": "imported", "file": "", "overrides": [],
+    "version": 2, "id": "0" * 32, "netlimits": "0", "experiment": "imported", "file": "", "overrides": [],
     "seed": None, "created": "2026-01-01", "machines": {}, "features": {}, "shared_kernel": None,
     "imported": {
         "files": [{"file": "a.txt", "kept": "001-a.txt", "format": "netperf", "sha256": "00",
@@ -609,12 +622,13 @@ _META: dict[str, Any] = {
     },
 }  # fmt: skip
 _PLACE = {"role": "sender", "interface": "data0", "setting": "mtu"}
+_LABELS = {"run": 1, "block": 1, "config": "abc", "values": {"file": "a.txt"}}
 _JOURNAL = (
     _event("opened"),
     _event("imported", file="a.txt", rows=[_ROW]),
     _event("found", **_PLACE, state={"mtu": 1500}),
-    _event("start", run=1, attempt=2, started=1.0),
-    _event("end", **{k: v for k, v in _ROW.items() if k != "attempt"} | {"attempt": 2}),
+    _event("start", **_LABELS, attempt=2, started=1.0),
+    _event("end", **_ROW | {"attempt": 2, "block": 1}),
     _event("put_back", **_PLACE),
     _event("closed"),
 )
@@ -628,7 +642,7 @@ RESULTS: Mapping[str, Sequence[bytes]] = {
         json.dumps(_META).encode(),
         json.dumps({k: v for k, v in _META.items() if k != "imported"}).encode(),
     ],
-    "journal.jsonl": [("\n".join(_JOURNAL) + "\n").encode()],
+    "journal.jsonl": ["\n".join(_JOURNAL).encode()],
     "raw": [(json.dumps(_ENTRY) + "\n").encode() * 2],
 }
 
