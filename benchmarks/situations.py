@@ -107,13 +107,24 @@ class Row:
         """Whether what is told is right; what is refuted may not be what alone was right."""
         if self.state == REFUTED:
             return (self.told,) != tuple(self.situation.right)
-        return self.told in self.situation.right
+        return self.told in self.allowed
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The classes that are right: once it is proven, fewer."""
+        likely = () if self.state == PROVEN else self.situation.likely
+        return (*self.situation.right, *likely)
+
+    @property
+    def points_right(self) -> bool:
+        """Whether the class that it names first, where it tells none, is right."""
+        return self.first in self.allowed
 
     @property
     def judged(self) -> Judged:
         """What counts of it in the matrix: by its first class that is right."""
         told = self.told if self.is_told else UNDETERMINED
-        return Judged(self.situation.right[0], self.situation.right, told)
+        return Judged(self.situation.right[0], self.allowed, told)
 
     @property
     def is_told(self) -> bool:
@@ -122,21 +133,29 @@ class Row:
 
 
 def verdicts(situation: Situation, half: str, campaign: Path) -> Iterator[Row]:
-    """Each configuration's verdict in a campaign's folder; none where there is no campaign."""
+    """The verdict of each configuration with runs that are ok; none where there is no campaign."""
     if not campaign.is_dir():
         return
     for row in nl.explain(nl.open(campaign)).to_dict("records"):
+        if not row["runs"]:
+            print(f"no run is ok: {situation.name}: {row['evidence']}")
+            continue
         names = list(row)[: list(row).index("class")]
         values = ", ".join(f"{name}={row[name]}" for name in names)
         words = (row["evidence"], row["proof"], row["why_not"] and f"Not {row['runner_up']}: ")
         text = " ".join(filter(None, (*words, row["why_not"])))
-        yield Row(situation, half, values, row["class"], row["state"], row["runner_up"], text)
+        first = row.get("points_to") or row["runner_up"]
+        yield Row(situation, half, values, row["class"], row["state"], first, text)
 
 
-def truth(folder: Path) -> list[dict[str, Any]]:
-    """What was verified of a situation, as it was made."""
+def faults(situation: Situation, folder: Path) -> Iterator[str]:
+    """The checks that fail for what was read when the situation was made."""
     rows: list[dict[str, Any]] = json.loads((folder / "truth.json").read_text("utf-8"))
-    return rows
+    read = {row["name"]: row["value"] for row in rows}
+    for check in situation.checks:
+        value = read.get(check.name)
+        if value is None or not check.least <= value <= check.most:
+            yield f"{check.name}: {value}"
 
 
 def summary(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
@@ -144,7 +163,7 @@ def summary(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
     told = [row for row in rows if row.is_told]
     yield f"told, and right: {confusion.shown(sum(row.is_right for row in told), len(told))}"
     open_ = [row for row in rows if not row.is_told]
-    first = sum(row.first in row.situation.right for row in open_)
+    first = sum(row.points_right for row in open_)
     yield f"undetermined: {confusion.shown(len(open_), len(rows))}"
     yield f"undetermined, the right class first: {confusion.shown(first, len(open_))}"
     decided = [row for row in proofs if row.state in (PROVEN, REFUTED)]
@@ -158,7 +177,7 @@ def missed(rows: Sequence[Row], proofs: Sequence[Row]) -> Iterator[str]:
     if sum(row.is_right for row in told) < RIGHT * len(told):
         yield f"fewer than {100 * RIGHT:g} % of the told verdicts are right"
     open_ = [row for row in rows if not row.is_told]
-    if sum(row.first in row.situation.right for row in open_) < FIRST * len(open_):
+    if sum(row.points_right for row in open_) < FIRST * len(open_):
         yield f"of fewer than {100 * FIRST:g} % of the undetermined the right class is named first"
     if any(row.state in (PROVEN, REFUTED) and not row.is_right for row in proofs):
         yield "a proof is wrong"
@@ -171,7 +190,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         mark = "right" if row.is_right else "WRONG"
         if not row.is_told and row.state != REFUTED:
-            mark = "points right" if row.first in row.situation.right else "points elsewhere"
+            mark = "points right" if row.points_right else "points elsewhere"
         if row.state in (PROVEN, REFUTED):
             mark = f"{row.state}, {mark}"
         right = " / ".join(row.situation.right)
@@ -179,24 +198,24 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def judge(wanted: Sequence[Situation], out: Path, mistakes: bool) -> list[str]:
-    """Print what is said of those that were made; the goals that the held-out half misses."""
-    half = halves(every())
+def judge(wanted: Sequence[tuple[Situation, str]], out: Path, mistakes: bool) -> list[str]:
+    """Print what is said of those that were made; the goals that the held-out half misses.
+
+    Each is given with the half that it is in.
+    """
     rows, proofs = list[Row](), list[Row]()
-    for each in wanted:
+    for each, half in wanted:
         folder = out / each.name
         if not (folder / "truth.json").exists():
             continue
-        if bad := [check for check in truth(folder) if not check["made"]]:
-            for check in bad:
-                at = f"{each.name} ({half[each.name]})"
-                print(f"not made: {at}: {check['name']}: {check['value']}")
+        if bad := list(faults(each, folder)):
+            print(f"not made: {each.name} ({half}): {'; '.join(bad)}")
             continue
-        rows += verdicts(each, half[each.name], folder / "campaign")
-        proofs += verdicts(each, half[each.name], folder / "proof")
+        rows += verdicts(each, half, folder / "campaign")
+        proofs += verdicts(each, half, folder / "proof")
     for title, these in (("Verdicts", rows), ("Put to the proof", proofs)):
         print(f"\n{title}: {len(these)} configurations", "", *table(these), sep="\n")
-    faults: list[str] = []
+    goals: list[str] = []
     for name in HALVES:
         mine, proved = ([row for row in these if row.half == name] for these in (rows, proofs))
         if not mine:
@@ -204,13 +223,13 @@ def judge(wanted: Sequence[Situation], out: Path, mistakes: bool) -> list[str]:
         print(f"\nThe {name} half: {len(mine)} configurations", "", sep="\n")
         by_class = [row.judged for row in mine]
         print(*confusion.matrix(by_class), "", *summary(mine, proved), sep="\n")
-        faults = list(missed(mine, proved)) if name == HELD_OUT else faults
+        goals = list(missed(mine, proved)) if name == HELD_OUT else goals
     if mistakes:
         for row in (*rows, *proofs):
             if not row.is_right:
                 print(f"\n{row.situation.name} {row.configuration}: {row.told} ({row.state})")
                 print(row.evidence)
-    return faults
+    return goals
 
 
 def carry_out(
@@ -219,11 +238,11 @@ def carry_out(
     """Make what is missing in `keep`, or judge `kept` as it is; 1 where goals are missed."""
     of = halves(every())
     wanted = [
-        each for each in every()
+        (each, of[each.name]) for each in every()
         if half in ("both", of[each.name]) and (not only or each.name in only)
     ]  # fmt: skip
     if keep:
-        for each in wanted:
+        for each, _ in wanted:
             if not (keep / each.name).is_dir():
                 print(f"{each.name} …", file=sys.stderr)
                 start = time.monotonic()
@@ -232,7 +251,7 @@ def carry_out(
                 except (RuntimeError, NetlimitsError) as error:
                     print(f"{each.name}: {error}", file=sys.stderr)
                 print(f"{each.name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
-    faults = judge(wanted, keep or kept or Path(), mistakes)
-    for fault in faults:
-        print(f"missed: {fault}", file=sys.stderr)
-    return 1 if faults else 0
+    goals = judge(wanted, keep or kept or Path(), mistakes)
+    for goal in goals:
+        print(f"missed: {goal}", file=sys.stderr)
+    return 1 if goals else 0

@@ -46,8 +46,8 @@ ESTAB 0      0         198.19.4.1:6201   198.19.4.1:49232
 """
 
 
-def row(told: str, state: str, first: str = "", right: tuple[str, ...] = ("loss",)):
-    situation = replace(EVERY[0], right=right)
+def row(told: str, state: str, first: str = "", right: tuple[str, ...] = ("loss",), likely=()):
+    situation = replace(EVERY[0], right=right, likely=likely)
     return situations.Row(situation, "held-out", "", told, state, first, "")
 
 
@@ -104,6 +104,12 @@ def test_what_is_refuted_is_right_where_it_was_wrong():
     assert not row("loss", "refuted").is_told
 
 
+def test_what_is_likely_is_right_until_it_is_put_to_the_proof():
+    assert row("path-cap", "suggested", likely=("path-cap",)).is_right
+    assert row("undetermined", "undetermined", "path-cap", likely=("path-cap",)).points_right
+    assert not row("path-cap", "proven", likely=("path-cap",)).is_right
+
+
 def test_goals_that_are_missed_are_named():
     right, wrong = row("loss", "suggested"), row("link", "suggested")
     towards = row("undetermined", "undetermined", "loss")
@@ -124,7 +130,8 @@ def test_a_situation_is_made_and_judged_and_one_whose_check_fails_is_none(tmp_pa
         patch.setattr(situations, "every", lambda: [replace(held, replicates=1), never])
         for each in situations.every():
             situations.make(each, tmp_path)
-        situations.judge(situations.every(), tmp_path, mistakes=False)
+        both = [(each, "development") for each in situations.every()]
+        situations.judge(both, tmp_path, mistakes=False)
     shown = capsys.readouterr().out
     assert "not made: never (" in shown
     assert "Verdicts: 1 configurations" in shown
