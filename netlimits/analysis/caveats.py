@@ -10,7 +10,7 @@ import pandas as pd
 
 from netlimits.analysis import frames, sketches
 from netlimits.analysis.relations import Relation, Runs
-from netlimits.metrics import OTHER_CPU_NOTED
+from netlimits.metrics import COVERED_NOTED, OTHER_CPU_NOTED
 from netlimits.model import of_all
 
 LOSS = 0.001
@@ -46,7 +46,9 @@ def notes(runs: Runs, columns: Iterable[str]) -> tuple[str, ...]:
         counts, left = _outcomes(runs)
         if left or {*counts} != {"ok"}:
             sentences.append(f"{of_all(counts, left)}; figures are of those that are ok")
-    sentences += filter(None, [disturbance(runs), other_programs(runs), sessions(runs)])
+    sentences += filter(
+        None, [disturbance(runs), other_programs(runs), covered(runs), sessions(runs)]
+    )
     sentences += _of_cpu(runs, columns)
     if {*columns} & SENT and {*columns} & ARRIVED:
         sentences += filter(None, [windows(runs)])
@@ -273,6 +275,29 @@ def other_programs(runs: Runs) -> str:
     return (
         f"in {of} of {count} runs other programs used CPU time on a host, up to {highest:.0f} % of "
         f"one CPU ({', '.join(columns)})"
+    )
+
+
+def covered(runs: Runs) -> str:
+    """Say in how many ok runs the throughput is of a part of the time; "" for none."""
+    if "covered_pct" not in runs.columns:
+        return ""
+    if isinstance(runs, Relation):
+        share = "try_cast(covered_pct as double)"
+        of, count, least = runs.counted(
+            short=f"count(*) filter (where {runs.ok} and {share} < {COVERED_NOTED})",
+            runs=f"count(*) filter (where {runs.ok})",
+            least=f"min({share}) filter (where {runs.ok})",
+        ).values()
+    else:
+        ok = runs[runs["status"] == "ok"] if "status" in runs.columns else runs
+        shares = pd.to_numeric(ok["covered_pct"], errors="coerce")
+        of, count, least = int((shares < COVERED_NOTED).sum()), len(ok), shares.min()
+    if not of:
+        return ""
+    return (
+        f"in {of} of {count} runs the throughput is of a part of the time, down to {least:.0f} %, "
+        "in which data arrived of all streams (covered_pct)"
     )
 
 

@@ -14,7 +14,7 @@ from netlimits.campaign.specifications import LOOPBACK, Specification
 from netlimits.errors import ToolFailure
 from netlimits.evidence import cpu, sample
 from netlimits.evidence.counted import EVIDENCE, queues
-from netlimits.evidence.sample import arrivals
+from netlimits.evidence.sample import arrivals, transfer
 from netlimits.evidence.sample.snapshots import looks
 from netlimits.model import (
     Completed,
@@ -49,12 +49,10 @@ def read(specification: Specification, entries: Entries) -> Measurement:
         if specification.connections > 1 or udp or not tool(specification.tool).counts_all:
             figures["throughput_mbps"] = arrived.rate_mbps
             figures["window_s"] = arrived.seconds
+            if elapsed := figures.get("elapsed_s"):
+                figures["covered_pct"] = min(100.0, 100 * arrived.seconds / float(elapsed))
             figures[f"{specification.receiver}_recv_throughput_mbps"] = arrived.rate_mbps
-    for end, roles in specification.ends.items():
-        uses = [
-            cpu.use(*(cpu.times(_output(entries, s, r)) for s in (BEFORE, AFTER))) for r in roles
-        ]
-        figures |= cpu.figures(end, cpu.pooled(uses), measured.work)
+    figures |= _cpu(specification, entries, measured.work, figures)
     counts = {role: _counted(entries, role) for _, role in specification.roles()}
     for end, roles in specification.ends.items():
         total = _added([counts[role] for role in roles])
@@ -151,6 +149,75 @@ def _arrived(specification: Specification, entries: Entries) -> arrivals.Arrival
             omit = float(specification.options.get("omit", 0))
             parts.append(arrivals.tcp(seen, streams, ipv6=specification.ipv6, skip=omit))
     return arrivals.together(parts)
+
+
+def _cpu(
+    specification: Specification, entries: Entries, work: Work | None, figures: Mapping[str, Scalar]
+) -> dict[str, Scalar]:
+    """Return the columns of CPU use and service demand, over the seconds of the transfer.
+
+    Where no look of an end tells when those were, they are over all of the client's run.
+    """
+    columns: dict[str, Scalar] = {}
+    elapsed = float(figures.get("elapsed_s") or 0)
+    for end, roles in specification.ends.items():
+        bounds = [_transfer(specification, entries, end, role, elapsed) for role in roles]
+        known = [pair for pair in bounds if pair is not None]
+        if len(known) == len(roles):
+            used = cpu.pooled(
+                [cpu.use(a.times, b.times, own_s=b.own_s - a.own_s) for a, b in known]
+            )
+            columns |= cpu.figures(end, used, _work(specification, figures, used.seconds))
+            columns[f"{end}_instrument_cpu_pct"] = used.own_pct
+            continue
+        both = [[cpu.times(_output(entries, s, role)) for s in (BEFORE, AFTER)] for role in roles]
+        used = cpu.pooled([cpu.use(before, after) for before, after in both])
+        columns |= cpu.figures(end, used, work)
+    return columns
+
+
+def _transfer(
+    specification: Specification, entries: Entries, end: str, role: str, elapsed: float
+) -> tuple[transfer.Reading, transfer.Reading] | None:
+    """Return the readings of a host between which only the transfer went on; None without."""
+    samples = [entry for entry in entries if entry.step == SAMPLE and entry.host == role]
+    if not samples:
+        return None
+    skip = float(specification.options.get("omit", 0))
+    return transfer.window(
+        samples[0].completed,
+        streams=_flows(specification, end),
+        seconds=elapsed and elapsed + skip,
+        skip=skip,
+    )
+
+
+def _flows(specification: Specification, end: str) -> int:
+    """Return how many TCP connections carry the transfer at a host of an end; 0 if none do."""
+    if specification.transfer.transport == "udp" or specification.around.bulk:
+        return 0
+    ways = 2 if specification.options.get("bidirectional") else 1
+    ways *= len(specification.ends["remote"]) if end == "local" else 1
+    return specification.around.streams * ways * int(specification.options.get("parallel", 1))
+
+
+def _work(
+    specification: Specification, figures: Mapping[str, Scalar], seconds: float
+) -> Work | None:
+    """Return the work of so many seconds, at the run's rate; None where it is not known.
+
+    As netperf has it: transactions, KiB (1024 bytes) that arrived of TCP, and KiB that were sent of
+    datagrams. None where bulk streams share the CPUs with transactions.
+    """
+    if specification.around.bulk:
+        return None
+    if "transaction_rate_tps" in figures:
+        return Work(float(figures["transaction_rate_tps"] or 0) * seconds, transactions=True)
+    names = ["throughput_mbps"]
+    if specification.transfer.transport == "udp":
+        names = [f"{end}_send_throughput_mbps" for end in specification.ends]
+    rates = [float(figures[name] or 0) for name in names if name in figures]
+    return Work(sum(rates) * 1e6 / 8 / 1024 * seconds)
 
 
 def _counted(entries: Entries, role: str) -> dict[str, float]:

@@ -181,8 +181,8 @@ def _look(
         flows = int(specification.options.get("parallel", 1)) * ways
         carrying += specification.connections * flows
     if here in specification.counting:
-        # the first and the last interval with datagrams are not whole ones: there must be others
-        often = min(1.0, length / 5)
+        # the first and the last interval with data are not whole ones: there must be many others
+        often = min(1.0, length / 5, max(length / 25, specification.connections / 50))
         if bulk := specification.around.bulk:
             often = min(often, bulk.lead / 4)
         interval = abs(float(specification.options.get("interim_seconds", often)))

@@ -39,8 +39,8 @@ class Cpus:
         first, second, rest = _parts(completed[0].stdout)
         yield from self._governor(role, rest[1:])
         try:
-            times = (cpu.times(_as(completed[0], part)) for part in (first, second))
-            busy = cpu.use(*times).util_pct
+            before, after = (cpu.times(_as(completed[0], part)) for part in (first, second))
+            busy = cpu.use(before, after).util_pct
         except ToolFailure:
             yield Finding(role, self.name, "note", "/proc/stat does not tell how busy it is")
             return

@@ -22,6 +22,7 @@ LOOKED_AT = (
         "disturbed_pct",
         "local_other_cpu_pct",
         "remote_other_cpu_pct",
+        "covered_pct",
         "loss_pct",
         "transport_mss_bytes",
         "paced_by",

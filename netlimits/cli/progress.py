@@ -16,7 +16,7 @@ from netlimits.campaign.progress import Progress
 from netlimits.cli import echo
 from netlimits.cli.options import verbosity
 from netlimits.errors import escaped, one_line
-from netlimits.metrics import HEADLINES, METRICS, OTHER_CPU_NOTED
+from netlimits.metrics import COVERED_NOTED, HEADLINES, METRICS, OTHER_CPU_NOTED
 from netlimits.model import Experiment, Record, tally
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _outcome(record: Record) -> str:
     for metric in METRICS:
         if metric.name in HEADLINES and record.figures.get(metric.column) is not None:
             headline = f"{record.figures[metric.column]:.0f} {metric.unit}"
-            return escaped(f"{headline}{values}{_other_programs(record)}")
+            return escaped(f"{headline}{values}{_other_programs(record)}{_covered(record)}")
     return escaped(f"ok{values}{_other_programs(record)}")
 
 
@@ -142,6 +142,19 @@ def _other_programs(record: Record) -> str:
     host = "the client's host" if end == "local" else "the server's host"
     busiest = f", most of it {name}" if name else ""
     return f"; other programs took {share:.0f} % of one CPU of {host}{busiest}"
+
+
+def _covered(record: Record) -> str:
+    """Say that the throughput is of a part of the run, and why; "" where it is of nearly all."""
+    figures = record.figures
+    share = figures.get("covered_pct")
+    if not isinstance(share, float) or share >= COVERED_NOTED:
+        return ""
+    why = "the intervals in which data began and ended are left out"
+    begin, end = figures.get("start_skew_s"), figures.get("end_skew_s")
+    if isinstance(begin, float) and isinstance(end, float):
+        why = f"its streams began {begin:.2f} s and ended {end:.2f} s apart"
+    return f"; the throughput is of {share:.0f} % of the time: {why}"
 
 
 def _values(record: Record) -> str:

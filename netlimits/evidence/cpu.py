@@ -1,6 +1,7 @@
 """CPU utilization and service demand from /proc/stat, for every tool by the same rule.
 
-The counters are read right before and right after the client runs. A CPU's time is
+The counters are read in the looks during a run (sample.transfer), and right before and right after
+the client runs, which serves where the looks tell nothing. A CPU's time is
 
     wall − Δidle − Δiowait
 
@@ -11,10 +12,13 @@ everybody else's load count as busy. Utilization of a machine is the mean of its
 The wall is the host's: two looks at its clock around each reading. Where that clock was set
 meanwhile, or tells no fractions, /proc/uptime stands in, which is only fine to 10 ms.
 
-Service demand is CPU time over the units of work (KiB or transactions) that were done in the very
-same window, all of the client's run with its warm-up and repetitions; where a tool does not tell
-how many there were, there is none. netperf's own formula (netlib.c's calc_service_demand, by
-ticks, where iowait is busy too) stands beside it in columns that say `ticks`.
+Service demand is CPU time, without what the sampler used, over the units of work (KiB or
+transactions) that were done in the same time; where a tool does not tell how many there were, there
+is none. netperf's own formula (netlib.c's calc_service_demand, by
+ticks, where iowait is busy too) stands beside it in columns that say `ticks`. Where a kernel misses
+ticks (a CPU that idles for short times, an emulated one), /proc/stat's columns add up to less than
+the time: these ticks were busy ones, since idle time is measured. Their share is `lost_ticks_pct`,
+and 1 - util = (1 - util by ticks) x (1 - lost share).
 """
 
 from __future__ import annotations
@@ -68,10 +72,11 @@ class CpuTimes:
 class CpuUse:
     """The CPU use of a machine, or of several, between two readings.
 
-    `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all.
+    `util_pct` of the whole machine, `peak_pct` of the busiest CPU, `busy_s` CPU seconds of all, in
+    `seconds`. `own_pct` is what the sampler used, which `util_pct` and `busy_s` leave out.
     `irq_pct`, `softirq_pct` and `steal_pct` are shares of ticks, `peak_softirq_pct` that of the
     CPU with the most softirq, `peak_softirq_cpu`. `ticks_pct` and `ticks_s` are netperf's busy: all
-    ticks but idle.
+    ticks but idle. `lost_ticks_pct` is the share of the time that no tick counts.
     """
 
     util_pct: float
@@ -86,6 +91,9 @@ class CpuUse:
     ticks_pct: float = 0.0
     ticks_s: float = 0.0
     peak_softirq_cpu: int = 0
+    seconds: float = 0.0
+    own_pct: float = 0.0
+    lost_ticks_pct: float = 0.0
 
 
 _CLOCK = re.compile(r"[0-9]{9,12}\.[0-9]{9}")
@@ -135,9 +143,10 @@ def went(before: Collection[int], after: Collection[int]) -> str:
     )
 
 
-def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
-    """The CPU use between two readings. Raises ToolFailure if no time passed or CPUs changed.
+def use(before: CpuTimes, after: CpuTimes, *, own_s: float = 0.0) -> CpuUse:
+    """Return the CPU use between two readings, without `own_s` seconds that the sampler used.
 
+    Raises ToolFailure if no time passed or CPUs changed.
     A counter that went back (the kernel corrects idle time now and then) counts as no change.
     """
     if before.cpus != after.cpus:
@@ -160,11 +169,14 @@ def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
 
     by_ticks = sum(sum(g) - g[IDLE] for g in grown) / (sum(map(sum, grown)) or 1)
     softirq = shares(lambda g: g[SOFTIRQ])
+    told = sum(map(sum, grown)) / HZ / count / seconds
+    own_s = min(own_s, sum(busy))
+    busy_s = sum(busy) - own_s
     return CpuUse(
-        util_pct=100 * sum(busy) / count / seconds,
+        util_pct=100 * busy_s / count / seconds,
         peak_pct=100 * busy[peak] / seconds,
         peak_cpu=before.cpus[peak],
-        busy_s=sum(busy),
+        busy_s=busy_s,
         count=count,
         irq_pct=sum(shares(lambda g: g[IRQ])) / count,
         softirq_pct=sum(softirq) / count,
@@ -173,6 +185,9 @@ def use(before: CpuTimes, after: CpuTimes) -> CpuUse:
         peak_softirq_cpu=before.cpus[max(range(count), key=softirq.__getitem__)],
         ticks_pct=100 * by_ticks,
         ticks_s=by_ticks * count * seconds,
+        seconds=seconds,
+        own_pct=100 * own_s / count / seconds,
+        lost_ticks_pct=max(0.0, 100 * (1 - told)),
     )
 
 
@@ -202,6 +217,9 @@ def pooled(uses: Sequence[CpuUse]) -> CpuUse:
         peak_softirq_cpu=softirqs.peak_softirq_cpu,
         ticks_pct=mean(lambda used: used.ticks_pct),
         ticks_s=sum(used.ticks_s for used in uses),
+        seconds=max(used.seconds for used in uses),
+        own_pct=mean(lambda used: used.own_pct),
+        lost_ticks_pct=mean(lambda used: used.lost_ticks_pct),
     )
 
 
@@ -225,6 +243,7 @@ def figures(end: str, used: CpuUse, work: Work | None) -> dict[str, Scalar]:
         f"{end}_softirq_pct": used.softirq_pct,
         f"{end}_steal_pct": used.steal_pct,
         f"{end}_cpu_ticks_pct": used.ticks_pct,
+        f"{end}_lost_ticks_pct": used.lost_ticks_pct,
     }
     if work is not None and work.units > 0:
         unit = "tran" if work.transactions else "kib"

@@ -25,6 +25,7 @@ from netlimits.metrics.catalogue import METRICS, Better, Direction, Metric, name
 from netlimits.metrics.hints import alternatives
 
 __all__ = [
+    "COVERED_NOTED",
     "HEADLINES",
     "IDENTITY",
     "METRICS",
@@ -43,6 +44,9 @@ OTHER_CPU_NOTED = 10.0
 
 In a lab the controller itself, which is none of a host's own, takes 0.2 % beside a run.
 """
+
+COVERED_NOTED = 90.0
+"""Percent of a run's time that its throughput is of, below which a reader is told."""
 
 HEADLINES = ("throughput", "transaction_rate")
 """The metrics that a run is judged by first."""

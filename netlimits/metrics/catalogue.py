@@ -134,6 +134,8 @@ _OF_BOTH_ENDS: tuple[Row, ...] = (
     ),
     # by netperf's own formula, which takes ticks (evidence.cpu)
     ("cpu_ticks", "cpu_ticks_pct", "CPU utilization by ticks", "%", "lower"),
+    ("instrument_cpu", "instrument_cpu_pct", "Sampler's CPU utilization", "%", "lower"),
+    ("lost_ticks", "lost_ticks_pct", "CPU time that no tick counts", "%", "lower"),
     ("sd_ticks", "sd_ticks_us_per_kib", "Service demand by ticks", "µs CPU/KiB", "lower"),
     ("sd_ticks_tran", "sd_ticks_us_per_tran", "Service demand by ticks", "µs CPU/Tran", "lower"),
     # what else the kernel and the card counted (evidence.counted)
@@ -331,6 +333,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("pace_off", "pace_off_pct", "Off the rate asked for", "%"),
     Metric("elapsed", "elapsed_s", "Elapsed time", "s"),
     Metric("window", "window_s", "Time over which what arrived was counted", "s"),
+    Metric("covered", "covered_pct", "Share of the time that the throughput is of", "%"),
     Metric("start_skew", "start_skew_s", "Streams' starts apart", "s"),
     Metric("end_skew", "end_skew_s", "Streams' ends apart", "s"),
     Metric("controller_cpu", "controller_cpu_pct", "netlimits' own CPU", "% of one CPU", "lower"),

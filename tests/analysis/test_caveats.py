@@ -62,6 +62,18 @@ def test_other_programs_on_a_host_s_cpus_are_told_beside_every_table():
     assert note in caveats.notes(loud, ["throughput_mbps"])
 
 
+def test_a_throughput_of_a_part_of_the_time_is_told_beside_every_table():
+    frame = attempts((1, 1, "ok"), (2, 1, "ok"), (3, 1, "failed"))
+    whole = frame.assign(covered_pct=[91.0, 98.0, 12.0])
+    assert caveats.covered(whole) == caveats.covered(frame) == ""
+    note = (
+        "in 1 of 2 runs the throughput is of a part of the time, down to 72 %, in which data "
+        "arrived of all streams (covered_pct)"
+    )
+    parts = frame.assign(covered_pct=["72.3", np.nan, 12.0])
+    assert note in caveats.notes(parts, ["throughput_mbps"])
+
+
 @pytest.mark.parametrize(
     ("shared", "columns", "noted"),
     [

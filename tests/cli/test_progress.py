@@ -115,3 +115,19 @@ def test_a_run_beside_other_programs_says_so() -> None:
     )
     record = replace(record, figures={**record.figures, "remote_other_cpu_pct": 3.0})
     assert "other programs" not in progress.line(replace(state, last=record))
+
+
+def test_a_run_whose_throughput_is_of_a_part_of_the_time_says_so_and_why() -> None:
+    state = next(s for s in progresses() if s.last and s.last.status == "ok")
+    assert state.last
+
+    def told(**figures: float) -> str:
+        record = replace(state.last, figures={**state.last.figures, **figures})
+        return progress.line(replace(state, last=record))
+
+    part = told(covered_pct=72.3, start_skew_s=0.61, end_skew_s=0.3)
+    assert part.endswith(
+        "; the throughput is of 72 % of the time: its streams began 0.61 s and ended 0.30 s apart"
+    )
+    assert told(covered_pct=80.0).endswith("in which data began and ended are left out")
+    assert "the throughput is of" not in told(covered_pct=90.0)

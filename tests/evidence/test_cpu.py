@@ -105,6 +105,23 @@ def test_without_the_work_there_is_no_service_demand(work):
     assert figures["local_cpu_pct"] == 50.0
 
 
+def test_what_the_sampler_used_is_subtracted():
+    used = cpu.use(stat(BEFORE), stat(AFTER), own_s=0.1)
+    assert (used.busy_s, used.util_pct) == (pytest.approx(0.9), pytest.approx(45.0))
+    assert used.own_pct == pytest.approx(5.0)
+    assert used.peak_pct == pytest.approx(90.0), "on which CPU it ran is not known"
+
+
+def test_ticks_that_a_kernel_missed_are_the_difference_between_idle_time_and_ticks():
+    """Of 1 s of two CPUs each counts 90 ticks, of them 50 idle ones."""
+    rows = "".join(f"cpu{n} {{}} 0 0 {{}} 0 0 0 0 0 0\n" for n in range(2))
+    before, after = "100.0 0\n" + rows.format(*(0,) * 4), "101.0 0\n" + rows.format(*(40, 50) * 2)
+    used = cpu.use(stat(before), stat(after))
+    assert used.lost_ticks_pct == pytest.approx(10.0)
+    assert used.util_pct == pytest.approx(50.0)
+    assert 100 - used.util_pct == pytest.approx((100 - used.ticks_pct) * 0.9)
+
+
 @given(st.lists(st.tuples(*[st.integers(0, 10**6)] * 8), min_size=1, max_size=8))
 def test_utilization_stays_within_0_and_100(ticks):
     zero = "0.0 0.0\n" + "".join(f"cpu{n} 0 0 0 0 0 0 0 0 0 0\n" for n in range(len(ticks)))

@@ -49,7 +49,7 @@ def test_the_time_of_a_process_is_counted_unless_it_is_a_tool(tmp_path, kept, to
     hog.chmod(0o755)
     command = sample.command(
         *("netperf", ("127.0.0.1",), 1),
-        seconds=1.5, interface="lo", tools=tools, deadline=20,
+        seconds=1.5, interface="lo", tools=tools, deadline=60,
     )  # fmt: skip
     pid = int(subprocess.run(["setsid", "--fork", hog], capture_output=True, check=True).stdout)
     try:

@@ -15,7 +15,7 @@ UDP's once a datagram, not in each of its fragments.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netlimits.evidence.sample.snapshots import Look
@@ -25,6 +25,9 @@ FRAME, IPV6 = 34, 20
 
 TCP, TIMESTAMPS, UDP = 20, 12, 8
 """Bytes of headers in each segment, with the option for each; and in each datagram."""
+
+LEAST_INTERVALS = 3
+"""Number of intervals from which on those in which the data begin or end are left out."""
 
 Row = dict[str, float]
 
@@ -74,20 +77,12 @@ def tcp(
         {c.ends: c.value("bytes_received") for c in look.connections if c.value("bytes_received")}
         for look in seen
     ]
-    ends = list(dict.fromkeys(name for look in received for name in look))
-    if len(ends) != streams:
+    between = shared(seen, received, streams, skip=skip)
+    if between is None:
         return None
+    begin, stop = between
+    ends = received[begin]
     sums = [[look.get(name) for name in ends] for look in received]
-    begins, stops = [], []
-    for column in zip(*sums, strict=True):
-        places = [at for at, value in enumerate(column) if value is not None]
-        growing = [b for a, b in itertools.pairwise(places) if column[b] > column[a]]
-        begins.append(places[0])
-        stops.append(max(growing, default=-1))
-    begin, stop = max(begins, default=0), min(stops, default=-1)
-    start = seen[min(begins)].at if begins else None
-    while start is not None and begin < stop and (seen[begin].at or 0.0) < start + skip:
-        begin += 1
     complete = [
         (look, [value for value in row if value is not None])
         for look, row in zip(seen[begin : stop + 1], sums[begin : stop + 1], strict=True)
@@ -102,6 +97,43 @@ def tcp(
     stamped = all(c.timestamps is not False for look in window for c in look.connections)
     header = FRAME + IPV6 * ipv6 + TCP + TIMESTAMPS * stamped
     return _arrivals(window, data, header)
+
+
+def shared(
+    seen: Sequence[Look],
+    sums: Sequence[Mapping[tuple[str, str], float]],
+    streams: int,
+    *,
+    skip: float = 0.0,
+) -> tuple[int, int] | None:
+    """Return the first and the last look between which all streams had data to carry.
+
+    The first is one at which each has carried something. The last interval in which all carried
+    something is left out if there are three or more and a stream carried nothing later: it ended
+    somewhere within that interval.
+
+    Args:
+        seen: The looks.
+        sums: What each connection had carried by each look, those of 0 left out.
+        streams: How many connections there are; None is returned if the looks show others.
+        skip: Seconds from the first data on that do not count.
+    """
+    ends = dict.fromkeys(name for look in sums for name in look)
+    if not ends or len(ends) != streams:
+        return None
+    begins, stops = [], []
+    for name in ends:
+        places = [at for at, look in enumerate(sums) if name in look]
+        growing = [b for a, b in itertools.pairwise(places) if sums[b][name] > sums[a][name]]
+        begins.append(places[0])
+        stops.append(max(growing, default=-1))
+    begin, stop = max(begins), min(stops)
+    if stop - begin >= LEAST_INTERVALS and stop + 1 < len(seen):
+        stop -= 1
+    start = seen[min(begins)].at
+    while start is not None and begin < stop and (seen[begin].at or 0.0) < start + skip:
+        begin += 1
+    return (begin, stop) if begin < stop and len(sums[begin]) == streams else None
 
 
 def udp(seen: Sequence[Look], size: float, *, ipv6: bool = False) -> Arrivals | None:

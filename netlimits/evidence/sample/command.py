@@ -23,7 +23,8 @@ from importlib import resources
 from netlimits.model import Command
 
 SHORTEST = 0.2
-"""Seconds between two looks, at least."""
+SHORTEST_COUNTING = 0.05
+"""Seconds between two looks, at least, and where the looks are the measure."""
 
 LOOKS = 50
 """How often a run is looked at, at most, and how many connections all looks of it may show."""
@@ -40,6 +41,8 @@ n=0
 while :; do
   n=$((n + 1))
   date "+look %s.%N"
+  grep -E "^cpu[0-9]" /proc/stat
+  cat /sys/class/net/"$interface"/statistics/[rt]x_bytes
   if [ -n "$counting" ]; then
     grep -HsE "^([0-9]|Udp: |Udp6InDatagrams)" rx_bytes rx_packets /proc/net/snmp /proc/net/snmp6
     date "+read %s.%N"
@@ -100,7 +103,7 @@ def command(
     for peer in filter(None, peers):
         filters += ["or", "dst", f"[{peer}]" if ":" in peer else peer]
     if counting:
-        every = max(SHORTEST, counting)
+        every = max(SHORTEST_COUNTING, counting)
         times, schedule = (0.0, every, 0), (0, every)
     else:
         # two looks of `ss` lie a quarter of the run from either end

@@ -1,6 +1,8 @@
 # Looks at this host while a run goes on, from one process: what `ss -tinmo` tells of connections
 # with the other end, in its words, asked of the kernel (sock_diag) without a process for each look;
-# and of the tool's threads what /proc has. What is printed is kept until there is much of it.
+# and of the tool's threads what /proc has. A look reads and keeps what it read, from files that stay open;
+# it becomes text when the looks are over, or when there is much of it: a program that works while what it
+# looks at does changes it, and on an emulated CPU a look as text took 3 to 30 ms.
 # What lasts is `our`: a kept Perl compiles all this as one sub, and the subs in it share no `my` of that.
 package Looks;
 BEGIN {
@@ -9,7 +11,7 @@ BEGIN {
         or exec "sh", "-c", $ENV{by_ss}, "sh", @ARGV[7 .. $#ARGV];
 }
 our ($every, $count, $program, $interface, $counting, $carrying, $tools, @peers) = @ARGV;
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time sleep clock_gettime CLOCK_MONOTONIC);
 use Socket qw(inet_pton inet_ntop AF_INET AF_INET6);
 our ($out, $end, $statistics) = ("", 0, "/sys/class/net/$interface/statistics");
 $SIG{TERM} = sub { $end = 1 };
@@ -25,10 +27,29 @@ our @names = qw(state ca retransmits probes backoff options wscale app_limited
     bytes_sent bytes_retrans dsack_dups reord_seen ooo snd_wnd);
 our (@threads, @throttled, %last, @known, $settled);
 our ($walks, $alone, $interrupted) = (0, 0, 4);
+our (@ticks, %open, $buffer, @kept, $held, $spent);
 our @queues = glob "/sys/class/net/$interface/queues/tx-*/byte_queue_limits";
 socket(our $kernel, 16, 3, 4) or exit 3;
 
 sub text { open(my $f, "<", $_[0]) or return ""; local $/; my $t = <$f>; $t // "" }
+
+# a file that is read in each look, up to where it has what `until` says
+sub again {
+    my ($path, $until) = @_;
+    my $file = $open{$path};
+    if ($file) { sysseek($file, 0, 0) } else { open($file, "<", $path) or return ""; $open{$path} = $file }
+    my $read = "";
+    while (sysread $file, $buffer, 65536) {
+        $read .= $buffer;
+        last unless $until && index($read, $until) < 0;
+    }
+    delete $open{$path} unless length $read;
+    $read;
+}
+
+# what becomes text later: a sub of this and what it is given
+sub keep { $held += length $_[-1]; push @kept, [@_] }
+
 sub last_word { (readlink($_[0]) // "-") =~ /(\d+)/ ? $1 : "-" }
 
 sub place {
@@ -39,13 +60,8 @@ sub place {
     "[$is]:$port";
 }
 
-sub connection {
+sub parts {
     my ($message) = @_;
-    my ($family, $state, $sport, $dport, $src, $dst) = unpack("C2 x2 n2 a16 a16", $message);
-    my $bare = $family == AF_INET ? substr($dst, 0, 4)
-        : index($dst, $mapped) == 0 ? substr($dst, 12) : $dst;
-    return unless $peer{$bare} && ($state == 1 || $state == 8);
-    my ($waits, $unsent) = unpack("x56 L2", $message);
     my ($at, %part) = (72);
     while ($at + 4 <= length $message) {
         my ($size, $kind) = unpack("S2", substr($message, $at, 4));
@@ -53,6 +69,27 @@ sub connection {
         $part{$kind} = substr($message, $at + 4, $size - 4);
         $at += ($size + 3) & ~3;
     }
+    %part;
+}
+
+# keeps a connection with the other end; whether it carries data
+sub seen {
+    my ($message) = @_;
+    my ($family, $state, $dst) = unpack("C2 x22 a16", $message);
+    my $bare = $family == AF_INET ? substr($dst, 0, 4)
+        : index($dst, $mapped) == 0 ? substr($dst, 12) : $dst;
+    return unless $peer{$bare} && ($state == 1 || $state == 8);
+    keep(\&connection, $message);
+    my %part = parts($message);
+    my ($received, $sent) = unpack("x128 Q x64 Q", ($part{2} // "") . "\0" x 208);
+    $sent + $received > 10000;
+}
+
+sub connection {
+    my ($message) = @_;
+    my ($family, $state, $sport, $dport, $src, $dst) = unpack("C2 x2 n2 a16 a16", $message);
+    my ($waits, $unsent) = unpack("x56 L2", $message);
+    my %part = parts($message);
     my @values = unpack("C8 L24 Q4 L6 Q4 L2 Q2 L4", $part{2} // "");
     my %is;
     @is{@names[0 .. $#values]} = @values;
@@ -73,9 +110,8 @@ sub connection {
     push @words, "delivery_rate $is{delivery_rate}bps" if $is{delivery_rate};
     push @words, "app_limited" if ($is{app_limited} // 0) & 1;
     push @words, map { "$_:$is{$_}ms" } qw(busy rwnd_limited sndbuf_limited) if @values > 45;
-    $out .= join(" ", "tcp", $state == 1 ? "ESTAB" : "CLOSE-WAIT", $waits, $unsent,
+    join(" ", "tcp", $state == 1 ? "ESTAB" : "CLOSE-WAIT", $waits, $unsent,
         place($family, $src, $sport), place($family, $dst, $dport), @words) . "\n";
-    ($is{bytes_sent} // 0) + ($is{bytes_received} // 0) > 10000 ? 1 : 0;
 }
 
 # TCPDIAG_GETSOCK of all that is established or half closed, both families in one walk, or of one
@@ -92,7 +128,7 @@ sub asked {
             my ($size, $kind) = unpack("L S", substr($buffer, $at, 6));
             return @ends if $kind == 2 || $kind == 3 || $size < 16;
             my $message = substr($buffer, $at + 16, $size - 16);
-            push @ends, substr($message, 0, 1) . substr($message, 4, 48) if connection($message);
+            push @ends, substr($message, 0, 1) . substr($message, 4, 48) if seen($message);
             return @ends if $family;
             $at += ($size + 3) & ~3;
         }
@@ -117,6 +153,11 @@ sub connections {
 
 # what is there, whole: whoever ends the looks may do so in the midst of one
 sub printed {
+    for (splice @kept) {
+        my ($as, @what) = @$_;
+        $out .= ref $as ? $as->(@what) : $as;
+    }
+    $held = 0;
     while (length $out) {
         my $wrote = syswrite STDOUT, $out;
         last unless defined $wrote || $! == $interrupted;
@@ -124,69 +165,135 @@ sub printed {
     }
 }
 
-sub changed { $out .= "$_[0] $_[1]\n" if ($last{$_[0]} // "") ne $_[1]; $last{$_[0]} = $_[1] }
+sub changed { keep("$_[0] $_[1]\n") if ($last{$_[0]} // "") ne $_[1]; $last{$_[0]} = $_[1] }
 
-# the tool's processes as `ps -o netns=,pid=,ppid=,nlwp=,pcpu=,comm=` has them, and where to look on
+# The tool's processes, with all that these began (a program may be a script that begins the tool), as
+# `ps -o netns=,pid=,ppid=,nlwp=,pcpu=,comm=` has them, and where to look on. Those that are younger than
+# this process, or where none is of the tool all others: to read of each takes long.
 sub processes {
-    my $here = last_word("/proc/self/ns/net");
-    my ($uptime) = text("/proc/uptime") =~ /([\d.]+)/;
-    for my $process (glob "/proc/[0-9]*") {
-        chomp(my $name = text("$process/comm"));
-        next if $name ne $program;
-        my @is = split " ", text("$process/stat") =~ s/^.*\) //sr;
-        next unless @is > 19;
-        my $space = last_word("$process/ns/net");
-        my $lived = $uptime - $is[19] / 100;
-        $out .= sprintf "%s %d %d %d %.1f %s\n", $space, substr($process, 6), $is[1], $is[17],
-            $lived > 0 ? ($is[11] + $is[12]) / $lived : 0, $name;
-        next if $space ne $here && $space ne "-";
-        push @threads, grep { @threads < 64 } glob "$process/task/*/schedstat";
-        for (split /\n/, text("$process/cgroup")) {
-            my (undef, $of, $path) = split /:/, $_, 3;
-            next unless $of eq "" || $of =~ /(^|,)cpu(,|$)/;
-            my ($root) = grep { -e "$_$path/cpu.stat" } map { my $m = $_; map { "$m/sys/fs/cgroup$_" } $of eq "" ? ""
-                : ("/$of", "/cpu") } "", "/proc/1/root";
-            next unless $root;
-            for (; ; $path =~ s{/[^/]*$}{}) {
-                my $file = "$root$path/cpu.stat";
-                push @throttled, $file unless grep { $_ eq $file } @throttled;
-                last if $path eq "";
-            }
-        }
-    }
+    opendir(my $proc, "/proc") or return;
+    my @pids = grep { /^[0-9]+$/ } readdir $proc;
+    processes_of(grep { $_ > $$ } @pids) or processes_of(@pids);
     @throttled = grep { text($_) =~ /throttled/ } @throttled;
     my @mhz = map { int(text($_) / 1000) } glob "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq";
     @mhz = text("/proc/cpuinfo") =~ /^cpu MHz\s*: (\d+)/mg unless @mhz;
-    $out .= "mhz @mhz\n" if @mhz;
+    keep("mhz @mhz\n") if @mhz;
     chomp(my $speed = text("/sys/class/net/$interface/speed"));
-    $out .= "speed $speed\n" if $speed =~ /^[1-9]/;
+    keep("speed $speed\n") if $speed =~ /^[1-9]/;
+}
+
+sub processes_of {
+    my (%name, %stat, %ours);
+    for (@_) {
+        my ($pid, $comm, $rest) = text("/proc/$_/stat") =~ /^(\d+) \((.*)\) (.*)/s or next;
+        my @is = split " ", $rest;
+        next unless @is > 19;
+        ($name{$pid}, $stat{$pid}) = ($comm, \@is);
+        $ours{$pid} = 1 if $comm eq $program;
+    }
+    my @more = keys %ours;
+    while (@more) {
+        my %parent = map { $_ => 1 } @more;
+        @more = grep { !$ours{$_} && $parent{$stat{$_}[1]} } keys %stat;
+        @ours{@more} = (1) x @more;
+    }
+    my $here = last_word("/proc/self/ns/net");
+    my ($uptime) = text("/proc/uptime") =~ /([\d.]+)/;
+    my $found = 0;
+    for my $pid (sort { $a <=> $b } keys %ours) {
+        my ($process, @is) = ("/proc/$pid", @{$stat{$pid}});
+        my $space = last_word("$process/ns/net");
+        my $lived = $uptime - $is[19] / 100;
+        keep(sprintf "%s %d %d %d %.1f %s\n", $space, $pid, $is[1], $is[17],
+            $lived > 0 ? ($is[11] + $is[12]) / $lived : 0, $name{$pid});
+        next if $space ne $here && $space ne "-";
+        $found++;
+        push @threads, grep { @threads < 64 } glob "$process/task/*/schedstat";
+        push @throttled, grep { my $file = $_; !grep { $_ eq $file } @throttled } quotas("$process/cgroup");
+    }
+    $found;
+}
+
+# the files of the control groups that hold a process, which say how often their quotas held it up
+sub quotas {
+    my @files;
+    for (split /\n/, text($_[0])) {
+        my (undef, $of, $path) = split /:/, $_, 3;
+        next unless $of eq "" || $of =~ /(^|,)cpu(,|$)/;
+        my ($root) = grep { -e "$_$path/cpu.stat" } map { my $m = $_; map { "$m/sys/fs/cgroup$_" } $of eq "" ? ""
+            : ("/$of", "/cpu") } "", "/proc/1/root";
+        next unless $root;
+        for (; ; $path =~ s{/[^/]*$}{}) {
+            push @files, "$root$path/cpu.stat";
+            last if $path eq "";
+        }
+    }
+    @files;
 }
 
 sub more {
-    for (@threads) {
-        my ($id) = m{task/(\d+)/};
-        $out .= "thread $id $1 $2\n" if text($_) =~ /^(\d+) (\d+)/;
-    }
+    keep(\&thread, $_, again($_)) for @threads;
     my ($times, $us) = (0, 0);
-    for (map { text($_) } @throttled) {
+    for (map { again($_) } @throttled) {
         $times += $1 if /^nr_throttled (\d+)/m;
         $us += $2 eq "usec" ? $3 : $3 / 1000 if /^(throttled_(usec|time)) (\d+)/m;
     }
     changed("throttled", sprintf "%d %d", $times, $us) if @throttled;
     my $queued = 0;
-    $queued += text("$_/inflight") || 0 for @queues;
+    $queued += again("$_/inflight") || 0 for @queues;
     if ($queued) {
         my $limit = 0;
-        $limit += text("$_/limit") || 0 for @queues;
+        $limit += again("$_/limit") || 0 for @queues;
         changed("bql", "$queued $limit");
     }
 }
 
+sub thread {
+    my ($id) = $_[0] =~ m{task/(\d+)/};
+    $_[1] =~ /^(\d+) (\d+)/ ? "thread $id $1 $2\n" : "";
+}
+
 sub counters {
-    $out .= "$_:" . text("$statistics/$_") for qw(rx_bytes rx_packets);
-    $out .= "/proc/net/snmp:$1\n" if text("/proc/net/snmp") =~ /^(Udp: \d.*)$/m;
-    $out .= "/proc/net/snmp6:$1\n" if text("/proc/net/snmp6") =~ /^(Udp6InDatagrams.*)$/m;
-    $out .= sprintf "read %.9f\n", time;
+    keep("$_:" . again("$statistics/$_")) for qw(rx_bytes rx_packets);
+    keep("/proc/net/snmp:$1\n") if again("/proc/net/snmp") =~ /^(Udp: \d.*)$/m;
+    keep("/proc/net/snmp6:$1\n") if again("/proc/net/snmp6") =~ /^(Udp6InDatagrams.*)$/m;
+    keep(sprintf "read %.9f\n", time);
+}
+
+# The CPUs' times and the interface's bytes, which it gives; see `ticks`.
+sub cpus {
+    my ($stat, $at) = (again("/proc/stat", "\nintr"), clock_gettime(CLOCK_MONOTONIC));
+    my $bytes = 0;
+    $bytes += again("$statistics/$_") || 0 for qw(rx_bytes tx_bytes);
+    keep(\&ticks, $at, $bytes, again("/proc/self/schedstat"), substr($stat, 0, index($stat, "\nintr")));
+    $bytes;
+}
+
+# seconds of CPU since the last time
+sub cost {
+    my $used = again("/proc/self/schedstat") =~ /^(\d+)/ ? $1 / 1e9 : 0;
+    my $since = $used - $spent;
+    $spent = $used;
+    $since;
+}
+
+# `cpus SECONDS BYTES OWN CPU:TICKS CPU:TICKS …`, where BYTES went over the interface, OWN nanoseconds were
+# used by this process, and TICKS are the columns of /proc/stat, which grew by so much since the last look;
+# zeros at the end are left out.
+sub ticks {
+    my ($at, $bytes, $own, $stat) = @_;
+    my @parts;
+    for (split /\n/, $stat) {
+        my ($cpu, @now) = split " ";
+        next unless $cpu =~ s/^cpu(\d+)$/$1/;
+        @now = @now[0 .. 7];
+        my $then = $ticks[$cpu];
+        $ticks[$cpu] = [@now];
+        @now = map { $now[$_] - $then->[$_] } 0 .. 7 if $then;
+        pop @now while @now && !$now[-1];
+        push @parts, "$cpu:" . join(",", @now);
+    }
+    sprintf "cpus %.6f %.0f %.0f %s\n", $at, $bytes, (split " ", $own)[0] // 0, join(" ", @parts);
 }
 
 # Lets whatever else wants this CPU go first: a look in the midst of what is measured makes it wait,
@@ -199,26 +306,43 @@ sub step_back {
     setpriority(0, 0, 19);
 }
 
+# The looks end by themselves after so many from the first with data on: what begins the tool may take
+# long. Without data they end later. Who ends them gets one more, which shows whether data still flow.
 $out = "namespace " . readlink("/proc/self/ns/net") . "\n";
-our ($began, $scans) = (time, 0);
-our ($processes, $now);
-for (my $n = 1; !$end; $n++) {
-    $out .= sprintf "look %.9f\n", time;
+our ($began, $scans, $late) = (time, 0, 5);
+our $until = $count && $began + $count * $every + $late;
+our ($with_data, $bytes, $processes, $now);
+for (my $n = 1; ; $n++) {
+    my $ends = $end;
+    keep(sprintf "look %.9f\n", time);
+    my $moved = cpus();
     counters() if $counting;
     my $data = connections();
+    if (!$with_data && ($data || defined $bytes && $moved > $bytes + 100000)) {
+        $with_data = 1;
+        $until &&= time + ($count - 1) * $every;
+    }
+    $bytes = $moved;
     # once there is data the tool's processes are there, and of datagrams a little later
-    if (!@threads && $scans < 3 && ($data || time - $began > 0.7 || $count && $n >= $count)) { $scans++; processes() }
+    if (!@threads && $scans < 3 && ($with_data || time - $began > 0.7)) { $scans++; processes() }
     more();
     step_back() if $n == 1 && !$counting;
     $processes //= Others::processes() if $n > 1;
-    printed() if length $out > 16384;
-    last if $count && $n >= $count || $end;
+    printed() if $held > 1e6;
     # a look that comes late is not made up for
     my $passed = int((time - $began) / $every);
     $n = $passed if $n < $passed;
-    my $rest = $began + $n * $every - time;
-    sleep($rest) if $rest > 0;
+    # where a look costs much (an emulated CPU) there are fewer, but eight in a run
+    my $cost = cost();
+    my $apart = $count && $cost > 0.02 * $every ? $cost / 0.02 / $every : 1;
+    my $eighth = $count / 8;
+    $apart = $eighth if $apart > $eighth;
+    $n += int($apart) - 1 if $apart > 1;
+    my $next = $began + $n * $every;
+    last if $ends || $until && $next > $until + $every / 2;
+    my $rest = $next - time;
+    sleep($rest) if $rest > 0 && !$end;
 }
 $now = Others::processes() if $processes;
-$out .= Others::grown($processes, $now, $tools) if $now;
+keep(Others::grown($processes, $now, $tools)) if $now;
 printed();

@@ -18,8 +18,8 @@ _PACKAGES = "bash coreutils dash diffutils findutils grep hostname kmod procps s
 """Packages of which hosts have every program."""
 
 _NEEDED = """
-    awk busybox ethtool getconf ip mount netperf netserver ss sshd sudo sysctl taskset tc timeout
-    umount
+    awk busybox ethtool getconf ip mount netperf netserver perl ss sshd sudo sysctl taskset tc
+    timeout umount
 """
 """Programs that every host has as well; a few of the packages' are named lest one be empty."""
 
@@ -47,6 +47,9 @@ _FILES = (
     "usr/libexec/sudo/*",
     "usr/libexec/coreutils/libstdbuf.so",
     "usr/lib/*/libnss_files*",
+    "usr/lib/*/perl-base/**/*",
+    "usr/lib/*/perl/*/Time/HiRes.pm",
+    "usr/lib/*/perl/*/auto/Time/HiRes/HiRes.so",
     "usr/lib/*/security/pam_deny.so",
     "usr/lib/*/security/pam_permit.so",
     "usr/lib/terminfo/*/*",

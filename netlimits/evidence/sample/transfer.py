@@ -1,0 +1,153 @@
+"""CPU time over the seconds of the transfer, from the looks at a host during a run.
+
+Each look reads the CPUs' times and the interface's bytes. The transfer's intervals between two
+looks are those in which all its TCP connections carried data. Where the looks do not show these
+(UDP), they are those in which the interface's bytes went at a tenth of the usual rate or more, in
+the stretch, no longer than the transfer, in which the most bytes went. Intervals within which the
+transfer began or ended are left out. So what lies beside it does not count: its start, its end,
+the readings of the evidence, a control connection that took long.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from netlimits.evidence.cpu import CpuTimes
+from netlimits.evidence.sample.arrivals import LEAST_INTERVALS, shared
+from netlimits.evidence.sample.snapshots import looks
+from netlimits.model import Completed
+
+TICKS = 8
+"""Columns of a CPU's line in /proc/stat that are read: guest times are in user's already."""
+
+ACTIVE = 0.1
+"""Share of the usual rate from which on an interval belongs to the transfer."""
+
+_LOOK = re.compile(r"^look ([0-9]{9,12}\.[0-9]{9})$", re.MULTILINE)
+_CPUS = re.compile(
+    r"^cpus ([0-9]{1,12}\.[0-9]{6}) ([0-9]{1,20}) ([0-9]{1,20})((?: [0-9]{1,6}:[0-9,-]*)+)$",
+    re.MULTILINE,
+)
+_STAT = re.compile(r"^cpu([0-9]{1,6})((?: [0-9]{1,20}){8})", re.MULTILINE)
+_BYTES = re.compile(r"^([0-9]{1,20})$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look's reading of a host.
+
+    `times` are the CPUs' ticks at `times.clock_s`, in seconds of a clock of the host; `bytes` went
+    over the data interface, both ways, and `own_s` CPU seconds were used by the sampler itself.
+    """
+
+    times: CpuTimes
+    bytes: int
+    own_s: float = 0.0
+
+    @property
+    def at(self) -> float:
+        """Seconds by a clock of the host."""
+        return self.times.uptime_s
+
+
+def readings(completed: Completed) -> list[Reading | None]:
+    """Return each look's reading in a sampler's output, None for a look without one."""
+    pieces = _LOOK.split(completed.stdout)
+    read: list[Reading | None] = []
+    last: Reading | None = None
+    for at, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        reading = None
+        if whole := _CPUS.search(text):
+            last = reading = _grown(last, whole)
+        elif rows := _STAT.findall(text):
+            ticks = tuple(tuple(map(int, row.split())) for _, row in rows)
+            count = sum(map(int, _BYTES.findall(text)))
+            cpus = tuple(int(cpu) for cpu, _ in rows)
+            reading = Reading(CpuTimes(float(at), cpus, ticks), count)
+        read.append(reading)
+    return read
+
+
+def _grown(before: Reading | None, line: re.Match[str]) -> Reading:
+    """Return the reading of a `cpus` line, whose ticks are those since the reading before."""
+    then = dict(zip(before.times.cpus, before.times.ticks, strict=True)) if before else {}
+    cpus, ticks = [], []
+    for part in line[4].split():
+        name, _, columns = part.partition(":")
+        numbers = [int(column) for column in columns.split(",") if column]
+        numbers += [0] * (TICKS - len(numbers))
+        base = then.get(int(name), (0,) * TICKS)
+        cpus.append(int(name))
+        ticks.append(tuple(map(sum, zip(base, numbers, strict=True))))
+    times = CpuTimes(float(line[1]), tuple(cpus), tuple(ticks))
+    return Reading(times, int(line[2]), int(line[3]) / 1e9)
+
+
+def window(
+    completed: Completed, *, streams: int = 0, seconds: float = 0.0, skip: float = 0.0
+) -> tuple[Reading, Reading] | None:
+    """Return the readings between which only the transfer went on; None where none lie in it.
+
+    Args:
+        completed: The sampler's output.
+        streams: TCP connections that carry the transfer; 0 where it has none.
+        seconds: How long the transfer took at most, `skip` included; 0 where that is not known.
+        skip: Seconds of the transfer's beginning that do not count (iperf3's `omit`).
+    """
+    read = readings(completed)
+    return _of_connections(completed, read, streams, skip) or _of_interface(
+        [reading for reading in read if reading], seconds, skip
+    )
+
+
+def _of_connections(
+    completed: Completed, read: Sequence[Reading | None], streams: int, skip: float
+) -> tuple[Reading, Reading] | None:
+    """Return the window in which all connections carried data; None if the looks do not show it."""
+    seen = looks(completed)
+    if not streams or len(seen) != len(read) or any(look.one_stack for look in seen):
+        return None
+    sums = [{c.ends: c.carried for c in look.connections if c.carried} for look in seen]
+    if (between := shared(seen, sums, streams, skip=skip)) is None:
+        return None
+    within = [reading for reading in read[between[0] : between[1] + 1] if reading]
+    return (within[0], within[-1]) if len(within) > 1 else None
+
+
+def _of_interface(
+    read: Sequence[Reading], seconds: float, skip: float
+) -> tuple[Reading, Reading] | None:
+    """Return the window in which bytes went over the interface at the usual rate."""
+    pairs = [(a, b) for a, b in itertools.pairwise(read) if b.at > a.at]
+    rates = [(b.bytes - a.bytes) / (b.at - a.at) for a, b in pairs]
+    if not rates or max(rates) <= 0:
+        return None
+    usual = median(rate for rate in rates if rate >= max(rates) / 2)
+    active = [at for at, rate in enumerate(rates) if rate >= ACTIVE * usual]
+    first, last = _longest(pairs, active, seconds)
+    began = pairs[first][0].at
+    if last - first + 1 >= LEAST_INTERVALS:
+        first, last = first + 1, last - 1
+    while first < last and pairs[first][0].at < began + skip:
+        first += 1
+    return pairs[first][0], pairs[last][1]
+
+
+def _longest(
+    pairs: Sequence[tuple[Reading, Reading]], active: Sequence[int], seconds: float
+) -> tuple[int, int]:
+    """Return the first and last of the active intervals between which the most bytes went.
+
+    The intervals within the first and the last one take at most `seconds`, if these are known.
+    """
+    begins = [pairs[at][0].at for at in active]
+    spans = []
+    for place, first in enumerate(active):
+        until = pairs[first][1].at + seconds if seconds else begins[-1]
+        spans.append((first, active[max(bisect_right(begins, until) - 1, place)]))
+    return max(spans, key=lambda span: pairs[span[1]][1].bytes - pairs[span[0]][0].bytes)
