@@ -83,9 +83,16 @@ def _loss(run: RunFigures) -> Ceiling | None:
 
 
 def _pace(run: RunFigures) -> Ceiling | None:
-    """TCP's own pacing rate, where a program or a qdisc holds it below 1.2 windows a round trip."""
-    rate, window = run.sent("pacing_rate_mbps"), run.window_mbps
-    if not rate or not window or (run.sent("own_pace_pct") or 0) > 50:
+    """TCP's own pacing rate, where a program holds it below 1.2 windows a round trip.
+
+    None where the congestion control may set it by its model of the path, as BBR does.
+    """
+    rate, window, own = (
+        run.sent("pacing_rate_mbps"),
+        run.window_mbps,
+        run.sent("own_pace_pct"),
+    )
+    if not rate or not window or own is None or own > 50:
         return None
     return Ceiling(rate, "TCP's pacing rate") if rate < window else None
 

@@ -9,6 +9,7 @@ from netlimits.analysis import contrasts, frames, wording
 from netlimits.errors import DataError
 from netlimits.limits import bounds, imported, known, proof
 from netlimits.limits.base import OPEN, REFUTED
+from netlimits.limits.classes import CLASSES
 from netlimits.limits.evidence import evidence_of
 from netlimits.limits.figures import RunFigures
 from netlimits.limits.verdicts import UNDETERMINED, Verdict, of_configuration, of_run
@@ -112,7 +113,10 @@ def _judged(
         verdict = of_configuration([rows[index] for index in bare.index])
     row = _row(verdict, tested=proof.tested(part))
     if len(bare) < len(part):
-        row |= proof.proved(verdict, proof.proofs(part, evidence, contrasts.blocks(frame)))
+        runs = [evidence[index] for index in bare.index]
+        applicable = {limit.name for limit in CLASSES if any(map(limit.sign, runs))}
+        proofs = proof.proofs(part, evidence, contrasts.blocks(frame))
+        row |= proof.proved(verdict, proofs, applicable)
     return row
 
 

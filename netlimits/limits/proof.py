@@ -8,7 +8,7 @@ begin with `next_`. A change that did not move what it was meant to move leaves 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -152,8 +152,12 @@ def _explains(name: str, other: str) -> bool:
     return order.index(name) < order.index(other)
 
 
-def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
+def proved(
+    verdict: Verdict, by_class: Mapping[str, Proof], applicable: Collection[str] = ()
+) -> dict[str, Any]:
     """The verdict in view of the proofs: its class, `state`, the sentence and the ratio.
+
+    `applicable` are the classes that could limit such runs: none of datagrams where TCP ran.
 
     The verdict's own proof counts; where it is refuted, or there is none, and exactly one other
     class is proven, that is the class, if counters suggest it or the change moves it alone. Where
@@ -162,7 +166,7 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     place while one that would explain it is suggested, or tried, and not refuted. What was never
     tried, or is undetermined still, is `open`.
     """
-    by_class = _considered(verdict, by_class)
+    by_class = _considered(verdict, by_class, applicable)
     own = by_class.get(verdict.limit)
     specific = {limit.name for limit in CLASSES if limit.intervention.alone}
     refuted = {proof.name for proof in by_class.values() if proof.state == REFUTED}
@@ -197,22 +201,23 @@ def proved(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Any]:
     return row
 
 
-def _considered(verdict: Verdict, by_class: Mapping[str, Proof]) -> dict[str, Proof]:
-    """Return the proofs of the classes that counters suggest, or that a change moves alone.
+def _considered(
+    verdict: Verdict, by_class: Mapping[str, Proof], applicable: Collection[str]
+) -> dict[str, Proof]:
+    """Return the proofs of the classes that counters suggest.
 
     A second stream is the change of half a dozen classes: of those without any evidence it tells
-    nothing. Where nothing suggests any class of a change, somebody asked for it: all of them stay.
+    nothing. Where nothing suggests any class of a change, somebody asked for it: then all of these
+    stay that could limit such runs.
     """
     likely = {verdict.limit, *verdict.leading, *verdict.likely}
-    kept = {
-        proof.level
-        for proof in by_class.values()
-        if proof.name in likely or proof.limit.intervention.alone
-    }
+    suggested = {proof.level for proof in by_class.values() if proof.name in likely}
+    fitting = {proof.level for proof in by_class.values() if proof.name in applicable}
     return {
         name: proof
         for name, proof in by_class.items()
-        if name in likely or proof.limit.intervention.alone or (proof.level) not in kept
+        if name in likely
+        or (proof.level not in suggested and (name in applicable or proof.level not in fitting))
     }
 
 
