@@ -57,12 +57,10 @@ class Testbed:
                 for step in planned.traces:
                     beside.enter_context(_traced(step, hosts[step.role]))
                 _take(planned.before, hosts)
-                _take(planned.cpus_before, hosts)
                 client = hosts[planned.client.role]
                 client.step = planned.client.name
                 with self.stop.interruptible():
                     client.run(planned.client.command)
-                _take(planned.cpus_after, hosts)
                 questions = (Step(role, raw.GUARD, command) for role, command in last.items())
                 after = [step for step in planned.after if step.role in hosts]
                 answers = _take((*after, *questions), hosts)

@@ -1,10 +1,9 @@
 """The steps of a measurement, as data: the runner does them, and `plan --commands` prints them.
 
-In this order: the tool's servers, looks (begun so early that what it takes to begin is over before
-the client), traces, a reading of the evidence, the CPUs' times, the client, the CPUs' times, and a
-reading of the evidence, together with the settings of the run and what others changed meanwhile.
-The CPUs' times are read apart: a host that has read its evidence sooner than another would count
-what the other's reading costs, where both are one machine.
+In this order: the tool's servers, the sampler (begun so early that its start is over before the
+client's), traces, one reading of each host, the client, and one reading of each host. The readings
+hold the evidence, the CPUs' times nearest to the client, what others changed meanwhile, and the
+run's settings.
 """
 
 from __future__ import annotations
@@ -53,9 +52,7 @@ class Steps:
     looks: tuple[Step, ...]
     traces: tuple[Step, ...]
     before: tuple[Step, ...]
-    cpus_before: tuple[Step, ...]
     client: Step
-    cpus_after: tuple[Step, ...]
     after: tuple[Step, ...]
 
     def __iter__(self) -> Iterator[Step]:
@@ -99,11 +96,10 @@ def measurement(
             for role in roles
         ),
         tuple(_traces(specification, machines)),
-        watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE),
-        cpus(raw.BEFORE),
+        watched(raw.WATCH_BEFORE, watch.BEGIN) + evidence(raw.BEFORE) + cpus(raw.BEFORE),
         Step(client, raw.CLIENT, _client(specification, features, addresses)),
-        cpus(raw.AFTER),
-        evidence(raw.AFTER)
+        cpus(raw.AFTER)
+        + evidence(raw.AFTER)
         + tuple(Step(role, raw.SETTING_AFTER, read) for role, read in settings(specification))
         + watched(raw.WATCH_AFTER, watch.END),
     )
