@@ -1,226 +1,204 @@
-"""What the reports say that must come out in the lab too: each claim beside its interval there.
+#!/usr/bin/env python3
+"""Hold what the reports claim against the campaigns that experiments/gallery keeps.
 
-`table` makes the rows of experiments/README.md from the campaigns that scripts/gallery.py keeps. A
-claim is a ratio that ought to lie above 1, so its interval decides: all of it above 1 is *shown*,
-all of it below is *otherwise*, anything else is *undecided*, which more runs would change; of fewer
-than six runs a side no interval decides. Where nothing is a ratio the figures stand alone.
+    scripts/claims.py        check the table of experiments/README.md against them
+
+It exits with 1 where a row of the table says what the data do not support, or a claim has no row.
+`scripts/gallery.py --draw` writes the table. `netlimits.reproduce.claims` says how a claim is
+judged; those of the Turin report ship with `netlimits published`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import netlimits as nl
-from netlimits.analysis import aggregate, bursts, contrasts, cost, frames, packet_rate
-from netlimits.errors import DataError
-from netlimits.metrics import metric
+from netlimits.analysis import aggregate, bursts, contrasts, frames
+from netlimits.archive.reader import Campaign
+from netlimits.reproduce import turin_lab
+from netlimits.reproduce.claims import Assertion, Judgement, Sample, between, gain, not_shown, ratio
+
+EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
+KEPT, README = EXPERIMENTS / "gallery", EXPERIMENTS / "README.md"
+MSS = 1460
+"""Bytes that a segment carries at an MTU of 1500, without options."""
+FULL = 0.95
+"""The share of the fastest configuration's rate from which on a link counts as full."""
+SIZES = ("tool", "send_size")
+LARGER, SMALLER = f"send_size > {MSS}", f"send_size < {MSS}"
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A ratio that ought to lie above 1, where, and its 95 % interval."""
+def full(measure: Callable[[pd.DataFrame], Sample], where: str) -> Callable[[pd.DataFrame], Sample]:
+    """A claim about a full link: only of configurations that all carry its rate."""
 
-    where: str
-    value: float
-    low: float
-    high: float
-    runs: int
+    def sample(frame: pd.DataFrame) -> Sample:
+        runs = frames.usable(frame).query(where)
+        rates = runs.groupby("config")["throughput_mbps"].mean()
+        share = float(rates.min() / rates.max())
+        if share < FULL:
+            why = f"the slowest configuration carried {100 * share:.0f} % of the fastest's rate"
+            return Sample(np.empty(0), 0, f"needs a full link, and {why}")
+        return measure(frame)
 
-    @property
-    def verdict(self) -> str:
-        """What the interval says; of fewer than six runs a side it says nothing reliable."""
-        if self.runs < 12:
-            return "too few runs"
-        if self.low > 1:
-            return "shown"
-        return "otherwise" if self.high < 1 else "undecided"
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.value:.2f} [{self.low:.2f}, {self.high:.2f}] {self.verdict}"
+    return sample
 
 
-Findings = Iterable[Ratio | str]
+def offloads(of: str, size: int) -> Callable[[pd.DataFrame], Sample]:
+    """TCP with offloads over TCP without, at one size."""
+    return ratio(of, "transport", "TCP on", "TCP off", f"send_size == {size}")
 
 
-def improvements(
-    of: Sequence[str], rows: str, columns: str | Sequence[str], improvement: str, where: str = ""
-) -> Callable[[nl.Campaign], Findings]:
-    """A contrast of two values of a factor, better always above 1, as `nl.summary` makes it."""
-
-    def ratios(campaign: nl.Campaign) -> Findings:
-        frame = campaign.frame()
-        frame = frame.query(where) if where else frame
-        across = [columns] if isinstance(columns, str) else list(columns)
-        table = nl.summary(frame, list(of), rows, across, improvement=improvement)
-        for row in table[table["statistic"] == "improvement"].to_dict("records"):
-            name = metric(str(row["metric"])).title.lower()
-            values = ", ".join(str(row[column]) for column in across)
-            place = f"{name} at {values}"
-            yield Ratio(place, row["value"], row["low"], row["high"], row["n"])
-
-    return ratios
+WAITS, ACKED = "GRO waits 500 µs", "quickack"
 
 
-def pooled(
-    of: str, factor: str, improvement: str, conditions: Sequence[str]
-) -> Callable[[nl.Campaign], Findings]:
-    """A contrast over all conditions alike: one ratio a condition and block."""
-
-    def ratios(campaign: nl.Campaign) -> Findings:
-        logs = _log_gains(campaign, of, factor, improvement, conditions)
-        yield _ratio(f"{metric(of).title.lower()} over {len(logs)} pairs", logs.to_numpy())
-
-    return ratios
+def acks(sending: str) -> Callable[[pd.DataFrame], Sample]:
+    """The sender's service demand with most ACKs over that with fewest."""
+    where = f"sending == '{sending}' and receiver in ['{WAITS}', '{ACKED}']"
+    return full(ratio("local_sd", "receiver", ACKED, WAITS, where, ("mss",)), where)
 
 
-def greater(
-    factor: str, improvement: str, sizes: Mapping[str, Callable[[float], bool]]
-) -> Callable[[nl.Campaign], Findings]:
-    """How many times greater a gain in throughput is at sends of the first sizes than at others.
-
-    One ratio a tool and block, of geometric means over the sizes. `sizes` has words for both.
-    """
-
-    def ratios(campaign: nl.Campaign) -> Findings:
-        logs = _log_gains(campaign, "throughput", factor, improvement, ("tool", "send_size"))
-        present = logs.index.get_level_values("send_size")
-        sides = [
-            logs[[within(size) for size in present]].groupby(["block", "tool"]).mean()
-            for within in sizes.values()
-        ]
-        for words, side in zip(sizes, sides, strict=True):
-            yield _ratio(f"gain at {words} sends", side.to_numpy())
-        first, second = sizes
-        yield _ratio(f"{first} over {second}", (sides[0] - sides[1]).dropna().to_numpy())
-
-    return ratios
-
-
-def _log_gains(
-    campaign: nl.Campaign, of: str, factor: str, improvement: str, conditions: Sequence[str]
-) -> pd.Series:
-    """The logarithm of what `better over worse` improves by, of each block and condition."""
-    frame = campaign.frame()
-    frame = frame.assign(block=contrasts.blocks(frame), level=frame[factor].map(str))
-    column = frames.column(frame, of).column
-    runs = frames.usable(frame).pivot_table(
-        index=["block", *conditions], columns="level", values=column
-    )
-    better, worse = improvement.split(" over ")
-    direction = 1 if metric(of).better == "higher" else -1
-    return direction * np.log(runs[better] / runs[worse]).dropna()
-
-
-def _ratio(where: str, logs: np.ndarray) -> Ratio:
-    interval, _ = contrasts.paired(logs)
-    value, low, high = np.exp([interval.value, interval.low, interval.high])
-    return Ratio(where, value, low, high, 2 * len(logs))
-
-
-def udp_cost(campaign: nl.Campaign) -> Findings:
-    """Each end's time for a packet and for a KiB."""
-    frame = campaign.frame().query("protocol == 'udp'")
-    for row in cost.cost(frame, of=["local_sd", "remote_sd"]).itertuples():
-        end = "sender" if row.of == "local_sd" else "receiver"
-        packet = f"{row.packet_ns:,.0f} [{row.packet_ns_low:,.0f}, {row.packet_ns_high:,.0f}]"
-        kib = f"{row.kib_ns:,.0f} [{row.kib_ns_low:,.0f}, {row.kib_ns_high:,.0f}]"
-        yield f"{end}: {packet} ns a packet, {kib} ns a KiB"
+OURS = (
+    *(
+        Assertion(f"TCP with offloads on against off, {size} bytes: {words}",
+              "stateless-offloads-gro-hw", offloads(of, size), low, high)
+        for size in (1024, 8192)
+        for words, of, low, high in (
+            ("greater throughput", "throughput", 1, np.inf),
+            ("less send service demand", "local_sd", 0, 1),
+            ("less receive service demand", "remote_sd", 0, 1),
+        )
+    ),
+    *(
+        Assertion(f"UDP: a KiB costs the {end} more in packets of 1024 than of 8192 bytes",
+              "stateless-offloads-gro-hw",
+              ratio(of, "send_size", "1024", "8192", "protocol == 'udp'"), low=1)
+        for end, of in (("sender", "local_sd"), ("receiver", "remote_sd"))
+    ),
+    Assertion("as many packets a second at 64 bytes as at 1 byte", "packets-per-second",
+          ratio("local_send_calls", "send_size", "64", "1"), 0.9, 1 / 0.9),
+    Assertion("at a constant bit rate a KiB costs the sender about 4 times as much at 1024 bytes",
+          "constant-bitrate", ratio("local_sd", "send_size", "1024", "8192"), 3.2, 4.8),
+    Assertion("and the receiver 3 to 4 times", "constant-bitrate",
+          ratio("remote_sd", "send_size", "1024", "8192"), 2.4, 4.8),
+    *(
+        Assertion(f"fewer ACKs cost the sender less, {sending}", "ack-overhead",
+                  acks(sending), low=1)
+        for sending in ("TSO off", "TSO on")
+    ),
+    Assertion("and save more with TSO than without", "ack-overhead",
+          full(gain("local_sd", "receiver", ACKED, WAITS, ("mss",),
+                    "sending == 'TSO on'", "sending == 'TSO off'"),
+               f"sending in ['TSO on', 'TSO off'] and receiver in ['{WAITS}', '{ACKED}']"), low=1),
+    Assertion("the first burst of a response grows over a connection", "rr-bursts",
+          between("burst", "place == 'late'", "place == 'first'", ("gro", "quickack")), low=1),
+    Assertion("an egress cap stays where it is at the larger MTU", "mtu-aggregate-capped",
+          ratio("highest_average", "mtu", "8896", "1500", "machine == 'n2-standard-32'",
+                ("streams_per_sink",)), 0.98, 1.02),
+    Assertion("a link's rate follows its bound, 1.051 times as much", "mtu-aggregate-capped",
+          ratio("highest_average", "mtu", "8896", "1500", "machine == 'n2-standard-80'",
+                ("streams_per_sink",)), 1.03, 1.07),
+    Assertion("a link's rate follows its bound: two sinks", "mtu-aggregate",
+          not_shown("needs a link that the host fills: here its CPUs are the limit")),
+    Assertion("TSO's gain is greater at larger sends", "tso",
+          gain("throughput", "tso", "on", "off", SIZES, LARGER, SMALLER), low=1),
+    Assertion("jumbo frames' gain is greater at larger sends", "jumbo",
+          gain("throughput", "mtu", "9000", "1500", SIZES, LARGER, SMALLER), low=1),
+    Assertion("stress takes more from small sends", "cpu-stress",
+          gain("throughput", "workers_per_cpu", "0", "2", SIZES, SMALLER, LARGER), low=1),
+)  # fmt: skip
+"""Those of the reports but Turin's, and what this page says itself."""
 
 
-def regimes(campaign: nl.Campaign) -> Findings:
-    """Up to which size packets limit, and from which on bytes do."""
-    fit = packet_rate.regimes(campaign.frame())
-    for words, size, (low, high) in (
-        ("packets up to", fit.packets_until, fit.packets_until_interval),
-        ("bytes from", fit.bytes_from, fit.bytes_from_interval),
-    ):
-        yield f"{words} {size:,.0f} [{low:,.0f}, {high:,.0f}] bytes"
-
-
-def first_bursts(campaign: nl.Campaign) -> Findings:
-    """The first burst of a connection's first response and of its later ones."""
-    for (gro, quickack), packets in campaign.traces().groupby(["gro", "quickack"]):
+def first_bursts(campaign: Campaign) -> pd.DataFrame:
+    """The first burst of each run's first response, and the median of its last five."""
+    runs = campaign.frame()
+    blocks = runs.assign(block=contrasts.blocks(runs)).set_index("run")["block"]
+    rows = []
+    for (run, gro, quickack), packets in campaign.traces().groupby(["run", "gro", "quickack"]):
         table = bursts.over_transactions(packets)
-        first, last = table["median"].iloc[0], table["median"].tail(5).median()
-        word = "shown" if last > first else "otherwise"
-        yield f"GRO {gro}, quickack {quickack}: from {first:g} to {last:g} segments, {word}"
+        late = table["median"].tail(5).median()
+        for place, burst in (("first", table["median"].iloc[0]), ("late", late)):
+            rows.append((run, blocks.loc[run], gro, quickack, place, burst))
+    return pd.DataFrame(rows, columns=["run", "block", "gro", "quickack", "place", "burst"])
 
 
-def by_mtu(campaign: nl.Campaign) -> Findings:
-    """How much more each machine sends at the larger MTU: only where the link binds.
-
-    One ratio a block and number of streams, its interval beside what the link's bounds make it.
-    """
+def highest(campaign: Campaign) -> pd.DataFrame:
+    """The highest average of each run, with its block."""
     entry = next(e for e in campaign.experiment.report if e.get("chart") == "highest_average")
     frame = campaign.frame()
     blocks = frame.assign(block=contrasts.blocks(frame))[["run", "block"]]
-    runs = aggregate.highest_averages(campaign.intervals(), entry["window_s"]).merge(blocks)
-    bound = (8896 - 52) / (8896 + 38) / ((1500 - 52) / (1500 + 38))
-    for machine, part in runs.groupby("machine"):
-        rates = part.pivot_table(
-            index=["block", "streams_per_sink"], columns="mtu", values="highest_average_mbps"
-        )
-        interval, _ = contrasts.paired(np.log(rates[8896] / rates[1500]).dropna().to_numpy())
-        value, low, high = np.exp([interval.value, interval.low, interval.high])
-        ratio = f"{value:.3f} [{low:.3f}, {high:.3f}]"
-        yield f"{machine}: {ratio} times as much (the link's bounds: {bound:.3f})"
+    return aggregate.highest_averages(campaign.intervals(), entry["window_s"]).merge(blocks)
 
 
-MSS = 1460
-"""Bytes that a segment carries at an MTU of 1500, without options."""
-SD = ("throughput", "local_sd", "remote_sd")
-PAIRS = (
-    (
-        "TCP with offloads on against off: throughput up, both service demands down",
-        "stateless-offloads-gro-hw",
-        improvements(SD, "transport", "send_size", "TCP on over TCP off"),
-    ),
-    ("UDP: a cost for each packet, and one for each KiB", "stateless-offloads-gro-hw", udp_cost),
-    ("Small messages: packets per second are the limit", "packets-per-second", regimes),
-    (
-        "Service demand falls with segments per ACK",
-        "ack-overhead",
-        pooled("local_sd", "receiver", "GRO waits 500 µs over quickack", ("sending", "mss")),
-    ),
-    ("The first burst of a response grows", "rr-bursts", first_bursts),
-    ("A link's bound moves with the MTU, an egress cap does not", "mtu-aggregate-capped", by_mtu),
-    (
-        "TSO's gain grows with the send",
-        "tso",
-        greater("tso", "on over off", {"larger": lambda n: n > MSS, "smaller": lambda n: n < MSS}),
-    ),
-    (
-        "Jumbo frames' gain grows with the send",
-        "jumbo",
-        greater(
-            "mtu", "9000 over 1500", {"larger": lambda n: n > MSS, "smaller": lambda n: n < MSS}
-        ),
-    ),
-    (
-        "Stress hurts small sends first (how many times as fast without it)",
-        "cpu-stress",
-        greater(
-            "workers_per_cpu", "0 over 2", {"small": lambda n: n < MSS, "large": lambda n: n > MSS}
-        ),
-    ),
+RUNS: Mapping[str, Callable[[Campaign], pd.DataFrame]] = {
+    "rr-bursts": first_bursts,
+    "mtu-aggregate-capped": highest,
+}
+"""What an experiment's claims are judged by, where it is not its runs as they are."""
+
+
+def judgements(kept: Path) -> Iterator[Judgement]:
+    """Every claim whose campaign is kept."""
+    for claim in (*OURS, *turin_lab.claims()):
+        if (kept / claim.experiment).is_dir():
+            campaign = nl.open(kept / claim.experiment)
+            yield claim.judge(RUNS.get(claim.experiment, Campaign.frame)(campaign))
+
+
+HEAD = (
+    "| the reports say | measured by | runs and blocks | ratio, 95 % interval | in the lab |",
+    "|---|---|---|---|---|",
 )
-"""Claim, experiment, what of its campaign bears on it."""
 
 
 def table(kept: Path) -> str:
-    """The claims as rows of Markdown, from the campaigns below `kept`."""
-    lines = ["| claim | in the lab |", "|---|---|"]
-    for claim, name, figures in PAIRS:
-        if not (kept / name).is_dir():
+    """The claims as a table of Markdown, and below it those that the campaigns cannot show."""
+    rows, gaps = [], []
+    for judgement in judgements(kept):
+        claim = judgement.claim
+        if judgement.unfit:
+            gaps.append(f"- {claim.words} ({claim.experiment}): {judgement.unfit}")
             continue
-        try:
-            cell = "<br>".join(str(figure) for figure in figures(nl.open(kept / name)))
-        except DataError as error:
-            cell = f"not decided: {error}"
-        lines.append(f"| {claim} ({name}) | {cell.replace('|', '')} |")
-    return "\n".join(lines)
+        cells = (
+            claim.words,
+            claim.experiment,
+            judgement.basis,
+            judgement.figures,
+            judgement.verdict,
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*HEAD, *rows, "", GAPS, *gaps])
+
+
+GAPS = "The campaigns cannot show, each for its reason:"
+
+
+def unsupported(text: str, kept: Path) -> list[str]:
+    """The lines of a page that the data do not support, and those that it lacks."""
+    supported = table(kept).splitlines()
+    lines = text.splitlines()
+    start = lines.index(HEAD[0]) if HEAD[0] in lines else len(lines)
+    told = list(
+        itertools.takewhile(
+            lambda line: line.startswith(("|", "- ", GAPS)) or not line, lines[start:]
+        )
+    )
+    wrong = [f"the data do not support: {line}" for line in told if line not in supported]
+    return wrong + [f"is missing: {line}" for line in supported if line not in told]
+
+
+def main() -> None:
+    """Print what is wrong; the exit status says whether anything is."""
+    wrong = unsupported(README.read_text("utf-8"), KEPT)
+    print("\n".join(wrong) or "every claim is as the data have it")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

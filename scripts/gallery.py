@@ -10,7 +10,9 @@ Every configuration of an experiment is run, in shorter and fewer runs than its 
 (`FORMS`). What a campaign leaves is kept small in experiments/gallery/NAME: its plan, its hosts'
 facts and its journal, which hold every figure; of raw output only what a chart is drawn from.
 Figures go to experiments/figures: a chart for each experiment, and one for each figure of which a
-report prints no data (`FIGURES`), with its axes and series. `experiments/README.md` shows them.
+report prints no data. `experiments/README.md` shows them, and what the campaigns say of the claims
+of the reports (`scripts/claims.py`). The runs of the Turin report's experiments go to the package
+too, for `netlimits published`.
 """
 
 from __future__ import annotations
@@ -23,10 +25,9 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import claims
 import pandas as pd
@@ -37,8 +38,9 @@ from netlimits.analysis import frames
 from netlimits.experiment import hosts_file, load
 from netlimits.lab import labs
 from netlimits.lab.link import Shape
-from netlimits.reproduce import marks
+from netlimits.reproduce import marks, turin, turin_lab
 
+TURIN = Path(turin_lab.__file__).with_name(turin_lab.FILE)
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 KEPT, DRAWN = EXPERIMENTS / "gallery", EXPERIMENTS / "figures"
 README = EXPERIMENTS / "README.md"
@@ -92,7 +94,7 @@ ROOM = "settings.1.sysctl={net.core.rmem_default: {want: 33554432, if_fixed: acc
 """What a machine of 400 MB has: a receiver that falls behind would fill the report's 2 GiB, and the
 kernel would kill it."""
 PACED = [
-    "derive.rate=80e6",  # what the machines still hold at 1024 bytes: packets are the CPU's cost
+    "derive.rate=30e6",  # what the machines still hold at 1024 bytes: packets are the CPU's cost
     "measure.netperf.local_buffer=64K",
     "repeat={order: blocked, replicates: 10, seed: 2021}",
     ROOM,
@@ -142,60 +144,6 @@ FORMS = {
     "mesh": Form("mesh_links-throughput", seconds=1, hosts=8),
 }
 """Rates are a machine's without hardware support: a link of 100 Mbit/s is one that it can fill."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One figure of a report that gives no data of it, from a campaign on the lab's machines.
-
-    `only` chooses runs by a factor's value; `options` are the chart's, after the report's own.
-    """
-
-    experiment: str
-    title: str
-    of: str | Sequence[str] = "throughput"
-    series: str | Sequence[str] = ()
-    only: Mapping[str, Any] = field(default_factory=dict)
-    chart: str = "spread"
-
-
-STAND_IN = "nuttcp"
-"""Measured where nttcp is not: its successor."""
-PROCESS = "local_process_cpu"
-FIGURES = {
-    "turin-1a": Figure("tool-comparison", "Figure 1a: goodput, tool by tool", series="tool"),
-    "turin-1b": Figure("tool-comparison", "Figure 1b: CPU, tool by tool", PROCESS, "tool"),
-    "turin-2": Figure(
-        "tool-comparison", "Figure 2: least and greatest goodput", series="tool", chart="ranges"
-    ),
-    "turin-3": Figure(
-        "tool-comparison",
-        "Figure 3: processes and threads of each tool",
-        ("local_processes", "local_threads"),
-        "tool",
-    ),
-    "turin-4a": Figure("tso", "Figure 4a: goodput, TSO", series="tso", only={"tool": "nttcp"}),
-    "turin-4b": Figure("tso", "Figure 4b: CPU, TSO", PROCESS, "tso", {"tool": "nttcp"}),
-    "turin-5": Figure("jumbo", "Figure 5: goodput, jumbo frames and none", series=("tool", "mtu")),
-    "turin-6": Figure("jumbo", "Figure 6: CPU, jumbo frames and none", PROCESS, ("tool", "mtu")),
-    **{
-        f"turin-{number}{letter}": Figure(
-            "cpu-stress",
-            f"Figure {number}{letter}: {what}, with and without stress, {tool}",
-            of,
-            "workers_per_cpu",
-            {"tool": tool},
-        )
-        for number, tool in ((7, "iperf3"), (8, "nttcp"))
-        for letter, what, of in (("a", "goodput", "throughput"), ("b", "CPU", PROCESS))
-    },
-    "headers-aggregate": Figure(
-        "mtu-aggregate-capped",
-        "Aggregate netperf TCP_STREAM throughput vs MTU",
-        series=("machine", "streams_per_sink"),
-        chart="highest_average",
-    ),
-}
 
 
 def main() -> None:
@@ -256,16 +204,18 @@ def keep(campaign: Path, target: Path, *, traces: bool = False) -> None:
 
 
 def draw() -> None:
-    """Every figure whose campaign is kept."""
+    """Every figure whose campaign is kept, and the runs that `netlimits published` draws."""
     DRAWN.mkdir(exist_ok=True)
     for name, form in FORMS.items():
         if (KEPT / name).is_dir():
             with tempfile.TemporaryDirectory() as folder:
                 _netlimits("figures", KEPT / name, "--format", "png", "--out", folder)
                 shutil.copy(Path(folder) / f"{form.chart}.png", DRAWN / f"{name}-{form.chart}.png")
-    for name, figure in FIGURES.items():
-        if (KEPT / figure.experiment).is_dir():
-            print(charts.save(drawn(figure), DRAWN / f"{name}.png"), flush=True)
+    turin_lab_runs().to_csv(TURIN, index=False)
+    for number, heading, _ in turin.FIGURES:
+        chart = marks.turin(number, f"Figure {number}: {heading}")
+        print(charts.save(chart, DRAWN / f"turin-{number}.png"), flush=True)
+    print(charts.save(aggregate(), DRAWN / "headers-aggregate.png"), flush=True)
     README.write_text(told(README.read_text("utf-8")), "utf-8")
 
 
@@ -276,7 +226,8 @@ def told(text: str) -> str:
         picture = rf"(!\[[^\]]+\]\(figures/{name}-{form.chart}\.png\)\n)(?:\*Measured .*\*\n)?"
         text = re.sub(picture, lambda match, name=name: match[1] + caption(name), text)
     shown = claims.table(KEPT)
-    return re.sub(r"\| claim \|.*?(?=\n\n)", lambda _: shown, text, flags=re.DOTALL)
+    table = rf"{re.escape(claims.HEAD[0])}.*?\n\n{re.escape(claims.GAPS)}.*?(?=\n\n)"
+    return re.sub(table, lambda _: shown, text, flags=re.DOTALL)
 
 
 def provenance() -> str:
@@ -320,47 +271,28 @@ def _place(campaign: nl.Campaign) -> str:
     return "the lab's machines"
 
 
-def drawn(figure: Figure) -> charts.Chart:
-    """A report's figure, from the archive that is kept."""
-    campaign = nl.open(KEPT / figure.experiment)
-    frame = campaign.frame()
-    title, note = figure.title, f"measured in {_place(campaign)}"
-    if figure.chart == "highest_average":
-        entry = next(e for e in campaign.experiment.report if e.get("chart") == figure.chart)
-        options = {k: v for k, v in entry.items() if k not in ("chart", "series", "title")}
-        intervals = campaign.intervals()
-        chart = charts.highest_average(intervals, **options, series=figure.series, title=title)
-        marks.note(chart, note)
-        return chart
-    for factor, published_level in figure.only.items():
-        level = published_level if (frame[factor] == published_level).any() else STAND_IN
-        frame = frame[frame[factor] == level]
-        title = (
-            title.replace(published_level, level)
-            if published_level in title
-            else f"{title}, {level}"
-        )
-    of = [figure.of] if isinstance(figure.of, str) else figure.of
-    columns = [frames.column(frame, name).column for name in of]
-    told = frames.usable(frame).dropna(subset=columns)
-    if lacking := len(frames.usable(frame)) - len(told):
-        note += f"; left out: {lacking} of {len(frame)} runs, which a look in mid-run missed"
-        frame = told
-    if figure.chart == "ranges":
-        note += f"; {_ranges(frame)}"
-    chart = charts.spread(frame, figure.of, "send_size", figure.series, title=title)
-    marks.note(chart, note)
-    return chart
-
-
-def _ranges(frame: pd.DataFrame) -> str:
-    """What the Turin report calls variance: the mean over the lengths of greatest less least."""
-    ok = frame[frame["status"] == "ok"]
+def turin_lab_runs() -> pd.DataFrame:
+    """The runs of the Turin report's experiments, in the columns that `published` draws."""
     parts = []
-    for tool, runs in ok.groupby("tool"):
-        each = runs.groupby("send_size")["throughput_mbps"]
-        parts.append(f"{tool} {(each.max() - each.min()).mean():.1f}")
-    return f"mean range over the lengths, Mbit/s: {', '.join(parts)}"
+    for name in turin_lab.EXPERIMENTS:
+        runs = frames.usable(nl.open(KEPT / name).frame())
+        columns = [column for column in turin_lab.COLUMNS if column in runs.columns]
+        parts.append(runs[columns].assign(experiment=name))
+    every = pd.concat(parts, ignore_index=True)[["experiment", *turin_lab.COLUMNS]]
+    for column in ("throughput_mbps", "local_process_cpu_pct"):
+        every[column] = every[column].map("{:.5g}".format, na_action="ignore")
+    return every
+
+
+def aggregate() -> charts.Chart:
+    """The highest average of two machines by MTU, with the lab's caps and its link."""
+    campaign = nl.open(KEPT / "mtu-aggregate-capped")
+    entry = next(e for e in campaign.experiment.report if e.get("chart") == "highest_average")
+    options = {k: v for k, v in entry.items() if k not in ("chart", "title")}
+    title = "Aggregate netperf TCP_STREAM throughput vs MTU"
+    chart = charts.highest_average(campaign.intervals(), **options, title=title)
+    marks.note(chart, f"measured in {_place(campaign)}")
+    return chart
 
 
 def _hosts_file(lab: labs.Lab, name: str, path: Path) -> Path:

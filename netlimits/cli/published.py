@@ -146,7 +146,9 @@ def _compared(row: Comparison) -> str:
     if row.verdict == "condition":
         return f"    {row.verdict:<11}{row.what}: {row.printed}"
     values = f"printed {row.printed}"
-    if row.verdict != "no data":
+    if row.verdict == "no data":
+        values += f"; in the lab, {row.came_out}" if row.came_out != "–" else ""
+    else:
         values += f", came out {row.came_out}"
     remark = f" ({row.remark})" if row.remark else ""
     return f"    {row.verdict:<11}{row.what}: {values}{remark}"

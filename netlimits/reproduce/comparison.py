@@ -10,7 +10,8 @@ constant agrees with itself, and nothing by being left out:
     hedged      the text says "about", "nearly", a range: the computed figure stands beside it
     as printed  transcribed, and the same again
     beside      stated; what stands beside it was computed from something else, as the remark says
-    no data     stated, and the report gives no data; the remark names the experiment
+    no data     stated, and the report gives no data; the remark names the experiment, and where
+                it was measured in the lab, that stands beside it
     condition   stated: the set-up (a link rate, an MTU)
 """
 
@@ -22,7 +23,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from netlimits.errors import DataError
-from netlimits.reproduce import acks, headers, limiters, turin
+from netlimits.reproduce import acks, headers, limiters, turin, turin_lab
 from netlimits.reproduce.items import Comparison, Item, Report
 from netlimits.reproduce.rounding import (
     ComputedFigure,
@@ -114,7 +115,9 @@ def stated(report: Report, statements: Statements | None = None) -> Iterator[Com
             item, why = report.no_data[key]
             measures = {i.name: f"; {i.experiment} measures it" for i in report.items}
             remark = why + measures.get(item, "")
-            known_as = (report.name, item, key, what, figure.written, "–")
+            judgement = turin_lab.judgements().get(key)
+            in_the_lab = str(judgement) if judgement else "–"
+            known_as = (report.name, item, key, what, figure.written, in_the_lab)
             yield Comparison(*known_as, "stated", "no data", remark)
         elif key in report.conditions:
             known_as = (report.name, "", key, what, figure.written, "–")

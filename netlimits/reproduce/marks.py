@@ -7,7 +7,7 @@ report prints, or one that follows from them; nothing is read off a picture.
 
 from __future__ import annotations
 
-import itertools
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,18 +15,22 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from netlimits.charts._colours import BLACK, GREY, KNOWN, SeriesStyle
-from netlimits.charts._labels import heading, label_ends
+from netlimits import charts
+from netlimits.charts._colours import BLACK, GREY, KNOWN, looks
+from netlimits.charts._labels import heading, label_ends, log_axis
 from netlimits.charts._style import Chart, blank, style
-from netlimits.reproduce import published
+from netlimits.metrics import metric
+from netlimits.reproduce import published, turin_lab
 from netlimits.reproduce.rounding import printed_figures
 
 DASHES = (0, (6, 2))
 SMALL = 8
-LONGEST = 130_000
-"""Bytes: the end of the x-axis, a little beyond the scripts' last length."""
+WRAPPED = 50
+"""Characters of a label of printed levels in a line."""
+
+NEAR = 0.03
+"""The share of the axis within which printed levels share a label."""
 
 
 def note(chart: Chart, text: str) -> None:
@@ -145,156 +149,191 @@ def aggregate(limits: pd.DataFrame) -> Chart:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One of the Turin report's figures: its axis, whose lengths it has, and what is printed of it.
+    """One of the Turin report's figures: the lab's runs that draw it, and what is printed of it.
 
-    `levels` are (statement, label) of values on the y-axis, `places` of lengths on the x-axis; a
-    statement's unit is the axis' own. `words` is what the text says of the curves.
+    `of` are the metrics, a panel each, or RANGE; `only` chooses a tool. `levels` are (statement,
+    label) of values on the y-axis, `places` of lengths on the x-axis. `words` is what the text says
+    of the curves.
     """
 
-    axis: str
-    tools: Sequence[str]
+    experiment: str
+    of: str | Sequence[str]
+    series: str | Sequence[str]
     words: str
+    only: str = ""
     levels: Sequence[tuple[str, str]] = ()
     places: Sequence[tuple[str, str]] = ()
 
 
-GOODPUT, CPU = "Goodput (Gbit/s)", "CPU of the tool's process (%)"
-BOTH = ("iperf3", "nttcp")
+GOODPUT, CPU, RANGE = "throughput", "local_process_cpu", "range"
 PEAKS = (("turin-peak-iperf3", "iperf3's peak"), ("turin-peak-nttcp", "nttcp's peak"))
-BOUND = ("turin-bound", "the report's bound")
+BOUND = ("turin-bound", "bound")
 SATURATION = ("turin-saturation-length", "both saturate from")
 
 FIGURES = {
     "1a": Figure(
-        GOODPUT,
-        BOTH,
-        "below, nttcp is faster, “almost double”",
-        (BOUND, *PEAKS),
-        (SATURATION,),
+        *("tool-comparison", GOODPUT, "tool", "below, nttcp is faster, “almost double”"),
+        levels=(BOUND, *PEAKS),
+        places=(SATURATION,),
     ),
-    "1b": Figure(CPU, BOTH, "nttcp uses “significantly more”; alike at high lengths"),
+    "1b": Figure(
+        *("tool-comparison", CPU, "tool"),
+        "nttcp uses “significantly more”; alike at high lengths",
+    ),
     "2": Figure(
-        "Range of goodput (Mbit/s)",
-        BOTH,
+        *("tool-comparison", RANGE, "tool"),
         "printed as “variance”: the sum of the ranges over the number of tests",
-        (("turin-variance-iperf3", "iperf3:"), ("turin-variance-nttcp", "nttcp:")),
+        levels=(("turin-variance-iperf3", "iperf3"), ("turin-variance-nttcp", "nttcp")),
     ),
-    "4a": Figure(GOODPUT, ("nttcp",), "with TSO the slope “slightly increases”", (BOUND,)),
-    "4b": Figure(CPU, ("nttcp",), "with TSO “always below”"),
+    "3": Figure(
+        "tool-comparison",
+        ("local_processes", "local_threads"),
+        "tool",
+        "each tool's processes, without a number",
+    ),
+    "4a": Figure(
+        *("tso", GOODPUT, "tso", "with TSO the slope “slightly increases”", "nttcp"),
+        levels=(BOUND,),
+    ),
+    "4b": Figure("tso", CPU, "tso", "with TSO “always below”", "nttcp"),
     "5": Figure(
-        GOODPUT,
-        BOTH,
-        "a higher saturation point with jumbo frames",
-        (
-            ("turin-jumbo-bound", "the report's bound with jumbo frames"),
-            ("turin-jumbo-peak-iperf3", "iperf3's peak with jumbo frames"),
-            ("turin-jumbo-peak-nttcp", "nttcp's peak with jumbo frames"),
+        *("jumbo", GOODPUT, ("tool", "mtu"), "a higher saturation point with jumbo frames"),
+        levels=(
+            ("turin-jumbo-bound", "bound with jumbo frames"),
+            ("turin-jumbo-peak-iperf3", "iperf3's peak"),
+            ("turin-jumbo-peak-nttcp", "nttcp's peak"),
             BOUND,
             *PEAKS,
         ),
     ),
     "6": Figure(
-        CPU,
-        BOTH,
+        *("jumbo", CPU, ("tool", "mtu")),
         "“no significant differences”; iperf3's “decreases drastically” where jumbo saturates",
     ),
     "7a": Figure(
-        GOODPUT,
-        ("iperf3",),
+        *("cpu-stress", GOODPUT, "workers_per_cpu"),
         "under stress the same peak, at greater lengths",
-        (("turin-stress-peak", "peak under stress"),),
+        "iperf3",
+        levels=(("turin-stress-peak", "peak under stress"),),
     ),
     "7b": Figure(
-        CPU,
-        ("iperf3",),
-        "“extremely higher” under stress",
+        *("cpu-stress", CPU, "workers_per_cpu", "“extremely higher” under stress", "iperf3"),
         places=(("turin-stress-cpu-peak-length", "peak under stress,"),),
     ),
     "8a": Figure(
-        GOODPUT,
-        ("nttcp",),
+        *("cpu-stress", GOODPUT, "workers_per_cpu"),
         "under stress saturation “close to the MTU”",
+        "nttcp",
         places=(("turin-stress-nttcp-saturation", "saturation under stress,"),),
     ),
     "8b": Figure(
-        CPU,
-        ("nttcp",),
+        *("cpu-stress", CPU, "workers_per_cpu"),
         "the CPU is “already to 100%”; stress shows up to about 1000",
-        (("turin-nttcp-cpu", "“already”"),),
+        "nttcp",
+        levels=(("turin-nttcp-cpu", "“already”"),),
         places=(("turin-stress-nttcp-length", "stress noticeable up to"),),
     ),
-}  # fmt: skip
-"""By number. Of figure 3, the processes that each tool starts, nothing is printed."""
+}
+"""By number."""
 
 
 def turin(number: str, title: str) -> Chart:
-    """The axes of one of the Turin report's figures, with what it prints of it as marks."""
+    """One of the Turin report's figures: the lab's curves, and over them what it prints of it."""
     figure = FIGURES[number]
     stated = {key: printed for key, (_, printed) in printed_figures().items()}
+    runs = turin_lab.runs(figure.experiment)
+    remarks = ["curves: the lab's machines", "dashed: printed in the report"]
+    if figure.only:
+        tool = turin_lab.reports_tool() if figure.only == "nttcp" else figure.only
+        runs = runs[runs["tool"] == tool]
+        if tool != figure.only:
+            remarks.append(f"{tool} stands in for {figure.only}")
+    if figure.of == RANGE:
+        chart = _ranges(runs)
+    else:
+        of = [figure.of] if isinstance(figure.of, str) else list(figure.of)
+        told = runs.dropna(subset=[metric(name).column for name in of])
+        chart = charts.spread(told, of, "send_size", figure.series)
+    axes = chart.axes[0]
+    values = [(label, stated[key]) for key, label in figure.levels]
+    scale = 1.0
+    if figure.of == GOODPUT and values:
+        most = max(printed.value for _, printed in values)
+        scale = _greatest_mean(runs) / most
+        remarks.append(f"{most:g} Gbit/s stand at the lab's greatest mean")
     with style():
-        chart, (axes,) = blank(6.8, 4.0)
-        values = [stated[key].value for key, _ in figure.levels]
-        tops = {GOODPUT: 2.75, CPU: 110.0}
-        top = tops.get(figure.axis, 1.25 * max(values, default=1.0))
-        axes.set_ylim(0, top)
-        _lengths(axes, figure.tools)
-        ends = []
-        for (key, label), value in zip(figure.levels, values, strict=True):
-            look = SeriesStyle(f"{label} {stated[key].written}", _color(key), DASHES, "")
-            axes.axhline(value, color=look.color, linewidth=1.2, linestyle=look.line)
-            ends.append((LONGEST, value, look))
-        label_ends(axes, ends)
-        _near(axes, ends, top)
+        _printed(
+            axes, [(label, printed.written, printed.value * scale) for label, printed in values]
+        )
         for key, label in figure.places:
-            at_bytes = stated[key].value
-            axes.axvline(at_bytes, color=GREY, linewidth=1.2, linestyle=DASHES)
-            axes.annotate(
-                f"{label} {stated[key].written} ", (at_bytes, 0.14),
-                xycoords=("data", "axes fraction"), ha="right", fontsize=SMALL, color=GREY,
-            )  # fmt: skip
-        axes.set_ylabel(figure.axis)
-        drawn = "no curves: the report gives no data; drawn is what it prints"
-        heading(axes, title, f"{drawn}. The text: {figure.words}")
+            _place(axes, stated[key].value, f"{label} {stated[key].written} ")
+        for text in [text for text in axes.texts if getattr(text, "xy", None) == (0, 1)]:
+            text.remove()  # the subtitle of a chart of runs alone
+        heading(axes, title, f"{'; '.join(remarks)}. The text: {figure.words}")
     return chart
 
 
-def _near(axes: Axes, ends: Sequence[tuple[float, float, SeriesStyle]], top: float) -> None:
-    """Levels that lie within a line's width of one another, once more on an axis of their own."""
-    heights = sorted(value for _, value, _ in ends)
-    if not any(b - a < 0.015 * top for a, b in itertools.pairwise(heights)):
-        return
-    room = 0.2 * (heights[-1] - heights[0])
-    inset = axes.inset_axes((0.16, 0.24, 0.36, 0.52), facecolor="white", zorder=3)
-    inset.set_ylim(heights[0] - room, heights[-1] + room)
-    inset.set_xticks([])
-    inset.yaxis.set_major_locator(MaxNLocator(5))
-    inset.tick_params(labelsize=SMALL - 1)
-    inset.set_title("the same, nearer", fontsize=SMALL, color=GREY)
-    for _, value, look in ends:
-        inset.axhline(value, color=look.color, linewidth=1.2, linestyle=look.line)
+def _greatest_mean(runs: pd.DataFrame) -> float:
+    """The greatest mean goodput of any configuration, Mbit/s."""
+    factors = [n for n in ("tool", "send_size", "tso", "mtu", "workers_per_cpu") if n in runs]
+    return float(runs.groupby(factors)["throughput_mbps"].mean().max())
 
 
-def _lengths(axes: Axes, tools: Sequence[str]) -> None:
-    """The lengths that the tools' scripts send, as ticks along the x-axis."""
-    table = published.table("turin-lengths")
-    axes.set_xscale("log")
-    axes.set_xlim(0.8, LONGEST)
-    for row, tool in enumerate(tools):
-        sizes = table.loc[table["tool"] == tool, "send_size"]
-        axes.plot(
-            sizes, [0.03 + 0.05 * row] * len(sizes), "|", transform=axes.get_xaxis_transform(),
-            color=KNOWN[tool], markersize=7,
-        )  # fmt: skip
+def _ranges(runs: pd.DataFrame) -> Chart:
+    """The greatest less the least goodput of each tool, by length."""
+    with style():
+        chart, (axes,) = blank(6.8, 4.0)
+        groups = [
+            ((tool,), part.groupby("send_size")["throughput_mbps"])
+            for tool, part in runs.groupby("tool")
+        ]
+        look_of = looks([key for key, _ in groups], ["tool"])
+        ends = []
+        for key, part in groups:
+            spread = part.max() - part.min()
+            axes.plot(spread.index, spread, **look_of[key].plot)
+            ends.append((float(spread.index[-1]), float(spread.iloc[-1]), look_of[key]))
+        axes.set_xscale("log")
+        log_axis(axes.xaxis)
+        axes.set_ylim(0, 1.1 * axes.dataLim.y1)
+        axes.set_xlabel("Send size (bytes)")
+        axes.set_ylabel("Range of goodput (Mbit/s)")
+        label_ends(axes, ends)
+    return chart
+
+
+def _printed(axes: Axes, levels: Sequence[tuple[str, str, float]]) -> None:
+    """Dashed lines at what is printed; those close to one another share a label above them."""
+    top = max([axes.get_ylim()[1], *(1.1 * height for *_, height in levels)])
+    axes.set_ylim(0, 1.06 * top if levels else top)
+    groups: list[list[tuple[str, str, float]]] = []
+    for level in sorted(levels, key=lambda each: each[-1]):
+        if not groups or level[-1] - groups[-1][-1][-1] > NEAR * top:
+            groups.append([])
+        groups[-1].append(level)
+    for group in groups:
+        for label, _, height in group:
+            color = next(
+                (KNOWN[tool] for tool in ("iperf3", "nttcp") if label.startswith(tool)), GREY
+            )
+            axes.axhline(height, color=color, linewidth=1, linestyle=DASHES)
+        words = ", ".join(f"{label} {written}" for label, written, _ in reversed(group))
         axes.annotate(
-            f"{tool}'s lengths", (1.02, 0.03 + 0.05 * row), xycoords="axes fraction", va="center",
-            fontsize=SMALL, color=KNOWN[tool], annotation_clip=False,
-        )  # fmt: skip
-    axes.xaxis.set_major_locator(LogLocator(10))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axes.set_xlabel("Send size (bytes)")
+            "\n".join(textwrap.wrap(words, WRAPPED)),
+            (0.01, group[-1][-1]),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=SMALL,
+            color=GREY,
+        )
 
 
-def _color(key: str) -> str:
-    """The tool's colour where the statement is of one."""
-    return next((KNOWN[tool] for tool in BOTH if key.endswith(tool)), GREY)
+def _place(axes: Axes, at_bytes: float, label: str) -> None:
+    """A vertical line at a length that is printed."""
+    axes.axvline(at_bytes, color=GREY, linewidth=1.2, linestyle=DASHES)
+    axes.annotate(
+        label, (at_bytes, 0.04), xycoords=("data", "axes fraction"), ha="right",
+        fontsize=SMALL, color=GREY,
+    )  # fmt: skip

@@ -16,9 +16,15 @@ from hypothesis import strategies as st
 
 from netlimits import reproduce
 from netlimits.errors import DataError, InputError
-from netlimits.reproduce import marks, published
+from netlimits.reproduce import marks, published, turin_lab
 from netlimits.reproduce.output import counted
-from netlimits.reproduce.rounding import ComputedFigure, Printed, exact, within_rounding
+from netlimits.reproduce.rounding import (
+    ComputedFigure,
+    Printed,
+    exact,
+    printed_figures,
+    within_rounding,
+)
 
 SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
 
@@ -170,7 +176,10 @@ def test_what_has_no_data_names_the_experiment_that_measures_it(
     assert "tool-comparison measures it" in lacking["turin-variance-nttcp"].remark
     assert "jumbo measures it" in lacking["turin-jumbo-cpu"].remark
     assert "cpu-stress measures it" in lacking["turin-stress-peak"].remark
-    assert all(row.came_out == "–" and row.value is None for row in lacking.values())
+    assert all(row.value is None for row in lacking.values())
+    turin = {key: row.came_out for key, row in lacking.items() if row.report == "turin"}
+    verdicts = ("holds", "does not hold", "undecided", "too few blocks", "cannot show it")
+    assert all(came_out.startswith(verdicts) for came_out in turin.values()), turin
 
 
 # --- a wrong digit
@@ -300,17 +309,38 @@ def test_a_link_of_a_gigabit_needs_no_guess_at_timestamps(rows: list[reproduce.C
     assert (row.low, row.high) == pytest.approx((0.99165, 0.99989), abs=2e-5)
 
 
-@pytest.mark.parametrize(("number", "levels"), [("1a", 3), ("5", 6), ("7a", 0)])
-def test_levels_too_near_to_tell_apart_are_drawn_once_more(number: str, levels: int) -> None:
-    (axes,) = marks.turin(number, "").axes
-    insets = axes.child_axes
-    assert len(insets) == (levels > 0)
-    for inset in insets:
-        low, high = inset.get_ylim()
-        heights = sorted(line.get_ydata()[0] for line in inset.lines)
-        assert len(heights) == levels
-        assert low < heights[0] < heights[-1] < high
-        assert high - low < 0.25, "Gbit/s, of an axis of 2.75"
+@pytest.mark.parametrize("number", marks.FIGURES)
+def test_every_figure_of_turin_has_the_lab_s_curves_and_what_is_printed(number: str) -> None:
+    figure = marks.FIGURES[number]
+    axes = marks.turin(number, "Figure").axes[0]
+    curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
+    assert len(curves) >= 2
+    dashed = [
+        line for line in axes.lines if line.get_linestyle() == "--" and len(line.get_xdata()) == 2
+    ]
+    assert len(dashed) == len(figure.levels) + len(figure.places)
+    told = " ".join(text.get_text().replace("\n", " ") for text in axes.texts)
+    printed = {key: each.written for key, (_, each) in printed_figures().items()}
+    for key, _ in (*figure.levels, *figure.places):
+        assert printed[key] in told
+    assert told.count("The text: ") == 1
+    assert "curves: the lab's machines" in told
+
+
+def test_levels_stand_in_proportion_to_the_lab_s_greatest_mean() -> None:
+    axes = marks.turin("1a", "Figure").axes[0]
+    heights = sorted(
+        {
+            line.get_ydata()[0]
+            for line in axes.lines
+            if line.get_linestyle() == "--"
+            and len(line.get_xdata()) == 2
+            and line.get_ydata()[0] > 1
+        }
+    )
+    runs = turin_lab.runs("tool-comparison")
+    greatest = runs.groupby(["tool", "send_size"])["throughput_mbps"].mean().max()
+    assert heights == pytest.approx([greatest * gbps / 2.37 for gbps in (2.340, 2.353, 2.37)])
 
 
 def test_a_note_under_a_chart_stands_clear_of_its_legend() -> None:
@@ -530,7 +560,7 @@ def test_every_table_and_chart_is_written(again: tuple[Path, list[reproduce.Rege
         part.item.name for part in parts if part.item and part.item.kind == "chart" and part.files
     }
     charts = {item.name for _, item in reproduce.ITEMS if item.kind == "chart"}
-    assert charts - drawn == {"figure-3"}, "of which nothing at all is printed"
+    assert charts == drawn
     assert (folder / "charts/udp-throughput-percentiles.png").read_bytes().startswith(b"\x89PNG")
 
 
