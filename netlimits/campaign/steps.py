@@ -160,7 +160,7 @@ def _look(
 ) -> Command:
     """The command that looks at a host during a run.
 
-    At the receiver, where it is to tell what arrives, once for each interim result.
+    At the receiver, where it is to tell what arrives, for each interim result at least once.
     """
     here = "local" if role in specification.ends["local"] else "remote"
     of = tool(specification.tool)
@@ -182,7 +182,7 @@ def _look(
         if bulk := specification.around.bulk:
             often = min(often, bulk.lead / 4)
         interval = abs(float(specification.options.get("interim_seconds", often)))
-        counting = min(interval, often) if udp or bulk else interval
+        counting = min(interval, often)
     # of repetitions the first: a connection has no past in the next one
     once = float(specification.options.get("omit", 0))
     once += float(specification.options.get("seconds", length))
