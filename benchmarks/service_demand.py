@@ -194,8 +194,8 @@ def main() -> None:
     given.results.mkdir(exist_ok=True)
     print(f"load average {os.getloadavg()[0]:.1f} before, on {os.cpu_count()} CPUs")
     print(
-        f"{'place':11} {'kind':8} {'s':>2} {'end':6} {'runs':>5} {'CPU %':>6}  {'over its own':24}  "
-        f"{'by ticks':24}  {'lost':>5} {'sampler':>8} {'row %':>6}"
+        f"{'place':11} {'kind':8} {'s':>2} {'end':6} {'runs':>5} {'CPU %':>6}  "
+        f"{'over netperf':24}  {'by ticks':24}  {'lost':>5} {'sampler':>8} {'row %':>6}"
     )
     every_miss = []
     with ExitStack() as last:

@@ -63,6 +63,7 @@ WAYS = {
     "test_layers": "the order of the rooms",
     "test_mirror": "this file",
     "test_notebooks": "notebooks/",
+    "test_service_demand": "benchmarks/service_demand.py",
     "test_texts": "benchmarks/texts.py",
     "test_situations": "benchmarks/situations.py",
     "test_verdicts": "benchmarks/verdicts.py",

@@ -14,6 +14,7 @@ from netlimits.checks.link import Links
 from netlimits.checks.memory import Memory
 from netlimits.checks.path_mtu import PathMtu
 from netlimits.checks.qdiscs import Qdiscs
+from netlimits.checks.sampler import Sampler
 from netlimits.checks.sudo import Sudo
 from netlimits.checks.trace import Traces
 
@@ -30,6 +31,7 @@ CHECKS: tuple[Check, ...] = (
     Disk(),
     Memory(),
     Traces(),
+    Sampler(),
 )
 """In any order: none of them disturbs another."""
 

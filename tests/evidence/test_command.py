@@ -73,7 +73,7 @@ def test_peers_become_arguments_and_never_parts_of_the_script():
 
 def test_a_receiver_that_counts_is_looked_at_until_ended():
     command = sample.command("x", (), 1, seconds=10, counting=0.01, interface="e", deadline=9)
-    assert command.argv[4:12] == ("0", "0.05", "0", "x", "e", "1", "0", "0.05")
+    assert command.argv[4:12] == ("0", "0.2", "0", "x", "e", "1", "0", "0.05")
 
 
 @pytest.mark.parametrize(("connections", "looks"), [(8, "50"), (64, "6"), (1000, "3")])

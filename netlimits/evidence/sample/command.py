@@ -7,10 +7,9 @@ it asks the kernel what `ss` asks (looks.pl), at some 0.5 ms of one CPU for each
 process of `ss` takes 3. It has a session of its own, to come after all others in the kernel's
 choice, looks a certain number of times and ends by itself.
 
-A host without Perl, or without its modules, is looked at by `ss`, with a process each time (the
-lab's machines too: where a CPU is translated, Perl takes seconds to begin): so twice in a run, or,
-where the measure itself is what arrived there (evidence.sample.arrivals), once for each interim
-result.
+A host without Perl, or without its modules, is looked at by `ss`, with a process each time: so
+twice in a run, or, where the measure itself is what arrived there (evidence.sample.arrivals), as
+often as by Perl, but for SHORTEST.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ def command(
         filters += ["or", "dst", f"[{peer}]" if ":" in peer else peer]
     if counting:
         every = max(SHORTEST_COUNTING, counting)
-        times, schedule = (0.0, every, 0), (0, every)
+        times, schedule = (0.0, max(SHORTEST, counting), 0), (0, every)
     else:
         # two looks of `ss` lie a quarter of the run from either end
         times = seconds / 4, max(SHORTEST, seconds / 2), 2

@@ -320,14 +320,15 @@ for (my $n = 1; ; $n++) {
     my $data = connections();
     if (!$with_data && ($data || defined $bytes && $moved > $bytes + 100000)) {
         $with_data = 1;
-        $until &&= time + ($count - 1) * $every;
+        $until &&= time + $count * $every;
     }
     $bytes = $moved;
     # once there is data the tool's processes are there, and of datagrams a little later
     if (!@threads && $scans < 3 && ($with_data || time - $began > 0.7)) { $scans++; processes() }
     more();
     step_back() if $n == 1 && !$counting;
-    $processes //= Others::processes() if $n > 1;
+    # to read of all processes takes long: now, since the tool comes later
+    $processes //= Others::processes();
     printed() if $held > 1e6;
     # a look that comes late is not made up for
     my $passed = int((time - $began) / $every);
