@@ -2,7 +2,8 @@
 
 A driver has `combined` ones or `rx` and `tx`. Changing them builds the queues anew: the link may
 go down and qdiscs that an mq root holds for them come and go. What /sys and /proc/irq held of each
-queue goes too, RPS, XPS and the CPUs of its interrupts, so it is read and restored with them.
+queue goes too, RPS, XPS and the CPUs of its interrupts, and the RSS table may: all of that is read
+and restored with them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from netlimits.errors import SettingError
 from netlimits.model import Command, Completed
+from netlimits.settings import _rss
 from netlimits.settings._base import State
 from netlimits.settings._quantities import Quantities
 from netlimits.units.cpus import CPU_LIST
@@ -29,6 +32,7 @@ numbers() {
 
 _READ = (
     'ethtool -l "$1" || exit\n'
+    + _rss.READ
     + _NUMBERS_OF_INTERRUPTS
     + r"""
 (cd "/sys/class/net/$1/queues" && grep -s "" rx-*/rps_cpus rx-*/rps_flow_cnt tx-*/xps_cpus \
@@ -76,16 +80,33 @@ class Channels(Quantities):
         return Command(("sh", "-c", _READ, "sh", interface))
 
     def state(self, completed: Completed) -> State:
-        """{"most": {name: n}, "now": {name: n}, "queues": {file or interrupt: value}}."""
+        """{"most": {name: n}, "now": {name: n}, "queues": {file or interrupt: value}, "rss": …}."""
         show = Command(("ethtool", self.show, completed.command.argv[-1]))
         numbers = Quantities.state(self, replace(completed, command=show))
         queues = {match["name"]: match["value"] for match in _LINE.finditer(completed.stdout)}
-        return {**numbers, "queues": queues}
+        return {**numbers, "queues": queues, "rss": _rss.table(completed.stdout)}
+
+    def change(self, interface: str, state: State, wanted: Any) -> tuple[Command, ...]:
+        """As of other numbers; SettingError for an RSS table that could not be restored."""
+        commands = Quantities.change(self, interface, state, wanted)
+        if commands and state and state["rss"] and not _rss.words(state["rss"]):
+            raise SettingError(
+                f"{interface} has an RSS table that `ethtool -X` cannot make again once a change "
+                f"of channels has replaced it; run `ethtool -X {interface} default` first, or "
+                "leave `channels` out",
+                setting=self.name,
+            )
+        return commands
 
     def undo(self, interface: str, original: State, state: State) -> tuple[Command, ...]:
         """The numbers, then what the queues and interrupts held that is not as it was found."""
         numbers = Quantities.undo(self, interface, original, state)
-        queues = original["queues"]
+        words, queues = _rss.words(original["rss"]), original["queues"]
+        rings = sum(original["now"].get(name, 0) for name in ("rx", "combined"))
+        is_default = words == ("equal", str(rings))  # which comes with the numbers
+        differs = not numbers and original["rss"] != state["rss"] if state else not is_default
+        if words and differs:
+            numbers = (*numbers, Command(("ethtool", "-X", interface, *words), sudo=True))
         if not queues or (not numbers and queues == state.get("queues")):
             return numbers
         pairs = (f"{name}={value}" for name, value in queues.items())
@@ -93,8 +114,11 @@ class Channels(Quantities):
         return (*numbers, Command(script, by_hand=(*_by_hand(interface, queues, state),)))
 
     def differences(self, original: State, state: State) -> tuple[str, ...]:
-        """Yield each number, queue file or interrupt's CPUs that differs from the original."""
+        """Yield each number, table, queue file or interrupt's CPUs that is not as it was."""
         numbers = Quantities.differences(self, original, state)
+        if original["rss"] != state["rss"]:
+            what = [" ".join(_rss.words(each["rss"])) for each in (state, original)]
+            numbers = (*numbers, f"RSS table is {what[0]}, was {what[1]}")
         before, now = original["queues"], state["queues"]
         return numbers or tuple(
             f"{name} is {now[name]}, was {value}"
@@ -105,6 +129,8 @@ class Channels(Quantities):
     def faults(self, state: State) -> Iterator[str]:
         """Names that are none of these, and values that they do not take."""
         yield from Quantities.faults(self, state)
+        if not _rss.TABLE.fullmatch(state["rss"]):
+            yield f"{state['rss'][:40]!r} is no RSS table"
         queues: Mapping[str, str] = state["queues"]
         cpus = re.compile(CPU_LIST["pattern"])
         for name, value in queues.items():

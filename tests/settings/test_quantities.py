@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netlimits.errors import SettingError
+from netlimits.hosts.scripted import answer
 from netlimits.model import Completed
 from netlimits.restore.originals import typed
-from netlimits.settings import setting
+from netlimits.settings import _rss, setting
 
 SETTINGS = {name: setting(name) for name in ("ring", "coalesce", "channels")}
 
@@ -169,3 +170,44 @@ def test_what_a_queue_held_comes_back_with_it():
     path = "/sys/class/net/data0/queues/tx-0/xps_cpus"
     assert typed([command]) == f"`echo 2 | tee {path}`"
     assert typed([queues]).count(" | tee ") == sum("1" in name[:5] for name in original["queues"])
+
+
+RSS = """\
+rss 0     0     0     0     0     0     1     1
+rss 1     1     1     1     1     1     1     1
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("0 1 0 1 0 1", "equal 2"),
+        ("0 0 0 0", "equal 1"),
+        ("2 3 2 3", "equal 2 start 2"),
+        ("0 0 0 1 3 3", "weight 3 1 0 2"),
+        ("1 0 0 1", ""),
+        ("", ""),
+    ],
+)
+def test_an_rss_table_is_said_in_ethtools_words(table: str, words: str):
+    assert " ".join(_rss.words(table)) == words
+
+
+def test_an_rss_table_comes_back_after_the_numbers_or_they_are_not_changed():
+    channels = SETTINGS["channels"]
+    shown = pairs.text("settings/channels", "virtio-queues") + RSS
+    read = channels.read("data0", {})
+    original = channels.state(answer(read, stdout=shown))
+    assert original["rss"] == "0 0 0 0 0 0 1 1 1 1 1 1 1 1 1 1"
+    assert channels.change("data0", original, {"combined": 1})
+    lost = {**original, "rss": "0 1 " * 8}
+    (table, _) = channels.undo("data0", original, lost)
+    assert table.argv == ("ethtool", "-X", "data0", "weight", "6", "10")
+    assert table.argv in [c.argv for c in channels.undo("data0", original, {})]
+    assert channels.differences(original, lost) == ("RSS table is equal 2, was weight 6 10",)
+    default = {**original, "rss": ("0 1 " * 8).strip()}
+    assert "-X" not in [c.argv[1] for c in channels.undo("data0", default, {})]
+    strange = {**original, "rss": "1 0 0 1"}
+    with pytest.raises(SettingError, match="an RSS table that `ethtool -X` cannot make again"):
+        channels.change("data0", strange, {"combined": 1})
+    assert channels.change("data0", strange, {"combined": 2}) == ()

@@ -19,7 +19,7 @@ from netlimits.errors import SettingError
 from netlimits.restore.changes import Changes
 from netlimits.settings import setting
 
-_SHOW = r"""for what in qdisc class filter; do tc -r -d $what show dev data0; done |
+_SHOW = r"""for what in qdisc class filter; do tc -r -d $what show dev "$1"; done |
 grep -v -e '^class fq_codel' -e '^class cake' -e '^class sfq'"""
 _TRAFFIC = "timeout 0.5 netperf -H $1 -l 1 >/dev/null 2>&1 || true"
 
@@ -135,6 +135,26 @@ def _others(chance: Random) -> Iterator[str]:
     )
 
 
+_CLASSES = "num_tc 2 map 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1"
+
+
+def _mqprio(chance: Random) -> Iterator[str]:
+    first = chance.randint(1, 3)
+    yield from ("mqprio", *_CLASSES.split(), "queues", f"{first}@0", f"{4 - first}@{first}")
+    yield from ("hw", "0")
+
+
+def _taprio(chance: Random) -> Iterator[str]:
+    yield from ("taprio", *_CLASSES.split(), "queues", "1@0", "1@1", "base-time", "0")
+    yield from ("sched-entry", "S", "01", str(chance.randint(300_000, 10**6)))
+    yield from ("sched-entry", "S", "02", "300000", "clockid", "CLOCK_TAI")
+
+
+OF_QUEUES = (_mqprio, _taprio)
+"""They need an interface with more than one queue: a veth is made."""
+_VETH = """ip link add many0 numtxqueues 4 numrxqueues 4 type veth peer name many1 numrxqueues 4
+ip link set many1 up; ip link set many0 up"""
+
 KINDS: tuple[Callable[[Random], Iterator[str]], ...] = (
     _netem,
     _fq,
@@ -142,11 +162,12 @@ KINDS: tuple[Callable[[Random], Iterator[str]], ...] = (
     _cake,
     _tbf,
     _others,
+    *OF_QUEUES,
 )
 
 
-def _root(chance: Random, kind: Callable[[Random], Iterator[str]]) -> str:
-    words = ["tc", "qdisc", "add", "dev", "data0", "root"]
+def _root(chance: Random, kind: Callable[[Random], Iterator[str]], interface: str) -> str:
+    words = ["tc", "qdisc", "add", "dev", interface, "root"]
     handle = chance.choice(("6e6c", "1", f"{chance.randint(1, 0xFFFF):x}", ""))
     words += ["handle", f"{handle}:"] if handle else []
     if chance.random() < 0.4:
@@ -157,18 +178,17 @@ def _root(chance: Random, kind: Callable[[Random], Iterator[str]]) -> str:
     return shlex.join([*words, *kind(chance)])
 
 
-def _hanging(chance: Random) -> str:
+def _hanging(chance: Random, interface: str) -> str:
     """Return a command that hangs something on the root, or none."""
-    root = (
-        "root=$(tc qdisc show dev data0 | sed -n 's/^qdisc [a-z_]* \\([0-9a-f]*:\\) root.*/\\1/p')"
-    )
+    root = f"root=$(tc qdisc show dev {interface} | sed -n 's/^qdisc [a-z_]* \\([0-9a-f]*:\\) root.*/\\1/p')"
     return chance.choice(
         (
             *("true",) * 8,
-            "tc qdisc add dev data0 clsact && tc filter add dev data0 egress matchall action ok",
-            "tc filter add dev data0 protocol ip prio 7 matchall action ok",
-            f"{root}; tc class add dev data0 parent $root classid ${{root}}1 htb rate 1gbit",
-            f"{root}; tc qdisc add dev data0 parent ${{root}}1 handle 9: pfifo limit 9",
+            f"tc qdisc add dev {interface} clsact && "
+            f"tc filter add dev {interface} egress matchall action ok",
+            f"tc filter add dev {interface} protocol ip prio 7 matchall action ok",
+            f"{root}; tc class add dev {interface} parent $root classid ${{root}}1 htb rate 1gbit",
+            f"{root}; tc qdisc add dev {interface} parent ${{root}}1 handle 9: pfifo limit 9",
         )
     )
 
@@ -180,30 +200,36 @@ def attack(held: Held) -> str | None:
     guests, name = ground.guests, chance.choice(ground.lab.hosts)
     host = guests.host(name)
     peer = next(other for other in ground.lab.hosts if other != name)
-    command = _root(chance, KINDS[held.number % len(KINDS)])
-    hanging = _hanging(chance)
+    kind = KINDS[held.number % len(KINDS)]
+    interface = "many0" if kind in OF_QUEUES else "data0"
+    command, hanging = _root(chance, kind, interface), _hanging(chance, interface)
     held.says(f"{name}: {command}; {hanging}")
-    guests.run(name, "sh", "-c", "tc qdisc del dev data0 root; " + command)
+    if interface == "many0":
+        guests.run(name, "sh", "-c", _VETH)
+    guests.run(name, "sh", "-c", f"tc qdisc del dev {interface} root; {command}")
     guests.run(name, "sh", "-c", hanging)  # where it does not fit, it is not there
     guests.run(name, "sh", "-c", _TRAFFIC, "sh", ground.lab.data(peer))
-    before = guests.run(name, "sh", "-c", _SHOW).stdout
+    show = ("sh", "-c", _SHOW, "sh", interface)
+    before = guests.run(name, *show).stdout
+    held.says(f"there is {before.splitlines()[:1]}")
     log = ListLog(lambda _: host)
     changes = Changes(lambda _: host, log)
     try:
         for wanted in chance.sample(WISHES, chance.randint(1, 2)):
             held.says(f"wants {wanted['kind']}")
-            changes.reach(name, "data0", "qdisc", wanted)
+            changes.reach(name, interface, "qdisc", wanted)
         if log.originals and chance.random() < 0.5:
             held.says("restored from any state")
-            for command in setting("qdisc").undo("data0", log.originals[0].state, {}):
+            for command in setting("qdisc").undo(interface, log.originals[0].state, {}):
                 guests.run(name, *command.argv)
         changes.put_back()
     except SettingError as error:
         held.says(f"refused: {error}")
         if log.originals:
             return "refused after a change"
-    after = guests.run(name, "sh", "-c", _SHOW).stdout
+    after = guests.run(name, *show).stdout
     guests.run(name, "sh", "-c", "tc qdisc del dev data0 root; tc qdisc del dev data0 clsact")
+    guests.run(name, "ip", "link", "del", "many0")
     return None if after == before else f"was:\n{before}\nis:\n{after}"
 
 

@@ -20,7 +20,7 @@ def ground(needs: Needs, name: str, folder: Path) -> Iterator[Ground]:
     """Hosts of a lab of that name, gone at the end of `with`."""
     machines = needs is Needs.MACHINES
     try:
-        lab = labs.up(name, guest=labs.Guest(cpus=1) if machines else None)
+        lab = labs.up(name, guest=labs.Guest(cpus=2) if machines else None)
         with contextlib.ExitStack() as stack:
             guests = Guests(lab)
             stack.callback(guests.close)

@@ -1,4 +1,4 @@
-"""Machines that boot, clocks that step, links that are cut, disks that fill: in mid-campaign.
+"""Machines that boot, clocks that step, links that are cut, disks that fill, CPUs that go offline.
 
 Each is done to one machine of a lab, from outside or as its root would, at a moment drawn by chance;
 at times the controller is killed as well. What must hold afterwards: every leaf is as found, or a note
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from faults.attacks.base import Family, Held, Needs
 from faults.attacks.kills import begun, done, moment
+from faults.ground import CLIENT
 from faults.guest_ground import GuestGround
 
 from netlimits.lab import labs
@@ -53,6 +54,9 @@ class Scene:
         assert isinstance(ground, GuestGround)
         self.ground, self.held, self.process = ground, held, process
         self.host = held.chance.choice(ground.lab.hosts)
+        self.out = held.folder / "out"
+        self.said = ""
+        """What the reason of some run must hold."""
 
     def lasts(self, seconds: float) -> None:
         """The harm lasts so long, or until the campaign ended of it."""
@@ -120,11 +124,30 @@ def full(scene: Scene) -> Iterator[None]:
         scene.ground.guests.sh(scene.host, EMPTY)
 
 
+@contextlib.contextmanager
+def processor(scene: Scene) -> Iterator[None]:
+    """A CPU goes offline while a run measures, and comes back: that run is invalid and says so."""
+    ground, file = scene.ground, "/sys/devices/system/cpu/cpu1/online"
+    try:
+        ground.at_work(scene.process, scene.out)
+        ground.guests.sh(scene.host, f"echo 0 >{file}")
+        if ground.named("sender", CLIENT):
+            scene.said = "CPU 1 went offline"
+            scene.held.says("while a run measures")
+        yield
+    except AssertionError:
+        assert scene.process.poll() is not None, "no run began"
+        yield
+    finally:
+        ground.guests.sh(scene.host, f"echo 1 >{file}")
+
+
 HARMS: tuple[Callable[[Scene], contextlib.AbstractContextManager[None]], ...] = (
     reboot,
     clock,
     cut,
     full,
+    processor,
 )
 
 
@@ -146,7 +169,11 @@ def attack(held: Held) -> str | None:
             held.says("the controller is killed")
             process.kill()
         scene.lasts(chance.choice((2.0, 8.0, 60.0)))
-    return _judged(held, process, out)
+    through = _judged(held, process, out)
+    reasons = [end["reason"] for end in ground.ends(out)]
+    if not through and not any(scene.said in reason for reason in reasons):
+        return f"no run says {scene.said!r}: {reasons}"
+    return through
 
 
 def _judged(held: Held, process: subprocess.Popen, out: Path) -> str | None:

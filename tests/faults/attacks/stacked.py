@@ -1,4 +1,4 @@
-"""Data interfaces that are stacked: bonds, VLANs, bridges, macvlans and VRFs, on machines.
+"""Data interfaces that are stacked on others, such as bonds, VLANs and VXLANs, on machines.
 
 Some settings are changed on the interface on top, or on one below it; at times the controller is killed
 in the middle. What must hold: whatever cannot be set or measured there is said in a line, and everything
@@ -37,6 +37,36 @@ BESIDE = (
     "ip link add link data0 name mac0 type macvlan mode bridge; ip link set mac0 up; "
     "ip link add link data0 name data0.7 type vlan id 7; ip link set data0.7 up mtu 8000"
 )
+_MODE = """
+socket my $kernel, 16, 3, 16;
+sub nested { my ($kind, $data) = @_; pack "S2 a* x![L]", 4 + length $data, $kind, $data }
+sub asked {
+    my ($family, $command, $body) = @_;
+    send $kernel, pack("L S2 L2 C2 x2", 20 + length $body, $family, 5, 1, 0, $command, 1) . $body, 0;
+    recv $kernel, my $got, 65536, 0;
+    $got;
+}
+my ($family) = asked(16, 3, nested(2, "team\\0")) =~ /\\x06\\x00\\x01\\x00(..)/s;
+my $option = nested(1, "mode\\0") . nested(3, pack "C", 5) . nested(4, "roundrobin\\0");
+my $got = asked(unpack("S", $family), 1, nested(1, pack "L", $ARGV[0]) . nested(2, nested(1, $option)));
+exit -unpack "x16 l", $got;
+"""
+TEAM = f"""
+modprobe team; modprobe team_mode_roundrobin; ip addr flush dev data0; ip link set data0 down
+ip link add team0 type team; perl -e '{_MODE}' "$(cat /sys/class/net/team0/ifindex)"
+ip link set data0 master team0; ip link set data0 up; ip link set team0 up mtu 8896
+ip addr add $address dev team0
+"""
+"""Its mode is set as teamd does it."""
+VXLAN = """
+n=${address%/24}; n=${n##*.}; ip addr flush dev data0; ip addr add 198.18.77.$n/24 dev data0
+ip link add vxlan0 type vxlan id 7 remote 198.18.77.$((3 - n)) dstport 4789 dev data0
+ip link set vxlan0 up; ip addr add $address dev vxlan0
+"""
+IPVLAN = (
+    "ip addr flush dev data0; ip link add link data0 name ipvl0 type ipvlan mode l2; "
+    "ip link set ipvl0 up; ip addr add $address dev ipvl0"
+)
 VRF = """
 sysctl -qw net.ipv4.tcp_l3mdev_accept=1 net.ipv4.udp_l3mdev_accept=1
 ip link add vrf0 type vrf table 10; ip link set vrf0 up; ip link set data0 master vrf0
@@ -53,6 +83,11 @@ STACKS = (
      "bond0.7"),
     ("below others", BESIDE, "data0"),
     ("the vrf itself", VRF, "vrf0"),
+    ("team", TEAM, "team0"),
+    ("vxlan", VXLAN, "vxlan0"),
+    ("ipvlan", IPVLAN, "ipvl0"),
+    ("a team's port", TEAM, "data0"),
+    ("below a vxlan", VXLAN, "data0"),
 )  # fmt: skip
 
 SETTINGS = (
@@ -71,7 +106,8 @@ repeat: {{replicates: 1, order: listed}}
 """
 UNDONE = """
 ip link set data0 nomaster
-for each in data0.7 bond0.7 mac0 bond0 br0 vrf0; do ip link del "$each" 2>/dev/null || true; done
+n=${address%/24}; ip addr del 198.18.77.${n##*.}/24 dev data0 2>/dev/null || true
+for each in data0.7 bond0.7 mac0 ipvl0 vxlan0 bond0 team0 br0 vrf0; do ip link del "$each" 2>/dev/null || true; done
 ip link set data0 mtu $mtu up; ip addr replace $address dev data0
 sysctl -qw net.ipv4.tcp_l3mdev_accept=0 net.ipv4.udp_l3mdev_accept=0
 """
