@@ -20,6 +20,7 @@ from faults.attacks.kills import begun, done, moment
 from faults.ground import CLIENT
 from faults.guest_ground import GuestGround
 
+import netlimits as nl
 from netlimits.lab import labs
 
 TEXT = """\
@@ -55,8 +56,8 @@ class Scene:
         self.ground, self.held, self.process = ground, held, process
         self.host = held.chance.choice(ground.lab.hosts)
         self.out = held.folder / "out"
-        self.said = ""
-        """What the reason of some run must hold."""
+        self.checks: list[Callable[[], str]] = []
+        """Each returns what did not come of the harm; "" where it was told."""
 
     def lasts(self, seconds: float) -> None:
         """The harm lasts so long, or until the campaign ended of it."""
@@ -132,8 +133,8 @@ def processor(scene: Scene) -> Iterator[None]:
         ground.at_work(scene.process, scene.out)
         ground.guests.sh(scene.host, f"echo 0 >{file}")
         if ground.named("sender", CLIENT):
-            scene.said = "CPU 1 went offline"
             scene.held.says("while a run measures")
+            scene.checks.append(lambda: _no_run_says(scene, "CPU 1 went offline"))
         yield
     except AssertionError:
         assert scene.process.poll() is not None, "no run began"
@@ -142,12 +143,45 @@ def processor(scene: Scene) -> Iterator[None]:
         ground.guests.sh(scene.host, f"echo 1 >{file}")
 
 
+@contextlib.contextmanager
+def hog(scene: Scene) -> Iterator[None]:
+    """A program begins while a run measures, and takes a CPU until the end: the run names it."""
+    ground = scene.ground
+    begin = "exec dd if=/dev/zero of=/dev/null bs=1k </dev/null >/dev/null 2>&1"
+    try:
+        ground.at_work(scene.process, scene.out)
+        pid = ground.guests.sh(scene.host, f"sh -c '{begin}' >/dev/null & echo $!").strip()
+    except AssertionError:
+        assert scene.process.poll() is not None, "no run began"
+        yield
+        return
+    try:
+        scene.held.says("while a run measures")
+        scene.checks.append(lambda: _no_run_names(scene, "dd"))
+        yield
+    finally:
+        ground.guests.sh(scene.host, f"kill {pid}")
+
+
+def _no_run_says(scene: Scene, words: str) -> str:
+    reasons = [end["reason"] for end in scene.ground.ends(scene.out)]
+    return "" if any(words in reason for reason in reasons) else f"no run says {words}: {reasons}"
+
+
+def _no_run_names(scene: Scene, program: str) -> str:
+    frame = nl.open(scene.out).frame()
+    names = [name for name in frame.columns if name.endswith("_other_cpu_of")]
+    told = frame[names].to_numpy().tolist()
+    return "" if any(program in row for row in told) else f"no run names {program}: {told}"
+
+
 HARMS: tuple[Callable[[Scene], contextlib.AbstractContextManager[None]], ...] = (
     reboot,
     clock,
     cut,
     full,
     processor,
+    hog,
 )
 
 
@@ -169,11 +203,7 @@ def attack(held: Held) -> str | None:
             held.says("the controller is killed")
             process.kill()
         scene.lasts(chance.choice((2.0, 8.0, 60.0)))
-    through = _judged(held, process, out)
-    reasons = [end["reason"] for end in ground.ends(out)]
-    if not through and not any(scene.said in reason for reason in reasons):
-        return f"no run says {scene.said!r}: {reasons}"
-    return through
+    return _judged(held, process, out) or "; ".join(filter(None, (c() for c in scene.checks)))
 
 
 def _judged(held: Held, process: subprocess.Popen, out: Path) -> str | None:
