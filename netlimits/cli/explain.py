@@ -205,7 +205,9 @@ def _lines(row: pd.Series[Any], derived: Collection[str]) -> list[str]:
     if row["proof"]:
         lines += _wrapped(row["proof"])
     if row["runner_up"]:
-        lines += _wrapped(f"Not {row['runner_up']}: {row['why_not']}")
+        near = row["runner_up"] == row["points_to"]
+        beside = f"Nearest is {row['runner_up']}, but" if near else f"Not {row['runner_up']}:"
+        lines += _wrapped(f"{beside} {row['why_not']}")
     for told in ("known", "bounds"):
         if row[told]:
             lines += _wrapped(row[told])

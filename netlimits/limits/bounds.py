@@ -21,6 +21,10 @@ INITIAL_WINDOW = 10.0
 """Segments that Linux sends in the first round trip (RFC 6928)."""
 LONG = 40.0
 """Round trips that no slow start lasts: 2⁴⁰ segments."""
+LOST = 0.01
+"""Of the datagrams sent, what may be lost where what arrived still tells of the sender."""
+MISREAD = 1.5
+"""What arrived over a bound, from which on the bound is none of this run's."""
 NEAR = 5.0
 """Bounds up to so many times what arrived are worth a reader's time."""
 
@@ -118,7 +122,8 @@ def _cpu(run: RunFigures, end: str) -> Ceiling | None:
 
 
 def _sender_cpu(run: RunFigures) -> Ceiling | None:
-    return _cpu(run, run.sender)
+    """None of datagrams that are lost behind their sender: what arrived is not what it made."""
+    return None if (run.sent_datagrams_lost or 0.0) > LOST else _cpu(run, run.sender)
 
 
 def _receiver_cpu(run: RunFigures) -> Ceiling | None:
@@ -156,13 +161,29 @@ def of_run(run: RunFigures) -> dict[str, Ceiling]:
     return {name: bound for name, bound in named.items() if bound}
 
 
+def _arrived(share: float) -> str:
+    """What arrived of a bound, in words."""
+    return f"{100 * share:.0f} % of it arrived" if share < MISREAD else f"{share:.1f} × arrived"
+
+
 def sentence(bounds: Mapping[str, Ceiling], rate: float) -> str:
     """Return the bounds near a rate, the nearest first, in words; "" where there are none."""
     near = {n: b for n, b in bounds.items() if b.mbps <= NEAR * rate or n == "link"}
     ordered = sorted(near, key=lambda name: abs(math.log(near[name].mbps / rate)))
     parts = [
-        f"{name} {mbps(near[name].mbps)} ({near[name].how}; "
-        f"{100 * rate / near[name].mbps:.0f} % of it arrived)"
+        f"{name} {mbps(near[name].mbps)} ({near[name].how}; {_arrived(rate / near[name].mbps)})"
         for name in ordered
     ]
     return f"Bounds: {'; '.join(parts)}." if parts else ""
+
+
+def transactions(run: RunFigures) -> str:
+    """Return what one transaction a round trip allows, in words; "" of other runs."""
+    rate, rtt = run.transactions, run.sent("min_rtt_us") or run.received("min_rtt_us")
+    if not rate or not rtt:
+        return ""
+    most = 1e6 / rtt * run.flows
+    return (
+        f"Bounds: one transaction in each round trip of {rtt:,.0f} µs {most:,.0f} transactions/s "
+        f"({100 * rate / most:.0f} % of it reached)."
+    )

@@ -74,7 +74,9 @@ def _known(runs: Sequence[RunFigures]) -> dict[str, Any]:
     return {
         "known": imported.known(runs) or known.sentence(figures),
         "known_figures": figures,
-        "bounds": bounds.sentence(bounding, middle.throughput) if middle.throughput else "",
+        "bounds": bounds.sentence(bounding, middle.throughput)
+        if middle.throughput
+        else bounds.transactions(middle),
         "bounds_mbps": {name: bound.mbps for name, bound in bounding.items()},
     }
 

@@ -8,6 +8,9 @@ from statistics import median
 from netlimits.limits import places
 from netlimits.limits.figures import RunFigures, mbps
 
+LEAST = 0.5
+"""What rounds to nothing is left out of sentences: `known_figures` has it."""
+
 Runs = Sequence[RunFigures]
 Figure = Callable[[RunFigures], float | None]
 
@@ -106,11 +109,11 @@ def _windows(known: Mapping[str, float]) -> Iterator[str]:
     for name, words in (
         ("snd_wnd_bytes", "receive window {:,.0f} bytes"),
         ("cwnd_segs", "congestion window {:,.0f} segments"),
-        ("rwnd_limited_pct", "{:.0f} % of the busy time limited by the former"),
-        ("sndbuf_limited_pct", "{:.0f} % by the send buffer"),
+        ("rwnd_limited_pct", "the receive window limited {:.0f} % of the busy time"),
+        ("sndbuf_limited_pct", "the send buffer {:.0f} %"),
         ("app_limited_pct", "{:.0f} % of the looks found nothing to send"),
     ):
-        if name in known:
+        if known.get(name, 0.0) >= LEAST:
             yield words.format(known[name])
 
 
@@ -120,7 +123,7 @@ def _losses(known: Mapping[str, float]) -> Iterator[str]:
         if name in known:
             yield f"{known[name]:.2g} % of the {words}"
     for name, count in known.items():
-        if name.startswith("lost "):
+        if name.startswith("lost ") and count >= 1:
             yield f"{count:,.0f} {name.removeprefix('lost ')}"
 
 
@@ -130,7 +133,7 @@ def _queues(known: Mapping[str, float]) -> Iterator[str]:
         ("recv_q_bytes", "{:,.0f} bytes wait to be read"),
         ("qdisc_overlimits", "the sender's qdisc held back {:,.0f} times"),
     ):
-        if name in known:
+        if known.get(name, 0.0) >= LEAST:
             yield words.format(known[name])
 
 
@@ -140,6 +143,7 @@ def _cpus(known: Mapping[str, float]) -> Iterator[str]:
         waited = known.get(f"{end}_cpu_wait_pct")
         parts = [f"busiest CPU {peak:.0f} %"] if peak is not None else []
         parts += [f"tool {tool:.0f} % of one"] if tool is not None else []
-        parts += [f"which waited for one {waited:.0f} % of the time"] if waited else []
+        if waited and waited >= LEAST:
+            parts.append(f"which waited for one {waited:.0f} % of the time")
         if parts:
             yield f"{end}: {', '.join(parts)}"

@@ -23,6 +23,9 @@ AGREEMENT = 2 / 3
 LEADING = 3
 """How many classes of a configuration, at most, are worth an intervention each."""
 
+WEIGHTS = (1.0, 0.9, 0.3, 0.2)
+"""What a run counts for the class that it has, and for those that it points to, in their order."""
+
 OF_CONNECTIONS = (
     *("rtt_us", "min_rtt_us", "cwnd_segs", "mss_bytes", "transport_mss_bytes"),
     *("rwnd_limited_pct", "sndbuf_limited_pct", "app_limited_pct", "busy_pct"),
@@ -112,8 +115,7 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
     share = agreeing / len(verdicts)
     of = _middle([verdict for verdict in verdicts if verdict.limit == limit])
     leading = tuple(dict.fromkeys(name for verdict in (of, *verdicts) for name in verdict.leading))
-    nearest = Counter(verdict.points_to or verdict.limit for verdict in verdicts)
-    likely = tuple(name for name, _ in nearest.most_common() if name != UNDETERMINED)[:LEADING]
+    likely = _likeliest(verdicts)
     if share >= AGREEMENT:
         if limit == UNDETERMINED:  # of them one that points where most do
             same = [verdict for verdict in verdicts if verdict.points_to in likely[:1]]
@@ -122,20 +124,31 @@ def of_configuration(verdicts: Sequence[Verdict]) -> Verdict:
             of, share=share, runs=len(verdicts), leading=leading[:LEADING], likely=likely
         )
     words = ", ".join(f"{name} in {count}" for name, count in counts.most_common())
-    told = [name for name, _ in counts.most_common() if name != UNDETERMINED]
-    decide = next(verdict.decide for verdict in verdicts if verdict.limit == told[0])
+    first = [verdict for verdict in verdicts if likely[0] in (verdict.limit, verdict.points_to)]
     return Verdict(
         UNDETERMINED,
         f"{DISAGREE}: {words} of {len(verdicts)}.",
         {},
-        told[0],
-        f"only {counts[told[0]]} of {len(verdicts)} runs show it",
-        decide,
+        likely[0],
+        f"only {len(first)} of {len(verdicts)} runs show it",
+        first[0].decide,
         share,
         len(verdicts),
         leading[:LEADING],
         likely,
     )
+
+
+def _likeliest(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """Return the classes that runs have or point to, those of most runs first."""
+    scores: dict[str, float] = {}
+    for verdict in verdicts:
+        names = [verdict.limit, *verdict.likely] if verdict.limit != UNDETERMINED else []
+        names = list(dict.fromkeys(names)) or ["", *verdict.likely]  # a class told counts for more
+        for name, weight in zip(names, WEIGHTS, strict=False):
+            scores[name] = scores.get(name, 0.0) + weight
+    scores.pop("", None)
+    return tuple(sorted(scores, key=lambda name: -scores[name]))[:LEADING]
 
 
 def _measured(limit: LimitClass, signs: dict[LimitClass, Sign], run: RunFigures) -> bool:

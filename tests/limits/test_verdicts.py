@@ -130,7 +130,7 @@ BY_CLASS = {
         },
         None,
     ),
-    "ack-path": (TCP | CAPPED | {"remote_tcp_out_segs": 4e5, "local_tcp_in_segs": 3.2e5}, None),
+    "ack-path": (TCP | CAPPED | {"remote_tx_packets": 4e5, "local_rx_packets": 3.2e5}, None),
     "policer": (
         TCP
         | {

@@ -21,24 +21,27 @@ class AckPath:
 
     name = "ack-path"
     title = "The way back, of acknowledgements"
-    needs = ("tcp_out_segs", "tcp_in_segs", "rtt_us", "min_rtt_us")
+    needs = ("tx_packets", "rx_packets", "rtt_us", "min_rtt_us")
     intervention = Intervention(
         "a faster way back, or fewer acknowledgements (GRO, quickack 0)", least=1.2
     )
     labels: tuple[Label, ...] = ()
 
     def sign(self, run: RunFigures) -> Sign | None:
-        """Return the share of acknowledgements lost, while few segments were and packets wait."""
+        """Return the share of acknowledgements lost, while few segments were and packets wait.
+
+        By the interfaces: what else a host sends its protocols count, and its data link does not.
+        """
         sent_back, arrived, again = (
-            run.received("tcp_out_segs"),
-            run.sent("tcp_in_segs"),
+            run.received("tx_packets"),
+            run.sent("rx_packets"),
             run.retransmitted,
         )
         inflation, queue = run.inflation, run.queueing_us
         if not sent_back or arrived is None or again is None or inflation is None or queue is None:
             return None
         lost = max(0.0, 1 - arrived / sent_back)
-        told = f"{100 * lost:.0f} % of the {sent_back:,.0f} segments on the way back were lost"
+        told = f"{100 * lost:.0f} % of the {sent_back:,.0f} packets on the way back were lost"
         grown = f"the round trip is {inflation:.1f} times its minimum"
         busiest = _cpu.its_own_pct(run)
         premises = [
@@ -56,5 +59,5 @@ class AckPath:
             tuple(premises),
             f"The way back: {told}, {grown}, and {100 * again:.2g} % of the segments were sent "
             "again.",
-            {f"{run.receiver}_tcp_out_segs": sent_back, f"{run.sender}_tcp_in_segs": arrived},
+            {f"{run.receiver}_tx_packets": sent_back, f"{run.sender}_rx_packets": arrived},
         )
